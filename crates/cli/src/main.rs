@@ -1,0 +1,3 @@
+//! The binary `bowline`.
+
+fn main() {}

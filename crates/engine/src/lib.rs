@@ -1,0 +1,1 @@
+//! Joins rules, shapes and files into operations, one function per verb.

@@ -1,0 +1,1 @@
+//! Every shape another program can see. Pure: bytes in, bytes out, never a path.

@@ -1,0 +1,1 @@
+//! The rules of the five kinds of work, as pure state machines.

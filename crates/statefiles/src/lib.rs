@@ -1,0 +1,1 @@
+//! One state file, safely. Knows nothing of what is in it.

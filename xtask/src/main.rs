@@ -1,0 +1,3 @@
+//! Chores of this repository: `cargo xtask test | demo | docs | drill | bench | fuzz`.
+
+fn main() {}
