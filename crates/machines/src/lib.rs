@@ -1,1 +1,10 @@
 //! The rules of the five kinds of work, as pure state machines.
+//!
+//! A machine takes the state, a command with every fact it needs, and the time; it answers with the next state and the
+//! effects that must follow, or with a refusal. It never looks at a clock, a disk or another machine.
+
+mod kernel;
+pub mod table;
+pub mod thinking;
+
+pub use kernel::{Actor, Advice, Machine, Refuse, Step, Timestamp, Violation};

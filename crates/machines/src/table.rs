@@ -1,0 +1,159 @@
+//! The whole table of a machine: every representative state against every command, computed by running the machine.
+//!
+//! The printed form is a golden file in `docs/machines/`, so that a change of a rule is a change of a page people read.
+
+use crate::kernel::{Machine, Refuse, Timestamp};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The time every cell of a table is computed at: an hour after [`EARLIER`].
+pub const AT: Timestamp = Timestamp(1_767_265_200);
+/// The time the representative states have their past in.
+pub const EARLIER: Timestamp = Timestamp(1_767_261_600);
+
+/// A machine that can list its representative states and commands.
+pub trait Catalogue: Machine {
+    /// The kind's name, as on the command line.
+    const KIND: &'static str;
+    /// One state for every case the rules tell apart, with a short name.
+    fn states() -> Vec<(&'static str, Self::State)>;
+    /// One command for every case the rules tell apart, with a short name.
+    fn commands() -> Vec<(&'static str, Self::Command)>;
+    /// Which representative state a state belongs to: the node of the diagram.
+    fn label(state: &Self::State) -> String;
+    /// An effect in a word or two.
+    fn effect(effect: &Self::Effect) -> String;
+}
+
+/// What happens to one state under one command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cell {
+    /// The command is legal.
+    Moves {
+        /// Label of the state it leads to.
+        to: String,
+        /// The effects that follow.
+        effects: Vec<String>,
+    },
+    /// The command is refused.
+    Refused {
+        /// The refusal's code.
+        code: &'static str,
+        /// Its message.
+        message: String,
+    },
+}
+
+/// One row of the table: a state, a command, and what comes of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Name of the representative state.
+    pub state: &'static str,
+    /// Its label: the node it belongs to.
+    pub label: String,
+    /// Name of the command.
+    pub command: &'static str,
+    /// The outcome.
+    pub cell: Cell,
+}
+
+/// Computes the whole table of a machine.
+pub fn rows<M: Catalogue>() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (state_name, state) in M::states() {
+        // Commands are made anew for every state: they need not be cloneable.
+        for (command_name, command) in M::commands() {
+            let cell = match M::step(&state, command, AT) {
+                Ok(step) => Cell::Moves {
+                    to: M::label(&step.next),
+                    effects: step.effects.iter().map(M::effect).collect(),
+                },
+                Err(refusal) => Cell::Refused {
+                    code: refusal.code(),
+                    message: refusal.to_string(),
+                },
+            };
+            rows.push(Row {
+                state: state_name,
+                label: M::label(&state),
+                command: command_name,
+                cell,
+            });
+        }
+    }
+    rows
+}
+
+/// The page of a machine: a diagram of the moves and the table of everything.
+pub fn page<M: Catalogue>(title: &str, intro: &str) -> String {
+    let rows = rows::<M>();
+    let mut out = format!(
+        "# {title}\n\n{}\n\n## Diagram\n\n```mermaid\nstateDiagram-v2\n",
+        intro.trim()
+    );
+    let mut edges: BTreeMap<(String, String), Vec<&str>> = BTreeMap::new();
+    for row in &rows {
+        if let Cell::Moves { to, .. } = &row.cell {
+            let verbs = edges.entry((row.label.clone(), to.clone())).or_default();
+            if !verbs.contains(&row.command) {
+                verbs.push(row.command);
+            }
+        }
+    }
+    for ((from, to), verbs) in &edges {
+        let _ = writeln!(
+            out,
+            "    {} --> {}: {}",
+            node(from),
+            node(to),
+            verbs.join(", ").replace([':', ';'], " ")
+        );
+    }
+    let mut names: Vec<&String> = edges.keys().flat_map(|(from, to)| [from, to]).collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        if node(name) != *name {
+            let _ = writeln!(out, "    {}: {name}", node(name));
+        }
+    }
+    out.push_str("```\n\n## Every state, every command\n\n");
+    let mut last = "";
+    for row in &rows {
+        if row.state != last {
+            last = row.state;
+            let _ = writeln!(
+                out,
+                "\n### {}\n\n| command | comes to | effects, or why not |\n|---|---|---|",
+                row.state
+            );
+        }
+        match &row.cell {
+            Cell::Moves { to, effects } => {
+                let _ = writeln!(
+                    out,
+                    "| {} | **{to}** | {} |",
+                    row.command,
+                    effects.join(", ")
+                );
+            }
+            Cell::Refused { code, message } => {
+                let _ = writeln!(
+                    out,
+                    "| {} | – | `{code}`: {} |",
+                    row.command,
+                    message.replace('|', "\\|")
+                );
+            }
+        }
+    }
+    out
+}
+
+/// A label as an identifier Mermaid accepts.
+fn node(label: &str) -> String {
+    label
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
+}

@@ -1,0 +1,121 @@
+//! Scores against the core values, and quality metrics.
+
+/// Weight of each core value. The default is practicality 0.4, trust 0.3, innovation 0.3.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weights(pub Vec<(String, f64)>);
+
+impl Default for Weights {
+    fn default() -> Self {
+        Weights(vec![
+            ("practicality".into(), 0.4),
+            ("trust".into(), 0.3),
+            ("innovation".into(), 0.3),
+        ])
+    }
+}
+
+/// The score of one core value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Score {
+    /// Name of the value.
+    pub name: String,
+    /// 0 to 10; `None` until scored.
+    pub value: Option<f64>,
+}
+
+/// All scores of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// One per core value, in the order of the file.
+    pub scores: Vec<Score>,
+    /// Sum of weight times score, two decimals; `None` until every weighted value has a score.
+    pub weighted: Option<f64>,
+}
+
+impl Default for Evaluation {
+    fn default() -> Self {
+        let unscored = |(name, _)| Score { name, value: None };
+        Evaluation {
+            scores: Weights::default().0.into_iter().map(unscored).collect(),
+            weighted: None,
+        }
+    }
+}
+
+impl Evaluation {
+    /// The score of a value, if it has one.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.scores
+            .iter()
+            .find(|score| score.name == name)
+            .and_then(|score| score.value)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: f64) {
+        match self.scores.iter_mut().find(|score| score.name == name) {
+            Some(score) => score.value = Some(value),
+            None => self.scores.push(Score {
+                name: name.into(),
+                value: Some(value),
+            }),
+        }
+    }
+
+    /// The weighted score, rounded to two decimals; `None` while a weighted value lacks its score.
+    pub fn weighted_score(&self, weights: &Weights) -> Option<f64> {
+        let mut sum = 0.0;
+        for (name, weight) in &weights.0 {
+            sum += weight * self.get(name)?;
+        }
+        Some((sum * 100.0).round() / 100.0)
+    }
+}
+
+/// The quality metrics a thinking run knows, each from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Is everything there?
+    Completeness,
+    /// Does it contradict itself?
+    Consistency,
+    /// Does it serve the core values?
+    AlignmentWithValues,
+}
+
+impl Metric {
+    /// All metrics in the order of the file.
+    pub const ALL: [Metric; 3] = [
+        Metric::Completeness,
+        Metric::Consistency,
+        Metric::AlignmentWithValues,
+    ];
+
+    /// The name in the state file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Metric::Completeness => "completeness",
+            Metric::Consistency => "consistency",
+            Metric::AlignmentWithValues => "alignment_with_values",
+        }
+    }
+
+    /// The metric with that name.
+    pub fn from_name(name: &str) -> Option<Metric> {
+        Metric::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+}
+
+/// The metrics of a run, in the order of [`Metric::ALL`]; `None` until measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Metrics(pub [Option<f64>; 3]);
+
+impl Metrics {
+    /// The value of a metric.
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.0[metric as usize]
+    }
+
+    pub(crate) fn set(&mut self, metric: Metric, value: f64) {
+        self.0[metric as usize] = Some(value);
+    }
+}

@@ -1,0 +1,457 @@
+//! The moves of a thinking run.
+
+use super::{
+    AppliedLesson, Check, Command, Effect, Execution, Lesson, Metric, RETRIES_MAX, Refusal, Run,
+    Seen, Stage, StageError, Status, Weights,
+};
+use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
+
+/// The rules of thinking runs.
+#[derive(Debug, Clone, Copy)]
+pub struct ThinkingMachine;
+
+/// The highest score of a core value.
+const SCORE_MAX: f64 = 10.0;
+/// The highest value of a metric.
+const METRIC_MAX: f64 = 1.0;
+
+type Outcome = Result<Step<Run, Effect>, Refusal>;
+
+impl Machine for ThinkingMachine {
+    type State = Run;
+    type Command = Command;
+    type Effect = Effect;
+    type Refusal = Refusal;
+
+    fn step(run: &Run, command: Command, at: Timestamp) -> Outcome {
+        match command {
+            Command::Start {
+                stage,
+                override_reason,
+                by,
+                seen,
+            } => start(run, stage, override_reason.as_deref(), by, &seen, at),
+            Command::Output { stage, paths } => output(run, stage, &paths),
+            Command::Complete {
+                stage,
+                outputs,
+                seen,
+                checks,
+            } => complete(run, stage, &outputs, &seen, &checks, at),
+            Command::Fail {
+                stage,
+                code,
+                message,
+            } => fail(run, stage, code, message, at),
+            Command::Evaluate { scores, weights } => evaluate(run, &scores, &weights),
+            Command::Measure { metrics } => measure(run, &metrics),
+            Command::RecordFeedback(execution) => record(run, execution),
+            Command::ApplyFeedback(lesson) => apply(run, lesson),
+        }
+    }
+
+    fn status(run: &Run) -> &'static str {
+        run.overall().name()
+    }
+
+    fn violations(run: &Run) -> Vec<Violation> {
+        violations(run)
+    }
+
+    fn advice(run: &Run) -> Vec<Advice> {
+        for stage in Stage::ALL {
+            let state = run.stage(stage);
+            match state.status {
+                Status::Completed => {}
+                Status::Pending => return vec![Advice::on("start", stage.name())],
+                Status::InProgress => {
+                    return vec![
+                        Advice::on("complete", stage.name()),
+                        Advice::on("output", stage.name()),
+                        Advice::on("fail", stage.name()),
+                    ];
+                }
+                Status::Failed if state.exhausted() => {
+                    return vec![Advice::on("start --override REASON", stage.name())];
+                }
+                Status::Failed => return vec![Advice::on("start", stage.name())],
+            }
+        }
+        vec![
+            Advice::verb("evaluate"),
+            Advice::verb("quality"),
+            Advice::verb("feedback record"),
+        ]
+    }
+}
+
+fn start(
+    run: &Run,
+    stage: Stage,
+    override_reason: Option<&str>,
+    by: Actor,
+    seen: &Seen,
+    at: Timestamp,
+) -> Outcome {
+    let state = run.stage(stage);
+    if let Some(reason) = override_reason {
+        match by {
+            Actor::Agent => return Err(Refusal::NeedsPerson { stage }),
+            Actor::Person if reason.trim().is_empty() => {
+                return Err(Refusal::Empty { what: "reason" });
+            }
+            Actor::Person => {}
+        }
+        if !state.exhausted() {
+            return Err(Refusal::OverrideNotNeeded {
+                stage,
+                status: state.status.name(),
+            });
+        }
+    }
+    match state.status {
+        Status::InProgress => return Err(Refusal::AlreadyInProgress { stage }),
+        Status::Completed => return Err(Refusal::AlreadyCompleted { stage }),
+        Status::Failed if state.exhausted() && override_reason.is_none() => {
+            return Err(Refusal::RetriesExhausted { stage });
+        }
+        Status::Failed | Status::Pending => {}
+    }
+    if let Some(dependency) = stage.dependency() {
+        if run.stage(dependency).status != Status::Completed {
+            return Err(Refusal::DependencyNotCompleted { stage, dependency });
+        }
+        require(dependency, &run.stage(dependency).outputs, seen)?;
+    }
+    let mut next = run.clone();
+    next.current = stage;
+    let state = next.stage_mut(stage);
+    state.status = Status::InProgress;
+    state.started_at = Some(at);
+    state.completed_at = None;
+    state.duration_minutes = None;
+    state.error = None;
+    if override_reason.is_some() {
+        state.retry_count = 0;
+    }
+    Ok(Step::quiet(next))
+}
+
+fn output(run: &Run, stage: Stage, paths: &[String]) -> Outcome {
+    in_progress(run, stage)?;
+    let mut next = run.clone();
+    merge_outputs(&mut next.stage_mut(stage).outputs, paths)?;
+    Ok(Step::quiet(next))
+}
+
+fn complete(
+    run: &Run,
+    stage: Stage,
+    outputs: &[String],
+    seen: &Seen,
+    checks: &[Check],
+    at: Timestamp,
+) -> Outcome {
+    in_progress(run, stage)?;
+    let mut next = run.clone();
+    let state = next.stage_mut(stage);
+    merge_outputs(&mut state.outputs, outputs)?;
+    require(stage, &state.outputs, seen)?;
+    let below: Vec<String> = checks.iter().filter_map(shortfall).collect();
+    if !below.is_empty() {
+        return Err(Refusal::BelowThreshold {
+            stage,
+            checks: below,
+        });
+    }
+    state.status = Status::Completed;
+    end_try(state, at);
+    Ok(Step::quiet(next))
+}
+
+fn fail(run: &Run, stage: Stage, code: String, message: String, at: Timestamp) -> Outcome {
+    in_progress(run, stage)?;
+    if code.trim().is_empty() {
+        return Err(Refusal::Empty { what: "code" });
+    }
+    if message.trim().is_empty() {
+        return Err(Refusal::Empty { what: "message" });
+    }
+    let mut next = run.clone();
+    let state = next.stage_mut(stage);
+    state.status = Status::Failed;
+    end_try(state, at);
+    state.error = Some(StageError { code, message, at });
+    state.retry_count += 1;
+    let effects = if state.exhausted() {
+        vec![Effect::AskPerson(stage)]
+    } else {
+        Vec::new()
+    };
+    Ok(Step { next, effects })
+}
+
+fn evaluate(run: &Run, scores: &[(String, f64)], weights: &Weights) -> Outcome {
+    let mut next = run.clone();
+    for (name, value) in scores {
+        if !weights.0.iter().any(|(known, _)| known == name) {
+            return Err(Refusal::UnknownName {
+                what: "core value",
+                name: name.clone(),
+                known: weights.0.iter().map(|(known, _)| known.clone()).collect(),
+            });
+        }
+        in_range(name, *value, SCORE_MAX)?;
+        next.evaluation.set(name, *value);
+    }
+    next.evaluation.weighted = next.evaluation.weighted_score(weights);
+    Ok(Step::quiet(next))
+}
+
+fn measure(run: &Run, metrics: &[(String, f64)]) -> Outcome {
+    let mut next = run.clone();
+    for (name, value) in metrics {
+        let Some(metric) = Metric::from_name(name) else {
+            return Err(Refusal::UnknownName {
+                what: "metric",
+                name: name.clone(),
+                known: Metric::ALL.map(|metric| metric.name().into()).to_vec(),
+            });
+        };
+        in_range(name, *value, METRIC_MAX)?;
+        next.metrics.set(metric, *value);
+    }
+    Ok(Step::quiet(next))
+}
+
+fn record(run: &Run, execution: Execution) -> Outcome {
+    let Execution {
+        metric,
+        actual,
+        target,
+        learnings,
+        improvements,
+        stages,
+    } = execution;
+    if metric.trim().is_empty() {
+        return Err(Refusal::Empty { what: "metric" });
+    }
+    // NaN is neither above nor below: it has to be refused by name.
+    if !target.is_finite() || target <= 0.0 {
+        return Err(Refusal::BadTarget { metric });
+    }
+    in_range(&metric, actual, f64::MAX)?;
+    let mut next = run.clone();
+    let feedback = &mut next.feedback;
+    match feedback
+        .from_execution
+        .iter_mut()
+        .find(|(name, _)| *name == metric)
+    {
+        Some((_, value)) => *value = actual,
+        None => feedback.from_execution.push((metric, actual)),
+    }
+    feedback.goal_achievement = Some((actual / target * 100.0).round() / 100.0);
+    let mut lessons = learnings.clone();
+    lessons.extend(improvements.iter().cloned());
+    feedback.learnings.extend(learnings);
+    feedback.improvements.extend(improvements);
+    feedback.for_next_tasks.push(Lesson {
+        learnings: lessons,
+        stages: if stages.is_empty() {
+            Stage::ALL.to_vec()
+        } else {
+            stages
+        },
+    });
+    Ok(Step::quiet(next))
+}
+
+fn apply(run: &Run, lesson: AppliedLesson) -> Outcome {
+    let known = &run.feedback.from_previous_tasks;
+    if known.iter().any(|known| known.task_id == lesson.task_id) {
+        return Err(Refusal::AlreadyApplied {
+            task_id: lesson.task_id,
+        });
+    }
+    let mut next = run.clone();
+    next.feedback.from_previous_tasks.push(lesson);
+    Ok(Step::quiet(next))
+}
+
+fn in_progress(run: &Run, stage: Stage) -> Result<(), Refusal> {
+    let status = run.stage(stage).status;
+    match status {
+        Status::InProgress => Ok(()),
+        Status::Pending | Status::Completed | Status::Failed => Err(Refusal::NotInProgress {
+            stage,
+            status: status.name(),
+        }),
+    }
+}
+
+fn end_try(state: &mut super::StageState, at: Timestamp) {
+    // A clock that was set back must not make a try end before it began.
+    state.completed_at = Some(state.started_at.map_or(at, |started| at.max(started)));
+    // A hand-made file may lack the start; then there is no duration to tell.
+    state.duration_minutes = state
+        .started_at
+        .map(|started| at.seconds_since(started) / 60);
+}
+
+fn merge_outputs(outputs: &mut Vec<String>, more: &[String]) -> Result<(), Refusal> {
+    for path in more {
+        if !inside(path) {
+            return Err(Refusal::PathEscapes { path: path.clone() });
+        }
+        if !outputs.contains(path) {
+            outputs.push(path.clone());
+        }
+    }
+    Ok(())
+}
+
+/// A relative path that stays inside the folder whatever the folder is.
+fn inside(path: &str) -> bool {
+    !path.trim().is_empty()
+        && !path.starts_with('/')
+        && !path.contains(['\0', '\\'])
+        && path.split('/').all(|part| part != "..")
+}
+
+/// Refuses unless every recorded output, and what the stage requires, was seen on disk.
+fn require(stage: Stage, outputs: &[String], seen: &Seen) -> Result<(), Refusal> {
+    let mut missing: Vec<String> = outputs
+        .iter()
+        .filter(|path| !seen.0.contains(*path))
+        .cloned()
+        .collect();
+    match stage {
+        Stage::Planning => {
+            if outputs.is_empty() {
+                missing.push("at least one output".into());
+            }
+        }
+        Stage::Selection => {
+            let selected = "thinking/selection/selected.json";
+            if !seen.0.contains(selected) && !missing.iter().any(|path| path == selected) {
+                missing.push(selected.into());
+            }
+        }
+        Stage::Creation => {
+            if !seen.0.iter().any(|path| is_draft(path)) {
+                missing.push("drafts/draft_v*.md".into());
+            }
+        }
+        Stage::Reflection => {}
+    }
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Refusal::OutputsMissing { stage, missing })
+    }
+}
+
+/// A draft: `drafts/draft_v` and anything, ending in `.md`.
+pub(super) fn is_draft(path: &str) -> bool {
+    path.strip_prefix("drafts/draft_v").is_some_and(|rest| {
+        rest.len() > ".md".len() && rest.ends_with(".md") && !rest.contains('/')
+    })
+}
+
+fn shortfall(check: &Check) -> Option<String> {
+    let Check {
+        criterion,
+        value,
+        threshold,
+    } = check;
+    match value {
+        Some(value) if value >= threshold => None,
+        Some(value) => Some(format!("{criterion} {value} of {threshold}")),
+        None => Some(format!("{criterion} not measured, {threshold} needed")),
+    }
+}
+
+fn in_range(name: &str, value: f64, max: f64) -> Result<(), Refusal> {
+    if value.is_finite() && (0.0..=max).contains(&value) {
+        Ok(())
+    } else {
+        Err(Refusal::OutOfRange {
+            name: name.into(),
+            value,
+            max,
+        })
+    }
+}
+
+fn violations(run: &Run) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut note = |rule, stage: Stage, detail: String| {
+        found.push(Violation {
+            rule,
+            place: stage.name().into(),
+            detail,
+        });
+    };
+    for stage in Stage::ALL {
+        let state = run.stage(stage);
+        let begun = state.status != Status::Pending;
+        if let (true, Some(dependency)) = (begun, stage.dependency())
+            && run.stage(dependency).status != Status::Completed
+        {
+            let detail = format!(
+                "is {} although '{}' is {}",
+                state.status.name(),
+                dependency.name(),
+                run.stage(dependency).status.name()
+            );
+            note("begun_stage_has_completed_dependency", stage, detail);
+        }
+        if state.status == Status::InProgress && run.current != stage {
+            let detail = format!(
+                "is in progress but current_stage is '{}'",
+                run.current.name()
+            );
+            note("stage_in_progress_is_current", stage, detail);
+        }
+        if state.retry_count > RETRIES_MAX {
+            let detail = format!("retry_count is {}", state.retry_count);
+            note("retry_count_within_limit", stage, detail);
+        }
+        if state.error.is_some() != (state.status == Status::Failed) {
+            note(
+                "error_exactly_when_failed",
+                stage,
+                format!(
+                    "is {} with error {}",
+                    state.status.name(),
+                    state.error.is_some()
+                ),
+            );
+        }
+        let ended = matches!(state.status, Status::Completed | Status::Failed);
+        if state.completed_at.is_some() != ended {
+            note(
+                "completed_at_exactly_when_ended",
+                stage,
+                format!("is {}", state.status.name()),
+            );
+        }
+        if state.started_at.is_some() != begun {
+            note(
+                "started_at_exactly_when_begun",
+                stage,
+                format!("is {}", state.status.name()),
+            );
+        }
+        if let (Some(started), Some(completed)) = (state.started_at, state.completed_at)
+            && completed < started
+        {
+            note("times_in_order", stage, "ends before it starts".into());
+        }
+        if let Some(path) = state.outputs.iter().find(|path| !inside(path)) {
+            note("outputs_inside_folder", stage, format!("output '{path}'"));
+        }
+    }
+    found
+}

@@ -1,0 +1,256 @@
+//! Named rules one by one, and invariants over random commands.
+#![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
+use super::*;
+use crate::kernel::{Machine as _, Refuse as _};
+use proptest::prelude::*;
+
+const NOON: Timestamp = Timestamp(1_760_356_800);
+
+fn after_minutes(minutes: i64) -> Timestamp {
+    Timestamp(NOON.0 + minutes * 60)
+}
+
+fn all_files() -> Seen {
+    Seen::of([
+        "ideas.md",
+        "thinking/selection/selected.json",
+        "drafts/draft_v1.md",
+    ])
+}
+
+fn start(stage: Stage) -> Command {
+    Command::Start {
+        stage,
+        override_reason: None,
+        by: Actor::Agent,
+        seen: all_files(),
+    }
+}
+
+fn complete(stage: Stage, outputs: &[&str]) -> Command {
+    Command::Complete {
+        stage,
+        outputs: outputs.iter().map(|&path| path.into()).collect(),
+        seen: all_files(),
+        checks: vec![],
+    }
+}
+
+fn fail(stage: Stage) -> Command {
+    Command::Fail {
+        stage,
+        code: "draft_too_short".into(),
+        message: "320 words of 500".into(),
+    }
+}
+
+/// Runs commands ten minutes apart; the outcome of the last one is returned with the state before it.
+fn play(commands: Vec<Command>) -> Result<Run, Refusal> {
+    let mut run = Run::new();
+    for (tick, command) in commands.into_iter().enumerate() {
+        let at = after_minutes(10 * i64::try_from(tick).unwrap());
+        run = ThinkingMachine::step(&run, command, at)?.next;
+    }
+    Ok(run)
+}
+
+fn until_creation_starts() -> Vec<Command> {
+    vec![
+        start(Stage::Planning),
+        complete(Stage::Planning, &["ideas.md"]),
+        start(Stage::Selection),
+        complete(Stage::Selection, &[]),
+        start(Stage::Creation),
+    ]
+}
+
+#[test]
+fn a_fresh_run_is_pending_with_no_progress() {
+    let run = Run::new();
+    assert_eq!(
+        (run.overall(), run.progress_percentage()),
+        (Status::Pending, 0)
+    );
+}
+
+#[test]
+fn three_stages_with_one_failure_between_give_75_percent() {
+    let mut commands = until_creation_starts();
+    commands.extend([fail(Stage::Creation), start(Stage::Creation)]);
+    commands.push(complete(Stage::Creation, &["drafts/draft_v1.md"]));
+    let run = play(commands).unwrap();
+    assert_eq!(run.progress_percentage(), 75);
+    assert_eq!(run.overall(), Status::InProgress);
+    assert_eq!(run.current, Stage::Creation);
+    let creation = run.stage(Stage::Creation);
+    assert_eq!(
+        (creation.retry_count, creation.duration_minutes),
+        (1, Some(10))
+    );
+    assert_eq!(creation.error, None);
+}
+
+#[test]
+fn failing_keeps_outputs_and_records_time_and_reason() {
+    let mut commands = until_creation_starts();
+    commands.push(Command::Output {
+        stage: Stage::Creation,
+        paths: vec!["drafts/draft_v1.md".into()],
+    });
+    commands.push(fail(Stage::Creation));
+    let run = play(commands).unwrap();
+    let creation = run.stage(Stage::Creation);
+    assert_eq!(creation.outputs, ["drafts/draft_v1.md"]);
+    assert_eq!(creation.duration_minutes, Some(20));
+    assert_eq!(creation.error.as_ref().unwrap().code, "draft_too_short");
+    assert_eq!(run.overall(), Status::InProgress);
+}
+
+#[test]
+fn the_third_failure_ends_the_run_until_a_person_overrides() {
+    let mut commands = until_creation_starts();
+    commands.extend([fail(Stage::Creation), start(Stage::Creation)]);
+    commands.extend([
+        fail(Stage::Creation),
+        start(Stage::Creation),
+        fail(Stage::Creation),
+    ]);
+    let run = play(commands).unwrap();
+    assert_eq!(run.overall(), Status::Failed);
+    let refused = ThinkingMachine::step(&run, start(Stage::Creation), NOON).unwrap_err();
+    assert_eq!(refused.code(), "retries_exhausted");
+    let reopened = Command::Start {
+        stage: Stage::Creation,
+        override_reason: Some("shorter brief agreed".into()),
+        by: Actor::Person,
+        seen: all_files(),
+    };
+    let run = ThinkingMachine::step(&run, reopened, NOON).unwrap().next;
+    assert_eq!(run.stage(Stage::Creation).retry_count, 0);
+    assert_eq!(run.overall(), Status::InProgress);
+}
+
+#[test]
+fn the_weighted_score_of_8_7_8_is_7_7() {
+    let scores = [("practicality", 8.0), ("trust", 7.0), ("innovation", 8.0)];
+    let evaluate = |count: usize| Command::Evaluate {
+        scores: scores[..count]
+            .iter()
+            .map(|&(name, score)| (name.into(), score))
+            .collect(),
+        weights: Weights::default(),
+    };
+    assert_eq!(play(vec![evaluate(2)]).unwrap().evaluation.weighted, None);
+    assert_eq!(
+        play(vec![evaluate(3)]).unwrap().evaluation.weighted,
+        Some(7.7)
+    );
+}
+
+#[test]
+fn achievement_is_actual_over_target() {
+    let record = Command::RecordFeedback(Execution {
+        metric: "engagement_rate".into(),
+        actual: 0.068,
+        target: 0.05,
+        learnings: vec!["comparisons help".into()],
+        improvements: vec!["compare earlier".into()],
+        stages: vec![Stage::Planning],
+    });
+    let feedback = play(vec![record]).unwrap().feedback;
+    assert_eq!(feedback.goal_achievement, Some(1.36));
+    assert_eq!(
+        feedback.for_next_tasks[0].learnings,
+        ["comparisons help", "compare earlier"]
+    );
+}
+
+#[test]
+fn outputs_stay_inside_the_folder() {
+    for path in ["", " ", "/etc/passwd", "../x", "a/../../x", "a\\b", "a/.."] {
+        let output = Command::Output {
+            stage: Stage::Planning,
+            paths: vec![path.into()],
+        };
+        let refused = play(vec![start(Stage::Planning), output]).unwrap_err();
+        assert_eq!(refused.code(), "path_escapes", "{path}");
+    }
+}
+
+#[test]
+fn a_clock_set_back_gives_no_negative_duration() {
+    let run = ThinkingMachine::step(&Run::new(), start(Stage::Planning), after_minutes(60))
+        .unwrap()
+        .next;
+    let run = ThinkingMachine::step(&run, complete(Stage::Planning, &["ideas.md"]), NOON)
+        .unwrap()
+        .next;
+    assert_eq!(run.stage(Stage::Planning).duration_minutes, Some(0));
+}
+
+fn any_stage() -> impl Strategy<Value = Stage> {
+    prop::sample::select(Stage::ALL.to_vec())
+}
+
+fn any_command() -> impl Strategy<Value = Command> {
+    let seen = prop_oneof![Just(all_files()), Just(Seen::default())];
+    prop_oneof![
+        4 => (any_stage(), any::<bool>(), any::<bool>(), seen.clone()).prop_map(|(stage, person, forced, seen)| {
+            Command::Start {
+                stage,
+                override_reason: forced.then(|| "reason".into()),
+                by: if person { Actor::Person } else { Actor::Agent },
+                seen,
+            }
+        }),
+        1 => any_stage().prop_map(|stage| Command::Output { stage, paths: vec!["drafts/draft_v1.md".into()] }),
+        4 => (any_stage(), seen).prop_map(|(stage, seen)| Command::Complete {
+            stage, outputs: vec!["ideas.md".into()], seen, checks: vec![],
+        }),
+        3 => any_stage().prop_map(fail),
+        1 => Just(Command::Measure { metrics: vec![("consistency".into(), 0.9)] }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn random_commands_keep_every_invariant(commands in prop::collection::vec((any_command(), 0i64..90), 0..60)) {
+        let mut run = Run::new();
+        let mut now = NOON;
+        for (command, minutes) in commands {
+            now = Timestamp(now.0 + minutes * 60);
+            if let Ok(step) = ThinkingMachine::step(&run, command, now) {
+                run = step.next;
+            }
+            prop_assert_eq!(ThinkingMachine::violations(&run), vec![]);
+            let completed = run.stages.iter().filter(|stage| stage.status == Status::Completed).count();
+            prop_assert_eq!(run.progress_percentage() as usize, completed * 25);
+            prop_assert_eq!(run.overall() == Status::Failed, run.stages.iter().any(StageState::exhausted));
+            prop_assert!(run.stages.iter().filter(|stage| stage.status == Status::InProgress).count() <= 1);
+        }
+    }
+
+    #[test]
+    fn what_is_advised_is_never_refused_for_its_state(commands in prop::collection::vec(any_command(), 0..40)) {
+        let mut run = Run::new();
+        for command in commands {
+            if let Ok(step) = ThinkingMachine::step(&run, command, NOON) {
+                run = step.next;
+            }
+        }
+        for advice in ThinkingMachine::advice(&run) {
+            let stage = advice.target.as_deref().and_then(Stage::from_name);
+            let command = match (advice.verb, stage) {
+                ("start", Some(stage)) => start(stage),
+                ("complete", Some(stage)) => complete(stage, &["ideas.md"]),
+                ("fail", Some(stage)) => fail(stage),
+                ("output", Some(stage)) => Command::Output { stage, paths: vec!["ideas.md".into()] },
+                _ => continue,
+            };
+            let outcome = ThinkingMachine::step(&run, command, NOON);
+            let only_outputs = matches!(outcome, Err(Refusal::OutputsMissing { .. }));
+            prop_assert!(outcome.is_ok() || only_outputs, "{:?} {:?}", advice, outcome);
+        }
+    }
+}
