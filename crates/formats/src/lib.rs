@@ -1,1 +1,28 @@
 //! Every shape another program can see. Pure: bytes in, bytes out, never a path.
+
+pub mod finding;
+pub mod json;
+pub mod reading;
+pub mod schema;
+pub mod thinking;
+pub mod time;
+pub mod transition;
+
+use bowline_machines::Timestamp;
+use finding::{Finding, Read};
+use json::JsonDocument;
+use serde_json::Value;
+
+/// A kind of state file: how its document is read as a state, and a state written into its document.
+pub trait StateFormat {
+    /// The typed state.
+    type State;
+    /// The kind's name, as `bowline schema KIND` has it.
+    const KIND: &'static str;
+
+    /// Reads a document; fails with every finding when it cannot be read as this kind.
+    fn read(document: &JsonDocument) -> Result<Read<Self::State>, Vec<Finding>>;
+
+    /// Writes a state into the value of its document. Fields the state does not know are left alone.
+    fn write(state: &Self::State, value: &mut Value, at: Timestamp);
+}

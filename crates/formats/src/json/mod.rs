@@ -1,0 +1,174 @@
+//! JSON documents that are edited without touching a byte outside the changed value.
+//!
+//! A document keeps its text. To change it, build the value it should have and call [`JsonDocument::reconcile`]: whatever
+//! is the same stays as it was written (key order, unknown keys, `0.90`, layout, line ends, a byte order mark), and what
+//! differs is replaced, inserted in the style of its neighbours, or taken out.
+
+mod reconcile;
+mod render;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use serde_json::Value;
+use std::fmt;
+
+/// Deeper documents are refused: nobody writes them by hand or by program, but somebody may to crash a reader.
+pub const NESTING_MAX: usize = 128;
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// One JSON document and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JsonDocument {
+    text: String,
+    value: Value,
+}
+
+/// Why a text is not a JSON document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// The bytes are not UTF-8.
+    #[error("not UTF-8 text: bad byte at offset {offset}")]
+    NotUtf8 {
+        /// Where the text stops being text.
+        offset: usize,
+    },
+    /// Nothing is there.
+    #[error("the file is empty")]
+    Empty,
+    /// It is not JSON.
+    #[error("not JSON: {message} at line {line}, column {column}")]
+    Syntax {
+        /// What the parser says.
+        message: String,
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+    },
+}
+
+impl JsonDocument {
+    /// Reads a document from the bytes of a file.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let text = std::str::from_utf8(bytes).map_err(|error| ParseError::NotUtf8 {
+            offset: error.valid_up_to(),
+        })?;
+        Self::from_text(text.to_owned())
+    }
+
+    /// Reads a document from text.
+    pub fn from_text(text: String) -> Result<Self, ParseError> {
+        let body = body(&text);
+        if body.trim().is_empty() {
+            return Err(ParseError::Empty);
+        }
+        // `serde_json` decides what JSON is: it is strict and bounds the nesting.
+        let value = serde_json::from_str(body).map_err(|error| ParseError::Syntax {
+            message: reason(&error),
+            line: error.line(),
+            column: error.column(),
+        })?;
+        Ok(JsonDocument { text, value })
+    }
+
+    /// A new document: two-space indent, unescaped UTF-8, final newline.
+    pub fn new(value: Value) -> Self {
+        let mut text = render::pretty(&value, "", "  ", "\n");
+        text.push('\n');
+        JsonDocument { text, value }
+    }
+
+    /// What the document says.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The document as it is written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text without a byte order mark.
+    fn body(&self) -> &str {
+        body(&self.text)
+    }
+
+    /// This document, changed so that it says `target`. Only what differs is touched.
+    #[must_use]
+    pub fn reconcile(&self, target: &Value) -> JsonDocument {
+        let prefix = self.text.len() - self.body().len();
+        let mut text = self.text[..prefix].to_owned();
+        text.push_str(&reconcile::reconcile(self.body(), &self.value, target));
+        JsonDocument {
+            text,
+            value: target.clone(),
+        }
+    }
+
+    /// Line and column, from 1, of the value a JSON pointer leads to; of the nearest parent when it leads nowhere.
+    pub fn position(&self, pointer: &str) -> (usize, usize) {
+        tree::with(self.body(), |root| {
+            let offset = root.map_or(0, |root| tree::locate(root, pointer));
+            let before = &self.body()[..offset];
+            let line = before.matches('\n').count() + 1;
+            let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
+            (line, column)
+        })
+    }
+
+    /// Pointers of keys that stand more than once in their object. The last one counts, as in every common reader.
+    pub fn duplicate_keys(&self) -> Vec<String> {
+        tree::with(self.body(), |root| {
+            let mut found = Vec::new();
+            if let Some(root) = root {
+                tree::duplicates(root, String::new(), &mut found);
+            }
+            found
+        })
+    }
+}
+
+impl fmt::Display for JsonDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Whether two values say the same: numbers by their value (`0.90` is `0.9`), objects whatever the order of their keys.
+pub fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        (Value::Null | Value::Bool(_) | Value::String(_), _) => a == b,
+        (Value::Number(_) | Value::Array(_) | Value::Object(_), _) => false,
+    }
+}
+
+/// A pointer to a member: RFC 6901 escapes.
+pub fn child(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+fn body(text: &str) -> &str {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
+/// The parser's message without its position, which is told apart.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}

@@ -1,0 +1,421 @@
+//! The smallest edit that makes a text say another value.
+
+use super::render::{Style, render, string};
+use super::{same, tree};
+use jsonc_parser::ast::{Array, Object, Value as Node};
+use jsonc_parser::common::Ranged as _;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// The text, edited so that it says `target`. `current` is what it says now.
+pub(super) fn reconcile(text: &str, current: &Value, target: &Value) -> String {
+    if same(current, target) {
+        return text.to_owned();
+    }
+    tree::with(text, |root| {
+        let Some(root) = root else {
+            return super::render::pretty(target, "", "  ", "\n");
+        };
+        let mut editor = Editor::new(text, root);
+        editor.value(root, current, target);
+        editor.finish()
+    })
+}
+
+/// A range of the text and what comes in its place.
+struct Splice {
+    start: usize,
+    end: usize,
+    insert: String,
+}
+
+struct Editor<'t> {
+    text: &'t str,
+    newline: &'static str,
+    /// One step of indent; `None` for a document on one line.
+    unit: Option<String>,
+    spaced: bool,
+    splices: Vec<Splice>,
+}
+
+/// A container seen as brackets and members, whatever its kind.
+struct Frame {
+    /// Just behind the opening bracket.
+    open: usize,
+    /// At the closing bracket.
+    close: usize,
+    /// Start and end of each member (an object's member starts at its key).
+    members: Vec<(usize, usize)>,
+}
+
+impl Frame {
+    fn of_object(object: &Object<'_>) -> Self {
+        Frame {
+            open: object.start() + 1,
+            close: object.end() - 1,
+            members: object
+                .properties
+                .iter()
+                .map(|prop| (prop.start(), prop.end()))
+                .collect(),
+        }
+    }
+
+    fn of_array(array: &Array<'_>) -> Self {
+        Frame {
+            open: array.start() + 1,
+            close: array.end() - 1,
+            members: array
+                .elements
+                .iter()
+                .map(|item| (item.start(), item.end()))
+                .collect(),
+        }
+    }
+}
+
+impl<'t> Editor<'t> {
+    fn new(text: &'t str, root: &Node<'_>) -> Self {
+        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let first = match root {
+            Node::Object(object) => object.properties.first().map(|prop| prop.start()),
+            Node::Array(array) => array.elements.first().map(|item| item.start()),
+            Node::StringLit(_)
+            | Node::NumberLit(_)
+            | Node::BooleanLit(_)
+            | Node::NullKeyword(_) => None,
+        };
+        // An empty document has no style of its own and gets ours.
+        let unit = match first {
+            None => Some("  ".to_owned()),
+            Some(first) => {
+                let gap = &text[root.start() + 1..first];
+                gap.rfind('\n').map(|at| {
+                    let indent = &gap[at + 1..];
+                    if indent.is_empty() {
+                        "  ".to_owned()
+                    } else {
+                        indent.to_owned()
+                    }
+                })
+            }
+        };
+        Editor {
+            text,
+            newline,
+            unit,
+            spaced: text.contains(": ") || text.contains(", "),
+            splices: Vec::new(),
+        }
+    }
+
+    fn value(&mut self, node: &Node<'_>, current: &Value, target: &Value) {
+        if same(current, target) {
+            return;
+        }
+        match (node, current, target) {
+            (Node::Object(object), Value::Object(current), Value::Object(target)) => {
+                self.object(node, object, current, target);
+            }
+            (Node::Array(array), Value::Array(current), Value::Array(target)) => {
+                self.array(array, current, target);
+            }
+            (
+                Node::Object(_)
+                | Node::Array(_)
+                | Node::StringLit(_)
+                | Node::NumberLit(_)
+                | Node::BooleanLit(_)
+                | Node::NullKeyword(_),
+                _,
+                _,
+            ) => {
+                let style = self.style_at(node.start());
+                self.replace(node.start(), node.end(), render(target, &style));
+            }
+        }
+    }
+
+    fn object(
+        &mut self,
+        node: &Node<'_>,
+        object: &Object<'_>,
+        current: &Map<String, Value>,
+        target: &Map<String, Value>,
+    ) {
+        let frame = Frame::of_object(object);
+        for (key, wanted) in target {
+            if let (Some(prop), Some(now)) = (tree::member(node, key), current.get(key)) {
+                self.value(&prop.value, now, wanted);
+            }
+        }
+        let gone: Vec<bool> = object
+            .properties
+            .iter()
+            .map(|prop| !target.contains_key(prop.name.as_str()))
+            .collect();
+        let style = self.inner_style(&frame);
+        let colon = match object.properties.last() {
+            Some(prop) => self.text[prop.name.end()..prop.value.start()].to_owned(),
+            None if matches!(style, Style::Inline { spaced: false }) => ":".to_owned(),
+            None => ": ".to_owned(),
+        };
+        let added = target
+            .iter()
+            .filter(|(key, _)| !current.contains_key(*key))
+            .map(|(key, value)| format!("{}{colon}{}", string(key), render(value, &style)))
+            .collect();
+        let end = frame.members.len();
+        self.members(&frame, &gone, vec![(end, added)]);
+    }
+
+    fn array(&mut self, array: &Array<'_>, current: &[Value], target: &[Value]) {
+        let frame = Frame::of_array(array);
+        let plan = align(current, target);
+        for &(old, new) in &plan.kept {
+            self.value(&array.elements[old], &current[old], &target[new]);
+        }
+        let mut gone = vec![true; current.len()];
+        for &(old, _) in &plan.kept {
+            gone[old] = false;
+        }
+        let style = self.inner_style(&frame);
+        let inserts = plan
+            .inserted
+            .into_iter()
+            .map(|(before, items)| {
+                (
+                    before,
+                    items
+                        .into_iter()
+                        .map(|new| render(&target[new], &style))
+                        .collect(),
+                )
+            })
+            .collect();
+        self.members(&frame, &gone, inserts);
+    }
+
+    /// Takes members out and puts texts in before given positions.
+    fn members(&mut self, frame: &Frame, gone: &[bool], inserts: Vec<(usize, Vec<String>)>) {
+        let inserts: Vec<(usize, Vec<String>)> = inserts
+            .into_iter()
+            .filter(|(_, texts)| !texts.is_empty())
+            .collect();
+        let survivors: Vec<usize> = (0..gone.len()).filter(|&index| !gone[index]).collect();
+        if survivors.is_empty() {
+            let texts: Vec<String> = inserts.into_iter().flat_map(|(_, texts)| texts).collect();
+            if texts.is_empty() {
+                if !gone.is_empty() {
+                    self.replace(frame.open, frame.close, String::new());
+                }
+                return;
+            }
+            let (lead, separator, tail) = self.spacing(frame);
+            let all = format!("{lead}{}{tail}", texts.join(&separator));
+            self.replace(frame.open, frame.close, all);
+            return;
+        }
+        let first = survivors[0];
+        if first > 0 {
+            self.replace(frame.members[0].0, frame.members[first].0, String::new());
+        }
+        let mut index = first + 1;
+        while index < gone.len() {
+            let from = index;
+            while index < gone.len() && gone[index] {
+                index += 1;
+            }
+            if index > from {
+                self.replace(
+                    frame.members[from - 1].1,
+                    frame.members[index - 1].1,
+                    String::new(),
+                );
+            }
+            index += 1;
+        }
+        let (_, separator, _) = self.spacing(frame);
+        for (before, texts) in inserts {
+            // Attach to the nearest survivor in front, or else in front of the first one.
+            match survivors.iter().rev().find(|&&index| index < before) {
+                Some(&previous) => {
+                    let at = frame.members[previous].1;
+                    let texts: String = texts
+                        .iter()
+                        .map(|text| format!("{separator}{text}"))
+                        .collect();
+                    self.replace(at, at, texts);
+                }
+                None => {
+                    let at = frame.members[first].0;
+                    let texts: String = texts
+                        .iter()
+                        .map(|text| format!("{text}{separator}"))
+                        .collect();
+                    self.replace(at, at, texts);
+                }
+            }
+        }
+    }
+
+    /// What stands before the first member, between two, and after the last.
+    fn spacing(&self, frame: &Frame) -> (String, String, String) {
+        if let (Some(first), Some(last)) = (frame.members.first(), frame.members.last()) {
+            let lead = self.text[frame.open..first.0].to_owned();
+            let tail = self.text[last.1..frame.close].to_owned();
+            let separator = match frame.members.get(1) {
+                Some(second) => self.text[first.1..second.0].to_owned(),
+                None if lead.contains('\n') => format!(",{lead}"),
+                None if self.spaced => ", ".to_owned(),
+                None => ",".to_owned(),
+            };
+            return (lead, separator, tail);
+        }
+        match self.style_at(frame.open) {
+            Style::Lines {
+                indent,
+                unit,
+                newline,
+            } => (
+                format!("{newline}{indent}{unit}"),
+                format!(",{newline}{indent}{unit}"),
+                format!("{newline}{indent}"),
+            ),
+            Style::Inline { spaced } => {
+                let separator = if spaced { ", " } else { "," };
+                (String::new(), separator.to_owned(), String::new())
+            }
+        }
+    }
+
+    /// The style of a new member inside a container.
+    fn inner_style(&self, frame: &Frame) -> Style {
+        match frame.members.first() {
+            Some(first) if !self.text[frame.open..first.0].contains('\n') => Style::Inline {
+                spaced: self.spaced,
+            },
+            Some(first) => self.style_at(first.0),
+            None => match self.style_at(frame.open) {
+                Style::Lines {
+                    indent,
+                    unit,
+                    newline,
+                } => Style::Lines {
+                    indent: format!("{indent}{unit}"),
+                    unit,
+                    newline,
+                },
+                inline @ Style::Inline { .. } => inline,
+            },
+        }
+    }
+
+    /// The style of a value that starts at an offset: the indent of its line.
+    fn style_at(&self, offset: usize) -> Style {
+        let Some(unit) = &self.unit else {
+            return Style::Inline {
+                spaced: self.spaced,
+            };
+        };
+        let line = &self.text[self.text[..offset].rfind('\n').map_or(0, |at| at + 1)..];
+        let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+        Style::Lines {
+            indent: indent.to_owned(),
+            unit: unit.clone(),
+            newline: self.newline.to_owned(),
+        }
+    }
+
+    fn replace(&mut self, start: usize, end: usize, insert: String) {
+        self.splices.push(Splice { start, end, insert });
+    }
+
+    fn finish(mut self) -> String {
+        // Stable: texts inserted at one place keep the order they were asked for.
+        self.splices
+            .sort_by_key(|splice| (splice.start, splice.end));
+        let mut out = String::with_capacity(self.text.len() + 256);
+        let mut done = 0;
+        for splice in &self.splices {
+            out.push_str(&self.text[done..splice.start]);
+            out.push_str(&splice.insert);
+            done = splice.end;
+        }
+        out.push_str(&self.text[done..]);
+        out
+    }
+}
+
+/// Which old elements stay (changed or not), and which new ones come in before which old position.
+#[derive(Debug, Default, PartialEq)]
+struct Alignment {
+    kept: Vec<(usize, usize)>,
+    inserted: Vec<(usize, Vec<usize>)>,
+}
+
+/// Pairs the elements of two arrays: equal ones first, the rest in order.
+fn align(old: &[Value], new: &[Value]) -> Alignment {
+    let mut plan = Alignment::default();
+    let shorter = old.len().min(new.len());
+    let prefix = (0..shorter)
+        .take_while(|&at| same(&old[at], &new[at]))
+        .count();
+    let suffix = (0..shorter - prefix)
+        .take_while(|&at| same(&old[old.len() - 1 - at], &new[new.len() - 1 - at]))
+        .count();
+    plan.kept.extend((0..prefix).map(|at| (at, at)));
+    let (old_end, new_end) = (old.len() - suffix, new.len() - suffix);
+    let scalars = old[prefix..old_end]
+        .iter()
+        .chain(&new[prefix..new_end])
+        .all(|value| !value.is_object() && !value.is_array());
+    if scalars && (old_end - prefix) != (new_end - prefix) {
+        align_scalars(old, new, prefix..old_end, prefix..new_end, &mut plan);
+    } else {
+        let pairs = (old_end - prefix).min(new_end - prefix);
+        plan.kept
+            .extend((0..pairs).map(|at| (prefix + at, prefix + at)));
+        let rest: Vec<usize> = (prefix + pairs..new_end).collect();
+        if !rest.is_empty() {
+            plan.inserted.push((prefix + pairs, rest));
+        }
+    }
+    plan.kept
+        .extend((0..suffix).map(|at| (old_end + at, new_end + at)));
+    plan
+}
+
+/// Lists of ids: an id that is still there stays where it stands, the others go out and come in.
+fn align_scalars(
+    old: &[Value],
+    new: &[Value],
+    old_range: std::ops::Range<usize>,
+    new_range: std::ops::Range<usize>,
+    plan: &mut Alignment,
+) {
+    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+    for index in old_range.clone().rev() {
+        places
+            .entry(old[index].to_string())
+            .or_default()
+            .push(index);
+    }
+    let mut at = old_range.start;
+    for index in new_range {
+        let waiting = places.entry(new[index].to_string()).or_default();
+        while waiting.last().is_some_and(|&place| place < at) {
+            waiting.pop();
+        }
+        match waiting.pop() {
+            Some(place) => {
+                plan.kept.push((place, index));
+                at = place + 1;
+            }
+            None => match plan.inserted.last_mut() {
+                Some((before, items)) if *before == at => items.push(index),
+                Some(_) | None => plan.inserted.push((at, vec![index])),
+            },
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Values as text, in a given style.
+
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// How the neighbourhood of a value is laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Style {
+    /// One member per line.
+    Lines {
+        /// Indent of the line the value starts on.
+        indent: String,
+        /// One step of indent.
+        unit: String,
+        /// Line end.
+        newline: String,
+    },
+    /// All on one line.
+    Inline {
+        /// A blank after colons and commas.
+        spaced: bool,
+    },
+}
+
+/// A value in a style.
+pub(super) fn render(value: &Value, style: &Style) -> String {
+    match style {
+        Style::Lines {
+            indent,
+            unit,
+            newline,
+        } => pretty(value, indent, unit, newline),
+        Style::Inline { spaced } => inline(value, *spaced),
+    }
+}
+
+/// A value over several lines; `indent` is that of the line it starts on.
+pub(super) fn pretty(value: &Value, indent: &str, unit: &str, newline: &str) -> String {
+    let deeper = format!("{indent}{unit}");
+    let mut out = String::new();
+    let (open, close, members) = match value {
+        Value::Array(items) if !items.is_empty() => {
+            let members: Vec<String> = items
+                .iter()
+                .map(|item| pretty(item, &deeper, unit, newline))
+                .collect();
+            ('[', ']', members)
+        }
+        Value::Object(map) if !map.is_empty() => {
+            let members = map
+                .iter()
+                .map(|(key, item)| {
+                    format!("{}: {}", string(key), pretty(item, &deeper, unit, newline))
+                })
+                .collect();
+            ('{', '}', members)
+        }
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => return value.to_string(),
+    };
+    out.push(open);
+    for (index, member) in members.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let _ = write!(out, "{comma}{newline}{deeper}{member}");
+    }
+    let _ = write!(out, "{newline}{indent}{close}");
+    out
+}
+
+fn inline(value: &Value, spaced: bool) -> String {
+    let (comma, colon) = if spaced { (", ", ": ") } else { (",", ":") };
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| inline(item, spaced)).collect();
+            format!("[{}]", items.join(comma))
+        }
+        Value::Object(map) => {
+            let members: Vec<String> = map
+                .iter()
+                .map(|(key, item)| format!("{}{colon}{}", string(key), inline(item, spaced)))
+                .collect();
+            format!("{{{}}}", members.join(comma))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}
+
+/// A key as JSON text.
+pub(super) fn string(key: &str) -> String {
+    Value::from(key).to_string()
+}

@@ -1,0 +1,80 @@
+//! The syntax tree: where every value stands in the text.
+
+use super::child;
+use jsonc_parser::ast::{ObjectProp, Value as Node};
+use jsonc_parser::common::Ranged as _;
+use jsonc_parser::{CollectOptions, ParseOptions};
+
+const STRICT: ParseOptions = ParseOptions {
+    allow_comments: false,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Parses a text and hands its root to `use_root`; `None` where the text has no value.
+pub(super) fn with<T>(text: &str, use_root: impl FnOnce(Option<&Node<'_>>) -> T) -> T {
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &STRICT);
+    use_root(parsed.ok().and_then(|parsed| parsed.value).as_ref())
+}
+
+/// The member with that key; the last one, as every common reader has it.
+pub(super) fn member<'a, 'b>(node: &'b Node<'a>, key: &str) -> Option<&'b ObjectProp<'a>> {
+    let object = node.as_object()?;
+    object
+        .properties
+        .iter()
+        .rfind(|prop| prop.name.as_str() == key)
+}
+
+/// Byte offset of the value a pointer leads to, or of its nearest parent.
+pub(super) fn locate(root: &Node<'_>, pointer: &str) -> usize {
+    let mut node = root;
+    for part in pointer.split('/').skip(1) {
+        let key = part.replace("~1", "/").replace("~0", "~");
+        let next = match node {
+            Node::Object(_) => member(node, &key).map(|prop| &prop.value),
+            Node::Array(array) => key
+                .parse()
+                .ok()
+                .and_then(|index: usize| array.elements.get(index)),
+            Node::StringLit(_)
+            | Node::NumberLit(_)
+            | Node::BooleanLit(_)
+            | Node::NullKeyword(_) => None,
+        };
+        match next {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    node.start()
+}
+
+/// Collects the pointers of keys that stand more than once.
+pub(super) fn duplicates(node: &Node<'_>, pointer: String, found: &mut Vec<String>) {
+    match node {
+        Node::Object(object) => {
+            let mut keys = std::collections::BTreeSet::new();
+            for prop in &object.properties {
+                let here = child(&pointer, prop.name.as_str());
+                if !keys.insert(prop.name.as_str()) && !found.contains(&here) {
+                    found.push(here.clone());
+                }
+                duplicates(&prop.value, here, found);
+            }
+        }
+        Node::Array(array) => {
+            for (index, element) in array.elements.iter().enumerate() {
+                duplicates(element, format!("{pointer}/{index}"), found);
+            }
+        }
+        Node::StringLit(_) | Node::NumberLit(_) | Node::BooleanLit(_) | Node::NullKeyword(_) => {}
+    }
+}

@@ -1,0 +1,503 @@
+//! The tolerant reader: takes typed values out of a document, notes what is odd, and keeps the repaired value.
+
+use crate::finding::{Finding, Read, Severity};
+use crate::json::{JsonDocument, child};
+use crate::time;
+use bowline_machines::Timestamp;
+use serde_json::{Map, Value};
+
+/// A document being read. Every getter answers with something usable; what it had to make up is a finding.
+#[derive(Debug)]
+pub struct Reading<'d> {
+    document: &'d JsonDocument,
+    fixed: Value,
+    findings: Vec<Finding>,
+}
+
+impl<'d> Reading<'d> {
+    /// Begins with the root, which must be an object.
+    pub fn begin(document: &'d JsonDocument) -> Result<Self, Vec<Finding>> {
+        let mut reading = Reading {
+            document,
+            fixed: document.value().clone(),
+            findings: Vec::new(),
+        };
+        if !document.value().is_object() {
+            return Err(vec![reading.fatal(
+                "",
+                "wrong_type",
+                "the file is not a JSON object".into(),
+            )]);
+        }
+        for pointer in document.duplicate_keys() {
+            let message = "the key stands more than once; the last one counts".into();
+            reading.note(Severity::Warning, "duplicate_key", &pointer, message, None);
+        }
+        Ok(reading)
+    }
+
+    /// Ends with a state.
+    pub fn end<S>(self, state: S) -> Read<S> {
+        Read {
+            state,
+            findings: self.findings,
+            fixed: self.fixed,
+        }
+    }
+
+    /// Gives up: everything found so far and why.
+    pub fn give_up(mut self, pointer: &str, code: &'static str, message: String) -> Vec<Finding> {
+        let last = self.fatal(pointer, code, message);
+        self.findings.push(last);
+        self.findings
+    }
+
+    fn fatal(&self, pointer: &str, code: &'static str, message: String) -> Finding {
+        Finding {
+            severity: Severity::Fatal,
+            code,
+            pointer: pointer.into(),
+            message,
+            repair: None,
+        }
+    }
+
+    /// Adds a finding.
+    pub fn note(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        pointer: &str,
+        message: String,
+        repair: Option<String>,
+    ) {
+        self.findings.push(Finding {
+            severity,
+            code,
+            pointer: pointer.into(),
+            message,
+            repair,
+        });
+    }
+
+    /// Adds a finding that is repaired by giving the place another value.
+    pub fn mend(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        pointer: &str,
+        message: String,
+        value: Value,
+    ) {
+        let repair = format!("set it to {value}");
+        self.set(pointer, value);
+        self.note(severity, code, pointer, message, Some(repair));
+    }
+
+    /// Adds a finding that is repaired by taking the key out.
+    pub fn drop_key(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        pointer: &str,
+        message: String,
+    ) {
+        if let Some((parent, key)) = pointer.rsplit_once('/')
+            && let Some(Value::Object(map)) = self.fixed.pointer_mut(parent)
+        {
+            map.shift_remove(&key.replace("~1", "/").replace("~0", "~"));
+        }
+        self.note(severity, code, pointer, message, Some("remove it".into()));
+    }
+
+    /// The value at a pointer, as the file has it.
+    pub fn get(&self, pointer: &str) -> Option<&'d Value> {
+        self.document.value().pointer(pointer)
+    }
+
+    /// Gives the repaired document a value, making parents as needed.
+    pub fn set(&mut self, pointer: &str, value: Value) {
+        put(&mut self.fixed, pointer, value);
+    }
+
+    /// An object that the file must have.
+    pub fn object(&mut self, pointer: &str) -> Option<&'d Map<String, Value>> {
+        match self.get(pointer) {
+            Some(Value::Object(map)) => Some(map),
+            Some(other) => {
+                let message = format!("should be an object, is {}", type_name(other));
+                self.mend(
+                    Severity::Error,
+                    "wrong_type",
+                    pointer,
+                    message,
+                    Value::Object(Map::new()),
+                );
+                None
+            }
+            None => {
+                let value = Value::Object(Map::new());
+                self.mend(
+                    Severity::Warning,
+                    "missing_field",
+                    pointer,
+                    "is missing".into(),
+                    value,
+                );
+                None
+            }
+        }
+    }
+
+    /// A text; `default` where it is missing or something else.
+    pub fn text(&mut self, pointer: &str, default: &str) -> String {
+        match self.get(pointer) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Number(number)) => {
+                let text = number.to_string();
+                let message = "should be text, is a number".into();
+                self.mend(
+                    Severity::Warning,
+                    "wrong_type",
+                    pointer,
+                    message,
+                    Value::from(text.clone()),
+                );
+                text
+            }
+            other => {
+                self.complain(pointer, other, "text", Value::from(default));
+                default.to_owned()
+            }
+        }
+    }
+
+    /// A text or nothing; `null` and missing are nothing.
+    pub fn optional_text(&mut self, pointer: &str) -> Option<String> {
+        match self.get(pointer) {
+            None | Some(Value::Null) => None,
+            Some(_) => Some(self.text(pointer, "")),
+        }
+    }
+
+    /// One of a closed set of words. Common other spellings are understood and mended; anything else becomes `default`.
+    pub fn word<T: Copy>(
+        &mut self,
+        pointer: &str,
+        all: &[T],
+        name: impl Fn(T) -> &'static str,
+        default: T,
+    ) -> T {
+        let allowed = || {
+            all.iter()
+                .map(|&one| name(one))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let found = self.get(pointer);
+        let Some(Value::String(text)) = found else {
+            self.complain(
+                pointer,
+                found,
+                &format!("one of {}", allowed()),
+                Value::from(name(default)),
+            );
+            return default;
+        };
+        if let Some(&exact) = all.iter().find(|&&one| name(one) == text) {
+            return exact;
+        }
+        let plain = |text: &str| text.trim().to_lowercase().replace(['-', ' '], "_");
+        let wanted = synonym(&plain(text)).map_or_else(|| plain(text), str::to_owned);
+        let (value, how) = match all.iter().find(|&&one| plain(name(one)) == wanted) {
+            Some(&alike) => (alike, Severity::Warning),
+            None => (default, Severity::Error),
+        };
+        let message = format!("'{text}' is not one of {}", allowed());
+        self.mend(
+            how,
+            "unknown_word",
+            pointer,
+            message,
+            Value::from(name(value)),
+        );
+        value
+    }
+
+    /// A time or nothing.
+    pub fn time(&mut self, pointer: &str) -> Option<Timestamp> {
+        match self.get(pointer) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => {
+                let time = time::parse(text);
+                if time.is_none() {
+                    let message = format!("'{text}' is not a time");
+                    self.mend(Severity::Error, "bad_time", pointer, message, Value::Null);
+                }
+                time
+            }
+            other @ Some(_) => {
+                self.complain(pointer, other, "a time or null", Value::Null);
+                None
+            }
+        }
+    }
+
+    /// A number or nothing.
+    pub fn number(&mut self, pointer: &str) -> Option<f64> {
+        match self.get(pointer) {
+            None | Some(Value::Null) => None,
+            Some(Value::Number(number)) => number.as_f64(),
+            other @ Some(_) => {
+                let text = other
+                    .and_then(Value::as_str)
+                    .and_then(|text| text.trim().parse::<f64>().ok());
+                let number = text.filter(|number| number.is_finite());
+                self.complain(
+                    pointer,
+                    other,
+                    "a number or null",
+                    number.map_or(Value::Null, Value::from),
+                );
+                number
+            }
+        }
+    }
+
+    /// A whole number from 0, or nothing.
+    pub fn count(&mut self, pointer: &str) -> Option<u32> {
+        let found = self.get(pointer);
+        match found {
+            None | Some(Value::Null) => return None,
+            Some(Value::Number(number)) => {
+                if let Some(count) = number.as_u64().and_then(|count| u32::try_from(count).ok()) {
+                    return Some(count);
+                }
+                // 2.0 is 2 in every JSON reader that has no integers.
+                let whole = number
+                    .as_f64()
+                    .filter(|number| number.fract() == 0.0 && (0.0..1e9).contains(number));
+                if let Some(count) = whole.and_then(|number| format!("{number:.0}").parse().ok()) {
+                    return Some(count);
+                }
+            }
+            Some(Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {}
+        }
+        let count = found
+            .and_then(Value::as_str)
+            .and_then(|text| text.trim().parse().ok());
+        self.complain(
+            pointer,
+            found,
+            "a whole number",
+            Value::from(count.unwrap_or(0_u32)),
+        );
+        Some(count.unwrap_or(0))
+    }
+
+    /// A list of texts; missing is empty. Elements that are no text are left out and found.
+    pub fn texts(&mut self, pointer: &str) -> Vec<String> {
+        let items = self.list(pointer);
+        let mut texts = Vec::with_capacity(items.len());
+        let mut bad = false;
+        for (index, item) in items.iter().enumerate() {
+            match item {
+                Value::String(text) => texts.push(text.clone()),
+                other => {
+                    bad = true;
+                    let message = format!("should be text, is {}", type_name(other));
+                    let place = format!("{pointer}/{index}");
+                    self.note(
+                        Severity::Error,
+                        "wrong_type",
+                        &place,
+                        message,
+                        Some("leave it out".into()),
+                    );
+                }
+            }
+        }
+        if bad {
+            self.set(pointer, Value::from(texts.clone()));
+        }
+        texts
+    }
+
+    /// A list; missing is empty.
+    pub fn list(&mut self, pointer: &str) -> &'d [Value] {
+        match self.get(pointer) {
+            Some(Value::Array(items)) => items,
+            other => {
+                self.complain(pointer, other, "a list", Value::Array(Vec::new()));
+                &[]
+            }
+        }
+    }
+
+    /// A value that follows from others: found when it says something else.
+    pub fn derived(&mut self, pointer: &str, expected: Value) {
+        let found = self.get(pointer);
+        if !found.is_some_and(|found| crate::json::same(found, &expected)) {
+            let is = found.map_or_else(|| "missing".to_owned(), Value::to_string);
+            let message = format!("is {is}, but the rest of the file makes it {expected}");
+            self.mend(
+                Severity::Warning,
+                "derived_mismatch",
+                pointer,
+                message,
+                expected,
+            );
+        }
+    }
+
+    /// The major version of `/version`; `major` is what this program writes.
+    pub fn version(&mut self, major: u32, written: &str) {
+        let text = match self.get("/version") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Number(number)) => number.to_string(),
+            other => {
+                self.complain("/version", other, "text", Value::from(written));
+                return;
+            }
+        };
+        match text
+            .split('.')
+            .next()
+            .and_then(|part| part.trim().parse::<u32>().ok())
+        {
+            Some(found) if found > major => {
+                let message = format!(
+                    "version {text} is newer than {written}, the newest this program writes"
+                );
+                self.note(
+                    Severity::ReadOnly,
+                    "newer_version",
+                    "/version",
+                    message,
+                    None,
+                );
+            }
+            Some(found) if found < major => {
+                let message = format!(
+                    "version {text} is older than {written}; the first change brings it up to date"
+                );
+                self.note(Severity::Note, "older_version", "/version", message, None);
+            }
+            Some(_) => {}
+            None => {
+                let message = format!("'{text}' is not a version");
+                self.mend(
+                    Severity::Warning,
+                    "bad_version",
+                    "/version",
+                    message,
+                    Value::from(written),
+                );
+            }
+        }
+    }
+
+    /// Notes a broken rule of the machine at a place.
+    pub fn broken(
+        &mut self,
+        pointer: &str,
+        violation: &bowline_machines::Violation,
+        repair: Option<String>,
+    ) {
+        let message = format!(
+            "{}: {} {}",
+            violation.rule, violation.place, violation.detail
+        );
+        self.note(Severity::Error, "rule_broken", pointer, message, repair);
+    }
+
+    fn complain(&mut self, pointer: &str, found: Option<&Value>, wanted: &str, instead: Value) {
+        match found {
+            None => self.mend(
+                Severity::Warning,
+                "missing_field",
+                pointer,
+                "is missing".into(),
+                instead,
+            ),
+            Some(other) => {
+                let message = format!("should be {wanted}, is {}", type_name(other));
+                self.mend(Severity::Error, "wrong_type", pointer, message, instead);
+            }
+        }
+    }
+}
+
+/// Gives a document a value at a pointer, making objects on the way.
+pub fn put(root: &mut Value, pointer: &str, value: Value) {
+    let mut node = root;
+    for part in pointer.split('/').skip(1) {
+        let key = part.replace("~1", "/").replace("~0", "~");
+        if let Value::Array(items) = node {
+            match key
+                .parse()
+                .ok()
+                .and_then(|index: usize| items.get_mut(index))
+            {
+                Some(item) => node = item,
+                None => return,
+            }
+            continue;
+        }
+        if !node.is_object() {
+            *node = Value::Object(Map::new());
+        }
+        let Value::Object(map) = node else { return };
+        node = map.entry(key).or_insert(Value::Null);
+    }
+    *node = value;
+}
+
+/// Gives a time to a field, and leaves another spelling of the same time alone.
+pub fn put_time(
+    root: &mut Value,
+    pointer: &str,
+    at: Option<Timestamp>,
+    spell: impl Fn(Timestamp) -> String,
+) {
+    let now = root
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .and_then(time::parse);
+    match at {
+        Some(at) if now == Some(at) => {}
+        Some(at) => put(root, pointer, Value::from(spell(at))),
+        None => put(root, pointer, Value::Null),
+    }
+}
+
+/// A pointer made of keys.
+pub fn at(keys: &[&str]) -> String {
+    keys.iter()
+        .fold(String::new(), |pointer, key| child(&pointer, key))
+}
+
+fn synonym(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "done" | "complete" | "finished" | "success" | "완료" => "completed",
+        "todo" | "open" | "waiting" | "not_started" | "대기" => "pending",
+        "doing" | "running" | "started" | "active" | "inprogress" | "진행" | "진행_중" => {
+            "in_progress"
+        }
+        "error" | "failure" | "실패" => "failed",
+        "canceled" | "취소" => "cancelled",
+        "merge" => "pr",
+        _ => return None,
+    })
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

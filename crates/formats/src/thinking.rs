@@ -1,0 +1,397 @@
+//! `thinking_state.json`.
+
+use crate::StateFormat;
+use crate::finding::{Finding, Read, Severity};
+use crate::json::JsonDocument;
+use crate::reading::{Reading, at, put, put_time};
+use crate::time::utc;
+use bowline_machines::thinking::{
+    AppliedLesson, Evaluation, Feedback, Lesson, Metric, Metrics, RETRIES_MAX, Run, Score, Stage,
+    StageError, StageState, Status, ThinkingMachine,
+};
+use bowline_machines::{Machine as _, Timestamp};
+use serde_json::{Map, Value, json};
+
+/// The file's name in its task folder.
+pub const FILE_NAME: &str = "thinking_state.json";
+
+/// The format of `thinking_state.json`.
+#[derive(Debug, Clone, Copy)]
+pub struct ThinkingFile;
+
+/// A new file for a task nobody has begun.
+pub fn new_document(task_id: &str, title: &str, goal: &str, created: Timestamp) -> JsonDocument {
+    let mut value = json!({
+        "task_id": task_id,
+        "title": title,
+        "goal": goal,
+        "created_at": utc(created),
+        "updated_at": utc(created),
+    });
+    ThinkingFile::write(&Run::new(), &mut value, created);
+    JsonDocument::new(value)
+}
+
+impl StateFormat for ThinkingFile {
+    type State = Run;
+    const KIND: &'static str = "thinking";
+
+    fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
+        let mut reading = Reading::begin(document)?;
+        // Without its stages the file says nothing about progress: making them up would lose it silently.
+        if !reading.get("/stages").is_some_and(Value::is_object) {
+            return Err(reading.give_up("/stages", "missing_field", "there are no stages".into()));
+        }
+        for name in ["task_id", "title", "goal"] {
+            reading.text(&at(&[name]), "");
+        }
+        for name in ["created_at", "updated_at"] {
+            if reading.get(&at(&[name])).is_none() {
+                reading.note(
+                    Severity::Warning,
+                    "missing_field",
+                    &at(&[name]),
+                    "is missing".into(),
+                    None,
+                );
+            }
+            reading.time(&at(&[name]));
+        }
+        let stages = Stage::ALL.map(|stage| read_stage(&mut reading, stage));
+        let guess = Stage::ALL
+            .into_iter()
+            .rev()
+            .find(|stage| stages[stage.index()].status != Status::Pending)
+            .unwrap_or(Stage::Planning);
+        let current = reading.word("/current_stage", &Stage::ALL, Stage::name, guess);
+        let run = Run {
+            stages,
+            current,
+            evaluation: read_evaluation(&mut reading),
+            metrics: read_metrics(&mut reading),
+            feedback: read_feedback(&mut reading),
+        };
+        reading.derived("/overall_status", Value::from(run.overall().name()));
+        reading.derived(
+            "/progress_percentage",
+            Value::from(run.progress_percentage()),
+        );
+        check_rules(&mut reading, &run);
+        Ok(reading.end(run))
+    }
+
+    fn write(run: &Run, value: &mut Value, now: Timestamp) {
+        put_time(value, "/updated_at", Some(now), utc);
+        put(value, "/current_stage", run.current.name().into());
+        put(value, "/overall_status", run.overall().name().into());
+        put(
+            value,
+            "/progress_percentage",
+            run.progress_percentage().into(),
+        );
+        for stage in Stage::ALL {
+            write_stage(value, stage, run.stage(stage));
+        }
+        for score in &run.evaluation.scores {
+            let place = at(&["core_values_evaluation", &score.name]);
+            put(value, &place, number(score.value));
+        }
+        put(
+            value,
+            "/core_values_evaluation/weighted_score",
+            number(run.evaluation.weighted),
+        );
+        for metric in Metric::ALL {
+            put(
+                value,
+                &at(&["quality_metrics", metric.name()]),
+                number(run.metrics.get(metric)),
+            );
+        }
+        write_feedback(value, &run.feedback);
+    }
+}
+
+fn read_stage(reading: &mut Reading<'_>, stage: Stage) -> StageState {
+    let field = |name: &str| format!("/stages/{}/{name}", stage.name());
+    if reading.object(&at(&["stages", stage.name()])).is_none() {
+        reading.set(
+            &at(&["stages", stage.name()]),
+            stage_value(stage, &StageState::pending()),
+        );
+        return StageState::pending();
+    }
+    let started_at = reading.time(&field("started_at"));
+    let completed_at = reading.time(&field("completed_at"));
+    let failed = reading.get(&field("error")).is_some_and(Value::is_object);
+    let guess = match (started_at, completed_at) {
+        _ if failed => Status::Failed,
+        (_, Some(_)) => Status::Completed,
+        (Some(_), None) => Status::InProgress,
+        (None, None) => Status::Pending,
+    };
+    let status = reading.word(&field("status"), &Status::ALL, Status::name, guess);
+    reading.derived(&field("thinking_type"), Value::from(stage.thinking_type()));
+    let duration_minutes = reading.count(&field("duration_minutes")).map(i64::from);
+    let outputs = reading.texts(&field("outputs"));
+    let error = failed.then(|| StageError {
+        code: reading.text(&field("error/code"), "unknown"),
+        message: reading.text(&field("error/message"), ""),
+        at: reading
+            .time(&field("error/timestamp"))
+            .or(completed_at)
+            .or(started_at)
+            .unwrap_or(Timestamp(0)),
+    });
+    let retry_count = reading.count(&field("retry_count")).unwrap_or(0);
+    StageState {
+        status,
+        started_at,
+        completed_at,
+        duration_minutes,
+        outputs,
+        error,
+        retry_count,
+    }
+}
+
+fn read_evaluation(reading: &mut Reading<'_>) -> Evaluation {
+    let Some(map) = reading.object("/core_values_evaluation") else {
+        return Evaluation::default();
+    };
+    let mut scores = Vec::new();
+    for name in map.keys().filter(|name| *name != "weighted_score") {
+        let value = reading.number(&at(&["core_values_evaluation", name]));
+        scores.push(Score {
+            name: name.clone(),
+            value,
+        });
+    }
+    Evaluation {
+        scores,
+        weighted: reading.number("/core_values_evaluation/weighted_score"),
+    }
+}
+
+fn read_metrics(reading: &mut Reading<'_>) -> Metrics {
+    if reading.object("/quality_metrics").is_none() {
+        return Metrics::default();
+    }
+    Metrics(Metric::ALL.map(|metric| {
+        let place = at(&["quality_metrics", metric.name()]);
+        let value = reading.number(&place);
+        if let Some(value) = value
+            && !(0.0..=1.0).contains(&value)
+        {
+            let message = format!("is {value}, but metrics go from 0 to 1");
+            reading.note(Severity::Error, "out_of_range", &place, message, None);
+        }
+        value
+    }))
+}
+
+fn read_feedback(reading: &mut Reading<'_>) -> Feedback {
+    let mut feedback = Feedback::default();
+    if reading.object("/feedback").is_none() {
+        return feedback;
+    }
+    for index in 0..reading.list("/feedback/from_previous_tasks").len() {
+        let place = format!("/feedback/from_previous_tasks/{index}");
+        feedback.from_previous_tasks.push(AppliedLesson {
+            task_id: reading.text(&format!("{place}/task_id"), ""),
+            learnings: reading.texts(&format!("{place}/learnings")),
+            stages: read_stages(reading, &format!("{place}/apply_to_stages")),
+        });
+    }
+    for (index, item) in reading.list("/feedback/for_next_tasks").iter().enumerate() {
+        let place = format!("/feedback/for_next_tasks/{index}");
+        // Lessons were never given a shape; a bare text is one as well.
+        if let Value::String(text) = item {
+            feedback.for_next_tasks.push(Lesson {
+                learnings: vec![text.clone()],
+                stages: Stage::ALL.to_vec(),
+            });
+            continue;
+        }
+        feedback.for_next_tasks.push(Lesson {
+            learnings: reading.texts(&format!("{place}/learnings")),
+            stages: read_stages(reading, &format!("{place}/apply_to_stages")),
+        });
+    }
+    if let Some(Value::Object(map)) = reading.get("/feedback/from_execution") {
+        for name in map.keys() {
+            let value = reading.number(&at(&["feedback", "from_execution", name]));
+            match (name.as_str(), value) {
+                ("goal_achievement", value) => feedback.goal_achievement = value,
+                (_, Some(value)) => feedback.from_execution.push((name.clone(), value)),
+                (_, None) => {}
+            }
+        }
+    }
+    if reading.get("/feedback/learnings").is_some() {
+        feedback.learnings = reading.texts("/feedback/learnings");
+    }
+    if reading.get("/feedback/improvements").is_some() {
+        feedback.improvements = reading.texts("/feedback/improvements");
+    }
+    feedback
+}
+
+fn read_stages(reading: &mut Reading<'_>, pointer: &str) -> Vec<Stage> {
+    let mut stages = Vec::new();
+    for (index, name) in reading.texts(pointer).iter().enumerate() {
+        match Stage::from_name(name) {
+            Some(stage) => stages.push(stage),
+            None => {
+                let place = format!("{pointer}/{index}");
+                let message = format!("there is no stage '{name}'");
+                reading.note(Severity::Warning, "unknown_word", &place, message, None);
+            }
+        }
+    }
+    stages
+}
+
+/// The machine's rules, with a repair for what other writers of this file are known to leave behind.
+fn check_rules(reading: &mut Reading<'_>, run: &Run) {
+    for violation in ThinkingMachine::violations(run) {
+        let Some(stage) = Stage::from_name(&violation.place) else {
+            continue;
+        };
+        let state = run.stage(stage);
+        let field = |name: &str| format!("/stages/{}/{name}", stage.name());
+        let running = state.status == Status::InProgress;
+        let (pointer, value) = match violation.rule {
+            "error_exactly_when_failed" if state.status != Status::Failed => {
+                let message = format!(
+                    "{}: {} {}",
+                    violation.rule, violation.place, violation.detail
+                );
+                reading.drop_key(Severity::Error, "rule_broken", &field("error"), message);
+                continue;
+            }
+            "completed_at_exactly_when_ended" if running => (field("completed_at"), Value::Null),
+            "stage_in_progress_is_current" => ("/current_stage".into(), stage.name().into()),
+            "retry_count_within_limit" => (field("retry_count"), RETRIES_MAX.into()),
+            _ => {
+                reading.broken(&at(&["stages", stage.name()]), &violation, None);
+                continue;
+            }
+        };
+        reading.set(&pointer, value.clone());
+        reading.broken(&pointer, &violation, Some(format!("set it to {value}")));
+    }
+}
+
+fn stage_value(stage: Stage, state: &StageState) -> Value {
+    let mut value = Value::Object(Map::new());
+    let wrapper = &mut value;
+    write_stage(wrapper, stage, state);
+    value["stages"][stage.name()].take()
+}
+
+fn write_stage(value: &mut Value, stage: Stage, state: &StageState) {
+    let field = |name: &str| format!("/stages/{}/{name}", stage.name());
+    put(value, &field("status"), state.status.name().into());
+    put(value, &field("thinking_type"), stage.thinking_type().into());
+    put_time(value, &field("started_at"), state.started_at, utc);
+    put_time(value, &field("completed_at"), state.completed_at, utc);
+    put(
+        value,
+        &field("duration_minutes"),
+        state.duration_minutes.map_or(Value::Null, Value::from),
+    );
+    put(value, &field("outputs"), state.outputs.clone().into());
+    match &state.error {
+        Some(error) => {
+            let place = field("error");
+            put(value, &format!("{place}/code"), error.code.clone().into());
+            put(
+                value,
+                &format!("{place}/message"),
+                error.message.clone().into(),
+            );
+            put_time(value, &format!("{place}/timestamp"), Some(error.at), utc);
+        }
+        None => {
+            if let Some(Value::Object(map)) = value.pointer_mut(&at(&["stages", stage.name()])) {
+                map.shift_remove("error");
+            }
+        }
+    }
+    // A stage that never failed has no count in hand-made files; it need not get one.
+    if state.retry_count > 0 || value.pointer(&field("retry_count")).is_some() {
+        put(value, &field("retry_count"), state.retry_count.into());
+    }
+}
+
+fn write_feedback(value: &mut Value, feedback: &Feedback) {
+    let names = |stages: &[Stage]| {
+        stages
+            .iter()
+            .map(|stage| Value::from(stage.name()))
+            .collect::<Vec<_>>()
+    };
+    let list = |value: &Value, key: &str| {
+        let place = at(&["feedback", key]);
+        value
+            .pointer(&place)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    };
+    // Entries are only ever added: those in the file stay as they are, whatever else they say.
+    let mut previous = list(value, "from_previous_tasks");
+    for lesson in feedback.from_previous_tasks.iter().skip(previous.len()) {
+        previous.push(json!({
+            "task_id": lesson.task_id, "learnings": lesson.learnings, "apply_to_stages": names(&lesson.stages),
+        }));
+    }
+    put(value, "/feedback/from_previous_tasks", previous.into());
+    let mut next = list(value, "for_next_tasks");
+    for lesson in feedback.for_next_tasks.iter().skip(next.len()) {
+        next.push(
+            json!({ "learnings": lesson.learnings, "apply_to_stages": names(&lesson.stages) }),
+        );
+    }
+    put(value, "/feedback/for_next_tasks", next.into());
+    for (name, number) in &feedback.from_execution {
+        put(
+            value,
+            &at(&["feedback", "from_execution", name]),
+            (*number).into(),
+        );
+    }
+    if let Some(achievement) = feedback.goal_achievement {
+        put(
+            value,
+            "/feedback/from_execution/goal_achievement",
+            achievement.into(),
+        );
+    }
+    if !feedback.learnings.is_empty() {
+        put(
+            value,
+            "/feedback/learnings",
+            feedback.learnings.clone().into(),
+        );
+    }
+    if !feedback.improvements.is_empty() {
+        put(
+            value,
+            "/feedback/improvements",
+            feedback.improvements.clone().into(),
+        );
+    }
+}
+
+/// A number as people write it: `8`, not `8.0`.
+fn number(value: Option<f64>) -> Value {
+    match value {
+        None => Value::Null,
+        Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}")
+            .parse::<i64>()
+            .map_or(Value::Null, Value::from),
+        Some(value) => Value::from(value),
+    }
+}

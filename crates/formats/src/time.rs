@@ -1,0 +1,61 @@
+//! Times as state files write them: UTC, whole seconds, `Z`. Read tolerantly.
+
+use bowline_machines::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+/// `2026-01-21T09:00:00Z`.
+pub fn utc(at: Timestamp) -> String {
+    format!("{}Z", civil(at))
+}
+
+/// `2026-01-21T09:00:00`, for the one format that writes no zone. The caller decides which clock the seconds are of.
+pub fn civil(at: Timestamp) -> String {
+    match jiff::Timestamp::from_second(at.0) {
+        Ok(time) => time
+            .to_zoned(TimeZone::UTC)
+            .strftime("%Y-%m-%dT%H:%M:%S")
+            .to_string(),
+        // Out of the calendar: no clock says this, but a reader must never panic.
+        Err(_) => "1970-01-01T00:00:00".to_owned(),
+    }
+}
+
+/// Reads a time with or without zone, fraction, `T` or seconds. Without a zone it is taken as UTC.
+pub fn parse(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Some(Timestamp(time.as_second()));
+    }
+    let civil = text.trim_end_matches(['Z', 'z']);
+    let time: DateTime = civil.parse().ok()?;
+    let zoned = time.to_zoned(TimeZone::UTC).ok()?;
+    Some(Timestamp(zoned.timestamp().as_second()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_every_spelling_and_written_in_one() {
+        for text in [
+            "2025-10-13T10:50:00Z",
+            "2025-10-13T10:50:00.123456Z",
+            "2025-10-13T19:50:00+09:00",
+            "2025-10-13T10:50:00",
+            "2025-10-13 10:50",
+            " 2025-10-13T10:50:00z ",
+        ] {
+            assert_eq!(
+                parse(text).map(utc).as_deref(),
+                Some("2025-10-13T10:50:00Z"),
+                "{text}"
+            );
+        }
+        for text in ["", "now", "ISO-8601", "2025-13-01T00:00:00Z", "12345"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+        assert_eq!(utc(Timestamp(i64::MAX)), "1970-01-01T00:00:00Z");
+    }
+}

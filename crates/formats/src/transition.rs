@@ -1,0 +1,32 @@
+//! The transition line: one move of one piece of work, as logs, `history --json` and events show it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One move.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transition {
+    /// When, UTC.
+    pub timestamp: String,
+    /// The task's id, or the path of the file for kinds without one.
+    pub task_id: String,
+    /// Always `state_transition`.
+    #[serde(rename = "type")]
+    pub line_type: String,
+    /// What moved: `task`, `agent`, or the kind's own word (`stage`, `step`, `gate`, …).
+    pub entity: String,
+    /// Where it stood; `null` when it is new.
+    pub from: Option<String>,
+    /// Where it stands now.
+    pub to: String,
+    /// The command that moved it, upper case.
+    pub trigger: String,
+    /// Facts of the move.
+    pub metadata: Value,
+    /// Rising within the file or the server.
+    pub sequence: u64,
+}
+
+/// The `type` of every transition line.
+pub const LINE_TYPE: &str = "state_transition";
