@@ -5,6 +5,7 @@ pub mod json;
 pub mod merge;
 pub mod reading;
 pub mod schema;
+pub mod tasks_md;
 pub mod thinking;
 pub mod time;
 pub mod transition;
