@@ -2,6 +2,7 @@
 
 pub mod finding;
 pub mod json;
+pub mod markers;
 pub mod merge;
 pub mod reading;
 pub mod schema;

@@ -7,6 +7,7 @@
 )]
 
 mod golden;
+mod markers;
 mod tasks_md;
 mod thinking;
 
