@@ -62,7 +62,11 @@ pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Cha
     });
     let target = transitions
         .iter()
-        .rfind(|one| before.is_none_or(|before| one.sequence < before) && one.trigger != "UNDO")
+        .rfind(|one| {
+            // A repair brought back what was there; undoing it would bring back nothing new.
+            before.is_none_or(|before| one.sequence < before)
+                && !["UNDO", "REPAIR"].contains(&one.trigger.as_str())
+        })
         .ok_or_else(|| Error::NothingToUndo {
             path: file.path.clone(),
         })?;
