@@ -66,7 +66,13 @@ fn heal(
         value = merge(&stale.base, &stale.ours, &value);
         lost.extend(stale.lost);
     }
-    for (index, version) in versions.iter().enumerate() {
+    // A repair settled what was lost before it, and so did a person who went back to a version of their choice.
+    let settled = versions.iter().rposition(|version| {
+        describe(version)
+            .is_some_and(|one| ["REPAIR", "RESTORE", "UNDO"].contains(&one.trigger.as_str()))
+    });
+    let open = settled.map_or(0, |index| index + 1);
+    for (index, version) in versions.iter().enumerate().skip(open) {
         if version.line.kind != kind::OUTSIDE {
             continue;
         }
