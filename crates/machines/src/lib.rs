@@ -3,6 +3,7 @@
 //! A machine takes the state, a command with every fact it needs, and the time; it answers with the next state and the
 //! effects that must follow, or with a refusal. It never looks at a clock, a disk or another machine.
 
+pub mod develop;
 pub mod job;
 mod kernel;
 pub mod table;
