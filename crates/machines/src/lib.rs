@@ -2,8 +2,11 @@
 //!
 //! A machine takes the state, a command with every fact it needs, and the time; it answers with the next state and the
 //! effects that must follow, or with a refusal. It never looks at a clock, a disk or another machine.
+#![deny(clippy::wildcard_enum_match_arm)]
 
+mod dag;
 mod kernel;
+pub mod plan;
 pub mod table;
 pub mod thinking;
 

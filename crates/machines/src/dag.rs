@@ -1,0 +1,112 @@
+//! Directed graphs over small numbers, in compressed form, and how to find a cycle in one.
+
+/// For every node the nodes it points to, all in one list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Adjacency {
+    /// Where the targets of node `n` begin; they end where those of `n + 1` begin.
+    starts: Vec<usize>,
+    targets: Vec<u32>,
+}
+
+impl Adjacency {
+    /// Groups `(from, to)` edges by `from`; the order of the edges of one node is kept.
+    pub(crate) fn new(nodes: usize, edges: &[(u32, u32)]) -> Self {
+        let mut starts = vec![0usize; nodes + 1];
+        for &(from, _) in edges {
+            starts[from as usize + 1] += 1;
+        }
+        for node in 0..nodes {
+            starts[node + 1] += starts[node];
+        }
+        let mut free = starts.clone();
+        let mut targets = vec![0; edges.len()];
+        for &(from, to) in edges {
+            targets[free[from as usize]] = to;
+            free[from as usize] += 1;
+        }
+        Adjacency { starts, targets }
+    }
+
+    /// The nodes that `node` points to.
+    pub(crate) fn of(&self, node: u32) -> &[u32] {
+        &self.targets[self.starts[node as usize]..self.starts[node as usize + 1]]
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The same edges, pointing the other way.
+    pub(crate) fn reversed(&self) -> Self {
+        let edges: Vec<(u32, u32)> = self
+            .nodes()
+            .flat_map(|from| self.of(from).iter().map(move |&to| (to, from)))
+            .collect();
+        Adjacency::new(self.len(), &edges)
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = u32> {
+        (0u32..).take(self.len())
+    }
+}
+
+/// A cycle, from its lowest node back to that node (`[1, 4, 1]`), if there is one. Takes time linear in nodes and edges.
+pub(crate) fn cycle(graph: &Adjacency) -> Option<Vec<u32>> {
+    let incoming = graph.reversed();
+    // Nodes that point nowhere are taken away, then those that point only to what was taken away, and so on.
+    let mut open: Vec<usize> = graph.nodes().map(|node| graph.of(node).len()).collect();
+    let mut ends: Vec<u32> = graph
+        .nodes()
+        .filter(|&node| open[node as usize] == 0)
+        .collect();
+    while let Some(node) = ends.pop() {
+        for &before in incoming.of(node) {
+            open[before as usize] -= 1;
+            if open[before as usize] == 0 {
+                ends.push(before);
+            }
+        }
+    }
+    // Whatever is left points to something that is left: following it must come round.
+    let mut node = graph.nodes().find(|&node| open[node as usize] > 0)?;
+    let mut seen_at = vec![None; graph.len()];
+    let mut walk = Vec::new();
+    while seen_at[node as usize].is_none() {
+        seen_at[node as usize] = Some(walk.len());
+        walk.push(node);
+        node = *graph.of(node).iter().find(|&&to| open[to as usize] > 0)?;
+    }
+    let mut ring = walk.split_off(seen_at[node as usize]?);
+    let lowest = (0..ring.len()).min_by_key(|&place| ring[place])?;
+    ring.rotate_left(lowest);
+    ring.push(ring[0]);
+    Some(ring)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_grouped_and_reversed() {
+        let graph = Adjacency::new(3, &[(2, 0), (0, 1), (2, 1)]);
+        assert_eq!(
+            (graph.of(0), graph.of(1), graph.of(2)),
+            (&[1][..], &[][..], &[0, 1][..])
+        );
+        assert_eq!(graph.reversed().of(1), [0, 2]);
+    }
+
+    #[test]
+    fn a_cycle_is_told_from_its_lowest_node_and_without_what_leads_to_it() {
+        let tail_and_ring = Adjacency::new(5, &[(0, 4), (4, 2), (2, 3), (3, 4), (3, 1)]);
+        assert_eq!(cycle(&tail_and_ring), Some(vec![2, 3, 4, 2]));
+        assert_eq!(cycle(&Adjacency::new(1, &[(0, 0)])), Some(vec![0, 0]));
+        assert_eq!(
+            cycle(&Adjacency::new(4, &[(0, 1), (0, 2), (1, 3), (2, 3)])),
+            None
+        );
+        assert_eq!(cycle(&Adjacency::new(0, &[])), None);
+    }
+}

@@ -1,0 +1,554 @@
+//! The moves of tasks and their steps.
+
+use super::check;
+use super::{
+    Artifact, Command, Effect, FailureKind, HistoryDetails, HistoryEntry, HistoryMetrics, Issue,
+    Memory, NewStep, NewTask, ORCHESTRATOR_DEFAULT, Plan, PlanStep, QUEUE_MAX, Queued,
+    RETRY_BASE_SECONDS, Refusal, Resolution, STEPS_MAX, StepError, StepStatus, TRIES_MAX, Task,
+    TaskResult, TaskStatus,
+};
+use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
+
+/// The rules of tasks and their steps.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanMachine;
+
+/// What the history says of a task that was given up.
+const CANCELLED_SUMMARY: &str = "cancelled";
+
+type Outcome = Result<Step<Memory, Effect>, Refusal>;
+
+impl Machine for PlanMachine {
+    type State = Memory;
+    type Command = Command;
+    type Effect = Effect;
+    type Refusal = Refusal;
+
+    fn step(memory: &Memory, command: Command, at: Timestamp) -> Outcome {
+        match command {
+            Command::NewTask(new) => new_task(memory, new, at),
+            Command::StepAdd(new) => step_add(memory, new, at),
+            Command::StepStart { id } => step_start(memory, id, at),
+            Command::StepComplete {
+                id,
+                output,
+                artifacts,
+            } => step_complete(memory, id, output, artifacts, at),
+            Command::StepFail { id, kind, message } => step_fail(memory, id, kind, message, at),
+            Command::TaskPause => task_pause(memory, at),
+            Command::TaskResume => task_resume(memory, at),
+            Command::TaskCancel => task_cancel(memory, at),
+            Command::TaskFinish {
+                result,
+                summary,
+                lessons,
+                tokens,
+            } => task_finish(memory, result, summary, lessons, tokens, at),
+            Command::TaskRecover { by, reason } => task_recover(memory, by, reason.as_deref(), at),
+            Command::TaskDrop { id } => task_drop(memory, &id),
+        }
+    }
+
+    fn status(memory: &Memory) -> &'static str {
+        memory
+            .current
+            .as_ref()
+            .map_or("idle", |task| task.status.name())
+    }
+
+    fn violations(memory: &Memory) -> Vec<Violation> {
+        check::violations(memory)
+    }
+
+    fn advice(memory: &Memory) -> Vec<Advice> {
+        let Some(task) = &memory.current else {
+            return vec![Advice::verb("task new")];
+        };
+        match task.status {
+            TaskStatus::Pending | TaskStatus::InProgress => {
+                let mut advice = Vec::new();
+                for step in &task.plan.steps {
+                    if step.status == StepStatus::InProgress {
+                        advice.push(Advice::on("step complete", step.id.to_string()));
+                        advice.push(Advice::on("step fail", step.id.to_string()));
+                    }
+                }
+                let ready = task.plan.ready_steps().into_iter();
+                advice.extend(ready.map(|id| Advice::on("step start", id.to_string())));
+                if advice.is_empty() {
+                    advice.push(Advice::verb("task finish"));
+                    advice.push(Advice::verb("step add"));
+                }
+                advice
+            }
+            TaskStatus::Paused => vec![Advice::verb("task resume"), Advice::verb("task cancel")],
+            TaskStatus::Failed => vec![Advice::verb("task recover"), Advice::verb("task cancel")],
+            TaskStatus::Completed | TaskStatus::Cancelled => vec![Advice::verb("task finish")],
+        }
+    }
+}
+
+fn new_task(memory: &Memory, new: NewTask, at: Timestamp) -> Outcome {
+    filled("task id", &new.id)?;
+    filled("task name", &new.name)?;
+    let current = memory.current.as_ref().map(|task| &task.id);
+    let mut known = memory.queue.iter().map(|queued| &queued.id).chain(current);
+    if known.any(|id| *id == new.id) {
+        return Err(Refusal::DuplicateId {
+            what: "task",
+            id: new.id,
+        });
+    }
+    let mut plan = Plan {
+        goal: new.goal,
+        success_criteria: new.success_criteria,
+        steps: Vec::with_capacity(new.steps.len()),
+    };
+    for step in new.steps {
+        add(&mut plan, step)?;
+    }
+    check::dependencies(&plan.steps)?;
+    let orchestrator = new
+        .orchestrator
+        .unwrap_or_else(|| ORCHESTRATOR_DEFAULT.into());
+    let queued = Queued {
+        id: new.id,
+        name: new.name,
+        orchestrator,
+        plan,
+        context: new.context,
+        created_at: at,
+    };
+    let mut next = memory.clone();
+    if next.current.is_none() {
+        next.current = Some(begun(queued, at));
+        return Ok(important(next));
+    }
+    if next.queue.len() >= QUEUE_MAX {
+        return Err(Refusal::TooMany {
+            what: "waiting tasks",
+            max: QUEUE_MAX,
+        });
+    }
+    next.queue.push(queued);
+    Ok(Step::quiet(next))
+}
+
+fn step_add(memory: &Memory, new: NewStep, at: Timestamp) -> Outcome {
+    let mut next = memory.clone();
+    let task = startable(&mut next, "add a step")?;
+    add(&mut task.plan, new)?;
+    check::dependencies(&task.plan.steps)?;
+    touch(task, at);
+    Ok(Step::quiet(next))
+}
+
+fn step_start(memory: &Memory, id: u32, at: Timestamp) -> Outcome {
+    let mut next = memory.clone();
+    let task = startable(&mut next, "start a step")?;
+    let step = find(task, id)?;
+    match step.status {
+        StepStatus::Pending => {}
+        StepStatus::Failed if step.retries < TRIES_MAX => {}
+        StepStatus::Failed => return Err(Refusal::RetriesExhausted { id }),
+        status @ (StepStatus::InProgress | StepStatus::Completed) => {
+            return Err(Refusal::StepState {
+                id,
+                status,
+                verb: "start",
+            });
+        }
+    }
+    let missing = task.plan.missing_dependencies(step);
+    if !missing.is_empty() {
+        return Err(Refusal::DependencyNotCompleted { id, missing });
+    }
+    task.status = TaskStatus::InProgress;
+    touch(task, at);
+    let step = find_mut(task, id)?;
+    step.status = StepStatus::InProgress;
+    step.started_at = Some(at);
+    step.error = None;
+    Ok(important(next))
+}
+
+fn step_complete(
+    memory: &Memory,
+    id: u32,
+    output: Option<String>,
+    artifacts: Vec<Artifact>,
+    at: Timestamp,
+) -> Outcome {
+    let mut next = memory.clone();
+    let task = reportable(&mut next, id, "complete")?;
+    for artifact in artifacts {
+        filled("artifact path", &artifact.path)?;
+        if !task.artifacts.contains(&artifact) {
+            task.artifacts.push(artifact);
+        }
+    }
+    touch(task, at);
+    let step = find_mut(task, id)?;
+    step.status = StepStatus::Completed;
+    // A clock that was set back must not make a step end before it began.
+    step.completed_at = Some(step.started_at.map_or(at, |started| at.max(started)));
+    step.output = output;
+    Ok(important(next))
+}
+
+fn step_fail(
+    memory: &Memory,
+    id: u32,
+    kind: FailureKind,
+    message: String,
+    at: Timestamp,
+) -> Outcome {
+    let mut next = memory.clone();
+    let task = reportable(&mut next, id, "fail")?;
+    filled("message", &message)?;
+    touch(task, at);
+    let step = find_mut(task, id)?;
+    step.status = StepStatus::Failed;
+    step.retries = step.retries.saturating_add(1);
+    let retries = step.retries;
+    step.error = Some(StepError {
+        kind,
+        message: message.clone(),
+        at,
+        retries,
+    });
+    let mut effects = vec![Effect::Backup];
+    if let Some(resolution) = escalation(kind, retries) {
+        task.status = TaskStatus::Failed;
+        task.issues.push(Issue {
+            step_id: id,
+            kind,
+            message,
+            resolution,
+            resolved: false,
+            resolved_at: None,
+        });
+        effects.push(Effect::Escalate {
+            step: id,
+            resolution,
+        });
+    } else if task.status == TaskStatus::InProgress {
+        // Another step may have failed the task meanwhile; then nothing is tried again until a person recovers it.
+        effects.push(Effect::RetryAfter {
+            step: id,
+            seconds: RETRY_BASE_SECONDS << (retries - 1),
+        });
+    }
+    Ok(Step { next, effects })
+}
+
+/// What a person is asked for after a failure, if they are.
+fn escalation(kind: FailureKind, retries: u32) -> Option<Resolution> {
+    match kind {
+        FailureKind::Critical => Some(Resolution::Escalate),
+        FailureKind::Structural => Some(Resolution::Replan),
+        FailureKind::Transient
+        | FailureKind::Validation
+        | FailureKind::Dependency
+        | FailureKind::Resource => (retries >= TRIES_MAX).then_some(Resolution::Escalate),
+    }
+}
+
+fn task_pause(memory: &Memory, at: Timestamp) -> Outcome {
+    let mut next = memory.clone();
+    let task = current_mut(&mut next)?;
+    match task.status {
+        TaskStatus::InProgress => {}
+        TaskStatus::Pending
+        | TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Paused
+        | TaskStatus::Cancelled => return Err(wrong_state(task, "pause")),
+    }
+    task.status = TaskStatus::Paused;
+    touch(task, at);
+    Ok(important(next))
+}
+
+fn task_resume(memory: &Memory, at: Timestamp) -> Outcome {
+    let mut next = memory.clone();
+    let task = current_mut(&mut next)?;
+    match task.status {
+        TaskStatus::Paused => {}
+        TaskStatus::Pending
+        | TaskStatus::InProgress
+        | TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Cancelled => return Err(wrong_state(task, "resume")),
+    }
+    task.status = TaskStatus::InProgress;
+    touch(task, at);
+    Ok(important(next))
+}
+
+fn task_cancel(memory: &Memory, at: Timestamp) -> Outcome {
+    let task = memory.current.as_ref().ok_or(Refusal::NoTask)?;
+    match task.status {
+        TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Paused => {}
+        TaskStatus::Completed | TaskStatus::Cancelled => return Err(wrong_state(task, "cancel")),
+    }
+    let result = if task.plan.completed_steps() > 0 {
+        TaskResult::Partial
+    } else {
+        TaskResult::Failure
+    };
+    let entry = entry(task, result, CANCELLED_SUMMARY.into(), vec![], None, at);
+    Ok(over(memory, entry, at))
+}
+
+fn task_finish(
+    memory: &Memory,
+    result: Option<TaskResult>,
+    summary: Option<String>,
+    lessons: Vec<String>,
+    tokens: Option<u64>,
+    at: Timestamp,
+) -> Outcome {
+    let task = memory.current.as_ref().ok_or(Refusal::NoTask)?;
+    let (completed, total) = (task.plan.completed_steps(), task.plan.steps.len());
+    let result = result.unwrap_or(TaskResult::of_steps(completed, total));
+    let waiting = task.issues.iter().find(|issue| issue.waits_for_person());
+    if let (TaskResult::Success, Some(issue)) = (result, waiting) {
+        return Err(Refusal::UnresolvedIssue {
+            id: task.id.clone(),
+            step: issue.step_id,
+        });
+    }
+    let summary = summary.unwrap_or_else(|| format!("{completed} of {total} steps completed"));
+    let entry = entry(task, result, summary, lessons, tokens, at);
+    Ok(over(memory, entry, at))
+}
+
+fn task_recover(memory: &Memory, by: Actor, reason: Option<&str>, at: Timestamp) -> Outcome {
+    let mut next = memory.clone();
+    let task = current_mut(&mut next)?;
+    match by {
+        Actor::Agent => {
+            return Err(Refusal::NeedsPerson {
+                id: task.id.clone(),
+            });
+        }
+        Actor::Person => {}
+    }
+    if let Some(reason) = reason {
+        filled("reason", reason)?;
+    }
+    match task.status {
+        TaskStatus::Failed => {}
+        TaskStatus::Pending
+        | TaskStatus::InProgress
+        | TaskStatus::Completed
+        | TaskStatus::Paused
+        | TaskStatus::Cancelled => return Err(wrong_state(task, "recover")),
+    }
+    let issues = &mut task.issues;
+    for step in &mut task.plan.steps {
+        let escalated = issues
+            .iter()
+            .any(|issue| issue.waits_for_person() && issue.step_id == step.id);
+        if step.status == StepStatus::Failed && (escalated || step.retries >= TRIES_MAX) {
+            step.status = StepStatus::Pending;
+            step.retries = 0;
+            step.started_at = None;
+            step.error = None;
+        }
+    }
+    for issue in issues.iter_mut().filter(|issue| issue.waits_for_person()) {
+        issue.resolved = true;
+        issue.resolved_at = Some(at);
+    }
+    task.status = TaskStatus::InProgress;
+    touch(task, at);
+    Ok(important(next))
+}
+
+fn task_drop(memory: &Memory, id: &str) -> Outcome {
+    let mut next = memory.clone();
+    next.queue.retain(|queued| queued.id != id);
+    if next.queue.len() == memory.queue.len() {
+        return Err(Refusal::NotQueued { id: id.into() });
+    }
+    Ok(Step::quiet(next))
+}
+
+/// The memory with its current task gone and the first that waits in its place.
+pub(super) fn promoted(memory: &Memory, at: Timestamp) -> Memory {
+    let mut next = memory.clone();
+    next.current = None;
+    if !next.queue.is_empty() {
+        next.current = Some(begun(next.queue.remove(0), at));
+    }
+    next
+}
+
+fn begun(queued: Queued, at: Timestamp) -> Task {
+    Task {
+        id: queued.id,
+        name: queued.name,
+        status: TaskStatus::Pending,
+        started_at: at,
+        updated_at: at,
+        orchestrator: queued.orchestrator,
+        plan: queued.plan,
+        context: queued.context,
+        artifacts: Vec::new(),
+        issues: Vec::new(),
+    }
+}
+
+fn over(memory: &Memory, entry: HistoryEntry, at: Timestamp) -> Step<Memory, Effect> {
+    Step {
+        next: promoted(memory, at),
+        effects: vec![Effect::Backup, Effect::PushHistory(Box::new(entry))],
+    }
+}
+
+fn entry(
+    task: &Task,
+    result: TaskResult,
+    summary: String,
+    lessons: Vec<String>,
+    tokens: Option<u64>,
+    at: Timestamp,
+) -> HistoryEntry {
+    let retries = task.plan.steps.iter().map(|step| step.retries);
+    HistoryEntry {
+        id: task.id.clone(),
+        name: task.name.clone(),
+        result,
+        started_at: task.started_at,
+        completed_at: at.max(task.started_at),
+        duration_seconds: at.seconds_since(task.started_at),
+        summary,
+        details: Some(HistoryDetails {
+            artifacts: task.artifacts.clone(),
+            metrics: HistoryMetrics {
+                steps_total: task.plan.steps.len(),
+                steps_completed: task.plan.completed_steps(),
+                retries: retries.fold(0, u32::saturating_add),
+                tokens_used: tokens,
+            },
+            lessons,
+        }),
+    }
+}
+
+fn add(plan: &mut Plan, new: NewStep) -> Result<(), Refusal> {
+    filled("step name", &new.name)?;
+    let full = Refusal::TooMany {
+        what: "steps",
+        max: STEPS_MAX,
+    };
+    if plan.steps.len() >= STEPS_MAX {
+        return Err(full);
+    }
+    let highest = plan.steps.iter().map(|step| step.id).max().unwrap_or(0);
+    let id = match new.id {
+        Some(id) => id,
+        None => highest.checked_add(1).ok_or(full)?,
+    };
+    let mut dependencies = Vec::with_capacity(new.dependencies.len());
+    for dependency in new.dependencies {
+        if !dependencies.contains(&dependency) {
+            dependencies.push(dependency);
+        }
+    }
+    plan.steps.push(PlanStep {
+        id,
+        name: new.name,
+        agent: new.agent,
+        cluster: new.cluster,
+        status: StepStatus::Pending,
+        dependencies,
+        started_at: None,
+        completed_at: None,
+        output: None,
+        error: None,
+        retries: 0,
+    });
+    Ok(())
+}
+
+/// The current task, if work on it may begin.
+fn startable<'a>(memory: &'a mut Memory, verb: &'static str) -> Result<&'a mut Task, Refusal> {
+    let task = current_mut(memory)?;
+    match task.status {
+        TaskStatus::Pending | TaskStatus::InProgress => Ok(task),
+        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Paused | TaskStatus::Cancelled => {
+            Err(wrong_state(task, verb))
+        }
+    }
+}
+
+/// The current task, if the end of a step that is in progress may be reported. That is so even when another step has
+/// failed the task: work that ran beside it is not lost.
+fn reportable<'a>(
+    memory: &'a mut Memory,
+    id: u32,
+    verb: &'static str,
+) -> Result<&'a mut Task, Refusal> {
+    let task = current_mut(memory)?;
+    match task.status {
+        TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed => {}
+        TaskStatus::Completed | TaskStatus::Paused | TaskStatus::Cancelled => {
+            return Err(wrong_state(task, verb));
+        }
+    }
+    match find(task, id)?.status {
+        StepStatus::InProgress => Ok(task),
+        status @ (StepStatus::Pending | StepStatus::Completed | StepStatus::Failed) => {
+            Err(Refusal::StepState { id, status, verb })
+        }
+    }
+}
+
+fn current_mut(memory: &mut Memory) -> Result<&mut Task, Refusal> {
+    memory.current.as_mut().ok_or(Refusal::NoTask)
+}
+
+fn find(task: &Task, id: u32) -> Result<&PlanStep, Refusal> {
+    task.plan.step(id).ok_or_else(|| Refusal::NoStep {
+        task: task.id.clone(),
+        id,
+    })
+}
+
+fn find_mut(task: &mut Task, id: u32) -> Result<&mut PlanStep, Refusal> {
+    let Task { plan, id: name, .. } = task;
+    let found = plan.steps.iter_mut().find(|step| step.id == id);
+    found.ok_or_else(|| Refusal::NoStep {
+        task: name.clone(),
+        id,
+    })
+}
+
+fn touch(task: &mut Task, at: Timestamp) {
+    task.updated_at = task.updated_at.max(at);
+}
+
+fn important(next: Memory) -> Step<Memory, Effect> {
+    Step {
+        next,
+        effects: vec![Effect::Backup],
+    }
+}
+
+fn wrong_state(task: &Task, verb: &'static str) -> Refusal {
+    Refusal::TaskState {
+        id: task.id.clone(),
+        status: task.status,
+        verb,
+    }
+}
+
+fn filled(what: &'static str, text: &str) -> Result<(), Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::Empty { what });
+    }
+    Ok(())
+}
