@@ -2,6 +2,7 @@
 
 pub mod finding;
 pub mod json;
+pub mod memory;
 pub mod reading;
 pub mod schema;
 pub mod thinking;

@@ -3,7 +3,7 @@
 mod put;
 mod values;
 
-pub use put::{at, put, put_time};
+pub use put::{at, put, put_time, put_version};
 
 use crate::finding::{Finding, Read, Severity};
 use crate::json::JsonDocument;
@@ -123,6 +123,11 @@ impl<'d> Reading<'d> {
     /// Gives the repaired document a value, making parents as needed.
     pub fn set(&mut self, pointer: &str, value: Value) {
         put(&mut self.fixed, pointer, value);
+    }
+
+    /// The repaired document, to be changed by whoever knows more than a pointer.
+    pub(crate) fn fixed_mut(&mut self) -> &mut Value {
+        &mut self.fixed
     }
 
     /// An object that the file must have.
@@ -369,11 +374,7 @@ impl<'d> Reading<'d> {
                 return;
             }
         };
-        match text
-            .split('.')
-            .next()
-            .and_then(|part| part.trim().parse::<u32>().ok())
-        {
+        match put::version_major(&text) {
             Some(found) if found > major => {
                 let message = format!(
                     "version {text} is newer than {written}, the newest this program writes"

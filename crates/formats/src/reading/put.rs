@@ -48,6 +48,23 @@ pub fn put_time(
     }
 }
 
+/// Brings the version up to date. Another minor version of the same format is left alone.
+pub fn put_version(root: &mut Value, major: u32, written: &str) {
+    let text = match root.pointer("/version") {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    };
+    if version_major(&text) != Some(major) {
+        put(root, "/version", written.into());
+    }
+}
+
+/// The first number of a version.
+pub(super) fn version_major(text: &str) -> Option<u32> {
+    text.split('.').next()?.trim().parse().ok()
+}
+
 /// A pointer made of keys.
 pub fn at(keys: &[&str]) -> String {
     keys.iter()

@@ -6,6 +6,7 @@
 )]
 
 mod golden;
+mod memory;
 mod thinking;
 
 #[test]
