@@ -6,6 +6,7 @@
 
 mod dag;
 mod kernel;
+pub mod orchestrate;
 pub mod plan;
 pub mod table;
 pub mod thinking;

@@ -1,0 +1,268 @@
+//! The graph of a run: which tasks there are, what each depends on, and which phase it belongs to. It never changes.
+
+use super::Id;
+use crate::dag::{Adjacency, cycle};
+use crate::kernel::Refuse;
+
+/// Tasks a graph may have.
+pub const NODES_MAX: usize = 1_000_000;
+
+/// A task as the task file tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// Its id.
+    pub id: Id,
+    /// Its phase.
+    pub phase: u32,
+    /// Ids it depends on; one named twice counts once.
+    pub dependencies: Vec<Id>,
+}
+
+/// Why tasks make no graph.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    /// Two tasks have one id.
+    #[error("task '{id}' is there twice")]
+    DuplicateId {
+        /// The id.
+        id: Id,
+    },
+    /// A task depends on one that does not exist.
+    #[error("task '{id}' depends on '{dependency}', which does not exist")]
+    MissingDependency {
+        /// Which.
+        id: Id,
+        /// The one that is not there.
+        dependency: Id,
+    },
+    /// Tasks depend on each other in a circle.
+    #[error("tasks depend on each other: {}", path.join("->"))]
+    CircularDependency {
+        /// From a task back to itself; each depends on the next.
+        path: Vec<Id>,
+    },
+    /// A task depends on one of a later phase, which cannot begin before this one is done.
+    #[error("task '{id}' of phase {phase} depends on '{dependency}' of the later phase {later}")]
+    LaterPhase {
+        /// Which.
+        id: Id,
+        /// Its phase.
+        phase: u32,
+        /// The one it depends on.
+        dependency: Id,
+        /// The phase of that one.
+        later: u32,
+    },
+    /// More tasks than a graph may have.
+    #[error("{count} tasks are more than {NODES_MAX}")]
+    TooMany {
+        /// How many.
+        count: usize,
+    },
+}
+
+impl Refuse for GraphError {
+    fn code(&self) -> &'static str {
+        match self {
+            GraphError::DuplicateId { .. } => "duplicate_id",
+            GraphError::MissingDependency { .. } => "missing_dependency",
+            GraphError::CircularDependency { .. } => "circular_dependency",
+            GraphError::LaterPhase { .. } => "later_phase_dependency",
+            GraphError::TooMany { .. } => "too_many_tasks",
+        }
+    }
+
+    fn hint(&self) -> String {
+        match self {
+            GraphError::DuplicateId { .. } => "give one of them another id".into(),
+            GraphError::MissingDependency { dependency, .. } => {
+                format!("add '{dependency}', or leave it out of the dependencies")
+            }
+            GraphError::CircularDependency { .. } => "take one of these dependencies away".into(),
+            GraphError::LaterPhase { dependency, .. } => {
+                format!("move '{dependency}' to an earlier phase, or leave it out")
+            }
+            GraphError::TooMany { .. } => "split the work into several task files".into(),
+        }
+    }
+}
+
+/// The tasks of a run, numbered in the order of the task file. Made once and shared by all states of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Graph {
+    ids: Vec<Id>,
+    /// The numbers of the tasks, sorted by id.
+    by_id: Vec<u32>,
+    /// Phase numbers, ascending, each with at least one task.
+    phases: Vec<u32>,
+    /// For every task the place of its phase in `phases`.
+    place: Vec<usize>,
+    /// For every place in `phases` its tasks.
+    members: Vec<Vec<u32>>,
+    needs: Adjacency,
+    dependents: Adjacency,
+}
+
+impl Graph {
+    /// Makes a graph, in time linear in tasks and dependencies (and a sort of the ids).
+    pub fn new(nodes: Vec<NodeSpec>) -> Result<Graph, GraphError> {
+        let count = nodes.len();
+        if count > NODES_MAX {
+            return Err(GraphError::TooMany { count });
+        }
+        let ids: Vec<Id> = nodes.iter().map(|node| node.id.clone()).collect();
+        let mut by_id: Vec<u32> = (0u32..).take(count).collect();
+        by_id.sort_by(|&a, &b| ids[a as usize].cmp(&ids[b as usize]));
+        let twice = by_id
+            .windows(2)
+            .find(|pair| ids[pair[0] as usize] == ids[pair[1] as usize]);
+        if let Some(pair) = twice {
+            let id = ids[pair[0] as usize].clone();
+            return Err(GraphError::DuplicateId { id });
+        }
+        let mut phases: Vec<u32> = nodes.iter().map(|node| node.phase).collect();
+        phases.sort_unstable();
+        phases.dedup();
+        let place: Vec<usize> = nodes
+            .iter()
+            .map(|node| phases.partition_point(|&phase| phase < node.phase))
+            .collect();
+        let mut edges = Vec::new();
+        let mut targets = Vec::new();
+        for (from, node) in (0u32..).zip(&nodes) {
+            targets.clear();
+            for dependency in &node.dependencies {
+                let Some(to) = search(&ids, &by_id, dependency) else {
+                    return Err(GraphError::MissingDependency {
+                        id: node.id.clone(),
+                        dependency: dependency.clone(),
+                    });
+                };
+                targets.push(to);
+            }
+            targets.sort_unstable();
+            targets.dedup();
+            edges.extend(targets.iter().map(|&to| (from, to)));
+        }
+        let needs = Adjacency::new(count, &edges);
+        if let Some(path) = cycle(&needs) {
+            return Err(GraphError::CircularDependency {
+                path: path
+                    .iter()
+                    .map(|&node| ids[node as usize].clone())
+                    .collect(),
+            });
+        }
+        let later = edges
+            .iter()
+            .find(|&&(from, to)| place[to as usize] > place[from as usize]);
+        if let Some(&(from, to)) = later {
+            return Err(GraphError::LaterPhase {
+                id: ids[from as usize].clone(),
+                phase: phases[place[from as usize]],
+                dependency: ids[to as usize].clone(),
+                later: phases[place[to as usize]],
+            });
+        }
+        let mut members = vec![Vec::new(); phases.len()];
+        for (node, &place) in (0u32..).zip(&place) {
+            members[place].push(node);
+        }
+        Ok(Graph {
+            dependents: needs.reversed(),
+            members,
+            ids,
+            by_id,
+            phases,
+            place,
+            needs,
+        })
+    }
+
+    /// How many tasks there are.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// There is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// All ids, in the order of the task file.
+    pub fn ids(&self) -> &[Id] {
+        &self.ids
+    }
+
+    /// There is a task with that id.
+    pub fn contains(&self, id: &str) -> bool {
+        self.find(id).is_some()
+    }
+
+    /// Phase numbers, ascending.
+    pub fn phases(&self) -> &[u32] {
+        &self.phases
+    }
+
+    /// The phase of a task.
+    pub fn phase_of(&self, id: &str) -> Option<u32> {
+        self.find(id).map(|node| self.phases[self.place(node)])
+    }
+
+    /// The tasks of a phase, in the order of the task file.
+    pub fn tasks_of(&self, phase: u32) -> Vec<Id> {
+        match self.phases.binary_search(&phase) {
+            Ok(place) => self.names(self.members(place)),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// What a task depends on, in the order of the task file.
+    pub fn dependencies_of(&self, id: &str) -> Vec<Id> {
+        self.find(id)
+            .map_or_else(Vec::new, |node| self.names(self.needs(node)))
+    }
+
+    /// What depends on a task directly, in the order of the task file.
+    pub fn dependents_of(&self, id: &str) -> Vec<Id> {
+        self.find(id)
+            .map_or_else(Vec::new, |node| self.names(self.dependents(node)))
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<u32> {
+        search(&self.ids, &self.by_id, id)
+    }
+
+    pub(super) fn id(&self, node: u32) -> &Id {
+        &self.ids[node as usize]
+    }
+
+    pub(super) fn names(&self, nodes: &[u32]) -> Vec<Id> {
+        nodes.iter().map(|&node| self.id(node).clone()).collect()
+    }
+
+    pub(super) fn nodes(&self) -> impl Iterator<Item = u32> + use<> {
+        (0u32..).take(self.ids.len())
+    }
+
+    pub(super) fn place(&self, node: u32) -> usize {
+        self.place[node as usize]
+    }
+
+    pub(super) fn members(&self, place: usize) -> &[u32] {
+        &self.members[place]
+    }
+
+    pub(super) fn needs(&self, node: u32) -> &[u32] {
+        self.needs.of(node)
+    }
+
+    pub(super) fn dependents(&self, node: u32) -> &[u32] {
+        self.dependents.of(node)
+    }
+}
+
+fn search(ids: &[Id], by_id: &[u32], id: &str) -> Option<u32> {
+    let found = by_id.binary_search_by(|&node| ids[node as usize].as_ref().cmp(id));
+    found.ok().map(|place| by_id[place])
+}

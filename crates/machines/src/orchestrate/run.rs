@@ -1,0 +1,320 @@
+//! The state of a run, and the one place where the status of a task changes.
+
+use super::{Config, Graph, Id, Landing, Status};
+use crate::kernel::Timestamp;
+use imbl::{OrdSet, Vector};
+use std::sync::Arc;
+
+/// One task of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Where it stands.
+    pub status: Status,
+    /// Runs that failed since it was first started or retried.
+    pub attempts: u32,
+    /// Start of the run in progress.
+    pub started_at: Option<Timestamp>,
+    /// Why the latest run failed; forgotten when the task is done or retried.
+    pub error: Option<Arc<str>>,
+    /// Dependencies that are not completed.
+    pub(super) open_needs: u32,
+    /// Dependencies that failed or are blocked.
+    pub(super) obstructions: u32,
+}
+
+/// One phase of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phase {
+    /// Its number.
+    pub number: u32,
+    /// Its tasks.
+    pub total: usize,
+    /// Those completed.
+    pub completed: usize,
+    /// When its first task was started.
+    pub started_at: Option<Timestamp>,
+    /// When it landed.
+    pub completed_at: Option<Timestamp>,
+    /// How it came to the main line, once that was tried.
+    pub landing: Option<Landing>,
+}
+
+impl Phase {
+    /// All its tasks are completed.
+    pub fn complete(&self) -> bool {
+        self.completed == self.total
+    }
+
+    /// Complete and landed: the next one may begin.
+    pub fn finished(&self) -> bool {
+        self.complete() && self.landing.as_ref().is_some_and(Landing::landed)
+    }
+}
+
+/// How long completed tasks took, as sum and count, so that the average needs no list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaskTime {
+    /// Sum of the last runs of the tasks counted.
+    pub seconds: i64,
+    /// Tasks counted. One that was ticked or forced has no time to count.
+    pub tasks: u32,
+}
+
+/// Numbers of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// All tasks.
+    pub total_tasks: usize,
+    /// Those completed.
+    pub completed_count: usize,
+    /// Those failed for good.
+    pub failed_count: usize,
+    /// Mean time of a task, rounded to whole seconds; 0 while none was timed.
+    pub average_task_time_seconds: i64,
+}
+
+/// A whole run. Cloning it is cheap whatever its size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    pub(super) graph: Arc<Graph>,
+    pub(super) config: Config,
+    pub(super) nodes: Vector<Node>,
+    // What follows is told by `nodes`, and kept so that nobody has to look through all of them.
+    pub(super) ready: OrdSet<u32>,
+    pub(super) running: OrdSet<u32>,
+    pub(super) failed: OrdSet<u32>,
+    pub(super) counts: [usize; 6],
+    /// One for every phase of the graph.
+    pub(super) phases: Vector<Phase>,
+    /// Place of the first phase that is not finished; the number of phases when all are.
+    pub(super) current: usize,
+    pub(super) worktree: Option<Arc<str>>,
+    pub(super) started_at: Timestamp,
+    pub(super) updated_at: Timestamp,
+    pub(super) time: TaskTime,
+}
+
+/// Tasks whose status followed from that of others.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub(super) ready: Vec<u32>,
+    pub(super) blocked: Vec<u32>,
+}
+
+impl Run {
+    /// The graph behind the run.
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    /// The limits in force.
+    pub fn config(&self) -> Config {
+        self.config
+    }
+
+    /// The same run under other limits.
+    #[must_use]
+    pub fn with_config(&self, config: Config) -> Run {
+        Run {
+            config,
+            ..self.clone()
+        }
+    }
+
+    /// Where the current phase is worked on; nothing for the main checkout.
+    pub fn worktree(&self) -> Option<&str> {
+        self.worktree.as_deref()
+    }
+
+    /// When the run was begun.
+    pub fn started_at(&self) -> Timestamp {
+        self.started_at
+    }
+
+    /// The latest change.
+    pub fn updated_at(&self) -> Timestamp {
+        self.updated_at
+    }
+
+    /// How long tasks took so far.
+    pub fn time(&self) -> TaskTime {
+        self.time
+    }
+
+    /// One task.
+    pub fn node(&self, id: &str) -> Option<&Node> {
+        self.graph
+            .find(id)
+            .and_then(|node| self.nodes.get(node as usize))
+    }
+
+    /// All tasks, in the order of the task file.
+    pub fn nodes(&self) -> impl Iterator<Item = (&Id, &Node)> {
+        self.graph.ids().iter().zip(self.nodes.iter())
+    }
+
+    /// The tasks with that status, in the order of the task file.
+    pub fn ids(&self, status: Status) -> Vec<Id> {
+        let with = self.nodes().filter(|(_, node)| node.status == status);
+        with.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// How many tasks have that status.
+    pub fn count(&self, status: Status) -> usize {
+        self.counts[status.index()]
+    }
+
+    /// All phases, in order.
+    pub fn phases(&self) -> impl Iterator<Item = &Phase> {
+        self.phases.iter()
+    }
+
+    /// One phase.
+    pub fn phase(&self, number: u32) -> Option<&Phase> {
+        let place = self.graph.phases().binary_search(&number).ok()?;
+        self.phases.get(place)
+    }
+
+    /// The number of the first phase that is not finished; of the last one when all are; 0 for a run without tasks.
+    pub fn current_phase(&self) -> u32 {
+        let phases = self.graph.phases();
+        let current = phases.get(self.current).or(phases.last());
+        current.copied().unwrap_or(0)
+    }
+
+    /// Every phase is finished.
+    pub fn all_done(&self) -> bool {
+        self.current == self.phases.len()
+    }
+
+    /// The phase being worked on; none when all are finished.
+    pub(super) fn open_phase(&self) -> Option<&Phase> {
+        self.phases.get(self.current)
+    }
+
+    /// Nothing ready, nothing running, and the phase not complete: nothing will happen without somebody.
+    pub fn stalled(&self) -> bool {
+        self.ready.is_empty()
+            && self.running.is_empty()
+            && self.open_phase().is_some_and(|phase| !phase.complete())
+    }
+
+    /// Tasks that may be started beside those in progress; `None` when there is no limit.
+    pub fn free_places(&self) -> Option<usize> {
+        match self.config.max_parallel {
+            0 => None,
+            max => Some((max as usize).saturating_sub(self.running.len())),
+        }
+    }
+
+    /// Numbers of the run.
+    pub fn metrics(&self) -> Metrics {
+        let TaskTime { seconds, tasks } = self.time;
+        let tasks = i64::from(tasks);
+        Metrics {
+            total_tasks: self.graph.len(),
+            completed_count: self.count(Status::Completed),
+            failed_count: self.count(Status::Failed),
+            average_task_time_seconds: match tasks {
+                0 => 0,
+                tasks => seconds.saturating_add(tasks / 2) / tasks,
+            },
+        }
+    }
+
+    pub(super) fn at(&self, node: u32) -> &Node {
+        &self.nodes[node as usize]
+    }
+
+    pub(super) fn at_mut(&mut self, node: u32) -> &mut Node {
+        &mut self.nodes[node as usize]
+    }
+
+    /// What a task is that nobody has in hand.
+    pub(super) fn derived(&self, node: u32) -> Status {
+        let state = self.at(node);
+        if state.obstructions > 0 {
+            Status::Blocked
+        } else if state.open_needs == 0 && self.graph.place(node) == self.current {
+            Status::Ready
+        } else {
+            Status::Pending
+        }
+    }
+
+    /// Gives a task a status, and every task that depends on it the one that follows. The work is in proportion to the
+    /// dependencies of the tasks that change.
+    pub(super) fn put(&mut self, node: u32, to: Status, changes: &mut Changes) {
+        let mut touched = Vec::new();
+        self.change(node, to, &mut touched, changes);
+        while let Some(node) = touched.pop() {
+            if self.at(node).status.is_derived() {
+                self.change(node, self.derived(node), &mut touched, changes);
+            }
+        }
+    }
+
+    fn change(&mut self, node: u32, to: Status, touched: &mut Vec<u32>, changes: &mut Changes) {
+        let from = self.mark(node, to, changes);
+        let met = i32::from(to == Status::Completed) - i32::from(from == Status::Completed);
+        let obstructing = i32::from(to.obstructs()) - i32::from(from.obstructs());
+        if met == 0 && obstructing == 0 {
+            return;
+        }
+        let graph = Arc::clone(&self.graph);
+        for &dependent in graph.dependents(node) {
+            let state = self.at_mut(dependent);
+            state.open_needs = state.open_needs.saturating_add_signed(-met);
+            state.obstructions = state.obstructions.saturating_add_signed(obstructing);
+            touched.push(dependent);
+        }
+    }
+
+    /// Gives every task of the current phase that nobody has in hand the status that follows.
+    pub(super) fn enter_phase(&mut self, changes: &mut Changes) {
+        let graph = Arc::clone(&self.graph);
+        if self.current < graph.phases().len() {
+            for &node in graph.members(self.current) {
+                if self.at(node).status.is_derived() {
+                    self.put(node, self.derived(node), changes);
+                }
+            }
+        }
+    }
+
+    /// Moves on to the first phase that is not finished.
+    pub(super) fn find_current(&mut self) {
+        let open = self.phases.iter().position(|phase| !phase.finished());
+        self.current = open.unwrap_or(self.phases.len());
+    }
+
+    /// Writes one status and what is kept beside it; tells the status from before.
+    fn mark(&mut self, node: u32, to: Status, changes: &mut Changes) -> Status {
+        let place = self.graph.place(node);
+        let from = std::mem::replace(&mut self.at_mut(node).status, to);
+        if from == to {
+            return from;
+        }
+        self.counts[from.index()] -= 1;
+        self.counts[to.index()] += 1;
+        match from {
+            Status::Ready => drop(self.ready.remove(&node)),
+            Status::InProgress => drop(self.running.remove(&node)),
+            Status::Failed => drop(self.failed.remove(&node)),
+            Status::Completed => self.phases[place].completed -= 1,
+            Status::Pending | Status::Blocked => {}
+        }
+        match to {
+            Status::Ready => {
+                self.ready.insert(node);
+                changes.ready.push(node);
+            }
+            Status::InProgress => drop(self.running.insert(node)),
+            Status::Failed => drop(self.failed.insert(node)),
+            Status::Completed => self.phases[place].completed += 1,
+            Status::Blocked => changes.blocked.push(node),
+            Status::Pending => {}
+        }
+        from
+    }
+}
