@@ -5,6 +5,8 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod dag;
+pub mod develop;
+pub mod job;
 mod kernel;
 pub mod orchestrate;
 pub mod plan;
