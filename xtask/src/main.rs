@@ -1,3 +1,50 @@
 //! Chores of this repository: `cargo xtask test | demo | docs | drill | bench | fuzz`.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a chore talks to whoever runs it"
+)]
 
-fn main() {}
+mod demo;
+mod docs;
+mod drill;
+mod shell;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
+cargo xtask demo                a walk through what there is, in a temporary folder
+cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
+cargo xtask drill NAME [--KEY N]...
+    hammer    --processes 64 --updates 2000 [--foreign 1]   many writers and readers on one file
+    kills     --processes 32 --updates 1000                 the same, with writers killed at random
+";
+
+/// A chore that failed says why.
+pub(crate) type Outcome<T = ()> = Result<T, String>;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test"] => test::run(),
+        ["demo"] => demo::run(),
+        ["docs"] => docs::write(),
+        ["docs", "--check"] => docs::check(),
+        ["drill", name, options @ ..] => drill::run(name, options),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        [other, ..] => Err(format!("unknown chore '{other}'\n\n{HELP}")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

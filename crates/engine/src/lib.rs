@@ -1,1 +1,23 @@
 //! Joins rules, shapes and files into operations, one function per verb.
+//!
+//! The order is always the same: load, decide, persist, act, publish.
+
+pub mod actor;
+pub mod clock;
+pub mod context;
+pub mod doctor;
+pub mod error;
+pub mod files;
+pub mod history;
+pub mod kinds;
+mod lost;
+pub mod operations;
+pub mod workspace;
+
+pub use context::Context;
+pub use error::{Error, ExitClass, Refusal};
+
+// What callers need of the crates below, so that they name one crate only.
+pub use bowline_formats as formats;
+pub use bowline_machines as machines;
+pub use bowline_statefiles as statefiles;

@@ -2,9 +2,12 @@
 
 pub mod finding;
 pub mod json;
+pub mod markers;
 pub mod memory;
+pub mod merge;
 pub mod reading;
 pub mod schema;
+pub mod tasks_md;
 pub mod thinking;
 pub mod time;
 pub mod transition;

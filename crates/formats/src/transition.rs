@@ -24,8 +24,13 @@ pub struct Transition {
     pub trigger: String,
     /// Facts of the move.
     pub metadata: Value,
-    /// Rising within the file or the server.
+    /// Rising within the file or the server. A journal line carries it as its own number and leaves it out here.
+    #[serde(default, skip_serializing_if = "is_unnumbered")]
     pub sequence: u64,
+}
+
+fn is_unnumbered(sequence: &u64) -> bool {
+    *sequence == 0
 }
 
 /// The `type` of every transition line.

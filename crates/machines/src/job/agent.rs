@@ -126,6 +126,15 @@ impl Turn {
     }
 
     fn ask(&mut self, question: Question) {
+        // Output may be read twice after a crash; an id is given once.
+        if self
+            .job
+            .questions
+            .iter()
+            .any(|known| known.id == question.id)
+        {
+            return;
+        }
         let same = |known: &&Question| known.text.trim() == question.text.trim();
         let known = self
             .job
@@ -156,6 +165,15 @@ impl Turn {
     }
 
     fn need(&mut self, needed: Dependency) {
+        // Output may be read twice after a crash; an id is given once.
+        if self
+            .job
+            .dependencies
+            .iter()
+            .any(|known| known.id == needed.id)
+        {
+            return;
+        }
         let provided = |known: &Dependency| {
             known.name == needed.name && known.status == DependencyStatus::Provided
         };

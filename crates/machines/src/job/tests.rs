@@ -280,6 +280,17 @@ fn a_question_answered_before_does_not_stop_the_agent() {
 }
 
 #[test]
+fn a_question_or_request_read_twice_is_one() {
+    let mut play = Play::running();
+    play.say(ask("q_1", "Which tea?"))
+        .say(ask("q_1", "Which tea?"));
+    assert_eq!((play.job.questions.len(), play.effects.len()), (1, 0));
+    let mut play = Play::running();
+    play.say(need("dep_1", true)).say(need("dep_1", true));
+    assert_eq!((play.job.dependencies.len(), play.effects.len()), (1, 0));
+}
+
+#[test]
 fn an_answer_must_be_one_of_the_options() {
     let mut play = Play::running();
     let options = vec!["Green".into(), "Black".into()];

@@ -1,0 +1,218 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Holds the work of AI agents: durable state, legal moves, gates and recovery.
+///
+/// Without a command it shows what is here and what can be done next.
+#[derive(Debug, Parser)]
+#[command(name = "bowline", version, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Common {
+    /// Work as if started in this folder
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) folder: Option<PathBuf>,
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Language of texts (default: from the locale)
+    #[arg(long, value_name = "LANG", global = true)]
+    pub(crate) lang: Option<Lang>,
+    /// Say what would happen, and write nothing
+    #[arg(long, global = true)]
+    pub(crate) dry_run: bool,
+}
+
+/// A language of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Lang {
+    /// English
+    En,
+    /// 한국어
+    Ko,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Thinking runs: four stages with outputs, tries and scores
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Thinking(ThinkingArgs),
+    /// Show where a state file stands
+    Status {
+        /// A path or a kind; all that is here when left away
+        what: Option<String>,
+    },
+    /// List the transitions of a state file
+    History {
+        /// A path or a kind
+        what: Option<String>,
+        /// Show only the last N
+        #[arg(short = 'n', long, value_name = "N")]
+        last: Option<usize>,
+    },
+    /// Take the last transition back
+    Undo {
+        /// A path or a kind
+        what: Option<String>,
+        /// Go back even across transitions that had effects outside the file
+        #[arg(long)]
+        state_only: bool,
+    },
+    /// Bring a state file back as it was after a transition
+    Restore {
+        /// A path or a kind, then the transition's number; the number alone will do when one file is here
+        #[arg(num_args = 1..=2, value_name = "PATH|KIND|SEQ", required = true)]
+        what: Vec<String>,
+        /// Go back even across transitions that had effects outside the file
+        #[arg(long)]
+        state_only: bool,
+    },
+    /// Check state files, and repair them
+    Doctor {
+        /// Paths or kinds; all that is here when left away
+        what: Vec<String>,
+        /// Repair what can be repaired
+        #[arg(long)]
+        repair: bool,
+    },
+    /// Print the JSON Schema of a file kind
+    Schema {
+        /// The kind; a list of kinds when left away
+        kind: Option<String>,
+    },
+    /// Explain an error or finding code
+    Explain {
+        /// The code; a list of codes when left away
+        code: Option<String>,
+    },
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ThinkingArgs {
+    /// The task folder (default: the nearest folder upwards that has a thinking_state.json)
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) dir: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) verb: ThinkingVerb,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum StageName {
+    /// Divergent: look for ideas
+    Planning,
+    /// Convergent: choose one
+    Selection,
+    /// Generative: make it
+    Creation,
+    /// Critical: judge it
+    Reflection,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ThinkingVerb {
+    /// Make a new run in a task folder
+    New {
+        /// Id of the task
+        id: String,
+        /// Title for people
+        #[arg(long)]
+        title: String,
+        /// What the task is for
+        #[arg(long, default_value = "")]
+        goal: String,
+    },
+    /// Begin a stage, or try a failed one again
+    Start {
+        /// The stage
+        stage: StageName,
+        /// A person's reason to reopen a stage that used up its tries
+        #[arg(long = "override", value_name = "REASON")]
+        override_reason: Option<String>,
+    },
+    /// Record files a stage has made so far
+    Output {
+        /// The stage
+        stage: StageName,
+        /// Paths relative to the task folder
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<String>,
+    },
+    /// End a stage well; its outputs must exist
+    Complete {
+        /// The stage
+        stage: StageName,
+        /// A further output, relative to the task folder
+        #[arg(long = "output", value_name = "PATH", num_args = 1..)]
+        outputs: Vec<String>,
+    },
+    /// End a stage badly
+    Fail {
+        /// The stage
+        stage: StageName,
+        /// A word for programs
+        #[arg(long)]
+        code: String,
+        /// A sentence for people
+        #[arg(long)]
+        message: String,
+    },
+    /// Score the work against the core values, 0 to 10
+    Evaluate {
+        /// NAME=SCORE, for instance practicality=8
+        #[arg(required = true, value_name = "NAME=SCORE")]
+        scores: Vec<String>,
+    },
+    /// Record quality metrics, 0 to 1
+    Quality {
+        /// NAME=VALUE, for instance completeness=0.75
+        #[arg(required = true, value_name = "NAME=VALUE")]
+        metrics: Vec<String>,
+    },
+    /// Lessons from execution, and for the next task
+    #[command(subcommand)]
+    Feedback(FeedbackVerb),
+    /// Show where the run stands
+    Status,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FeedbackVerb {
+    /// Record what came of the work
+    Record {
+        /// NAME=VALUE of what was measured, for instance engagement_rate=6.8%
+        #[arg(long, value_name = "NAME=VALUE")]
+        metric: String,
+        /// What was hoped for, for instance 5%
+        #[arg(long)]
+        target: String,
+        /// Something learnt
+        #[arg(long = "learning", value_name = "TEXT")]
+        learnings: Vec<String>,
+        /// Something to do otherwise
+        #[arg(long = "improvement", value_name = "TEXT")]
+        improvements: Vec<String>,
+        /// A stage the lesson is for (default: all)
+        #[arg(long = "stage", value_name = "STAGE")]
+        stages: Vec<StageName>,
+    },
+    /// Take over what another task learnt
+    Apply {
+        /// The other task's folder
+        #[arg(long, value_name = "DIR")]
+        from: PathBuf,
+    },
+}

@@ -1,0 +1,100 @@
+//! `bowline doctor`.
+
+use crate::output::{Output, Tone};
+use bowline_engine::doctor::{self, Diagnosis};
+use bowline_engine::files::KnownFile;
+use bowline_engine::{Context, Error, workspace};
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub(crate) fn run(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    what: &[String],
+    repair: bool,
+) -> Result<ExitCode, Error> {
+    let files = if what.is_empty() {
+        workspace::discover(folder)
+    } else {
+        what.iter()
+            .map(|name| workspace::resolve(folder, Some(name)))
+            .collect::<Result<_, _>>()?
+    };
+    if files.is_empty() {
+        return Err(Error::NothingHere {
+            path: folder.to_owned(),
+        });
+    }
+    let mut healthy = true;
+    let mut reports = Vec::new();
+    for (kind, path) in files {
+        let file = KnownFile::new(context, kind, &path);
+        let diagnosis = if repair && !context.dry_run {
+            doctor::repair(context, &file)?
+        } else {
+            doctor::examine(context, &file)?
+        };
+        healthy &= diagnosis.healthy();
+        if output.json {
+            reports.push(report(&diagnosis));
+        } else {
+            tell(output, &diagnosis);
+        }
+    }
+    if output.json {
+        output.line(&json!({ "healthy": healthy, "files": reports }).to_string());
+    }
+    Ok(if healthy {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(4)
+    })
+}
+
+fn report(diagnosis: &Diagnosis) -> serde_json::Value {
+    let document = diagnosis.document.as_ref();
+    json!({
+        "kind": diagnosis.file.kind.name(),
+        "path": diagnosis.file.path,
+        "healthy": diagnosis.healthy(),
+        "findings": diagnosis.findings.iter().map(|finding| finding.to_json(document)).collect::<Vec<_>>(),
+        "repairs": diagnosis.repairs,
+    })
+}
+
+fn tell(output: &Output, diagnosis: &Diagnosis) {
+    let path = diagnosis.file.path.display();
+    let kind = diagnosis.file.kind.name();
+    if diagnosis.findings.is_empty() {
+        output.line(&format!("{} {kind}  {path}", output.tone(Tone::Good, "✓")));
+        return;
+    }
+    let (mark, tone) = if diagnosis.healthy() {
+        ("✓", Tone::Good)
+    } else {
+        ("✗", Tone::Bad)
+    };
+    output.line(&format!("{} {kind}  {path}", output.tone(tone, mark)));
+    for finding in &diagnosis.findings {
+        output.line(&format!(
+            "  {}",
+            output
+                .finding(finding, diagnosis.document.as_ref())
+                .replace('\n', "\n  ")
+        ));
+    }
+    for repair in &diagnosis.repairs {
+        output.line(&format!(
+            "  {}: {repair}",
+            output.tone(Tone::Good, output.say("repaired", "고쳤음"))
+        ));
+    }
+    if !diagnosis.healthy() {
+        output.line(&format!(
+            "  {}: bowline doctor --repair {path}",
+            output.say("next", "다음")
+        ));
+    }
+}

@@ -1,0 +1,174 @@
+//! `bowline` alone and `bowline status`: what is here, and what can be done next.
+
+use crate::args::Lang;
+use crate::commands::thinking;
+use crate::korean;
+use crate::output::{Output, Tone, exit_code};
+use bowline_engine::files::{KnownFile, View};
+use bowline_engine::kinds::FileKind;
+use bowline_engine::{Context, Error, workspace};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Everything here in a line or two each.
+pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
+    let mut files = Vec::new();
+    let mut worst = ExitCode::SUCCESS;
+    for (kind, path) in workspace::discover(folder) {
+        match KnownFile::new(context, kind, &path).view(context) {
+            Ok(view) => {
+                if output.json {
+                    let mut value = output.view_json(&view);
+                    value["status"] = json!(view.examined.status);
+                    files.push(value);
+                } else {
+                    brief(output, folder, &view);
+                    files.push(Value::Null);
+                }
+            }
+            Err(error) => {
+                worst = exit_code(error.class());
+                let body = json!({ "code": error.code(), "message": error.to_string(), "hint": error.hint() });
+                files.push(json!({ "kind": kind.name(), "path": path, "error": body }));
+                if !output.json {
+                    output.error(&error);
+                }
+            }
+        }
+    }
+    if output.json {
+        output.line(&json!({ "files": files }).to_string());
+    } else if files.is_empty() {
+        output.line(output.say(
+            "No state files here yet. Begin with one of:",
+            "아직 상태 파일이 없습니다. 다음 중 하나로 시작하세요:",
+        ));
+        for kind in FileKind::ALL {
+            output.line(&format!("  {}", kind.how_to_begin()));
+        }
+    }
+    Ok(worst)
+}
+
+/// One file in full, or everything here.
+pub(crate) fn status(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    what: Option<&str>,
+) -> Result<ExitCode, Error> {
+    if what.is_none() && !output.json && workspace::discover(folder).len() != 1 {
+        return show(context, output, folder);
+    }
+    let (kind, path) = workspace::resolve(folder, what)?;
+    status_of(output, &KnownFile::new(context, kind, &path).view(context)?)
+}
+
+/// One file in full.
+pub(crate) fn status_of(output: &Output, view: &View) -> Result<ExitCode, Error> {
+    if output.json {
+        output.line(&output.view_json(view).to_string());
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.notices(&view.notices);
+    let value = view.document.value();
+    let text = |key: &str| {
+        value
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    match view.kind {
+        FileKind::Thinking => {
+            let title = [text("task_id"), text("title")].join("  ");
+            output.line(&format!(
+                "{}  {}",
+                output.tone(Tone::Strong, title.trim()),
+                standing(output, view)
+            ));
+            if !text("goal").is_empty() {
+                output.line(&format!("{}: {}", output.say("goal", "목표"), text("goal")));
+            }
+            for line in thinking::stages(output, view) {
+                output.line(&line);
+            }
+        }
+    }
+    findings(output, view);
+    next(output, view);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn brief(output: &Output, folder: &Path, view: &View) {
+    let base = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let path = view.path.strip_prefix(&base).unwrap_or(&view.path);
+    let name = output.tone(Tone::Strong, view.kind.name());
+    output.line(&format!(
+        "{name}  {}  {}",
+        standing(output, view),
+        output.tone(Tone::Faint, &path.display().to_string())
+    ));
+    output.notices(&view.notices);
+    findings(output, view);
+    next(output, view);
+}
+
+fn standing(output: &Output, view: &View) -> String {
+    let status = status_word(output, &view.examined.status);
+    let tone = match view.examined.status.as_str() {
+        "completed" => Tone::Good,
+        "failed" => Tone::Bad,
+        "in_progress" => Tone::Busy,
+        _ => Tone::Faint,
+    };
+    let status = output.tone(tone, &status);
+    match view
+        .document
+        .value()
+        .get("progress_percentage")
+        .and_then(Value::as_u64)
+    {
+        Some(percent) => format!("{} {status} {percent}%", bar(percent)),
+        None => status,
+    }
+}
+
+/// A progress bar of ten cells.
+fn bar(percent: u64) -> String {
+    let full = usize::try_from(percent.min(100) / 10).unwrap_or(0);
+    format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
+}
+
+fn findings(output: &Output, view: &View) {
+    for finding in &view.examined.findings {
+        output.talk(&output.finding(finding, Some(&view.document)));
+    }
+}
+
+fn next(output: &Output, view: &View) {
+    for (index, command) in view.examined.next.iter().enumerate() {
+        let head = if index == 0 {
+            output.say("next", "다음")
+        } else {
+            "    "
+        };
+        let colon = if index == 0 { ":" } else { " " };
+        output.line(&format!("  {head}{colon} {command}"));
+    }
+}
+
+/// A status word in the language of the output.
+pub(crate) fn status_word(output: &Output, word: &str) -> String {
+    match output.lang {
+        Lang::En => word.to_owned(),
+        Lang::Ko => korean::status(word).to_owned(),
+    }
+}
+
+/// A text padded to a width on the screen: Korean letters are two columns wide.
+pub(crate) fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}

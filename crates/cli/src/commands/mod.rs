@@ -1,0 +1,88 @@
+//! One module per command.
+
+mod doctor;
+mod explain;
+mod here;
+mod history;
+mod thinking;
+
+use crate::args::{Cli, Command};
+use crate::output::Output;
+use bowline_engine::formats::schema;
+use bowline_engine::{Context, Error};
+use clap::CommandFactory as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Carries out a command line.
+pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
+    let folder = cli
+        .common
+        .folder
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("."));
+    if !folder.is_dir() {
+        return Err(Error::BadInput {
+            message: format!("{} is not a folder", folder.display()),
+            hint: "give -C an existing folder".into(),
+        });
+    }
+    let context = Context {
+        dry_run: cli.common.dry_run,
+        ..Context::from_environment(&what())
+    };
+    match &cli.command {
+        None => here::show(&context, output, &folder),
+        Some(Command::Thinking(args)) => thinking::run(&context, output, &folder, args),
+        Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
+        Some(Command::History { what, last }) => {
+            history::list(&context, output, &folder, what.as_deref(), *last)
+        }
+        Some(Command::Undo { what, state_only }) => {
+            history::undo(&context, output, &folder, what.as_deref(), *state_only)
+        }
+        Some(Command::Restore { what, state_only }) => {
+            history::restore(&context, output, &folder, what, *state_only)
+        }
+        Some(Command::Doctor { what, repair }) => {
+            doctor::run(&context, output, &folder, what, *repair)
+        }
+        Some(Command::Schema { kind }) => print_schema(output, kind.as_deref()),
+        Some(Command::Explain { code }) => explain::run(output, code.as_deref()),
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "bowline", &mut script);
+            output.raw(&String::from_utf8_lossy(&script));
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn print_schema(output: &Output, kind: Option<&str>) -> Result<ExitCode, Error> {
+    let names = || schema::ALL.map(|(name, _)| name).join(", ");
+    match kind {
+        None => output.line(&schema::ALL.map(|(name, _)| name).join("\n")),
+        Some(kind) => match schema::get(kind) {
+            Some(text) => output.raw(text),
+            None => {
+                return Err(Error::BadInput {
+                    message: format!("there is no schema '{kind}'"),
+                    hint: format!("use one of {}", names()),
+                });
+            }
+        },
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The command as others see it while they wait for our lock. Values may be secrets; only the words before them are told.
+fn what() -> String {
+    let words = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .take(2);
+    std::iter::once("bowline".to_owned())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
+}

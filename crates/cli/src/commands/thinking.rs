@@ -1,0 +1,292 @@
+//! `bowline thinking`.
+
+use crate::args::{FeedbackVerb, StageName, ThinkingArgs, ThinkingVerb};
+use crate::commands::here;
+use crate::output::{Output, Tone};
+use bowline_engine::files::{Changed, View};
+use bowline_engine::kinds::FileKind;
+use bowline_engine::machines::thinking::{Execution, RETRIES_MAX, Stage};
+use bowline_engine::operations::thinking::ThinkingRun;
+use bowline_engine::{Context, Error, workspace};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub(crate) fn run(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    args: &ThinkingArgs,
+) -> Result<ExitCode, Error> {
+    let run = ThinkingRun::at(context, &task_folder(folder, args));
+    let (changed, text) = match &args.verb {
+        ThinkingVerb::New { id, title, goal } => {
+            let changed = run.create(context, id, title, goal)?;
+            let text = match output.lang {
+                crate::args::Lang::En => format!("✓ Task '{id}' created"),
+                crate::args::Lang::Ko => format!("✓ 작업 '{id}'을(를) 만들었습니다"),
+            };
+            (changed, text)
+        }
+        ThinkingVerb::Start {
+            stage,
+            override_reason,
+        } => {
+            let stage = Stage::from(*stage);
+            let changed = run.start(context, stage, override_reason.as_deref())?;
+            (
+                changed,
+                output
+                    .say("✓ Stage '{}' started", "✓ '{}' 단계를 시작했습니다")
+                    .replace("{}", stage.name()),
+            )
+        }
+        ThinkingVerb::Output { stage, paths } => {
+            let stage = Stage::from(*stage);
+            let changed = run.output(context, stage, paths)?;
+            let text = output.say(
+                "✓ Stage '{}': outputs recorded",
+                "✓ '{}' 단계의 산출물을 기록했습니다",
+            );
+            (changed, text.replace("{}", stage.name()))
+        }
+        ThinkingVerb::Complete { stage, outputs } => {
+            let stage = Stage::from(*stage);
+            let changed = run.complete(context, stage, outputs)?;
+            let text = completed(output, stage, &changed);
+            (changed, text)
+        }
+        ThinkingVerb::Fail {
+            stage,
+            code,
+            message,
+        } => {
+            let stage = Stage::from(*stage);
+            let changed = run.fail(context, stage, code, message)?;
+            let text = failed(output, stage, &changed);
+            (changed, text)
+        }
+        ThinkingVerb::Evaluate { scores } => {
+            let changed = run.evaluate(context, &pairs(scores)?)?;
+            let score = &changed.view.document.value()["core_values_evaluation"]["weighted_score"];
+            let text = format!(
+                "✓ {} {}",
+                output.say("Weighted score", "가중 평균"),
+                dash(score)
+            );
+            (changed, text)
+        }
+        ThinkingVerb::Quality { metrics } => {
+            let changed = run.measure(context, &pairs(metrics)?)?;
+            (
+                changed,
+                output
+                    .say("✓ Quality recorded", "✓ 품질 지표를 기록했습니다")
+                    .to_owned(),
+            )
+        }
+        ThinkingVerb::Feedback(verb) => feedback(context, output, &run, verb)?,
+        ThinkingVerb::Status => return here::status_of(output, &run.file().view(context)?),
+    };
+    output.changed(&changed, &text);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn task_folder(folder: &Path, args: &ThinkingArgs) -> PathBuf {
+    match (&args.dir, &args.verb) {
+        (Some(dir), _) => folder.join(dir),
+        (None, ThinkingVerb::New { .. }) => folder.to_owned(),
+        (None, _) => {
+            let path = workspace::locate(FileKind::Thinking, folder);
+            path.parent()
+                .map_or_else(|| folder.to_owned(), Path::to_owned)
+        }
+    }
+}
+
+fn completed(output: &Output, stage: Stage, changed: &Changed) -> String {
+    let minutes = stage_value(&changed.view, stage, "duration_minutes")
+        .as_i64()
+        .unwrap_or(0);
+    let text = output.say(
+        "✓ Stage '{}' completed in {m} minutes",
+        "✓ '{}' 단계를 {m}분 만에 완료했습니다",
+    );
+    text.replace("{}", stage.name())
+        .replace("{m}", &minutes.to_string())
+}
+
+fn failed(output: &Output, stage: Stage, changed: &Changed) -> String {
+    let count = stage_value(&changed.view, stage, "retry_count")
+        .as_u64()
+        .unwrap_or(0);
+    let text = if count >= u64::from(RETRIES_MAX) {
+        output.say(
+            "✗ Stage '{}' failed (max retries exceeded)",
+            "✗ '{}' 단계가 실패했습니다 (재시도 초과)",
+        )
+    } else {
+        output.say(
+            "✗ Stage '{}' failed (retry {n}/{max})",
+            "✗ '{}' 단계가 실패했습니다 (재시도 {n}/{max})",
+        )
+    };
+    text.replace("{}", stage.name())
+        .replace("{n}", &count.to_string())
+        .replace("{max}", &RETRIES_MAX.to_string())
+}
+
+fn feedback(
+    context: &Context,
+    output: &Output,
+    run: &ThinkingRun,
+    verb: &FeedbackVerb,
+) -> Result<(Changed, String), Error> {
+    match verb {
+        FeedbackVerb::Record {
+            metric,
+            target,
+            learnings,
+            improvements,
+            stages,
+        } => {
+            let (name, actual) = pair(metric)?;
+            let execution = Execution {
+                metric: name,
+                actual,
+                target: number(target)?,
+                learnings: learnings.clone(),
+                improvements: improvements.clone(),
+                stages: stages.iter().map(|&stage| stage.into()).collect(),
+            };
+            let changed = run.record(context, &execution)?;
+            let achievement =
+                &changed.view.document.value()["feedback"]["from_execution"]["goal_achievement"];
+            let text = format!(
+                "✓ {} {}",
+                output.say("Goal achievement", "목표 달성률"),
+                dash(achievement)
+            );
+            Ok((changed, text))
+        }
+        FeedbackVerb::Apply { from } => {
+            let changed = run.apply(context, from)?;
+            Ok((
+                changed,
+                output
+                    .say("✓ Feedback applied", "✓ 피드백을 반영했습니다")
+                    .to_owned(),
+            ))
+        }
+    }
+}
+
+/// The four stages, one per line.
+pub(crate) fn stages(output: &Output, view: &View) -> Vec<String> {
+    let mut lines = Vec::new();
+    for stage in Stage::ALL {
+        let word = stage_value(view, stage, "status")
+            .as_str()
+            .unwrap_or("pending")
+            .to_owned();
+        let (mark, tone) = match word.as_str() {
+            "completed" => ("✓", Tone::Good),
+            "in_progress" => ("▶", Tone::Busy),
+            "failed" => ("✗", Tone::Bad),
+            _ => ("·", Tone::Faint),
+        };
+        let mut facts = Vec::new();
+        if let Some(minutes) = stage_value(view, stage, "duration_minutes").as_i64() {
+            facts.push(format!("{minutes} {}", output.say("min", "분")));
+        }
+        let outputs = stage_value(view, stage, "outputs")
+            .as_array()
+            .map_or(0, Vec::len);
+        if outputs > 0 {
+            facts.push(format!("{outputs} {}", output.say("outputs", "개 산출물")));
+        }
+        let retries = stage_value(view, stage, "retry_count")
+            .as_u64()
+            .unwrap_or(0);
+        if retries > 0 {
+            facts.push(format!(
+                "{} {retries}/{RETRIES_MAX}",
+                output.say("retry", "재시도")
+            ));
+        }
+        if let Some(message) = stage_value(view, stage, "error")
+            .get("message")
+            .and_then(Value::as_str)
+        {
+            facts.push(message.to_owned());
+        }
+        let status = here::status_word(output, &word);
+        let line = format!(
+            "  {mark} {:<11} {}  {}",
+            stage.name(),
+            here::pad(&status, 12),
+            facts.join(" · ")
+        );
+        lines.push(output.tone(tone, line.trim_end()));
+    }
+    lines
+}
+
+fn stage_value<'v>(view: &'v View, stage: Stage, field: &str) -> &'v Value {
+    &view.document.value()["stages"][stage.name()][field]
+}
+
+fn dash(value: &Value) -> String {
+    if value.is_null() {
+        "-".to_owned()
+    } else {
+        value.to_string()
+    }
+}
+
+fn pairs(texts: &[String]) -> Result<Vec<(String, f64)>, Error> {
+    texts.iter().map(|text| pair(text)).collect()
+}
+
+fn pair(text: &str) -> Result<(String, f64), Error> {
+    let (name, value) = text.split_once('=').ok_or_else(|| Error::BadInput {
+        message: format!("'{text}' is not NAME=VALUE"),
+        hint: "for instance practicality=8".into(),
+    })?;
+    Ok((name.trim().to_owned(), number(value)?))
+}
+
+/// A number; percent becomes a fraction.
+fn number(text: &str) -> Result<f64, Error> {
+    let bad = || Error::BadInput {
+        message: format!("'{text}' is not a number"),
+        hint: "give a number such as 8, 0.75 or 6.8%".into(),
+    };
+    let trimmed = text.trim();
+    let (digits, percent) = match trimmed.strip_suffix('%') {
+        Some(digits) => (digits, true),
+        None => (trimmed, false),
+    };
+    let value: f64 = digits.trim().parse().map_err(|_| bad())?;
+    if !value.is_finite() {
+        return Err(bad());
+    }
+    // Through the decimal text, so that 6.8% is 0.068 and not 0.06799999999999999.
+    let value = if percent {
+        (value * 1e10).round() / 1e12
+    } else {
+        value
+    };
+    Ok(value)
+}
+
+impl From<StageName> for Stage {
+    fn from(name: StageName) -> Self {
+        match name {
+            StageName::Planning => Stage::Planning,
+            StageName::Selection => Stage::Selection,
+            StageName::Creation => Stage::Creation,
+            StageName::Reflection => Stage::Reflection,
+        }
+    }
+}

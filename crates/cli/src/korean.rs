@@ -1,0 +1,247 @@
+//! Korean texts of what the crates below say in English.
+
+use bowline_engine::files::Notice;
+use bowline_engine::formats::finding::Severity;
+use bowline_engine::machines::thinking;
+use bowline_engine::{Error, Refusal};
+
+/// A severity in Korean.
+pub(crate) fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "알림",
+        Severity::Warning => "경고",
+        Severity::Error => "오류",
+        Severity::ReadOnly => "읽기 전용",
+        Severity::Fatal => "치명적",
+    }
+}
+
+/// A status word as people read it.
+pub(crate) fn status(word: &str) -> &str {
+    match word {
+        "draft" => "초안",
+        "pending" => "대기 중",
+        "ready" => "실행 대기",
+        "in_progress" => "진행 중",
+        "review" => "리뷰 대기",
+        "completed" => "완료",
+        "failed" => "실패",
+        "paused" => "일시 중지",
+        "cancelled" => "취소됨",
+        "blocked" => "차단됨",
+        "idle" => "없음",
+        other => other,
+    }
+}
+
+/// A notice in Korean.
+pub(crate) fn notice(notice: &Notice) -> String {
+    match notice {
+        Notice::RolledForward { lines } => {
+            format!("확정되었으나 파일에 없던 변경 {lines}건을 반영했습니다")
+        }
+        Notice::OutsideEdit { lost } if lost.is_empty() => {
+            "Bowline 밖에서 파일이 변경되었습니다".into()
+        }
+        Notice::OutsideEdit { lost } => {
+            let names: Vec<String> = lost.iter().map(ToString::to_string).collect();
+            format!(
+                "Bowline 밖에서 파일이 변경되어 확정된 전이가 사라졌습니다: {}",
+                names.join(", ")
+            )
+        }
+        Notice::Mended(finding) => match &finding.repair {
+            Some(repair) => format!("{} {}: {repair}", finding.pointer, finding.message),
+            None => format!("{} {}", finding.pointer, finding.message),
+        },
+        Notice::Restored {
+            from,
+            set_aside: Some(path),
+        } => {
+            format!(
+                "파일이 손상되어 {from}에서 복원했습니다. 손상된 파일: {}",
+                path.display()
+            )
+        }
+        Notice::Restored {
+            from,
+            set_aside: None,
+        } => format!("파일이 없어 {from}에서 복원했습니다"),
+        Notice::Keeper { message, .. } => message.clone(),
+    }
+}
+
+/// An error's message and hint in Korean.
+pub(crate) fn error(error: &Error) -> (String, String) {
+    match error {
+        Error::Refused(Refusal::Thinking(refusal)) => thinking_refusal(refusal),
+        Error::NoFile { kind, path } => (
+            format!("{}에 {} 파일이 없습니다", path.display(), kind.name()),
+            kind.how_to_begin().into(),
+        ),
+        Error::NothingHere { path } => (
+            format!("{}와 그 위에 상태 파일이 없습니다", path.display()),
+            "'bowline thinking new ID --title T --goal G'로 시작하거나 -C로 폴더를 지정하세요"
+                .into(),
+        ),
+        Error::Ambiguous { paths } => {
+            let names: Vec<String> = paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            (
+                format!("상태 파일이 여러 개 있습니다: {}", names.join(", ")),
+                "하나를 지정하세요".into(),
+            )
+        }
+        Error::UnknownKind { path } => (
+            format!(
+                "{}은(는) Bowline이 아는 상태 파일이 아닙니다",
+                path.display()
+            ),
+            "'bowline'이 보여 주는 파일 가운데 하나를 지정하세요".into(),
+        ),
+        Error::AlreadyExists { path } => (
+            format!("{}이(가) 이미 있습니다", path.display()),
+            "다른 폴더를 고르거나 'bowline status'로 이어서 진행하세요".into(),
+        ),
+        Error::Damaged { path, findings } => {
+            let reason = findings
+                .first()
+                .map_or("읽을 수 없음", |finding| finding.message.as_str());
+            (
+                format!("{}이(가) 손상되었습니다: {reason}", path.display()),
+                error.hint(),
+            )
+        }
+        Error::NewerVersion { path, message } => (
+            format!(
+                "{}은(는) 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {message}",
+                path.display()
+            ),
+            "이 파일을 바꾸려면 Bowline을 업데이트하세요".into(),
+        ),
+        Error::NeedsPerson { what } => (
+            format!("'{what}'은(는) 사람만 할 수 있습니다"),
+            "함께 일하는 사람에게 요청하세요".into(),
+        ),
+        Error::NoSuchTransition { path, sequence } => (
+            format!("{}에 전이 {sequence}번이 없습니다", path.display()),
+            format!("'bowline history {}'로 확인하세요", path.display()),
+        ),
+        Error::NothingToUndo { path } => (
+            format!("{}에 되돌릴 것이 없습니다", path.display()),
+            "할 일이 없습니다".into(),
+        ),
+        Error::EffectsLeft { sequence, trigger } => (
+            format!("전이 {sequence}번({trigger})은 파일 밖에 영향을 남겼습니다"),
+            "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다".into(),
+        ),
+        Error::BadInput { message, hint } => (message.clone(), hint.clone()),
+        Error::File(_) => (error.to_string(), error.hint()),
+    }
+}
+
+fn thinking_refusal(refusal: &thinking::Refusal) -> (String, String) {
+    use thinking::Refusal as R;
+    match refusal {
+        R::DependencyNotCompleted { stage, dependency } => (
+            format!(
+                "'{}'을(를) 시작할 수 없습니다: '{}' 단계가 완료되지 않았습니다",
+                stage.name(),
+                dependency.name()
+            ),
+            format!("먼저 '{}'을(를) 완료하세요", dependency.name()),
+        ),
+        R::OutputsMissing { stage, missing } => (
+            format!(
+                "'{}' 단계의 필수 산출물이 없습니다: {}",
+                stage.name(),
+                missing.join(", ")
+            ),
+            format!("{}을(를) 만든 뒤 다시 시도하세요", missing.join(", ")),
+        ),
+        R::AlreadyInProgress { stage } => (
+            format!("'{}' 단계는 이미 진행 중입니다", stage.name()),
+            format!(
+                "'complete {0}' 또는 'fail {0}'(으)로 끝내세요",
+                stage.name()
+            ),
+        ),
+        R::AlreadyCompleted { stage } => (
+            format!("'{}' 단계는 이미 완료되었습니다", stage.name()),
+            "완료된 단계는 그대로 남습니다. 되돌리려면 'bowline undo'".into(),
+        ),
+        R::NotInProgress {
+            stage,
+            status: word,
+        } => (
+            format!(
+                "'{}' 단계는 진행 중이 아닙니다. 현재 상태: {}",
+                stage.name(),
+                status(word)
+            ),
+            format!("'start {}'(으)로 시작하세요", stage.name()),
+        ),
+        R::RetriesExhausted { stage } => (
+            format!(
+                "'{}' 단계가 3번 실패했습니다. 사람이 결정해야 합니다",
+                stage.name()
+            ),
+            format!(
+                "사람이 'start {} --override 이유'로 다시 엽니다",
+                stage.name()
+            ),
+        ),
+        R::NeedsPerson { stage } => (
+            format!("'{}' 단계는 사람만 다시 열 수 있습니다", stage.name()),
+            "함께 일하는 사람에게 요청하세요".into(),
+        ),
+        R::OverrideNotNeeded {
+            stage,
+            status: word,
+        } => (
+            format!(
+                "'{}' 단계에는 --override가 필요 없습니다. 현재 상태: {}",
+                stage.name(),
+                status(word)
+            ),
+            "--override를 빼세요".into(),
+        ),
+        R::Empty { what } => (
+            format!("{what}이(가) 비어 있습니다"),
+            format!("{what}을(를) 적으세요"),
+        ),
+        R::PathEscapes { path } => (
+            format!("산출물 '{path}'은(는) 작업 폴더 안의 경로가 아닙니다"),
+            "작업 폴더 기준의 상대 경로를 '..' 없이 적으세요".into(),
+        ),
+        R::BelowThreshold { stage, checks } => (
+            format!(
+                "'{}' 단계가 품질 기준에 미치지 못합니다: {}",
+                stage.name(),
+                checks.join(", ")
+            ),
+            "개선한 뒤 다시 측정하거나 단계를 실패로 끝내세요".into(),
+        ),
+        R::UnknownName { name, known, .. } => (
+            format!(
+                "'{name}'은(는) 알 수 없는 이름입니다. 쓸 수 있는 이름: {}",
+                known.join(", ")
+            ),
+            format!("{} 중 하나를 쓰세요", known.join(", ")),
+        ),
+        R::OutOfRange { name, value, max } => (
+            format!("{name} 값 {value}은(는) 0에서 {max} 사이여야 합니다"),
+            format!("0에서 {max} 사이의 수를 적으세요"),
+        ),
+        R::BadTarget { metric } => (
+            format!("'{metric}'의 목표는 0보다 커야 합니다"),
+            "목표를 적으세요. 예: --target 5%".into(),
+        ),
+        R::AlreadyApplied { task_id } => (
+            format!("'{task_id}'의 피드백은 이미 반영되었습니다"),
+            "할 일이 없습니다".into(),
+        ),
+    }
+}

@@ -1,0 +1,53 @@
+//! What every operation is given: the time, who asks, and how patient they are.
+
+use crate::actor;
+use crate::clock::Clock;
+use bowline_formats::time;
+use bowline_machines::{Actor, Timestamp};
+use bowline_statefiles::Request;
+use std::time::Duration;
+
+/// The surroundings of one operation.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// Who asks.
+    pub actor: Actor,
+    /// How long to wait for a lock.
+    pub lock_wait: Duration,
+    /// Decide, and write nothing.
+    pub dry_run: bool,
+    /// What is being done, for whoever waits for our lock.
+    pub what: String,
+}
+
+impl Context {
+    /// The surroundings this process finds itself in.
+    pub fn from_environment(what: &str) -> Self {
+        Context {
+            clock: Clock::from_environment(),
+            actor: actor::detect(),
+            lock_wait: Duration::from_millis(bowline_statefiles::LOCK_WAIT_MS),
+            dry_run: false,
+            what: what.to_owned(),
+        }
+    }
+
+    /// Now.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The request under which a file is written.
+    pub(crate) fn request(&self) -> Request {
+        let now_ms = self.clock.now_ms();
+        Request {
+            // Unique enough to tell two requests of one second apart in a journal.
+            id: format!("{now_ms:x}-{:x}", std::process::id()),
+            at: time::utc(self.now()),
+            now_ms,
+            what: self.what.clone(),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Every way an operation ends without doing what was asked.
+
+use crate::kinds::FileKind;
+use bowline_formats::finding::Finding;
+use bowline_machines::{Refuse, thinking};
+use bowline_statefiles as statefiles;
+use std::path::PathBuf;
+
+/// What the exit code of a program should say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitClass {
+    /// A rule refused.
+    Refused,
+    /// Called the wrong way.
+    Usage,
+    /// What was named is not there.
+    NotFound,
+    /// The state is damaged.
+    Damaged,
+    /// Somebody else holds the file.
+    Locked,
+    /// Something failed that is nobody's rule: the disk, or us.
+    Failure,
+}
+
+/// A rule of one of the machines refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// A thinking run refused.
+    #[error(transparent)]
+    Thinking(#[from] thinking::Refusal),
+}
+
+impl Refuse for Refusal {
+    fn code(&self) -> &'static str {
+        match self {
+            Refusal::Thinking(refusal) => refusal.code(),
+        }
+    }
+
+    fn hint(&self) -> String {
+        match self {
+            Refusal::Thinking(refusal) => refusal.hint(),
+        }
+    }
+}
+
+/// Why an operation did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A rule refused; nothing changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// There is no such file.
+    #[error("there is no {} file at {}", kind.name(), path.display())]
+    NoFile {
+        /// Of which kind.
+        kind: FileKind,
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// There is nothing of any kind here.
+    #[error("there is no state file at or above {}", path.display())]
+    NothingHere {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// More than one file fits.
+    #[error("several state files are here: {}", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
+    Ambiguous {
+        /// All that fit.
+        paths: Vec<PathBuf>,
+    },
+    /// The path is of no known kind.
+    #[error("{} is not a state file of any kind Bowline knows", path.display())]
+    UnknownKind {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file is there already.
+    #[error("{} already exists", path.display())]
+    AlreadyExists {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file cannot be read as its kind.
+    #[error("{} is damaged: {}", path.display(), findings.first().map_or("unreadable", |finding| finding.message.as_str()))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Everything found; the fatal one last or alone.
+        findings: Vec<Finding>,
+    },
+    /// A newer program wrote the file.
+    #[error("{} was written by a newer version and is read-only here: {message}", path.display())]
+    NewerVersion {
+        /// The file.
+        path: PathBuf,
+        /// What the version says.
+        message: String,
+    },
+    /// An agent asked for a person's move.
+    #[error("'{what}' is a person's move, and this runs under an agent")]
+    NeedsPerson {
+        /// The move.
+        what: &'static str,
+    },
+    /// The file has no such transition.
+    #[error("{} has no transition {sequence}", path.display())]
+    NoSuchTransition {
+        /// The file.
+        path: PathBuf,
+        /// The wanted number.
+        sequence: u64,
+    },
+    /// There is nothing to go back to.
+    #[error("{} has nothing to undo", path.display())]
+    NothingToUndo {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Going back would cross something that left the file.
+    #[error("transition {sequence} ({trigger}) had effects outside the file")]
+    EffectsLeft {
+        /// The transition.
+        sequence: u64,
+        /// What it was.
+        trigger: String,
+    },
+    /// An input file or argument is not usable.
+    #[error("{message}")]
+    BadInput {
+        /// What is wrong with it.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
+    /// The file could not be locked, read or written.
+    #[error(transparent)]
+    File(#[from] statefiles::Error),
+}
+
+impl Error {
+    /// Stable, `snake_case`, documented by `bowline explain`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Refused(refusal) => refusal.code(),
+            Error::NoFile { .. } => "no_file",
+            Error::NothingHere { .. } => "nothing_here",
+            Error::Ambiguous { .. } => "ambiguous",
+            Error::UnknownKind { .. } => "unknown_kind",
+            Error::AlreadyExists { .. } => "already_exists",
+            Error::Damaged { .. } => "damaged",
+            Error::NewerVersion { .. } => "newer_version",
+            Error::NeedsPerson { .. } => "needs_person",
+            Error::NoSuchTransition { .. } => "no_such_transition",
+            Error::NothingToUndo { .. } => "nothing_to_undo",
+            Error::EffectsLeft { .. } => "effects_left",
+            Error::BadInput { .. } => "bad_input",
+            Error::File(error) => error.code(),
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> String {
+        match self {
+            Error::Refused(refusal) => refusal.hint(),
+            Error::NoFile { kind, .. } => kind.how_to_begin().into(),
+            Error::NothingHere { .. } => {
+                "begin with 'bowline thinking new ID --title T --goal G', or name a folder with -C"
+                    .into()
+            }
+            Error::Ambiguous { .. } => "name one of them".into(),
+            Error::UnknownKind { .. } => "name one of the files 'bowline' lists".into(),
+            Error::AlreadyExists { .. } => {
+                "choose another folder, or go on with the one there: 'bowline status'".into()
+            }
+            Error::Damaged { path, .. } => format!("bowline doctor --repair {}", path.display()),
+            Error::NewerVersion { .. } => "update Bowline to change this file".into(),
+            Error::NeedsPerson { .. } => "ask the person you work for".into(),
+            Error::NoSuchTransition { path, .. } => {
+                format!("'bowline history {}' lists them", path.display())
+            }
+            Error::NothingToUndo { .. } => "nothing to do".into(),
+            Error::EffectsLeft { .. } => {
+                "with --state-only the file goes back and what was done outside it stays".into()
+            }
+            Error::BadInput { hint, .. } => hint.clone(),
+            Error::File(error) => error.hint().unwrap_or("see the message above").into(),
+        }
+    }
+
+    /// What the exit code should say.
+    pub fn class(&self) -> ExitClass {
+        match self {
+            Error::Refused(_)
+            | Error::AlreadyExists { .. }
+            | Error::NewerVersion { .. }
+            | Error::NeedsPerson { .. }
+            | Error::NothingToUndo { .. }
+            | Error::EffectsLeft { .. } => ExitClass::Refused,
+            Error::Ambiguous { .. } | Error::BadInput { .. } => ExitClass::Usage,
+            Error::NoFile { .. }
+            | Error::NothingHere { .. }
+            | Error::UnknownKind { .. }
+            | Error::NoSuchTransition { .. } => ExitClass::NotFound,
+            Error::Damaged { .. } => ExitClass::Damaged,
+            Error::File(error) => match error {
+                statefiles::Error::Locked { .. } | statefiles::Error::Contended { .. } => {
+                    ExitClass::Locked
+                }
+                statefiles::Error::NoSuchVersion { .. } => ExitClass::NotFound,
+                statefiles::Error::NotUtf8 { .. }
+                | statefiles::Error::NotRegular { .. }
+                | statefiles::Error::TooBig { .. }
+                | statefiles::Error::LinkLoop { .. }
+                | statefiles::Error::NotRebuildable { .. }
+                | statefiles::Error::NothingToRestore { .. } => ExitClass::Damaged,
+                _ => ExitClass::Failure,
+            },
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! One function per verb.
+
+pub mod thinking;

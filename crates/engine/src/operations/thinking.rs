@@ -1,0 +1,281 @@
+//! The verbs of `bowline thinking`.
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::files::{Changed, KnownFile, Moved};
+use crate::kinds::{FileKind, Thinking};
+use bowline_formats::thinking::{FILE_NAME, new_document};
+use bowline_machines::thinking::{AppliedLesson, Command, Execution, Run, Seen, Stage, Weights};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// A thinking run in its task folder.
+#[derive(Debug, Clone)]
+pub struct ThinkingRun {
+    folder: PathBuf,
+    file: KnownFile,
+}
+
+impl ThinkingRun {
+    /// The run in a folder.
+    pub fn at(context: &Context, folder: &Path) -> Self {
+        let path = folder.join(FILE_NAME);
+        ThinkingRun {
+            folder: folder.to_owned(),
+            file: KnownFile::new(context, FileKind::Thinking, &path),
+        }
+    }
+
+    /// The state file.
+    pub fn file(&self) -> &KnownFile {
+        &self.file
+    }
+
+    /// Makes a new run.
+    pub fn create(
+        &self,
+        context: &Context,
+        id: &str,
+        title: &str,
+        goal: &str,
+    ) -> Result<Changed, Error> {
+        if id.trim().is_empty() {
+            return Err(Error::BadInput {
+                message: "the task id is empty".into(),
+                hint: "give the task an id".into(),
+            });
+        }
+        let document = new_document(id, title, goal, context.now());
+        let moved = Moved {
+            entity: "run",
+            from: None,
+            to: "pending".into(),
+            trigger: "NEW",
+            metadata: json!({ "title": title }),
+            important: false,
+        };
+        self.file.create(context, &document, moved)
+    }
+
+    /// Begins a stage, or tries it again.
+    pub fn start(
+        &self,
+        context: &Context,
+        stage: Stage,
+        reason: Option<&str>,
+    ) -> Result<Changed, Error> {
+        let metadata = match reason {
+            Some(reason) => json!({ "stage": stage.name(), "override": reason }),
+            None => json!({ "stage": stage.name() }),
+        };
+        self.on_stage(context, stage, "START", &metadata, |run| Command::Start {
+            stage,
+            override_reason: reason.map(str::to_owned),
+            by: context.actor,
+            seen: self.look(run, &[]),
+        })
+    }
+
+    /// Records files made so far.
+    pub fn output(
+        &self,
+        context: &Context,
+        stage: Stage,
+        paths: &[String],
+    ) -> Result<Changed, Error> {
+        let metadata = json!({ "stage": stage.name(), "outputs": paths });
+        self.on_stage(context, stage, "OUTPUT", &metadata, |_| Command::Output {
+            stage,
+            paths: paths.to_vec(),
+        })
+    }
+
+    /// Ends a stage well.
+    pub fn complete(
+        &self,
+        context: &Context,
+        stage: Stage,
+        outputs: &[String],
+    ) -> Result<Changed, Error> {
+        let metadata = json!({ "stage": stage.name(), "outputs": outputs });
+        self.on_stage(context, stage, "COMPLETE", &metadata, |run| {
+            Command::Complete {
+                stage,
+                outputs: outputs.to_vec(),
+                seen: self.look(run, outputs),
+                checks: Vec::new(),
+            }
+        })
+    }
+
+    /// Ends a stage badly.
+    pub fn fail(
+        &self,
+        context: &Context,
+        stage: Stage,
+        code: &str,
+        message: &str,
+    ) -> Result<Changed, Error> {
+        let metadata = json!({ "stage": stage.name(), "code": code });
+        self.on_stage(context, stage, "FAIL", &metadata, |_| Command::Fail {
+            stage,
+            code: code.to_owned(),
+            message: message.to_owned(),
+        })
+    }
+
+    /// Scores the work against the core values.
+    pub fn evaluate(&self, context: &Context, scores: &[(String, f64)]) -> Result<Changed, Error> {
+        self.on_run(
+            context,
+            "evaluation",
+            "EVALUATE",
+            &json!({ "scores": named(scores) }),
+            || Command::Evaluate {
+                scores: scores.to_vec(),
+                weights: Weights::default(),
+            },
+        )
+    }
+
+    /// Records quality metrics.
+    pub fn measure(&self, context: &Context, metrics: &[(String, f64)]) -> Result<Changed, Error> {
+        let metadata = json!({ "metrics": named(metrics) });
+        self.on_run(context, "metrics", "QUALITY", &metadata, || {
+            Command::Measure {
+                metrics: metrics.to_vec(),
+            }
+        })
+    }
+
+    /// Records what came of the work.
+    pub fn record(&self, context: &Context, execution: &Execution) -> Result<Changed, Error> {
+        let metadata = json!({ "metric": execution.metric, "actual": execution.actual, "target": execution.target });
+        self.on_run(context, "feedback", "FEEDBACK", &metadata, || {
+            Command::RecordFeedback(execution.clone())
+        })
+    }
+
+    /// Takes over what another task learnt.
+    pub fn apply(&self, context: &Context, from: &Path) -> Result<Changed, Error> {
+        let source = ThinkingRun::at(context, from).file.view(context)?;
+        let lesson = lesson_of(source.document.value());
+        let metadata = json!({ "from": lesson.task_id });
+        self.on_run(context, "feedback", "APPLY_FEEDBACK", &metadata, || {
+            Command::ApplyFeedback(lesson.clone())
+        })
+    }
+
+    fn on_stage(
+        &self,
+        context: &Context,
+        stage: Stage,
+        trigger: &'static str,
+        metadata: &Value,
+        command: impl Fn(&Run) -> Command,
+    ) -> Result<Changed, Error> {
+        let describe = |before: &Run, after: &Run| Moved {
+            entity: "stage",
+            from: Some(before.stage(stage).status.name().into()),
+            to: after.stage(stage).status.name().into(),
+            trigger,
+            metadata: metadata.clone(),
+            important: false,
+        };
+        self.file
+            .transact::<Thinking>(context, |_, run| Ok(command(run)), describe)
+    }
+
+    fn on_run(
+        &self,
+        context: &Context,
+        entity: &'static str,
+        trigger: &'static str,
+        metadata: &Value,
+        command: impl Fn() -> Command,
+    ) -> Result<Changed, Error> {
+        let describe = |before: &Run, after: &Run| Moved {
+            entity,
+            from: Some(before.overall().name().into()),
+            to: after.overall().name().into(),
+            trigger,
+            metadata: metadata.clone(),
+            important: false,
+        };
+        self.file
+            .transact::<Thinking>(context, |_, _| Ok(command()), describe)
+    }
+
+    /// Which of the files that may matter are really there.
+    fn look(&self, run: &Run, more: &[String]) -> Seen {
+        let recorded = run
+            .stages
+            .iter()
+            .flat_map(|stage| &stage.outputs)
+            .chain(more);
+        let wanted = recorded
+            .cloned()
+            .chain(["thinking/selection/selected.json".to_owned()]);
+        let mut seen: Vec<String> = wanted
+            .filter(|path| self.folder.join(path).is_file())
+            .collect();
+        if let Ok(drafts) = std::fs::read_dir(self.folder.join("drafts")) {
+            let files = drafts.flatten().filter(|entry| entry.path().is_file());
+            seen.extend(
+                files.map(|entry| format!("drafts/{}", entry.file_name().to_string_lossy())),
+            );
+        }
+        Seen::of(seen)
+    }
+}
+
+fn named(numbers: &[(String, f64)]) -> Value {
+    Value::Object(
+        numbers
+            .iter()
+            .map(|(name, number)| (name.clone(), Value::from(*number)))
+            .collect(),
+    )
+}
+
+/// What a finished task has to teach: its lessons for the next ones, and where they apply.
+fn lesson_of(value: &Value) -> AppliedLesson {
+    let texts = |value: &Value, key: &str| -> Vec<String> {
+        let items = value
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        items.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let mut learnings = Vec::new();
+    let mut stages = Vec::new();
+    let lessons = value
+        .pointer("/feedback/for_next_tasks")
+        .and_then(Value::as_array);
+    for lesson in lessons.into_iter().flatten() {
+        learnings.extend(lesson.as_str().map(str::to_owned));
+        learnings.extend(texts(lesson, "learnings"));
+        for stage in texts(lesson, "apply_to_stages")
+            .iter()
+            .filter_map(|name| Stage::from_name(name))
+        {
+            if !stages.contains(&stage) {
+                stages.push(stage);
+            }
+        }
+    }
+    if stages.is_empty() {
+        stages = Stage::ALL.to_vec();
+    }
+    let task_id = value
+        .get("task_id")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    AppliedLesson {
+        task_id,
+        learnings,
+        stages,
+    }
+}

@@ -1,0 +1,171 @@
+//! Where things are: the root of a kind, and the state files of a workspace.
+
+use crate::error::Error;
+use crate::kinds::FileKind;
+use std::path::{Path, PathBuf};
+
+/// Names the root outright.
+pub const WORKSPACE_VARIABLE: &str = "BOWLINE_WORKSPACE";
+
+/// Folders below a root that are searched for state files.
+const SEARCH_DEPTH_MAX: usize = 4;
+/// Folders looked into at the most; a home folder must not take minutes.
+const SEARCH_FOLDERS_MAX: usize = 5_000;
+
+/// The path of a kind's file as seen from a folder: in the named workspace, the nearest ancestor that has one, the main
+/// worktree of the same repository, the top of the repository, or the folder itself.
+pub fn locate(kind: FileKind, start: &Path) -> PathBuf {
+    let relative = kind.relative_path();
+    if let Some(named) = std::env::var_os(WORKSPACE_VARIABLE) {
+        return PathBuf::from(named).join(relative);
+    }
+    let start = absolute(start);
+    if let Some(found) = start
+        .ancestors()
+        .map(|folder| folder.join(relative))
+        .find(|path| path.exists())
+    {
+        return found;
+    }
+    let top = git_top(&start);
+    if let Some(main) = top.as_deref().and_then(main_worktree) {
+        let path = main.join(relative);
+        if path.exists() {
+            return path;
+        }
+    }
+    top.unwrap_or(start).join(relative)
+}
+
+/// Every state file at, above and some way below a folder, nearest first.
+pub fn discover(start: &Path) -> Vec<(FileKind, PathBuf)> {
+    let mut found = Vec::new();
+    for kind in FileKind::ALL {
+        let path = locate(kind, start);
+        if path.exists() {
+            found.push((kind, path));
+        }
+    }
+    let mut folders = vec![(absolute(start), 0)];
+    let mut looked = 0;
+    while let Some((folder, depth)) = folders.pop() {
+        looked += 1;
+        if looked > SEARCH_FOLDERS_MAX {
+            break;
+        }
+        for kind in FileKind::ALL {
+            let path = folder.join(kind.relative_path());
+            if path.exists() && !found.iter().any(|(_, known)| *known == path) {
+                found.push((kind, path));
+            }
+        }
+        if depth < SEARCH_DEPTH_MAX {
+            folders.extend(
+                subfolders(&folder)
+                    .into_iter()
+                    .map(|below| (below, depth + 1)),
+            );
+        }
+    }
+    found
+}
+
+/// The file a person means by a path, a kind's name, or nothing at all.
+pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf), Error> {
+    let Some(named) = named else {
+        let mut here: Vec<(FileKind, PathBuf)> = FileKind::ALL
+            .into_iter()
+            .map(|kind| (kind, locate(kind, start)))
+            .filter(|(_, path)| path.exists())
+            .collect();
+        return match here.len() {
+            0 => Err(Error::NothingHere {
+                path: absolute(start),
+            }),
+            1 => Ok(here.remove(0)),
+            _ => Err(Error::Ambiguous {
+                paths: here.into_iter().map(|(_, path)| path).collect(),
+            }),
+        };
+    };
+    if let Some(kind) = FileKind::from_name(named) {
+        let path = locate(kind, start);
+        return if path.exists() {
+            Ok((kind, path))
+        } else {
+            Err(Error::NoFile { kind, path })
+        };
+    }
+    let path = absolute(start).join(named);
+    if path.is_dir() {
+        return resolve(&path, None);
+    }
+    match FileKind::of_path(&path) {
+        Some(kind) => Ok((kind, path)),
+        None => Err(Error::UnknownKind { path }),
+    }
+}
+
+/// The name of a folder, even when the path ends in `.` or `..`.
+pub(crate) fn folder_name(folder: &Path) -> Option<String> {
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let absolute = folder.canonicalize().ok()?;
+    Some(absolute.file_name()?.to_string_lossy().into_owned())
+}
+
+/// The path from the root of the file system, links kept.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The top folder of the repository or worktree a folder is in.
+pub(crate) fn git_top(start: &Path) -> Option<PathBuf> {
+    start
+        .ancestors()
+        .find(|folder| folder.join(".git").exists())
+        .map(Path::to_owned)
+}
+
+/// The main worktree of the repository a linked worktree belongs to.
+fn main_worktree(top: &Path) -> Option<PathBuf> {
+    let common = git_common_dir(top)?;
+    (common.file_name()? == ".git")
+        .then(|| common.parent().map(Path::to_owned))
+        .flatten()
+}
+
+/// The folder all worktrees of a repository share.
+pub(crate) fn git_common_dir(top: &Path) -> Option<PathBuf> {
+    let git = top.join(".git");
+    if git.is_dir() {
+        return git.canonicalize().ok();
+    }
+    let link = std::fs::read_to_string(&git).ok()?;
+    let folder = top.join(link.strip_prefix("gitdir:")?.trim());
+    let common = std::fs::read_to_string(folder.join("commondir")).ok()?;
+    folder.join(common.trim()).canonicalize().ok()
+}
+
+fn subfolders(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut below: Vec<PathBuf> = entries
+        .flatten()
+        // Not through links: they may lead in circles or out of the workspace.
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            !name.starts_with('.') && name != "node_modules" && name != "target"
+        })
+        .map(|entry| entry.path())
+        .collect();
+    // Popped from the end: the first name comes first.
+    below.sort_by(|a, b| b.cmp(a));
+    below
+}

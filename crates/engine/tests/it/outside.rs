@@ -1,0 +1,131 @@
+//! Edits around the lock: adopted, told, and never silently losing what was acknowledged.
+
+use crate::{begun, context, state_file};
+use bowline_engine::doctor;
+use bowline_engine::machines::thinking::Stage;
+use std::fs;
+
+fn codes(notices: &[bowline_engine::files::Notice]) -> Vec<&'static str> {
+    notices
+        .iter()
+        .map(bowline_engine::files::Notice::code)
+        .collect()
+}
+
+#[test]
+fn an_edit_of_the_last_version_is_adopted_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let text = fs::read_to_string(state_file(folder.path())).unwrap();
+    fs::write(
+        state_file(folder.path()),
+        text.replace("읽히는 글", "짧은 글"),
+    )
+    .unwrap();
+    assert_eq!(
+        codes(&run.file().view(&context()).unwrap().notices),
+        ["outside_edit"]
+    );
+    let changed = run
+        .output(&context(), Stage::Planning, &["c.md".into()])
+        .unwrap();
+    assert_eq!(codes(&changed.view.notices), ["outside_edit"]);
+    assert_eq!(changed.view.document.value()["goal"], "짧은 글");
+    assert!(
+        doctor::examine(&context(), run.file())
+            .unwrap()
+            .findings
+            .is_empty()
+    );
+}
+
+#[test]
+fn an_edit_of_an_older_version_names_what_it_lost_and_the_doctor_brings_it_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let stale = fs::read_to_string(state_file(folder.path())).unwrap();
+    run.output(&context(), Stage::Planning, &["c.md".into()])
+        .unwrap();
+    run.output(&context(), Stage::Planning, &["d.md".into()])
+        .unwrap();
+    fs::write(
+        state_file(folder.path()),
+        stale.replace("읽히는 글", "짧은 글"),
+    )
+    .unwrap();
+
+    let view = run.file().view(&context()).unwrap();
+    assert_eq!(codes(&view.notices), ["lost_transition"]);
+    let told = view.notices[0].to_string();
+    assert!(
+        told.contains("#4 OUTPUT") && told.contains("#5 OUTPUT"),
+        "{told}"
+    );
+
+    // Life goes on; the loss is still known afterwards.
+    let changed = run
+        .output(&context(), Stage::Planning, &["e.md".into()])
+        .unwrap();
+    assert_eq!(codes(&changed.view.notices), ["lost_transition"]);
+    let diagnosis = doctor::examine(&context(), run.file()).unwrap();
+    assert!(!diagnosis.healthy());
+
+    let repaired = doctor::repair(&context(), run.file()).unwrap();
+    assert!(repaired.healthy());
+    let view = run.file().view(&context()).unwrap();
+    let mut outputs: Vec<String> =
+        serde_json::from_value(view.document.value()["stages"]["planning"]["outputs"].clone())
+            .unwrap();
+    outputs.sort();
+    assert_eq!(outputs, ["a.md", "b.md", "c.md", "d.md", "e.md"]);
+    assert_eq!(view.document.value()["goal"], "짧은 글");
+    assert!(doctor::examine(&context(), run.file()).unwrap().healthy());
+    assert!(
+        doctor::repair(&context(), run.file())
+            .unwrap()
+            .repairs
+            .is_empty(),
+        "a second repair has nothing to do"
+    );
+}
+
+#[test]
+fn the_doctor_heals_a_stale_edit_that_nobody_adopted_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let stale = fs::read_to_string(state_file(folder.path())).unwrap();
+    run.output(&context(), Stage::Planning, &["c.md".into()])
+        .unwrap();
+    fs::write(state_file(folder.path()), stale.replace("에세이", "수필")).unwrap();
+    doctor::repair(&context(), run.file()).unwrap();
+    let view = run.file().view(&context()).unwrap();
+    assert_eq!(
+        view.document.value()["stages"]["planning"]["outputs"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+    assert_eq!(view.document.value()["title"], "수필");
+}
+
+#[test]
+fn what_was_taken_back_on_purpose_is_not_brought_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let stale = fs::read_to_string(state_file(folder.path())).unwrap();
+    run.output(&context(), Stage::Planning, &["c.md".into()])
+        .unwrap();
+    fs::write(state_file(folder.path()), stale.replace("에세이", "수필")).unwrap();
+    run.output(&context(), Stage::Planning, &["d.md".into()])
+        .unwrap();
+    doctor::repair(&context(), run.file()).unwrap();
+    // The person goes back to before the repair: the loss is theirs now.
+    bowline_engine::history::restore(&context(), run.file(), 6, false).unwrap();
+    assert!(
+        doctor::repair(&context(), run.file())
+            .unwrap()
+            .repairs
+            .is_empty()
+    );
+}

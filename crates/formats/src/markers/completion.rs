@@ -1,0 +1,190 @@
+//! The lines that may follow `=== PHASE N COMPLETE ===` and `=== CUSTOM TASK COMPLETE ===`.
+
+use super::FIELD_CHARS_MAX;
+use super::event::Kind;
+use super::fields::{longer_than_field, normalise};
+
+/// Endings by which a line is known to name a file even without a bullet before it.
+const FILE_ENDINGS: [&str; 9] = [
+    ".md", ".ts", ".tsx", ".js", ".jsx", ".json", ".yaml", ".yml", ".txt",
+];
+
+/// What was completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Completion {
+    Phase(u32),
+    Custom,
+}
+
+impl Completion {
+    /// Whether `line` belongs to the completion; `first` if none came before it.
+    pub(super) fn takes(self, line: &[u8], first: bool) -> bool {
+        let line = String::from_utf8_lossy(line);
+        match self {
+            Self::Phase(_) => phase_line(&line).is_some(),
+            Self::Custom => match custom_line(&line) {
+                Some(CustomLine::Further) => !first,
+                line => line.is_some(),
+            },
+        }
+    }
+
+    /// The event for the completion and the lines it took. Text that is too long is cut rather than the completion lost.
+    pub(super) fn read(self, body: &str) -> Kind {
+        match self {
+            Self::Phase(phase) => {
+                let mut name = None;
+                let mut deliverables = Vec::new();
+                for line in body.split('\n').filter_map(phase_line) {
+                    match line {
+                        PhaseLine::Name(text) if name.is_none() => name = Some(cut(text)),
+                        PhaseLine::File(path) if !longer_than_field(path) => {
+                            deliverables.push(normalise(path));
+                        }
+                        PhaseLine::Name(_) | PhaseLine::File(_) | PhaseLine::Other => {}
+                    }
+                }
+                Kind::PhaseComplete {
+                    phase,
+                    name: name.unwrap_or_else(|| format!("Phase {phase}")),
+                    deliverables,
+                }
+            }
+            Self::Custom => {
+                let (mut task, mut summary): (Option<String>, Option<String>) = (None, None);
+                let mut in_summary = false;
+                for line in body.split('\n') {
+                    match custom_line(line) {
+                        Some(CustomLine::Task(text)) => {
+                            task.get_or_insert_with(|| text.to_owned());
+                            in_summary = false;
+                        }
+                        Some(CustomLine::Summary(text)) => {
+                            summary.get_or_insert_with(|| text.to_owned());
+                            in_summary = true;
+                        }
+                        Some(CustomLine::Further) => {
+                            let value = if in_summary { &mut summary } else { &mut task };
+                            if let Some(value) = value {
+                                value.push('\n');
+                                value.push_str(line.trim());
+                            }
+                        }
+                        None => {}
+                    }
+                }
+                let value = |text: Option<String>| {
+                    text.map(|text| cut(&text)).filter(|text| !text.is_empty())
+                };
+                Kind::CustomComplete {
+                    task: value(task),
+                    summary: value(summary),
+                }
+            }
+        }
+    }
+}
+
+/// Whether an unfinished `line` can be taken for a whole one because it ends like the name of a file.
+pub(super) fn names_file(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(line);
+    matches!(phase_line(&line), Some(PhaseLine::File(path)) if has_file_ending(path))
+}
+
+enum PhaseLine<'a> {
+    Name(&'a str),
+    File(&'a str),
+    /// Part of the list, but nothing to keep.
+    Other,
+}
+
+fn phase_line(line: &str) -> Option<PhaseLine<'_>> {
+    let line = line.trim();
+    if line.starts_with("===") || strip_word(line, "Ready for review").is_some() {
+        return None;
+    }
+    if let Some(rest) = strip_word(line, "Completed:") {
+        return Some(parenthesised(rest).map_or(PhaseLine::Other, PhaseLine::Name));
+    }
+    if let Some(rest) = strip_word(line, "Phase:") {
+        let name = rest.trim();
+        return Some(if name.is_empty() {
+            PhaseLine::Other
+        } else {
+            PhaseLine::Name(name)
+        });
+    }
+    let heading =
+        strip_word(line, "Documents created:").or_else(|| strip_word(line, "Files created:"));
+    if heading.is_some_and(|rest| rest.trim().is_empty()) {
+        return Some(PhaseLine::Other);
+    }
+    let line = heading.unwrap_or(line);
+    let bulleted = line.starts_with('-') || line.starts_with("* ");
+    let item = line
+        .strip_prefix("* ")
+        .unwrap_or(line)
+        .trim_start_matches(|c: char| c == '-' || c.is_whitespace())
+        .trim_matches('`');
+    if item.is_empty() {
+        return None;
+    }
+    let path_like = || item.contains(['/', '.']) && !item.contains(char::is_whitespace);
+    if has_file_ending(item) || (bulleted && path_like()) {
+        Some(PhaseLine::File(item))
+    } else {
+        bulleted.then_some(PhaseLine::Other)
+    }
+}
+
+enum CustomLine<'a> {
+    Task(&'a str),
+    Summary(&'a str),
+    /// An indented line: more of the value before it.
+    Further,
+}
+
+fn custom_line(line: &str) -> Option<CustomLine<'_>> {
+    if line.trim().is_empty() {
+        None
+    } else if line.starts_with([' ', '\t']) {
+        Some(CustomLine::Further)
+    } else if let Some(rest) = strip_word(line, "Task:") {
+        Some(CustomLine::Task(rest))
+    } else {
+        strip_word(line, "Summary:").map(CustomLine::Summary)
+    }
+}
+
+/// The name in `Phase 2 (Design)`.
+fn parenthesised(text: &str) -> Option<&str> {
+    let rest = strip_word(text.trim_start(), "Phase")?.trim_start();
+    let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let inner = after.trim_start().strip_prefix('(')?;
+    let name = inner[..inner.find(')')?].trim();
+    (after.len() < rest.len() && !name.is_empty()).then_some(name)
+}
+
+/// `text` behind `word` at its beginning, in any case.
+fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let head = text.get(..word.len())?;
+    head.eq_ignore_ascii_case(word).then(|| &text[word.len()..])
+}
+
+fn has_file_ending(path: &str) -> bool {
+    FILE_ENDINGS.iter().any(|ending| {
+        path.len() > ending.len()
+            && path
+                .get(path.len() - ending.len()..)
+                .is_some_and(|end| end.eq_ignore_ascii_case(ending))
+    })
+}
+
+fn cut(text: &str) -> String {
+    let text = normalise(text);
+    if longer_than_field(&text) {
+        text.chars().take(FIELD_CHARS_MAX).collect()
+    } else {
+        text
+    }
+}

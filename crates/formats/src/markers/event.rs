@@ -1,0 +1,381 @@
+//! What the parser reports: a closed set of events, with owned data.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{FIELD_CHARS_MAX, MESSAGE_BYTES_MAX};
+
+/// One thing the agent said, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Absolute offset of the first byte of the marker.
+    pub start: u64,
+    /// Where a new parser goes on after this event has been acted upon.
+    pub resume: Resume,
+    /// What was said.
+    pub kind: Kind,
+}
+
+impl Event {
+    /// Absolute offset behind the last byte that belongs to this event.
+    pub fn end(&self) -> u64 {
+        self.resume.offset
+    }
+}
+
+/// A place in the stream and the little that must be remembered there.
+///
+/// A parser made with [`Parser::resume_at`](super::Parser::resume_at) and fed the bytes from `offset` on reports exactly
+/// the events the first parser had still to report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// Absolute offset of the next byte to push.
+    pub offset: u64,
+    /// The offset lies inside a line whose rest does not matter.
+    pub mid_line: bool,
+    /// The code fence that is open there.
+    pub fence: Option<Fence>,
+    /// The agent has used its nonce, so markers without it no longer count.
+    pub nonce_used: bool,
+}
+
+/// An open code fence: what it takes to close it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fence {
+    /// `~` if true, else a backtick.
+    pub tilde: bool,
+    /// How many of them opened it; at least as many close it.
+    pub length: u32,
+}
+
+/// What was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// `=== PHASE N COMPLETE ===` with the lines that belong to it.
+    PhaseComplete {
+        /// The phase, from 1.
+        phase: u32,
+        /// The name given, else `Phase N`.
+        name: String,
+        /// The files listed, as written. A hint: what counts is on disk.
+        deliverables: Vec<String>,
+    },
+    /// `=== CUSTOM TASK COMPLETE ===`.
+    CustomComplete {
+        /// `Task:` line.
+        task: Option<String>,
+        /// `Summary:` line.
+        summary: Option<String>,
+    },
+    /// `[DEPENDENCY_REQUEST]`.
+    DependencyRequest(DependencyRequest),
+    /// `[USER_QUESTION]`.
+    UserQuestion(UserQuestion),
+    /// `[ERROR]`.
+    Error(ErrorReport),
+    /// `Step 3/9: name`.
+    Step {
+        /// The step begun.
+        step: u32,
+        /// How many there are.
+        of: u32,
+        /// Its name.
+        name: String,
+    },
+    /// `Starting Phase 2: name`.
+    PhaseStarting {
+        /// The phase.
+        phase: u32,
+        /// Its name.
+        name: String,
+    },
+    /// `=== VERIFICATION_RESULT ===` and the JSON after it.
+    VerificationResult {
+        /// What was looked at, in the order given.
+        criteria: Vec<Criterion>,
+    },
+    /// A marker that breaks the grammar. It changes no state and is answered.
+    Malformed(Malformed),
+    /// A well-spelled marker that does not count.
+    Ignored {
+        /// Which.
+        marker: Marker,
+        /// Why.
+        reason: IgnoredReason,
+    },
+}
+
+/// The markers that have a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Marker {
+    /// A phase is complete.
+    PhaseComplete,
+    /// A task without phases is complete.
+    CustomComplete,
+    /// A verifying agent's findings.
+    VerificationResult,
+    /// Something the agent needs from a person.
+    DependencyRequest,
+    /// A question to a person.
+    UserQuestion,
+    /// The agent reports an error.
+    Error,
+}
+
+impl Marker {
+    /// The name as agents spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PhaseComplete => "PHASE_COMPLETE",
+            Self::CustomComplete => "CUSTOM_COMPLETE",
+            Self::VerificationResult => "VERIFICATION_RESULT",
+            Self::DependencyRequest => "DEPENDENCY_REQUEST",
+            Self::UserQuestion => "USER_QUESTION",
+            Self::Error => "ERROR",
+        }
+    }
+}
+
+impl std::fmt::Display for Marker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a marker does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IgnoredReason {
+    /// It carries no nonce although the agent has used its nonce before.
+    NonceMissing,
+    /// It carries a nonce that is not this agent's.
+    NonceWrong,
+}
+
+/// Enumerations whose wire words are listed once.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+
+        impl $name {
+            /// Every value, in the order of the grammar.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The word on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+    };
+}
+
+words! {
+    /// What kind of thing a dependency is.
+    DependencyType {
+        /// A secret key of a service.
+        ApiKey = "api_key",
+        /// Any other environment variable.
+        EnvVariable = "env_variable",
+        /// The address of a running service.
+        Service = "service",
+        /// A file the person has.
+        File = "file",
+        /// Leave to do something.
+        Permission = "permission",
+        /// A package to install.
+        Package = "package",
+    }
+}
+
+words! {
+    /// What a question is about.
+    Category {
+        /// A business decision.
+        Business = "business",
+        /// Something unclear in the task.
+        Clarification = "clarification",
+        /// One of several options.
+        Choice = "choice",
+        /// Yes or no.
+        Confirmation = "confirmation",
+    }
+}
+
+words! {
+    /// How bad an error is.
+    Severity {
+        /// Work can go on later.
+        Recoverable = "recoverable",
+        /// Work cannot go on.
+        Fatal = "fatal",
+    }
+}
+
+words! {
+    /// What the agent proposes to do about its error.
+    Recovery {
+        /// Wait, then go on.
+        PauseAndRetry = "pause_and_retry",
+        /// Keep what there is and fail.
+        CheckpointAndFail = "checkpoint_and_fail",
+        /// Tell a person and go on.
+        NotifyUser = "notify_user",
+    }
+}
+
+words! {
+    /// The outcome for one criterion.
+    CriterionStatus {
+        /// It holds.
+        Passed = "passed",
+        /// It does not.
+        Failed = "failed",
+    }
+}
+
+/// Something the agent needs from a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DependencyRequest {
+    /// What kind of thing.
+    pub kind: DependencyType,
+    /// Its name, such as `MAPS_API_KEY`.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Whether work can go on without it.
+    pub required: bool,
+    /// What to use if an optional one is not given.
+    pub default: Option<String>,
+}
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserQuestion {
+    /// What it is about.
+    pub category: Category,
+    /// The question.
+    pub question: String,
+    /// The answers to choose from; empty if free text is wanted.
+    pub options: Vec<String>,
+    /// What to take if nobody answers.
+    pub default: Option<String>,
+    /// Whether work can go on without an answer.
+    pub required: bool,
+}
+
+/// An error the agent reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorReport {
+    /// How bad it is.
+    pub severity: Severity,
+    /// One sentence; empty only in the one-line form.
+    pub message: String,
+    /// More about it.
+    pub details: Option<String>,
+    /// What to do.
+    pub recovery: Recovery,
+    /// Seconds to wait before going on.
+    pub retry_after_s: Option<u64>,
+    /// When a limit is lifted.
+    pub reset_at: Option<jiff::Timestamp>,
+}
+
+/// One criterion of a verification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Criterion {
+    /// Its id.
+    pub id: String,
+    /// The outcome.
+    pub status: CriterionStatus,
+    /// What was found.
+    pub details: Option<String>,
+    /// What to do about it.
+    pub suggestion: Option<String>,
+    /// The files concerned.
+    pub affected_documents: Vec<String>,
+}
+
+/// How a marker breaks the grammar. The message is what the agent is told.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// A required field is absent or empty.
+    #[error("{marker} missing required field '{field}'")]
+    MissingField {
+        /// The marker.
+        marker: Marker,
+        /// The field.
+        field: &'static str,
+    },
+    /// A field has a word, number or time that it may not have.
+    #[error("{marker} field '{field}' must be {expected}, not '{found}'")]
+    BadValue {
+        /// The marker.
+        marker: Marker,
+        /// The field.
+        field: &'static str,
+        /// What would be right.
+        expected: String,
+        /// What is there, cut to a readable length.
+        found: String,
+    },
+    /// A field is too long.
+    #[error("{marker} field '{field}' exceeds {FIELD_CHARS_MAX} characters")]
+    FieldTooLong {
+        /// The marker.
+        marker: Marker,
+        /// The field.
+        field: &'static str,
+    },
+    /// The message is too long.
+    #[error("{marker} exceeds {MESSAGE_BYTES_MAX} bytes")]
+    TooLong {
+        /// The marker.
+        marker: Marker,
+    },
+    /// Another marker or the end of the output came before the closing tag.
+    #[error("{marker} is not closed before {before}")]
+    NotClosed {
+        /// The marker.
+        marker: Marker,
+        /// What came instead.
+        before: &'static str,
+    },
+    /// The JSON of the message cannot be used.
+    #[error("{marker} has invalid JSON: {problem}")]
+    BadJson {
+        /// The marker.
+        marker: Marker,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl Malformed {
+    /// The marker that is malformed.
+    pub fn marker(&self) -> Marker {
+        match self {
+            Self::MissingField { marker, .. }
+            | Self::BadValue { marker, .. }
+            | Self::FieldTooLong { marker, .. }
+            | Self::TooLong { marker }
+            | Self::NotClosed { marker, .. }
+            | Self::BadJson { marker, .. } => *marker,
+        }
+    }
+
+    /// A stable word for this kind of defect.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::MissingField { .. } => "marker_field_missing",
+            Self::BadValue { .. } => "marker_value_invalid",
+            Self::FieldTooLong { .. } => "marker_field_too_long",
+            Self::TooLong { .. } => "marker_too_long",
+            Self::NotClosed { .. } => "marker_not_closed",
+            Self::BadJson { .. } => "marker_json_invalid",
+        }
+    }
+}

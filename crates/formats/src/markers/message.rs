@@ -1,0 +1,133 @@
+//! From named values to a request, a question or an error report: which fields are required and what they may hold.
+
+use super::event::{
+    Category, DependencyRequest, DependencyType, ErrorReport, Kind, Malformed, Recovery, Severity,
+    UserQuestion,
+};
+use super::fields::Fields;
+use super::syntax::Block;
+
+/// A `retry_after` above this is not a number of seconds but a Unix time.
+const RETRY_AFTER_SECONDS_MAX: u64 = 1_000_000_000;
+
+/// How a message was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Lines,
+    OneLine,
+    Json,
+}
+
+/// Builds the event of a whole message.
+pub(super) fn read(block: Block, form: Form, text: &str) -> Kind {
+    let fields = match form {
+        Form::Lines => Ok(Fields::from_block(block, text)),
+        Form::OneLine => Ok(Fields::from_line(block, text)),
+        Form::Json => Fields::from_json(block, text),
+    };
+    fields
+        .and_then(|mut fields| match block {
+            Block::DependencyRequest => dependency(&mut fields).map(Kind::DependencyRequest),
+            Block::UserQuestion => question(&mut fields).map(Kind::UserQuestion),
+            Block::Error => error(&mut fields, form).map(Kind::Error),
+        })
+        .unwrap_or_else(Kind::Malformed)
+}
+
+fn dependency(fields: &mut Fields) -> Result<DependencyRequest, Malformed> {
+    Ok(DependencyRequest {
+        kind: word(fields, "type", DependencyType::ALL, DependencyType::as_str)?,
+        name: fields.required("name")?,
+        description: fields.required("description")?,
+        required: truth(fields, "required")?,
+        default: fields.text("default")?,
+    })
+}
+
+fn question(fields: &mut Fields) -> Result<UserQuestion, Malformed> {
+    let category = word(fields, "category", Category::ALL, Category::as_str)?;
+    let question = fields.required("question")?;
+    let options = fields.list("options")?;
+    if category == Category::Choice && options.is_empty() {
+        return Err(fields.missing("options"));
+    }
+    Ok(UserQuestion {
+        category,
+        question,
+        options,
+        default: fields.text("default")?,
+        required: truth(fields, "required")?,
+    })
+}
+
+fn error(fields: &mut Fields, form: Form) -> Result<ErrorReport, Malformed> {
+    let severity = word(fields, "type", Severity::ALL, Severity::as_str)?;
+    let recovery = fields.word("recovery", Recovery::ALL, Recovery::as_str)?;
+    let (message, recovery) = if form == Form::OneLine {
+        let usual = match severity {
+            Severity::Recoverable => Recovery::PauseAndRetry,
+            Severity::Fatal => Recovery::CheckpointAndFail,
+        };
+        (
+            fields.text("message")?.unwrap_or_default(),
+            recovery.unwrap_or(usual),
+        )
+    } else {
+        let message = fields.required("message")?;
+        match recovery {
+            Some(recovery) => (message, recovery),
+            None => return Err(fields.missing("recovery")),
+        }
+    };
+    let mut report = ErrorReport {
+        severity,
+        message,
+        details: fields.text("details")?,
+        recovery,
+        retry_after_s: None,
+        reset_at: None,
+    };
+    if let Some(text) = fields.text("retry_after")? {
+        let expected = || "a whole number of seconds".to_owned();
+        let number: u64 = text
+            .parse()
+            .map_err(|_| fields.bad_value("retry_after", expected(), &text))?;
+        if number > RETRY_AFTER_SECONDS_MAX {
+            let at = i64::try_from(number)
+                .ok()
+                .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok())
+                .ok_or_else(|| fields.bad_value("retry_after", expected(), &text))?;
+            report.reset_at = Some(at);
+        } else {
+            report.retry_after_s = Some(number);
+        }
+    }
+    if let Some(text) = fields.text("reset_at")? {
+        let at = text.parse().map_err(|_| {
+            fields.bad_value(
+                "reset_at",
+                "a time such as 2031-04-05T06:07:08Z".to_owned(),
+                &text,
+            )
+        })?;
+        report.reset_at = Some(at);
+    }
+    Ok(report)
+}
+
+fn word<T: Copy>(
+    fields: &mut Fields,
+    key: &'static str,
+    all: &[T],
+    as_str: fn(T) -> &'static str,
+) -> Result<T, Malformed> {
+    fields
+        .word(key, all, as_str)?
+        .ok_or_else(|| fields.missing(key))
+}
+
+fn truth(fields: &mut Fields, key: &'static str) -> Result<bool, Malformed> {
+    word(fields, key, &[true, false], |value| {
+        if value { "true" } else { "false" }
+    })
+}

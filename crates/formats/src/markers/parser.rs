@@ -1,0 +1,291 @@
+//! The push parser: cuts bytes into lines, passes over what cannot matter, and keeps the one message that is open.
+
+mod lines;
+
+use super::LINE_BYTES_MAX;
+use super::completion::{Completion, names_file};
+use super::event::{Event, Fence, Marker, Resume};
+use super::syntax::{Block, Head, closes, opening};
+use super::verification::Braces;
+use lines::not_closed;
+
+/// Bytes after which a line without an end is known to be too long, even if the last one is a carriage return.
+const LINE_READ_BYTES: usize = LINE_BYTES_MAX + 2;
+
+/// Bytes of a buffer kept for the next message; hundreds of parsers may be alive, mostly idle.
+const BUFFER_KEPT_BYTES: usize = 4_096;
+
+/// What a parser must know beforehand.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The nonce given to the agent. Once the agent has used it, markers without it no longer count.
+    pub nonce: Option<String>,
+}
+
+/// Finds markers in the output of one agent.
+///
+/// The events depend on the bytes alone, not on how they were cut into pushes. Only [`flush_pending`](Self::flush_pending)
+/// brings time into it, and the caller decides when that is called.
+#[derive(Debug)]
+pub struct Parser {
+    nonce: Option<String>,
+    nonce_used: bool,
+    /// Absolute offset of the next byte to come.
+    offset: u64,
+    /// Absolute offset of the line being read.
+    line_start: u64,
+    /// The beginning of the line being read, unless `skip`.
+    line: Vec<u8>,
+    /// The rest of this line does not matter.
+    skip: bool,
+    fence: Option<Fence>,
+    open: Option<Open>,
+    /// The lines of the open message, each ended by LF.
+    body: Vec<u8>,
+}
+
+/// A message that has begun. It never begins inside a fence.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    what: What,
+    start: u64,
+    /// Bytes of the message so far, line ends included.
+    size: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Block {
+        block: Block,
+        json: bool,
+    },
+    Completion(Completion),
+    /// `None` until the object begins.
+    Verification(Option<Braces>),
+}
+
+/// Where an event ends: the offset, and whether that is inside a line.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    offset: u64,
+    mid_line: bool,
+}
+
+impl Parser {
+    /// A parser at the beginning of an agent's output.
+    pub fn new(options: Options) -> Self {
+        Self::resume_at(options, Resume::default())
+    }
+
+    /// A parser that goes on where another one was.
+    pub fn resume_at(options: Options, resume: Resume) -> Self {
+        Self {
+            nonce: options.nonce,
+            nonce_used: resume.nonce_used,
+            offset: resume.offset,
+            line_start: resume.offset,
+            line: Vec::new(),
+            skip: resume.mid_line,
+            fence: resume.fence,
+            open: None,
+            body: Vec::new(),
+        }
+    }
+
+    /// The latest point from which a new parser finds everything this one has not reported yet.
+    ///
+    /// It lags behind the bytes pushed by no more than one message and one line, whatever was pushed.
+    pub fn resume(&self) -> Resume {
+        let (offset, fence) = match self.open {
+            Some(open) => (open.start, None),
+            None if self.skip => (self.offset, self.fence),
+            None => (self.line_start, self.fence),
+        };
+        Resume {
+            offset,
+            mid_line: self.open.is_none() && self.skip,
+            fence,
+            nonce_used: self.nonce_used,
+        }
+    }
+
+    /// Absolute offset of the next byte to push.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The message that has begun and is not complete, with the offset at which it begins.
+    pub fn pending(&self) -> Option<(Marker, u64)> {
+        self.open.map(|open| (open.marker(), open.start))
+    }
+
+    /// Bytes of memory held for the line and the message being read.
+    pub fn buffered_bytes(&self) -> usize {
+        self.line.capacity() + self.body.capacity()
+    }
+
+    /// Reads the next bytes of the output.
+    pub fn push(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(Event)) {
+        while let Some(first) = bytes.first() {
+            if self.line.is_empty() && self.open.is_none() && !self.may_matter(*first) {
+                self.skip = true;
+            }
+            if self.skip {
+                let end = memchr::memchr(b'\n', bytes);
+                let taken = end.map_or(bytes.len(), |at| at + 1);
+                self.advance(&mut bytes, taken);
+                if end.is_some() {
+                    self.skip = false;
+                    self.line_start = self.offset;
+                }
+                continue;
+            }
+            let room = LINE_READ_BYTES - self.line.len();
+            let window = &bytes[..bytes.len().min(room)];
+            if let Some(at) = memchr::memchr(b'\n', window) {
+                self.advance(&mut bytes, at + 1);
+                let end = End {
+                    offset: self.offset,
+                    mid_line: false,
+                };
+                if self.line.is_empty() {
+                    self.line_ended(&window[..at], end, sink);
+                } else {
+                    let mut line = std::mem::take(&mut self.line);
+                    line.extend_from_slice(&window[..at]);
+                    self.line_ended(&line, end, sink);
+                    self.line = emptied(line);
+                }
+                self.line_start = self.offset;
+            } else if window.len() == room {
+                self.advance(&mut bytes, room);
+                self.line = Vec::new();
+                self.skip = true;
+                let end = End {
+                    offset: self.offset,
+                    mid_line: true,
+                };
+                self.line_too_long(end, sink);
+            } else {
+                self.line.extend_from_slice(window);
+                self.advance(&mut bytes, window.len());
+            }
+        }
+    }
+
+    fn advance(&mut self, bytes: &mut &[u8], by: usize) {
+        *bytes = &bytes[by..];
+        self.offset += by as u64;
+    }
+
+    /// Whether a line that begins with `first` needs a look while no message is open.
+    fn may_matter(&self, first: u8) -> bool {
+        match first {
+            b'`' | b'~' | b' ' => true,
+            b'[' | b'=' | b'S' => self.fence.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Reports what is complete although its last line, or its list, may not have ended: call it when the output has been
+    /// silent for [`IDLE_FLUSH_MS`](super::IDLE_FLUSH_MS).
+    ///
+    /// An agent that has announced a completion may wait for a reply without another word. So a pending completion is
+    /// reported with the lines read so far, and an unfinished line is taken as ended if it is a whole `=== … ===` line, a
+    /// closing tag, a one-line message with its closing tag, or a listed file. What later follows on that line, and
+    /// further lines of the list, are ordinary output. A block that is still open stays open.
+    pub fn flush_pending(&mut self, sink: &mut impl FnMut(Event)) {
+        if !self.skip && !self.line.is_empty() && self.line_ends_itself() {
+            let line = std::mem::take(&mut self.line);
+            let end = End {
+                offset: self.offset,
+                mid_line: true,
+            };
+            self.line_ended(&line, end, sink);
+            self.skip = true;
+        }
+        if let Some(open) = self.open
+            && let What::Completion(completion) = open.what
+        {
+            let end = if self.skip {
+                End {
+                    offset: self.offset,
+                    mid_line: true,
+                }
+            } else {
+                self.before_line()
+            };
+            self.complete(open, completion, end, sink);
+        }
+    }
+
+    fn line_ends_itself(&self) -> bool {
+        let line = without_cr(&self.line);
+        if line.len() > LINE_BYTES_MAX {
+            return false;
+        }
+        let whole_opening = || {
+            opening(line).is_some_and(|opening| match opening.head {
+                Head::Phase(_) | Head::Custom | Head::Verification => true,
+                Head::OneLine { closed, .. } => closed,
+                Head::Block { .. } => false,
+            })
+        };
+        match self.open.map(|open| open.what) {
+            None => self.fence.is_none() && whole_opening(),
+            Some(What::Block { block, .. }) => closes(line, block),
+            Some(What::Completion(Completion::Phase(_))) => whole_opening() || names_file(line),
+            Some(What::Completion(Completion::Custom)) => whole_opening(),
+            Some(What::Verification(_)) => false,
+        }
+    }
+
+    /// Reports what the end of the output leaves: the last line counts as ended, an open completion as complete, any
+    /// other open message as malformed. A fence left open ends here too.
+    pub fn finish(&mut self, sink: &mut impl FnMut(Event)) {
+        let end = End {
+            offset: self.offset,
+            mid_line: false,
+        };
+        if !self.skip && !self.line.is_empty() {
+            let line = std::mem::take(&mut self.line);
+            self.line_ended(&line, end, sink);
+        }
+        self.fence = None;
+        self.skip = false;
+        self.line_start = self.offset;
+        let Some(open) = self.open else {
+            return;
+        };
+        match open.what {
+            What::Completion(completion) => self.complete(open, completion, end, sink),
+            What::Block { .. } | What::Verification(_) => {
+                self.refuse(open, not_closed(open, "the end of the output"), end, sink);
+            }
+        }
+    }
+}
+
+impl Open {
+    fn marker(&self) -> Marker {
+        match self.what {
+            What::Block { block, .. } => block.marker(),
+            What::Completion(Completion::Phase(_)) => Marker::PhaseComplete,
+            What::Completion(Completion::Custom) => Marker::CustomComplete,
+            What::Verification(_) => Marker::VerificationResult,
+        }
+    }
+}
+
+fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// `buffer` for use again, or a new one if it has grown large.
+fn emptied(mut buffer: Vec<u8>) -> Vec<u8> {
+    if buffer.capacity() > BUFFER_KEPT_BYTES {
+        return Vec::new();
+    }
+    buffer.clear();
+    buffer
+}

@@ -1,0 +1,102 @@
+//! What is checked once all tasks and edges are known.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::TasksFile;
+use super::finding::{Finding, FindingCode, path_text};
+use super::graph::cycles;
+
+/// Most circles that are reported of one file.
+pub const CYCLES_REPORTED_MAX: usize = 20;
+
+/// Adds the findings about the whole and sorts all of them by line.
+pub(super) fn check(file: &mut TasksFile) {
+    let mut findings = std::mem::take(&mut file.findings);
+    if file.tasks.is_empty() {
+        findings.push(Finding::new(
+            FindingCode::ParseFail,
+            1,
+            "the file holds no task",
+        ));
+    } else {
+        check_phases(file, &mut findings);
+    }
+    check_later_phases(file, &mut findings);
+    check_cycles(file, &mut findings);
+    findings.sort_by_key(|finding| (finding.line, finding.code));
+    file.findings = findings;
+}
+
+/// Phases count up from 0 or 1 without gaps, and each heading has tasks.
+fn check_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
+    let mut first_lines: BTreeMap<u32, usize> = BTreeMap::new();
+    for heading in &file.phases {
+        first_lines.insert(heading.number, heading.line);
+    }
+    let mut with_tasks = HashSet::new();
+    for task in &file.tasks {
+        with_tasks.insert(task.phase);
+        first_lines.entry(task.phase).or_insert(task.line);
+    }
+    let mut expected = 0;
+    for (&number, &line) in &first_lines {
+        if number > expected && !(expected == 0 && number == 1) {
+            let last = number - 1;
+            let message = if last == expected {
+                format!("phase {expected} is missing before phase {number}")
+            } else {
+                format!("phases {expected} to {last} are missing before phase {number}")
+            };
+            findings.push(Finding::new(FindingCode::PhaseGap, line, message));
+        }
+        expected = number.saturating_add(1);
+    }
+    for heading in file
+        .phases
+        .iter()
+        .filter(|heading| !with_tasks.contains(&heading.number))
+    {
+        let message = format!("phase {} has no task", heading.number);
+        findings.push(Finding::new(FindingCode::EmptyPhase, heading.line, message));
+    }
+}
+
+fn check_later_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
+    for (task, needs) in file.tasks.iter().zip(&file.needs) {
+        for needed in needs
+            .iter()
+            .map(|at| &file.tasks[*at])
+            .filter(|needed| needed.phase > task.phase)
+        {
+            let message = format!(
+                "task `{}` of phase {} needs `{}` of the later phase {}",
+                task.id, task.phase, needed.id, needed.phase
+            );
+            let finding = Finding::new(FindingCode::LaterPhaseDep, task.line, message);
+            findings.push(
+                finding
+                    .with_lines([needed.line])
+                    .with_path([task.id.clone(), needed.id.clone()]),
+            );
+        }
+    }
+}
+
+fn check_cycles(file: &TasksFile, findings: &mut Vec<Finding>) {
+    for cycle in cycles(&file.needs, CYCLES_REPORTED_MAX) {
+        let tasks = cycle.iter().map(|at| &file.tasks[*at]);
+        let path: Vec<_> = tasks
+            .clone()
+            .chain(tasks.clone().take(1))
+            .map(|task| task.id.clone())
+            .collect();
+        let message = format!("tasks need each other in a circle: {}", path_text(&path));
+        let line = file.tasks[cycle[0]].line;
+        let finding = Finding::new(FindingCode::CircularDep, line, message);
+        findings.push(
+            finding
+                .with_lines(tasks.map(|task| task.line))
+                .with_path(path),
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! What is wrong, or doubtful, in a TASKS.md.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::id::TaskId;
+
+/// Most ids printed of one path; the middle of a longer one is left out.
+const PATH_IDS_MAX: usize = 32;
+
+/// Whether a run may start all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The tasks cannot be run as they stand.
+    Error,
+    /// Worth a look.
+    Warning,
+}
+
+/// The kinds of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FindingCode {
+    /// The file holds no task.
+    ParseFail,
+    /// Two headers have the same id; the first counts.
+    DuplicateId,
+    /// A task needs a task that is not in the file.
+    MissingDep,
+    /// Tasks need each other in a circle.
+    CircularDep,
+    /// A task needs one of a later phase, which starts only after its own.
+    LaterPhaseDep,
+    /// The diagrams have more edges than are read.
+    TooManyEdges,
+    /// An arrow of a diagram leads to an id that is not in the file.
+    MissingNode,
+    /// A line of a diagram was understood only up to some point.
+    UnreadMermaid,
+    /// A number is left out between phases.
+    PhaseGap,
+    /// The phase in the id is not the one written beside it, or that of the heading above.
+    PhaseMismatch,
+    /// A phase heading has no task.
+    EmptyPhase,
+    /// A task has no title.
+    EmptyTitle,
+    /// A heading has a tick box but no task id.
+    UnreadHeader,
+    /// A dependency field has text that names no task, or a range.
+    UnreadDep,
+    /// A parallel field names a task that is not in the file.
+    MissingParallel,
+    /// The mark in a tick box is neither a space nor `x`; it counts as not done.
+    UnknownTick,
+    /// A code fence or comment is never closed, so the rest of the file is not read.
+    UnclosedBlock,
+}
+
+impl FindingCode {
+    /// The name in upper case, as it stands on the wire: `CIRCULAR_DEP`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ParseFail => "PARSE_FAIL",
+            Self::DuplicateId => "DUPLICATE_ID",
+            Self::MissingDep => "MISSING_DEP",
+            Self::CircularDep => "CIRCULAR_DEP",
+            Self::LaterPhaseDep => "LATER_PHASE_DEP",
+            Self::TooManyEdges => "TOO_MANY_EDGES",
+            Self::MissingNode => "MISSING_NODE",
+            Self::UnreadMermaid => "UNREAD_MERMAID",
+            Self::PhaseGap => "PHASE_GAP",
+            Self::PhaseMismatch => "PHASE_MISMATCH",
+            Self::EmptyPhase => "EMPTY_PHASE",
+            Self::EmptyTitle => "EMPTY_TITLE",
+            Self::UnreadHeader => "UNREAD_HEADER",
+            Self::UnreadDep => "UNREAD_DEP",
+            Self::MissingParallel => "MISSING_PARALLEL",
+            Self::UnknownTick => "UNKNOWN_TICK",
+            Self::UnclosedBlock => "UNCLOSED_BLOCK",
+        }
+    }
+
+    /// Whether the finding stops a run.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::ParseFail
+            | Self::DuplicateId
+            | Self::MissingDep
+            | Self::CircularDep
+            | Self::LaterPhaseDep
+            | Self::TooManyEdges => Severity::Error,
+            Self::MissingNode
+            | Self::UnreadMermaid
+            | Self::PhaseGap
+            | Self::PhaseMismatch
+            | Self::EmptyPhase
+            | Self::EmptyTitle
+            | Self::UnreadHeader
+            | Self::UnreadDep
+            | Self::MissingParallel
+            | Self::UnknownTick
+            | Self::UnclosedBlock => Severity::Warning,
+        }
+    }
+}
+
+impl Serialize for FindingCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// One thing that is wrong or doubtful.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Which kind.
+    pub code: FindingCode,
+    /// Whether it stops a run.
+    pub severity: Severity,
+    /// The line to look at, counted from 1.
+    pub line: usize,
+    /// Further lines that belong to it: the first header of a duplicate, the tasks of a circle.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<usize>,
+    /// The ids it is about. In a path each task needs the next; a circle ends with the id it starts with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<TaskId>,
+    /// One sentence fragment for people, lower case.
+    pub message: String,
+}
+
+impl Finding {
+    pub(super) fn new(code: FindingCode, line: usize, message: impl Into<String>) -> Self {
+        let severity = code.severity();
+        Self {
+            code,
+            severity,
+            line,
+            lines: Vec::new(),
+            path: Vec::new(),
+            message: message.into(),
+        }
+    }
+
+    pub(super) fn with_path(mut self, path: impl IntoIterator<Item = TaskId>) -> Self {
+        self.path.extend(path);
+        self
+    }
+
+    pub(super) fn with_lines(mut self, lines: impl IntoIterator<Item = usize>) -> Self {
+        self.lines.extend(lines);
+        self
+    }
+
+    /// The detail for `ERROR:CODE:detail`: the path (`T1.3->T1.4->T1.3`), or the message where there is none.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        if self.path.is_empty() {
+            self.message.clone()
+        } else {
+            path_text(&self.path)
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "line {}: {}: {}",
+            self.line,
+            self.code.as_str(),
+            self.message
+        )
+    }
+}
+
+/// `T1.3->T1.4->T1.3`; a very long path loses its middle.
+pub(super) fn path_text(path: &[TaskId]) -> String {
+    let mut ids: Vec<&str> = path.iter().map(TaskId::as_str).collect();
+    if ids.len() > PATH_IDS_MAX {
+        ids.splice(PATH_IDS_MAX / 2..path.len() - PATH_IDS_MAX / 2, ["..."]);
+    }
+    ids.join("->")
+}

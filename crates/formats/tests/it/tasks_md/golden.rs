@@ -1,0 +1,476 @@
+//! Files and what is read from them.
+
+use bowline_formats::tasks_md::wire::ResolveReply;
+use bowline_formats::tasks_md::{CYCLES_REPORTED_MAX, FindingCode, TaskId, parse, slug};
+
+use super::{check, join};
+
+#[test]
+fn korean_file_with_headings_fields_and_a_diagram() {
+    check(
+        "\
+# TASKS: 동네 도서관
+
+## Phase 0: 준비 (Setup)
+
+### [x] Phase 0, T0.5.1: 저장소 만들기
+**담당**: backend-specialist
+**의존성**: 없음
+
+### [X] Phase 0, T0.5.2: 계약 정하기
+- **담당**: `test-specialist` (검토 포함)
+- **의존**: T0.5.1 (T0.9 아님)
+
+## Phase 1: 대출 Lending API
+
+### [ ] Phase 1, T1.1: 책 목록
+**담당자：** database-specialist
+**의존성**：T0.5.2
+
+### [ ] Phase 1, T1.2: 회원
+- **병렬**: T1.1와 병렬 가능
+
+### [ ] Phase 1, T1.3: 대출하기
+- **담당**: backend-specialist, **의존**: T1.1, T1.2 완료 후
+- [ ] 하위 점검 항목
+- [ ] API: 문서 작성
+
+```mermaid
+graph TD
+    T1.1[책 목록] --> T1.3
+    T1.2 --> T1.3
+```
+
+```text
+### [ ] Phase 9, T9.9: 예시일 뿐
+```
+",
+        r#"
+project 동네 도서관
+3 phase 0 "준비 (Setup)" setup
+13 phase 1 "대출 Lending API" lending-api
+5 [x] 0/T0.5.1 저장소 만들기 @backend-specialist
+9 [x] 0/T0.5.2 계약 정하기 @test-specialist <T0.5.1
+15 [ ] 1/T1.1 책 목록 @database-specialist <T0.5.2
+19 [ ] 1/T1.2 회원 =T1.1
+22 [ ] 1/T1.3 대출하기 @backend-specialist <T1.1,T1.2
+29 edge T1.1>T1.3
+30 edge T1.2>T1.3
+"#,
+    );
+}
+
+#[test]
+fn english_file_with_list_items() {
+    check(
+        "\
+# Tide tables
+
+## Phase 1 - Harbour data
+- [x] T1.1: Read the gauge
+  - **Owner**: @mara
+- [ ] **T1.2**: Smooth the readings
+  - **Depends on**: T1.1 (needs its files), T1.4
+  - **Parallel**: none
+* [ ] `T1.3` - Draw the curve
+    - agent: painter
+    - depends_on:
+      - T1.2
+      - T1.1 for the axis
+    - notes: T1.4 is unrelated
+1. [ ] T1.4 Publish
+
+## Later
+- [ ] T1.5 Paint the buoys
+",
+        r#"
+project Tide tables
+3 phase 1 "Harbour data" harbour-data
+4 [x] 1/T1.1 Read the gauge @mara
+6 [ ] 1/T1.2 Smooth the readings <T1.1,T1.4
+9 [ ] 1/T1.3 Draw the curve @painter <T1.2,T1.1
+15 [ ] 1/T1.4 Publish
+18 [ ] 1/T1.5 Paint the buoys
+"#,
+    );
+}
+
+#[test]
+fn every_header_form() {
+    for (header, expected) in [
+        ("### [ ] Phase 1, T1.1: 제목", "[ ] 1/T1.1 제목"),
+        ("### [x] Phase 1 T1.1: 제목", "[x] 1/T1.1 제목"),
+        ("### T1.3: 제목", "[ ] 1/T1.3 제목"),
+        ("- [ ] T1.3: 제목", "[ ] 1/T1.3 제목"),
+        ("### [x] T0.5.2: done", "[x] 0/T0.5.2 done"),
+        (
+            "#### [X]\tT2.10：\ttabs and full width   ",
+            "[x] 2/T2.10 tabs and full width",
+        ),
+        ("[x] Phase 3, T3.1: bare", "[x] 3/T3.1 bare"),
+        ("[ ] T4: whole number", "[ ] 4/T4 whole number"),
+        ("###[ ] T1.1: no space", "[ ] 1/T1.1 no space"),
+        ("### [] T1.1: empty box", "[ ] 1/T1.1 empty box"),
+        ("### [ ] P1-R2-T3: resource", "[ ] 1/P1-R2-T3 resource"),
+        ("- [x] P2-S1-V: verify", "[x] 2/P2-S1-V verify"),
+        ("### [ ] P0-T0.1: setup", "[ ] 0/P0-T0.1 setup"),
+        ("### [ ] login-form: Login", "[ ] 0/login-form Login"),
+        ("### [ ] AUTH-12: Login", "[ ] 12/AUTH-12 Login"),
+        ("### [ ] Phase 2, AUTH-12: Login", "[ ] 2/AUTH-12 Login"),
+        ("### Phase 2, 로그인: 화면", "[ ] 2/로그인 화면"),
+        ("### [ ] **T1.1: bold** ###", "[ ] 1/T1.1 bold"),
+        ("### **T1.1:** bold id", "[ ] 1/T1.1 bold id"),
+        ("### [ ] T1.1:붙은 제목", "[ ] 1/T1.1 붙은 제목"),
+        ("### T1.1 — dash", "[ ] 1/T1.1 dash"),
+        ("  - [ ] T1.1.2: nested", "[ ] 1/T1.1.2 nested"),
+    ] {
+        let file = parse(header);
+        let found: Vec<String> = file
+            .tasks
+            .iter()
+            .map(|task| {
+                format!(
+                    "[{}] {}/{} {}",
+                    if task.done { 'x' } else { ' ' },
+                    task.phase,
+                    task.id,
+                    task.title
+                )
+            })
+            .collect();
+        assert_eq!(found, [expected], "of {header:?}");
+    }
+}
+
+#[test]
+fn what_is_not_a_task() {
+    for line in [
+        "- T1.1: a reference",
+        "T1.1: prose",
+        "- [ ] setup: no phase above",
+        "- [x](T1.1): link",
+        "[ ]: T1.1",
+        "### API: docs",
+        "### T1.1 - T1.3 summary",
+        "### [ ] T1.1, T1.2: both",
+        "    ### [ ] T1.1: code",
+        "```\n### T1.1: in a fence\n```",
+        "~~~~md\n### T1.1: in a fence\n~~~\n~~~~",
+        "<!-- ### T1.1: hidden -->",
+        "<!--\n### T1.1: hidden\n-->",
+        "## Phases 1, T1.1: x",
+        "### [ ] T1.1/2: slash",
+        "### [ ] a..b: dots",
+        "",
+    ] {
+        let file = parse(line);
+        assert_eq!(file.tasks, [], "of {line:?}");
+        assert!(
+            file.findings
+                .iter()
+                .any(|finding| finding.code == FindingCode::ParseFail),
+            "of {line:?}"
+        );
+    }
+}
+
+#[test]
+fn plain_words_name_tasks_in_check_lists_of_files_without_numbered_ids() {
+    check(
+        "\
+## Phase 0: Base
+- [x] setup: Make the repository
+- [ ] schema: Tables
+  - depends on: setup
+  - [ ] index: not a task, nested
+## Phase 1: Pages
+- [ ] home: Front page
+  - 의존성: schema와 setup
+- [ ] 10:30 is a time
+",
+        r#"
+1 phase 0 "Base" base
+6 phase 1 "Pages" pages
+2 [x] 0/setup Make the repository
+3 [ ] 0/schema Tables <setup
+7 [ ] 1/home Front page <schema,setup
+"#,
+    );
+    // Beside numbered ids a plain word is an item of a check list, unless it has a digit.
+    check(
+        "## Phase 1: x\n- [ ] T1.1: a\n- [ ] tests: green\n- [ ] WEB-7: b\n",
+        "1 phase 1 \"x\" x\n2 [ ] 1/T1.1 a\n4 [ ] 1/WEB-7 b",
+    );
+}
+
+#[test]
+fn findings() {
+    for (text, expected) in [
+        ("# T", "1 Error PARSE_FAIL"),
+        (
+            "### T1.1: a\n### T1.1: b\n**의존성**: T9.9",
+            "2 Error DUPLICATE_ID T1.1",
+        ),
+        (
+            "### T1.1: a\n의존성: T1.0, T1.1.2",
+            "2 Error MISSING_DEP T1.1,T1.0\n2 Error MISSING_DEP T1.1,T1.1.2",
+        ),
+        (
+            "### T1.1: a\n- depends on: T1.1",
+            "1 Error CIRCULAR_DEP T1.1,T1.1",
+        ),
+        (
+            "### T1.1: a\n- depends on: T2.1\n### T2.1: b",
+            "1 Error LATER_PHASE_DEP T1.1,T2.1",
+        ),
+        ("### T1.1: a\n### T4.1: b", "2 Warning PHASE_GAP"),
+        ("### T2.1: a", "1 Warning PHASE_GAP"),
+        ("### [ ] Phase 2, T1.1: a", "1 Warning PHASE_MISMATCH T1.1"),
+        (
+            "## Phase 2: x\n### T1.1: a",
+            "1 Warning EMPTY_PHASE\n2 Warning PHASE_MISMATCH T1.1",
+        ),
+        ("### [ ] T1.1:", "1 Warning EMPTY_TITLE T1.1"),
+        ("### T1.1: a\n### [ ] tidy up", "2 Warning UNREAD_HEADER"),
+        (
+            "### T1.1: a\n**의존성**: Phase 0 완료",
+            "2 Warning UNREAD_DEP T1.1",
+        ),
+        (
+            "### T1.1: a\n### T1.2: b\n의존성: T1.1, db-schema",
+            "3 Warning UNREAD_DEP T1.2",
+        ),
+        (
+            "### T1.1: a\n### T1.2: b\n### T1.3: c\n의존성: T1.1~T1.2",
+            "4 Warning UNREAD_DEP T1.3",
+        ),
+        (
+            "### T1.1: a\n### T1.2: b\n### T1.3: c\n의존성: T1.1-T1.2",
+            "4 Warning UNREAD_DEP T1.3",
+        ),
+        (
+            "### T1.1: a\n병렬: T1.7과 함께",
+            "2 Warning MISSING_PARALLEL T1.1,T1.7",
+        ),
+        ("### [-] T1.1: a", "1 Warning UNKNOWN_TICK T1.1"),
+        ("### T1.1: a\n```\n### T1.2: b", "2 Warning UNCLOSED_BLOCK"),
+        ("### T1.1: a\n<!--\n### T1.2: b", "2 Warning UNCLOSED_BLOCK"),
+    ] {
+        let file = parse(text);
+        let found: Vec<String> = file
+            .findings
+            .iter()
+            .map(|finding| {
+                format!(
+                    "{} {:?} {} {}",
+                    finding.line,
+                    finding.severity,
+                    finding.code.as_str(),
+                    join(&finding.path)
+                )
+                .trim_end()
+                .to_owned()
+            })
+            .collect();
+        assert_eq!(found.join("\n"), expected, "of {text:?}");
+    }
+}
+
+#[test]
+fn fields_that_say_nothing_are_no_findings() {
+    for value in [
+        "없음",
+        "없음 (첫 작업)",
+        "-",
+        "None",
+        "none yet",
+        "N/A",
+        "해당 없음",
+        "(없음)",
+        "",
+        "미정",
+    ] {
+        let file = parse(&format!(
+            "### T1.1: a\n**의존성**: {value}\n**담당**: {value}\n"
+        ));
+        assert_eq!(file.findings, [], "of {value:?}");
+        assert_eq!(file.tasks[0].dependencies, [], "of {value:?}");
+    }
+}
+
+#[test]
+fn ids_in_values() {
+    let head = "### T1.1: a\n### T1.2: b\n### P1-R2-T3: c\n### [ ] Phase 1, db: d\n### T1.9: e\n";
+    for (value, expected) in [
+        ("T1.1", "T1.1"),
+        ("T1.1, T1.2", "T1.1,T1.2"),
+        ("T1.1; T1.2 / P1-R2-T3", "T1.1,T1.2,P1-R2-T3"),
+        ("T1.2 and T1.1.", "T1.2,T1.1"),
+        ("`T1.1`, **T1.2**, [P1-R2-T3](#c)", "T1.1,T1.2,P1-R2-T3"),
+        ("[T1.1, T1.2]", "T1.1,T1.2"),
+        ("T1.1과 T1.2가 끝난 뒤, db도", "T1.1,T1.2,db"),
+        ("T1.1 (T1.2 is not meant), db", "T1.1,db"),
+        ("T1.1 (open, T1.2", "T1.1,T1.2"),
+        ("T1.1、T1.2，T1.1", "T1.1,T1.2"),
+        ("\n- T1.1\n- T1.2 (x)\n\n- db", "T1.1,T1.2,db"),
+        ("\n- T1.1\ntext\n- T1.2", "T1.1"),
+        ("\n- T1.1\n- [ ] T1.2 done", "T1.1"),
+    ] {
+        let file = parse(&format!("{head}**Dependencies**: {value}\n"));
+        assert_eq!(
+            join(&file.task("T1.9").unwrap().dependencies),
+            expected,
+            "of {value:?}"
+        );
+        assert_eq!(file.findings, [], "of {value:?}");
+    }
+}
+
+#[test]
+fn a_circle_has_its_path_and_lines_and_a_wire_form() {
+    let file = parse(
+        "### T1.1: a\n### T1.3: b\n의존성: T1.5\n### T1.4: c\n의존성: T1.3, T1.1\n### T1.5: d\n의존성: T1.4\n",
+    );
+    let finding = file.blocking().unwrap();
+    assert_eq!(finding.lines, [2, 6, 4]);
+    assert_eq!(
+        ResolveReply::from(finding).to_string(),
+        "ERROR:CIRCULAR_DEP:T1.3->T1.5->T1.4->T1.3"
+    );
+    assert_eq!(
+        finding.to_string(),
+        "line 2: CIRCULAR_DEP: tasks need each other in a circle: T1.3->T1.5->T1.4->T1.3"
+    );
+}
+
+#[test]
+fn circles_are_reported_up_to_a_limit() {
+    let text: String = (0..100)
+        .map(|n| format!("- [ ] T1.{n}: a\n  - depends: T1.{n}\n"))
+        .collect();
+    assert_eq!(parse(&text).findings.len(), CYCLES_REPORTED_MAX);
+}
+
+#[test]
+fn bodies_end_where_the_next_thing_starts() {
+    let text = "## Phase 1: x\n### T1.1: a\nfirst\n#### detail\nsecond\n### Notes\nthird\n### T1.2: b\nlast";
+    let file = parse(text);
+    assert_eq!(
+        &text[file.tasks[0].body.clone()],
+        "first\n#### detail\nsecond\n"
+    );
+    assert_eq!(&text[file.tasks[1].body.clone()], "last");
+}
+
+#[test]
+fn dependencies_are_explicit_ordered_and_unique() {
+    let file = parse(
+        "## Phase 1: x\n### T1.1: a\n### T1.2: b\n### T1.3: c\n- 의존: T1.2, T1.1, T7.7\n### T2.1: d\n\
+         ```mermaid\ngraph TD\nT1.1 --> T1.3\nT1.1 --> T1.2\n```\n",
+    );
+    let map: Vec<String> = file
+        .dependencies()
+        .map(|(id, needs)| {
+            format!(
+                "{id}:{}",
+                needs
+                    .iter()
+                    .map(|id| id.as_str())
+                    .collect::<Vec<_>>()
+                    .join(",")
+            )
+        })
+        .collect();
+    assert_eq!(map, ["T1.2:T1.1", "T1.3:T1.2,T1.1"]);
+}
+
+#[test]
+fn execution_order_goes_phase_by_phase() {
+    let file = parse(
+        "### T0.1: a\n### T2.1: z\n### T1.3: d\n의존성: T1.1, T1.2\n### T1.1: b\n의존성: T0.1\n### T1.2: c\n### T1.4: e\n의존성: T1.3\n",
+    );
+    let order = file.execution_order(|_| false);
+    assert_eq!(
+        serde_json::to_string(&order.rounds).unwrap(),
+        r#"[{"round":1,"tasks":["T0.1"],"parallel":false},{"round":2,"tasks":["T1.1","T1.2"],"parallel":true},{"round":3,"tasks":["T1.3"],"parallel":false},{"round":4,"tasks":["T1.4"],"parallel":false},{"round":5,"tasks":["T2.1"],"parallel":false}]"#
+    );
+    assert_eq!(order.stuck, []);
+
+    let rest = file.execution_order(|id| ["T0.1", "T1.1", "T1.2"].contains(&id.as_str()));
+    let rounds: Vec<String> = rest.rounds.iter().map(|round| join(&round.tasks)).collect();
+    assert_eq!(rounds, ["T1.3", "T1.4", "T2.1"]);
+}
+
+#[test]
+fn what_cannot_start_is_stuck() {
+    let file = parse(
+        "### T1.1: a\n### T1.2: b\n의존성: T1.3\n### T1.3: c\n의존성: T1.2\n### T1.4: d\n의존성: T1.3\n### T2.1: e\n",
+    );
+    let order = file.execution_order(|_| false);
+    assert_eq!(
+        order
+            .rounds
+            .iter()
+            .map(|round| join(&round.tasks))
+            .collect::<Vec<_>>(),
+        ["T1.1"]
+    );
+    assert_eq!(join(&order.stuck), "T1.2,T1.3,T1.4,T2.1");
+}
+
+#[test]
+fn projects_and_slugs() {
+    for (heading, expected) in [
+        ("# TASKS: Harbour", Some("Harbour")),
+        ("# Tasks： 항구", Some("항구")),
+        ("# TASKS", None),
+        ("# TASKS.md", None),
+        ("# Tasks of the harbour", Some("Tasks of the harbour")),
+        ("# Harbour #", Some("Harbour")),
+        ("## Harbour", None),
+        ("# One\n# Two", Some("One")),
+    ] {
+        assert_eq!(
+            parse(heading).project.as_deref(),
+            expected,
+            "of {heading:?}"
+        );
+    }
+    for (title, expected) in [
+        ("User Auth", "user-auth"),
+        ("  --FastAPI + DB!! ", "fastapi-db"),
+        ("사용자 인증", "work"),
+        ("사용자 Auth 인증", "auth"),
+        ("", "work"),
+        ("../../etc", "etc"),
+    ] {
+        assert_eq!(slug(title), expected, "of {title:?}");
+    }
+    assert_eq!(slug(&"ab ".repeat(50)).len(), 47);
+
+    let file = parse(
+        "## 🚀 Phase 1: Sea\n### T1.1: a\n## Phase 1.5: Land\n## 페이즈 2： Air\n### T2.1: b\n",
+    );
+    assert_eq!(
+        (file.phase_slug(1), file.phase_slug(2), file.phase_slug(3)),
+        ("sea", "air", "work")
+    );
+    assert_eq!(file.phase_numbers(), [1, 2]);
+}
+
+#[test]
+fn ids_are_one_safe_word() {
+    for good in ["T1.1", "a", "로그인", "x_", "A-1.b_c"] {
+        assert_eq!(TaskId::new(good).unwrap().as_str(), good);
+    }
+    let long = "a".repeat(65);
+    for bad in [
+        "", " a", "a b", "a:b", "a,b", "a|b", "a\n", "-a", "a-", ".a", "a..b", "a/b", &long,
+    ] {
+        assert_eq!(
+            TaskId::new(bad).unwrap_err().code(),
+            "bad_task_id",
+            "of {bad:?}"
+        );
+    }
+}

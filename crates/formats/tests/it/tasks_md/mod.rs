@@ -1,0 +1,77 @@
+//! `TASKS.md` as users write it: golden cases, properties, size.
+
+mod diagrams;
+mod golden;
+mod properties;
+mod ticks;
+
+use std::fmt::Write as _;
+
+use bowline_formats::tasks_md::{TaskId, TasksFile, parse};
+
+fn join(ids: &[TaskId]) -> String {
+    ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(",")
+}
+
+/// Everything a file says, one line per fact.
+fn describe(file: &TasksFile) -> String {
+    let mut out = String::new();
+    if let Some(project) = &file.project {
+        writeln!(out, "project {project}").unwrap();
+    }
+    for phase in &file.phases {
+        writeln!(
+            out,
+            "{} phase {} {:?} {}",
+            phase.line, phase.number, phase.title, phase.slug
+        )
+        .unwrap();
+    }
+    for task in &file.tasks {
+        let mark = if task.done { 'x' } else { ' ' };
+        write!(
+            out,
+            "{} [{mark}] {}/{} {}",
+            task.line, task.phase, task.id, task.title
+        )
+        .unwrap();
+        if let Some(assignee) = &task.assignee {
+            write!(out, " @{assignee}").unwrap();
+        }
+        if !task.dependencies.is_empty() {
+            write!(out, " <{}", join(&task.dependencies)).unwrap();
+        }
+        if !task.parallel_with.is_empty() {
+            write!(out, " ={}", join(&task.parallel_with)).unwrap();
+        }
+        out.push('\n');
+    }
+    for edge in &file.edges {
+        writeln!(out, "{} edge {}>{}", edge.line, edge.before, edge.after).unwrap();
+    }
+    for finding in &file.findings {
+        writeln!(
+            out,
+            "{} {:?} {} {}",
+            finding.line,
+            finding.severity,
+            finding.code.as_str(),
+            join(&finding.path)
+        )
+        .unwrap();
+    }
+    out.lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+/// Parses and compares with the expected description.
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    let expected: String = expected
+        .trim()
+        .lines()
+        .map(|line| format!("{}\n", line.trim()))
+        .collect();
+    assert_eq!(describe(&parse(text)), expected, "of:\n{text}");
+}

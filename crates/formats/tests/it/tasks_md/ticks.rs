@@ -1,0 +1,58 @@
+//! Setting tick boxes.
+
+use bowline_formats::tasks_md::{TickError, parse, set_tick, set_ticks};
+
+const TEXT: &str =
+    "\u{feff}# 항구\r\n### [ ] T1.1: 등대  \r\n- [X] T1.2: 부두\r\n### T1.3: 배\r\n[\t] T1.4: 닻";
+
+#[test]
+fn one_byte_changes() {
+    assert_eq!(
+        set_tick(TEXT, "T1.1", true).unwrap(),
+        TEXT.replace("[ ] T1.1", "[x] T1.1")
+    );
+    assert_eq!(
+        set_tick(TEXT, "T1.2", false).unwrap(),
+        TEXT.replace("[X] T1.2", "[ ] T1.2")
+    );
+    assert_eq!(
+        set_tick(TEXT, "T1.4", true).unwrap(),
+        TEXT.replace("[\t] T1.4", "[x] T1.4")
+    );
+}
+
+#[test]
+fn a_box_that_says_so_already_stays() {
+    assert_eq!(set_tick(TEXT, "T1.2", true).unwrap(), TEXT);
+    assert_eq!(set_tick(TEXT, "T1.4", false).unwrap(), TEXT);
+}
+
+#[test]
+fn several_at_once() {
+    let changed = set_ticks(TEXT, [("T1.4", true), ("T1.1", true), ("T1.2", false)]).unwrap();
+    let done: Vec<bool> = parse(&changed).tasks.iter().map(|task| task.done).collect();
+    assert_eq!(done, [true, false, false, true]);
+    // The last word on a task counts.
+    assert_eq!(
+        set_ticks(TEXT, [("T1.1", true), ("T1.1", false)]).unwrap(),
+        TEXT
+    );
+}
+
+#[test]
+fn unknown_tasks_and_missing_boxes_are_errors() {
+    let unknown = set_tick(TEXT, "T9.9", true).unwrap_err();
+    assert_eq!(
+        (unknown.to_string().as_str(), unknown.code()),
+        ("no task `T9.9`", "unknown_task")
+    );
+    let boxless = set_tick(TEXT, "T1.3", true).unwrap_err();
+    assert_eq!(
+        boxless,
+        TickError::NoTickBox {
+            id: "T1.3".to_owned(),
+            line: 4
+        }
+    );
+    assert_eq!(boxless.code(), "no_tick_box");
+}

@@ -1,0 +1,101 @@
+//! Dated copies of a document before important changes.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::disk::Disk;
+use crate::error::Error;
+use crate::layout::{Archive, Paths, free_name};
+use crate::stamp::utc_stamp;
+use crate::swap::{copy_to, remove};
+
+const TAIL: &str = ".json";
+
+/// Writes a copy, where an archive is kept.
+pub(crate) fn write(
+    disk: &dyn Disk,
+    paths: &Paths,
+    text: &str,
+    now_ms: i64,
+) -> Result<Option<PathBuf>, Error> {
+    let Some(archive) = &paths.archive else {
+        return Ok(None);
+    };
+    let folder = &archive.folder;
+    disk.create_folders(folder)
+        .map_err(|error| Error::io("create", folder, error))?;
+    let stem = OsString::from(format!("{}-{}", archive.stem, utc_stamp(now_ms)));
+    let path = free_name(disk, folder, &stem, TAIL)?;
+    copy_to(disk, paths, text.as_bytes(), &path)?;
+    Ok(Some(path))
+}
+
+/// Removes all but the newest copies.
+pub(crate) fn prune(disk: &dyn Disk, paths: &Paths) -> Result<(), Error> {
+    let Some(archive) = &paths.archive else {
+        return Ok(());
+    };
+    for path in newest_first(disk, archive)?.iter().skip(archive.keep) {
+        remove(disk, path)?;
+    }
+    Ok(())
+}
+
+/// The copies there are, the newest first. Files with other names are not ours.
+pub(crate) fn newest_first(disk: &dyn Disk, archive: &Archive) -> Result<Vec<PathBuf>, Error> {
+    let names = match disk.list(&archive.folder) {
+        Ok(names) => names,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(Error::io("list", &archive.folder, error)),
+    };
+    let mut dated: Vec<(String, u32, PathBuf)> = names
+        .iter()
+        .filter_map(|name| {
+            let (stamp, count) = dated(name.to_str()?, &archive.stem)?;
+            Some((stamp.to_owned(), count, archive.folder.join(name)))
+        })
+        .collect();
+    dated.sort_by(|one, other| other.cmp(one));
+    Ok(dated.into_iter().map(|(_, _, path)| path).collect())
+}
+
+/// Time stamp and count of `<stem>-<YYYYMMDDTHHMMSSZ>[-n].json`.
+fn dated<'name>(name: &'name str, stem: &str) -> Option<(&'name str, u32)> {
+    let rest = name
+        .strip_prefix(stem)?
+        .strip_prefix('-')?
+        .strip_suffix(TAIL)?;
+    let (stamp, count) = rest.split_once('-').unwrap_or((rest, "1"));
+    let shape = stamp.bytes().enumerate().all(|(at, byte)| match at {
+        8 => byte == b'T',
+        15 => byte == b'Z',
+        _ => byte.is_ascii_digit(),
+    });
+    (shape && stamp.len() == 16).then_some(())?;
+    Some((stamp, count.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dated;
+
+    #[test]
+    fn only_our_names_are_copies() {
+        assert_eq!(
+            dated("task_state-20260102T030405Z.json", "task_state"),
+            Some(("20260102T030405Z", 1))
+        );
+        assert_eq!(
+            dated("task_state-20260102T030405Z-12.json", "task_state"),
+            Some(("20260102T030405Z", 12))
+        );
+        for other in [
+            "task_state-old.json",
+            "task_state.json",
+            "task_state-20260102T030405Z.json~",
+            "x-20260102T030405Z.json",
+        ] {
+            assert_eq!(dated(other, "task_state"), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Damaged files: set aside, never deleted, and replaced by the best that can be found.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::archive;
+use crate::error::Error;
+use crate::hash::ContentHash;
+use crate::held::{Held, Written};
+use crate::journal::{Line, Tail, kind};
+use crate::load::{Situation, read_file, rebuild};
+use crate::request::Request;
+use crate::stamp::utc_stamp;
+use crate::state_file::StateFile;
+
+/// What a caller can say and do about a damaged document.
+pub struct Rescue<'a> {
+    /// Whether a document is good.
+    pub validate: &'a dyn Fn(&str) -> bool,
+    /// Builds the document from other sources.
+    pub rebuild: &'a dyn Fn() -> Option<String>,
+    /// A document to start anew with.
+    pub empty: &'a dyn Fn() -> Option<String>,
+}
+
+impl fmt::Debug for Rescue<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Rescue")
+    }
+}
+
+/// Where a repaired document came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The file turned out to be good.
+    Intact,
+    /// The version last acknowledged, from the journal.
+    Journal,
+    /// The backup beside the file: the version before the last change, or an older one.
+    Backup(PathBuf),
+    /// A dated copy.
+    Archive(PathBuf),
+    /// The caller's other sources.
+    Rebuilt,
+    /// A fresh start.
+    Empty,
+}
+
+/// What [`StateFile::recover`] did.
+#[derive(Debug, Clone)]
+pub struct Recovered {
+    /// Where the document came from.
+    pub source: Source,
+    /// The document.
+    pub text: String,
+    /// Where the damaged file is now, if there was one.
+    pub set_aside: Option<PathBuf>,
+    /// The journal line of the repair; `None` when the file was intact.
+    pub seq: Option<u64>,
+}
+
+impl StateFile {
+    /// Moves the file away as damaged, with the reason in the journal. Returns where it is; `None` if there was no file.
+    pub fn quarantine(&self, request: &Request, reason: &str) -> Result<Option<PathBuf>, Error> {
+        let mut held = self.hold(request)?;
+        if held.on_disk.is_none() {
+            return Ok(None);
+        }
+        let file = held.paths.file.clone();
+        held.keep_aside(request, &file, reason).map(Some)
+    }
+
+    /// Replaces a damaged or missing document by the first good one of: the version last acknowledged, the backup, the
+    /// dated copies, the caller's rebuild, the caller's fresh start. The damaged file is set aside with the reason.
+    pub fn recover(
+        &self,
+        request: &Request,
+        reason: &str,
+        rescue: &Rescue<'_>,
+    ) -> Result<Recovered, Error> {
+        let mut held = self.hold(request)?;
+        for _ in 0..crate::swap::TRIES_MAX {
+            if let Ok(Some(text)) = held.snapshot.text()
+                && (rescue.validate)(text)
+            {
+                let text = text.to_owned();
+                return Ok(Recovered {
+                    source: Source::Intact,
+                    text,
+                    set_aside: None,
+                    seq: None,
+                });
+            }
+            let (source, text) = held.best(rescue)?;
+            let (written, set_aside) = held.repair(request, reason, &source, &text)?;
+            if let Written::Done { seq } = written {
+                return Ok(Recovered {
+                    source,
+                    text,
+                    set_aside,
+                    seq: Some(seq),
+                });
+            }
+        }
+        Err(Error::Contended {
+            path: held.paths.file.clone(),
+            tries: crate::swap::TRIES_MAX,
+        })
+    }
+}
+
+impl Held {
+    fn best(&self, rescue: &Rescue<'_>) -> Result<(Source, String), Error> {
+        let disk = self.disk();
+        let good = |text: Option<String>| text.filter(|text| (rescue.validate)(text));
+        let ours = match &self.snapshot.situation {
+            Situation::Outside { ours } | Situation::Missing { ours } => ours.clone(),
+            // The damage is in what we wrote ourselves, or nothing is known.
+            _ => {
+                let mut tail = Tail::open(&*disk, &self.paths.journal)?;
+                rebuild(
+                    &*disk,
+                    &self.paths,
+                    &mut tail,
+                    self.file.replay.as_deref(),
+                    &mut Vec::new(),
+                )?
+            }
+        };
+        if let Some(text) = good(ours) {
+            return Ok((Source::Journal, text));
+        }
+        // A copy that cannot be read is only one source less.
+        let read = |path: &PathBuf| {
+            read_file(&*disk, path)
+                .ok()
+                .flatten()
+                .and_then(|(bytes, _)| String::from_utf8(bytes).ok())
+        };
+        if let Some(text) = good(read(&self.paths.backup)) {
+            return Ok((Source::Backup(self.paths.backup.clone()), text));
+        }
+        let copies = match &self.paths.archive {
+            Some(archive) => archive::newest_first(&*disk, archive)?,
+            None => Vec::new(),
+        };
+        if let Some((path, text)) = copies
+            .into_iter()
+            .find_map(|path| Some((path.clone(), good(read(&path))?)))
+        {
+            return Ok((Source::Archive(path), text));
+        }
+        if let Some(text) = good((rescue.rebuild)()) {
+            return Ok((Source::Rebuilt, text));
+        }
+        match good((rescue.empty)()) {
+            Some(text) => Ok((Source::Empty, text)),
+            None => Err(Error::NothingToRestore {
+                path: self.paths.file.clone(),
+            }),
+        }
+    }
+
+    /// Puts a good document in the place of the damaged one, which goes to its own name instead of the backup's.
+    fn repair(
+        &mut self,
+        request: &Request,
+        reason: &str,
+        source: &Source,
+        text: &str,
+    ) -> Result<(Written, Option<PathBuf>), Error> {
+        let disk = self.disk();
+        let set_aside = match self.on_disk {
+            None => None,
+            Some(_) => {
+                let stamp = utc_stamp(request.now_ms);
+                Some(
+                    self.paths
+                        .set_aside_name(&*disk, &self.paths.file, &stamp)?,
+                )
+            }
+        };
+        let from = match source {
+            Source::Intact | Source::Journal => "the journal".to_owned(),
+            Source::Backup(path) | Source::Archive(path) => path.display().to_string(),
+            Source::Rebuilt => "other sources".to_owned(),
+            Source::Empty => "a fresh start".to_owned(),
+        };
+        let line = Line {
+            seq: self.snapshot.seq + 1,
+            id: request.id.clone(),
+            at: request.at.clone(),
+            kind: kind::REPAIR.to_owned(),
+            before: self.on_disk,
+            after: Some(ContentHash::of(text.as_bytes())),
+            document: Some(text.to_owned()),
+            aside: set_aside
+                .as_ref()
+                .and_then(|path| path.file_name())
+                .map(|name| name.to_string_lossy().into_owned()),
+            note: format!("{reason}; restored from {from}"),
+            ..Line::default()
+        };
+        let written = self.put(request, vec![line], text, None, None)?;
+        Ok((written, set_aside))
+    }
+}

@@ -1,0 +1,299 @@
+//! Every touch of the disk, behind one trait, so that tests can fail or kill at any of them.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags};
+
+/// What kind of thing a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// An ordinary file.
+    Regular,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A pipe, socket or device.
+    Special,
+}
+
+/// The facts of a file that this crate looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// What it is.
+    pub kind: FileKind,
+    /// Its length.
+    pub bytes: u64,
+    /// Last change of the content, Unix milliseconds.
+    pub modified_ms: i64,
+    /// Last change of content or attributes, Unix nanoseconds.
+    pub changed_ns: i128,
+    /// Device and inode number: the identity of the file.
+    pub identity: (u64, u64),
+    /// Permission bits.
+    pub mode: u32,
+    /// Owning user and group.
+    pub owner: (u32, u32),
+}
+
+impl Stat {
+    fn new(meta: &std::fs::Metadata) -> Self {
+        let kind = if meta.is_file() {
+            FileKind::Regular
+        } else if meta.is_dir() {
+            FileKind::Folder
+        } else if meta.file_type().is_symlink() {
+            FileKind::Link
+        } else {
+            FileKind::Special
+        };
+        Self {
+            kind,
+            bytes: meta.len(),
+            modified_ms: meta.mtime() * 1000 + meta.mtime_nsec() / 1_000_000,
+            changed_ns: i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec()),
+            identity: (meta.dev(), meta.ino()),
+            mode: meta.mode() & 0o7777,
+            owner: (meta.uid(), meta.gid()),
+        }
+    }
+}
+
+/// The disk operations that keeping a state file needs. One method is one step that may fail or be the last.
+pub trait Disk: fmt::Debug + Send + Sync {
+    /// The facts of `path` itself (a link is not followed), or `None` where nothing is.
+    fn stat(&self, path: &Path) -> io::Result<Option<Stat>>;
+    /// The target of a symbolic link.
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf>;
+    /// Opens for reading. Never blocks, not even on a pipe, and does not follow a link at the last component.
+    fn open_read(&self, path: &Path) -> io::Result<(File, Stat)>;
+    /// Creates a new file for writing, and fails where one exists.
+    fn create_new(&self, path: &Path) -> io::Result<File>;
+    /// Creates a file without a name in `folder`, to be named by [`Disk::publish`].
+    fn create_unnamed(&self, folder: &Path) -> io::Result<File>;
+    /// Gives an unnamed file its name; fails where the name is taken.
+    fn publish(&self, file: &File, path: &Path) -> io::Result<()>;
+    /// Opens for reading and appending; creates it where missing. Says whether it was created.
+    fn open_append(&self, path: &Path) -> io::Result<(File, bool)>;
+    /// Opens an existing file for reading and writing in place.
+    fn open_write(&self, path: &Path) -> io::Result<File>;
+    /// Reads at most `limit` bytes from the start.
+    fn read(&self, file: &File, limit: u64) -> io::Result<Vec<u8>>;
+    /// Reads exactly `bytes` bytes at `offset`.
+    fn read_at(&self, file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>>;
+    /// Writes all of `bytes`.
+    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts or extends to `bytes`.
+    fn truncate(&self, file: &File, bytes: u64) -> io::Result<()>;
+    /// Gives `file` the permission bits and, as far as allowed, the owner in `like`.
+    fn dress(&self, file: &File, like: &Stat) -> io::Result<()>;
+    /// Content (and length) are on the medium when this returns.
+    fn sync_data(&self, file: &File) -> io::Result<()>;
+    /// Content and attributes are on the medium when this returns.
+    fn sync_all(&self, file: &File) -> io::Result<()>;
+    /// The names in a folder are on the medium when this returns.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+    /// Renames, replacing what has the name.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Swaps two names in one step.
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
+    /// Renames; fails where the name is taken.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file a second name; fails where the name is taken.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a name.
+    fn unlink(&self, path: &Path) -> io::Result<()>;
+    /// The names in a folder.
+    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>>;
+    /// Creates a folder and those above it.
+    fn create_folders(&self, path: &Path) -> io::Result<()>;
+    /// Tries to take the exclusive advisory lock of an open file; `false` when another holds it.
+    fn try_lock(&self, file: &File) -> io::Result<bool>;
+}
+
+/// The disk itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealDisk;
+
+/// Read and write for everybody, as far as the user's mask allows.
+const NEW_FILE_MODE: u32 = 0o666;
+
+fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+    let fd = rustix::fs::open(
+        path,
+        flags | OFlags::CLOEXEC,
+        Mode::from_raw_mode(NEW_FILE_MODE),
+    )?;
+    Ok(File::from(fd))
+}
+
+impl Disk for RealDisk {
+    fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
+        match std::fs::symlink_metadata(path) {
+            Ok(meta) => Ok(Some(Stat::new(&meta))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        std::fs::read_link(path)
+    }
+
+    fn open_read(&self, path: &Path) -> io::Result<(File, Stat)> {
+        let file = open(
+            path,
+            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW,
+        )?;
+        let stat = Stat::new(&file.metadata()?);
+        Ok((file, stat))
+    }
+
+    fn create_new(&self, path: &Path) -> io::Result<File> {
+        open(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
+    }
+
+    fn create_unnamed(&self, folder: &Path) -> io::Result<File> {
+        open(folder, OFlags::RDWR | OFlags::TMPFILE)
+    }
+
+    fn publish(&self, file: &File, path: &Path) -> io::Result<()> {
+        // The way that needs no privilege: the link in /proc stands for the open file.
+        let handle = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+        Ok(rustix::fs::linkat(
+            CWD,
+            handle,
+            CWD,
+            path,
+            AtFlags::SYMLINK_FOLLOW,
+        )?)
+    }
+
+    fn open_append(&self, path: &Path) -> io::Result<(File, bool)> {
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        match open(path, flags) {
+            Ok(file) => Ok((file, false)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok((open(path, flags | OFlags::CREATE)?, true))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open_write(&self, path: &Path) -> io::Result<File> {
+        open(path, OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOFOLLOW)
+    }
+
+    fn read(&self, file: &File, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        file.take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn read_at(&self, file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+        let mut buffer = vec![0; bytes];
+        file.read_exact_at(&mut buffer, offset)?;
+        Ok(buffer)
+    }
+
+    fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {
+        file.write_all(bytes)
+    }
+
+    fn truncate(&self, file: &File, bytes: u64) -> io::Result<()> {
+        file.set_len(bytes)
+    }
+
+    fn dress(&self, file: &File, like: &Stat) -> io::Result<()> {
+        let now = Stat::new(&file.metadata()?);
+        if now.owner != like.owner {
+            // Only a privileged process may give a file away; for all others the new owner is the caller.
+            std::os::unix::fs::fchown(file, Some(like.owner.0), Some(like.owner.1)).ok();
+        }
+        Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(like.mode))?)
+    }
+
+    fn sync_data(&self, file: &File) -> io::Result<()> {
+        file.sync_data()
+    }
+
+    fn sync_all(&self, file: &File) -> io::Result<()> {
+        file.sync_all()
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        open(path, OFlags::RDONLY | OFlags::DIRECTORY)?.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        Ok(rustix::fs::renameat_with(
+            CWD,
+            one,
+            CWD,
+            other,
+            RenameFlags::EXCHANGE,
+        )?)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Ok(rustix::fs::renameat_with(
+            CWD,
+            from,
+            CWD,
+            to,
+            RenameFlags::NOREPLACE,
+        )?)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
+        std::fs::read_dir(folder)?
+            .map(|entry| Ok(entry?.file_name()))
+            .collect()
+    }
+
+    fn create_folders(&self, path: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(path)
+    }
+
+    fn try_lock(&self, file: &File) -> io::Result<bool> {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Whether the file system does not know an operation, as opposed to refusing it.
+pub(crate) fn unsupported(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let known = [
+        Errno::INVAL,
+        Errno::NOSYS,
+        Errno::OPNOTSUPP,
+        Errno::NOTSUP,
+        Errno::ISDIR,
+    ];
+    known
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}

@@ -1,0 +1,355 @@
+//! Every way in which keeping a state file can fail.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::lock::Owner;
+
+/// A failure, with the path it is about. Unless the variant says otherwise, nothing has changed on disk.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Somebody else holds the lock, and went on holding it for the whole wait.
+    #[error("{} is locked by {owner} (waited {waited_ms} ms)", path.display())]
+    Locked {
+        /// The state file.
+        path: PathBuf,
+        /// Who holds the lock, as far as can be told.
+        owner: Box<Owner>,
+        /// How long we waited.
+        waited_ms: u64,
+    },
+    /// The folder, the file or the file system does not let us write.
+    #[error("no permission to {operation} {}", path.display())]
+    Permission {
+        /// The file or folder that refused.
+        path: PathBuf,
+        /// What we tried.
+        operation: &'static str,
+        /// The system's word.
+        #[source]
+        source: io::Error,
+    },
+    /// The disk (or the user's quota) is full.
+    #[error("no space left to {operation} {}", path.display())]
+    DiskFull {
+        /// The file being written.
+        path: PathBuf,
+        /// What we tried.
+        operation: &'static str,
+        /// The system's word.
+        #[source]
+        source: io::Error,
+    },
+    /// A folder, pipe, socket or device stands where a file is expected.
+    #[error("{} is {what}, not a regular file", path.display())]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+        /// What stands there.
+        what: &'static str,
+    },
+    /// The document is larger than this crate handles.
+    #[error("{} would have {bytes} bytes; the limit is {bytes_max}", path.display())]
+    TooBig {
+        /// The state file.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// [`crate::FILE_BYTES_MAX`].
+        bytes_max: u64,
+    },
+    /// The content is not UTF-8 text.
+    #[error("{} is not UTF-8 text (first bad byte at {valid_bytes})", path.display())]
+    NotUtf8 {
+        /// The state file.
+        path: PathBuf,
+        /// How many bytes from the start are good.
+        valid_bytes: usize,
+    },
+    /// Symbolic links that lead nowhere else.
+    #[error("{} is a loop of symbolic links", path.display())]
+    LinkLoop {
+        /// The first link.
+        path: PathBuf,
+    },
+    /// Others kept replacing the file while we tried.
+    #[error("{} was changed by others {tries} times while we wrote it", path.display())]
+    Contended {
+        /// The state file.
+        path: PathBuf,
+        /// How often we tried.
+        tries: usize,
+    },
+    /// The journal has steps that only the owner of the format can apply, and no [`crate::Replay`] was given.
+    #[error("{} has unfinished batch steps that need their program to apply", path.display())]
+    NeedsReplay {
+        /// The state file.
+        path: PathBuf,
+    },
+    /// Batch steps were handed in for a document that does not exist.
+    #[error("{} does not exist; write it once before committing steps", path.display())]
+    NoDocument {
+        /// The state file.
+        path: PathBuf,
+    },
+    /// A change was handed in while committed steps are not in the file.
+    #[error("{} has committed steps that are not written yet", path.display())]
+    StepsNotWritten {
+        /// The state file.
+        path: PathBuf,
+    },
+    /// The journal has no such change, or no longer has it.
+    #[error("the journal of {} has no change number {seq}", path.display())]
+    NoSuchVersion {
+        /// The state file.
+        path: PathBuf,
+        /// The number asked for.
+        seq: u64,
+    },
+    /// The journal has the change, but not what is needed to rebuild the document.
+    #[error("{} cannot be rebuilt as of change {seq}", path.display())]
+    NotRebuildable {
+        /// The state file.
+        path: PathBuf,
+        /// The number asked for.
+        seq: u64,
+    },
+    /// Nothing that could replace a damaged file passed its check.
+    #[error("nothing usable was found to repair {}", path.display())]
+    NothingToRestore {
+        /// The state file.
+        path: PathBuf,
+    },
+    /// The change **is committed** and durable, but the file does not show it yet.
+    #[error("change {seq} of {} is committed; the file will be completed by the next command", path.display())]
+    Unfinished {
+        /// The state file.
+        path: PathBuf,
+        /// The number of the committed change.
+        seq: u64,
+        /// What went wrong after the commit.
+        #[source]
+        source: Box<Error>,
+    },
+    /// The disk failed in the very moment of the commit: the change may or may not survive.
+    #[error("change {seq} of {} may or may not be committed", path.display())]
+    Uncertain {
+        /// The state file.
+        path: PathBuf,
+        /// The number of the change.
+        seq: u64,
+        /// What the disk said.
+        #[source]
+        source: Box<Error>,
+    },
+    /// Any other failure of the system.
+    #[error("failed to {operation} {}", path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What we tried.
+        operation: &'static str,
+        /// The system's word.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Sorts a system error into the variants that callers tell apart.
+    pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+        use rustix::io::Errno;
+        let path = path.to_path_buf();
+        let errno = source.raw_os_error().map(Errno::from_raw_os_error);
+        match errno {
+            Some(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Self::Permission {
+                path,
+                operation,
+                source,
+            },
+            Some(Errno::NOSPC | Errno::DQUOT) => Self::DiskFull {
+                path,
+                operation,
+                source,
+            },
+            Some(Errno::LOOP) => Self::LinkLoop { path },
+            Some(Errno::ISDIR) => Self::NotRegular {
+                path,
+                what: "a folder",
+            },
+            Some(Errno::NXIO) => Self::NotRegular {
+                path,
+                what: "a socket or device",
+            },
+            _ => Self::Io {
+                path,
+                operation,
+                source,
+            },
+        }
+    }
+
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Locked { .. } => "locked",
+            Self::Permission { .. } => "permission_denied",
+            Self::DiskFull { .. } => "disk_full",
+            Self::NotRegular { .. } => "not_a_regular_file",
+            Self::TooBig { .. } => "file_too_big",
+            Self::NotUtf8 { .. } => "not_utf8",
+            Self::LinkLoop { .. } => "symlink_loop",
+            Self::Contended { .. } => "contended",
+            Self::NeedsReplay { .. } => "needs_replay",
+            Self::NoDocument { .. } => "no_document",
+            Self::StepsNotWritten { .. } => "steps_not_written",
+            Self::NoSuchVersion { .. } => "no_such_version",
+            Self::NotRebuildable { .. } => "not_rebuildable",
+            Self::NothingToRestore { .. } => "nothing_to_restore",
+            Self::Unfinished { .. } => "committed_unfinished",
+            Self::Uncertain { .. } => "commit_uncertain",
+            Self::Io { .. } => "io",
+        }
+    }
+
+    /// What a person can do about it, where there is something to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Locked { .. } => Some(
+                "wait for the owner to finish; if it is not a program that uses this file, remove the lock file",
+            ),
+            Self::Permission { .. } => {
+                Some("check the owner and the permissions of the file and of its folder")
+            }
+            Self::DiskFull { .. } => Some("free some space and run the command again"),
+            Self::NotRegular { .. } => Some("move it away, or name another path"),
+            Self::TooBig { .. } => Some("prune the document"),
+            Self::LinkLoop { .. } => Some("point the link at a file"),
+            Self::Contended { .. } => {
+                Some("stop the program that writes this file without taking its lock")
+            }
+            Self::Unfinished { .. } => {
+                Some("do not repeat the command; any next command completes it")
+            }
+            Self::Uncertain { .. } => Some("look at the history before repeating the command"),
+            Self::NotUtf8 { .. }
+            | Self::NeedsReplay { .. }
+            | Self::NoDocument { .. }
+            | Self::StepsNotWritten { .. }
+            | Self::NoSuchVersion { .. }
+            | Self::NotRebuildable { .. }
+            | Self::NothingToRestore { .. }
+            | Self::Io { .. } => None,
+        }
+    }
+
+    /// Whether the change is (or may be) on disk although an error came back.
+    #[must_use]
+    pub fn may_be_committed(&self) -> bool {
+        matches!(self, Self::Unfinished { .. } | Self::Uncertain { .. })
+    }
+}
+
+/// Why [`crate::StateFile::update`] changed nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdateError<E> {
+    /// The caller's decision was not to change anything.
+    #[error(transparent)]
+    Refused(E),
+    /// The file could not be read, locked or written.
+    #[error(transparent)]
+    File(#[from] Error),
+}
+
+/// Something worth telling that does not stop the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Finding {
+    /// A line in the middle of the journal cannot be read.
+    BadJournalLine {
+        /// Where in the journal it begins.
+        offset: u64,
+    },
+    /// The journal as a whole could not be read and was set aside.
+    JournalSetAside {
+        /// Where it is now.
+        path: PathBuf,
+    },
+    /// The journal says the file can be rolled forward, but its steps do not fit.
+    JournalDoesNotFit {
+        /// The change that does not fit.
+        seq: u64,
+    },
+    /// Replaying batch steps gave another text than the one that was being written.
+    ReplayDiffers {
+        /// The mark it was compared with.
+        seq: u64,
+    },
+    /// A lock file of another program was taken over.
+    ForeignLockTakenOver {
+        /// What was in it.
+        owner: String,
+    },
+    /// A version written by somebody else in the moment of a crash could not be put back, and was kept here.
+    KeptAside {
+        /// Where it is now.
+        path: PathBuf,
+    },
+}
+
+impl Finding {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BadJournalLine { .. } => "bad_journal_line",
+            Self::JournalSetAside { .. } => "journal_set_aside",
+            Self::JournalDoesNotFit { .. } => "journal_does_not_fit",
+            Self::ReplayDiffers { .. } => "replay_differs",
+            Self::ForeignLockTakenOver { .. } => "foreign_lock_taken_over",
+            Self::KeptAside { .. } => "kept_aside",
+        }
+    }
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::BadJournalLine { offset } => {
+                write!(out, "the journal line at byte {offset} cannot be read")
+            }
+            Self::JournalSetAside { path } => {
+                write!(
+                    out,
+                    "the journal could not be read and was set aside as {}",
+                    path.display()
+                )
+            }
+            Self::JournalDoesNotFit { seq } => {
+                write!(out, "change {seq} of the journal does not fit the file")
+            }
+            Self::ReplayDiffers { seq } => {
+                write!(
+                    out,
+                    "the steps before mark {seq} were replayed to another text than the one written"
+                )
+            }
+            Self::ForeignLockTakenOver { owner } => {
+                write!(
+                    out,
+                    "a lock file of another program ({owner}) was taken over"
+                )
+            }
+            Self::KeptAside { path } => {
+                write!(
+                    out,
+                    "a version written by another program was kept as {}",
+                    path.display()
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! A state file with its lock held: every write happens here.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::disk::{Disk, Stat};
+use crate::error::Error;
+use crate::hash::ContentHash;
+use crate::history::pending;
+use crate::journal::{Line, Writer, kind, read_all};
+use crate::layout::Paths;
+use crate::load::{FILE_BYTES_MAX, Situation, Snapshot};
+use crate::lock::Lock;
+use crate::request::{Change, Request, Step};
+use crate::splice::splices;
+use crate::state_file::StateFile;
+use crate::{archive, tidy};
+
+/// What came of writing the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Written {
+    /// The document is in place, under this number.
+    Done {
+        /// The number of its journal line.
+        seq: u64,
+    },
+    /// Somebody else wrote the file in the same moment. Their version is in place and noted; ours was taken back, and the
+    /// snapshot now shows theirs. Decide again.
+    Theirs,
+}
+
+/// The right to write a state file. The lock is released when this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    pub(crate) file: StateFile,
+    pub(crate) paths: Paths,
+    pub(crate) journal: Writer,
+    pub(crate) snapshot: Snapshot,
+    /// Hash of what we believe to be under the file's name.
+    pub(crate) on_disk: Option<ContentHash>,
+    pub(crate) stat: Option<Stat>,
+    /// Hash of the version at the journal's end, where known.
+    pub(crate) acknowledged: Option<ContentHash>,
+    /// The journal's end is what is on disk; nothing from outside has still to be noted.
+    pub(crate) adopted: bool,
+    /// Steps were committed that the file does not show.
+    pub(crate) loose: bool,
+    /// Where the last committed line wants the replaced file kept, if not as the backup.
+    pub(crate) last_aside: Option<String>,
+    /// A failure left our picture of the disk doubtful; look again before the next write.
+    pub(crate) stale: bool,
+    // Last, so that it is dropped last.
+    pub(crate) _lock: Lock,
+}
+
+impl Held {
+    /// The document as it is now.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    pub(crate) fn disk(&self) -> Arc<dyn Disk> {
+        self.file.disk.clone()
+    }
+
+    fn next_seq(&self) -> u64 {
+        self.snapshot.seq + 1
+    }
+
+    /// Writes the next version: temporary file, commit in the journal, exchange.
+    pub fn replace(&mut self, request: &Request, change: &Change) -> Result<Written, Error> {
+        self.ready(request)?;
+        if self.loose {
+            // Whoever rolls this change forward from the file would skip the steps.
+            return Err(Error::StepsNotWritten {
+                path: self.paths.file.clone(),
+            });
+        }
+        let acknowledged_text = self.snapshot.text()?.map(str::to_owned);
+        let before = acknowledged_text.as_deref();
+        self.check_size(&change.text)?;
+        let mut lines = self.adoption(request)?;
+        let line = Line {
+            seq: self.next_seq() + lines.len() as u64,
+            id: request.id.clone(),
+            at: request.at.clone(),
+            kind: change.kind.clone(),
+            before: before.map(|text| ContentHash::of(text.as_bytes())),
+            after: Some(ContentHash::of(change.text.as_bytes())),
+            patch: Some(splices(before.unwrap_or(""), &change.text)),
+            transition: change.transition.clone(),
+            effects: change.effects.clone(),
+            ..Line::default()
+        };
+        lines.push(line);
+        let copy = if change.important { before } else { None };
+        self.put(
+            request,
+            lines,
+            &change.text,
+            copy,
+            acknowledged_text.clone(),
+        )
+    }
+
+    /// Commits steps of a batch with one flush. The file does not show them before the next [`Held::write`].
+    ///
+    /// Returns the number of the last one.
+    pub fn commit(&mut self, request: &Request, steps: &[Step]) -> Result<u64, Error> {
+        self.ready(request)?;
+        if self.snapshot.bytes.is_none() {
+            return Err(Error::NoDocument {
+                path: self.paths.file.clone(),
+            });
+        }
+        let mut lines = self.adoption(request)?;
+        let first = self.next_seq() + lines.len() as u64;
+        lines.extend(steps.iter().zip(first..).map(|(step, seq)| Line {
+            seq,
+            id: step.id.clone(),
+            at: step.at.clone(),
+            kind: kind::STEP.to_owned(),
+            logical: Some(step.logical.clone()),
+            transition: step.transition.clone(),
+            effects: step.effects.clone(),
+            ..Line::default()
+        }));
+        self.append(&lines, true)?;
+        self.adopted = true;
+        self.acknowledged = if steps.is_empty() { self.on_disk } else { None };
+        self.loose |= !steps.is_empty();
+        Ok(self.snapshot.seq)
+    }
+
+    /// Writes the file as it is after all committed steps.
+    pub fn write(&mut self, request: &Request, text: &str) -> Result<Written, Error> {
+        self.ready(request)?;
+        self.check_size(text)?;
+        let mut lines = self.adoption(request)?;
+        lines.push(Line {
+            seq: self.next_seq() + lines.len() as u64,
+            id: request.id.clone(),
+            at: request.at.clone(),
+            kind: kind::MARK.to_owned(),
+            before: self.on_disk,
+            after: Some(ContentHash::of(text.as_bytes())),
+            ..Line::default()
+        });
+        self.put(request, lines, text, None, Some(text.to_owned()))
+    }
+
+    /// Notes that the effects of these lines have been carried out.
+    ///
+    /// Not flushed: if the note is lost, the effects are carried out again, as they may be after any crash.
+    pub fn effects_done(&mut self, request: &Request, seqs: &[u64]) -> Result<(), Error> {
+        self.ready(request)?;
+        let line = Line {
+            seq: self.next_seq(),
+            id: request.id.clone(),
+            at: request.at.clone(),
+            kind: kind::EFFECT_DONE.to_owned(),
+            done: seqs.to_vec(),
+            ..Line::default()
+        };
+        self.append(&[line], false)
+    }
+
+    /// The part common to all replaces. `ours` is the version to name when somebody else's wins.
+    pub(crate) fn put(
+        &mut self,
+        request: &Request,
+        lines: Vec<Line>,
+        text: &str,
+        copy: Option<&str>,
+        ours: Option<String>,
+    ) -> Result<Written, Error> {
+        let Some(line) = lines.last().cloned() else {
+            return Ok(Written::Done {
+                seq: self.snapshot.seq,
+            });
+        };
+        let disk = self.disk();
+        if self.on_disk == line.after && line.aside.is_none() {
+            self.append(&lines, true)?;
+            self.settled(text, &line);
+            return Ok(Written::Done { seq: line.seq });
+        }
+        // Before the commit, so that a full disk is met while nothing has changed yet.
+        self.write_fresh(text)?;
+        let archived = match copy
+            .map(|copy| archive::write(&*disk, &self.paths, copy, request.now_ms))
+            .transpose()
+        {
+            Ok(archived) => archived.flatten(),
+            Err(error) => {
+                disk.unlink(&self.paths.fresh).ok();
+                return Err(error);
+            }
+        };
+        if let Err(error) = self.append(&lines, true) {
+            // What may be committed may need the file for being completed.
+            if !error.may_be_committed() {
+                disk.unlink(&self.paths.fresh).ok();
+                archived.map(|path| disk.unlink(&path));
+            }
+            return Err(error);
+        }
+        let written = self.finish(request, &line, text, ours)?;
+        if archived.is_some() {
+            // Too many copies do no harm; the next important change removes them.
+            archive::prune(&*disk, &self.paths).ok();
+        }
+        Ok(written)
+    }
+
+    /// Takes note that `text` is in place under `line`.
+    pub(crate) fn settled(&mut self, text: &str, line: &Line) {
+        self.snapshot.bytes = Some(text.as_bytes().to_vec());
+        self.snapshot.situation = Situation::Clean;
+        self.on_disk = line.after;
+        self.acknowledged = line.after;
+        self.adopted = true;
+        self.loose = false;
+    }
+
+    /// Appends lines that are already numbered, and moves the number on.
+    pub(crate) fn append(&mut self, lines: &[Line], durable: bool) -> Result<(), Error> {
+        let appended = self.journal.append(&*self.disk(), lines, durable);
+        match &appended {
+            Ok(()) => self.snapshot.seq = lines.last().map_or(self.snapshot.seq, |line| line.seq),
+            Err(_) => self.stale = true,
+        }
+        appended
+    }
+
+    /// The lines that must come first because the journal does not know what is on disk.
+    fn adoption(&self, request: &Request) -> Result<Vec<Line>, Error> {
+        if self.adopted {
+            return Ok(Vec::new());
+        }
+        let text = self.snapshot.text()?;
+        let line = Line {
+            seq: self.next_seq(),
+            at: request.at.clone(),
+            kind: kind::OUTSIDE.to_owned(),
+            before: self.acknowledged,
+            after: text.map(|text| ContentHash::of(text.as_bytes())),
+            ..Line::default()
+        };
+        Ok(match (&self.snapshot.situation, text) {
+            (Situation::Unmanaged, Some(text)) => {
+                let (kind, document) = (kind::BASE.to_owned(), Some(text.to_owned()));
+                vec![Line {
+                    kind,
+                    before: line.after,
+                    document,
+                    ..line
+                }]
+            }
+            (Situation::Outside { ours: Some(ours) }, Some(text)) => {
+                vec![Line {
+                    patch: Some(splices(ours, text)),
+                    ..line
+                }]
+            }
+            (_, Some(text)) => vec![Line {
+                document: Some(text.to_owned()),
+                ..line
+            }],
+            (Situation::Missing { .. }, None) => vec![Line { gone: true, ..line }],
+            (_, None) => Vec::new(),
+        })
+    }
+
+    fn check_size(&self, text: &str) -> Result<(), Error> {
+        let (bytes, bytes_max) = (text.len() as u64, FILE_BYTES_MAX);
+        if bytes > bytes_max {
+            return Err(Error::TooBig {
+                path: self.paths.file.clone(),
+                bytes,
+                bytes_max,
+            });
+        }
+        Ok(())
+    }
+
+    /// Looks again after a failure, and begins a new journal when the present one is long.
+    pub(crate) fn ready(&mut self, request: &Request) -> Result<(), Error> {
+        if self.stale {
+            tidy::reload(self, request)?;
+        }
+        self.rotate_if_long(request)
+    }
+
+    fn rotate_if_long(&mut self, request: &Request) -> Result<(), Error> {
+        let known = self.adopted && !self.loose && self.snapshot.bytes.is_some();
+        if self.journal.bytes() <= self.file.journal_bytes_max || !known {
+            return Ok(());
+        }
+        let Ok(Some(text)) = self.snapshot.text() else {
+            return Ok(());
+        };
+        let disk = self.disk();
+        let hash = Some(ContentHash::of(text.as_bytes()));
+        let base = Line {
+            seq: self.next_seq(),
+            at: request.at.clone(),
+            kind: kind::BASE.to_owned(),
+            before: hash,
+            after: hash,
+            document: Some(text.to_owned()),
+            carried: pending(&read_all(&*disk, &self.paths.journal)?.0),
+            ..Line::default()
+        };
+        self.stale = true;
+        self.journal.rotate(&*disk, &self.paths, &base)?;
+        self.stale = false;
+        self.snapshot.seq = base.seq;
+        Ok(())
+    }
+
+    pub(crate) fn read_back(&self, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+        Ok(crate::load::read_file(&*self.disk(), path)?.map(|(bytes, _)| bytes))
+    }
+}

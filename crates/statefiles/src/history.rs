@@ -1,0 +1,198 @@
+//! Looking back: the lines of the journal, earlier versions of the document, and effects still to be carried out.
+
+use crate::error::{Error, Finding};
+use crate::journal::{Line, Pending, read_all};
+use crate::roll::{Replay, roll};
+use crate::splice::{apply, invert};
+use crate::state_file::StateFile;
+
+/// All that the journals still know, the oldest line first.
+#[derive(Debug, Clone)]
+pub struct History {
+    /// The lines of the older journal and of the present one.
+    pub lines: Vec<Line>,
+    /// Lines that could not be read.
+    pub findings: Vec<Finding>,
+}
+
+/// One change with the documents around it, as far as they can be rebuilt.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// The journal line.
+    pub line: Line,
+    /// The document before; `None` when there was none or it cannot be rebuilt.
+    pub before: Option<String>,
+    /// The document after; `None` when there was none or it cannot be rebuilt.
+    pub after: Option<String>,
+}
+
+impl StateFile {
+    /// All lines of both journals.
+    pub fn history(&self) -> Result<History, Error> {
+        let paths = self.paths()?;
+        let (mut lines, mut findings) = read_all(&*self.disk, &paths.older_journal)?;
+        let (newer, newer_findings) = read_all(&*self.disk, &paths.journal)?;
+        findings.extend(newer_findings);
+        let first = newer.first().map_or(u64::MAX, |line| line.seq);
+        // An older journal that does not end where the present one begins belongs to another story.
+        if lines.last().is_some_and(|line| line.seq >= first) {
+            lines.clear();
+        }
+        lines.extend(newer);
+        Ok(History { lines, findings })
+    }
+
+    /// The effects that were committed and not yet reported as carried out, the oldest first.
+    pub fn pending_effects(&self) -> Result<Vec<Pending>, Error> {
+        Ok(pending(&read_all(&*self.disk, &self.paths()?.journal)?.0))
+    }
+
+    /// The document right after line `seq`; `None` when there was none.
+    pub fn document_at(&self, seq: u64) -> Result<Option<String>, Error> {
+        let history = self.history()?;
+        let path = self.layout.file().to_path_buf();
+        let Some(index) = history.lines.iter().position(|line| line.seq == seq) else {
+            return Err(Error::NoSuchVersion { path, seq });
+        };
+        match text_after(&history.lines, index, self.replay.as_deref()) {
+            Known::Text(text) => Ok(Some(text)),
+            Known::None => Ok(None),
+            Known::Unknown => Err(Error::NotRebuildable { path, seq }),
+        }
+    }
+
+    /// The changes after line `since`, the oldest first, each with the document before and after it.
+    ///
+    /// Taken back changes ([`Line::voids`]) and notes are left out.
+    pub fn versions(&self, since: u64) -> Result<Vec<Version>, Error> {
+        let lines = self.history()?.lines;
+        let void: Vec<u64> = lines.iter().filter_map(|line| line.voids).collect();
+        let mut versions = Vec::new();
+        let mut before = None;
+        for index in 0..lines.len() {
+            let line = &lines[index];
+            if line.seq <= since || !line.moves() {
+                continue;
+            }
+            let start = match before.take() {
+                Some(known) => known,
+                None if index == 0 => Known::of_before(line),
+                None => text_after(&lines, index - 1, self.replay.as_deref()),
+            };
+            let after = match step(start.clone(), line, self.replay.as_deref()) {
+                Known::Unknown => text_after(&lines, index, self.replay.as_deref()),
+                known => known,
+            };
+            before = Some(after.clone());
+            if !void.contains(&line.seq) {
+                versions.push(Version {
+                    line: line.clone(),
+                    before: start.text(),
+                    after: after.text(),
+                });
+            }
+        }
+        Ok(versions)
+    }
+}
+
+/// The effects of these lines that were neither done nor taken back.
+pub(crate) fn pending(lines: &[Line]) -> Vec<Pending> {
+    let mut open: Vec<Pending> = Vec::new();
+    for line in lines {
+        open.extend(line.carried.iter().cloned());
+        if let Some(effects) = &line.effects {
+            let (id, at) = (line.id.clone(), line.at.clone());
+            open.push(Pending {
+                seq: line.seq,
+                id,
+                at,
+                effects: effects.clone(),
+            });
+        }
+        if !line.done.is_empty() || line.voids.is_some() {
+            open.retain(|pending| {
+                !line.done.contains(&pending.seq) && line.voids != Some(pending.seq)
+            });
+        }
+    }
+    open
+}
+
+/// What is known of a document at some point.
+#[derive(Debug, Clone)]
+enum Known {
+    Text(String),
+    None,
+    Unknown,
+}
+
+impl Known {
+    fn text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::None | Self::Unknown => None,
+        }
+    }
+
+    /// Before the first line there was either nothing, or something whose hash is all we have.
+    fn of_before(line: &Line) -> Self {
+        if line.before.is_none() && line.logical.is_none() {
+            Self::None
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
+fn step(start: Known, line: &Line, replay: Option<&dyn Replay>) -> Known {
+    let start = match start {
+        Known::Text(text) => Some(text),
+        Known::None => None,
+        Known::Unknown if line.document.is_some() || line.gone => None,
+        Known::Unknown => return Known::Unknown,
+    };
+    match roll(start, &[line], replay, &mut Vec::new()) {
+        Ok(Some(text)) => Known::Text(text),
+        Ok(None) => Known::None,
+        Err(_) => Known::Unknown,
+    }
+}
+
+/// Forward from the nearest full document at or before the line; else backward from the nearest one after it.
+fn text_after(lines: &[Line], index: usize, replay: Option<&dyn Replay>) -> Known {
+    let whole = |line: &Line| {
+        line.document.is_some() || line.gone || line.patch.is_some() && line.before.is_none()
+    };
+    if let Some(start) = lines[..=index].iter().rposition(whole) {
+        let run: Vec<&Line> = lines[start..=index].iter().collect();
+        return match roll(None, &run, replay, &mut Vec::new()) {
+            Ok(Some(text)) => Known::Text(text),
+            Ok(None) => Known::None,
+            Err(_) => Known::Unknown,
+        };
+    }
+    // A base states the document that was there before it too.
+    let base = lines[index + 1..]
+        .iter()
+        .position(|line| line.document.is_some() && line.before == line.after);
+    let Some(base) = base.map(|offset| index + 1 + offset) else {
+        return Known::Unknown;
+    };
+    let mut text = lines[base].document.clone().unwrap_or_default();
+    for line in lines[index + 1..base]
+        .iter()
+        .rev()
+        .filter(|line| line.moves())
+    {
+        let Some(back) = line
+            .patch
+            .as_ref()
+            .and_then(|patch| apply(&text, &invert(patch)).ok())
+        else {
+            return Known::Unknown;
+        };
+        text = back;
+    }
+    Known::Text(text)
+}

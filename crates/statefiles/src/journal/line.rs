@@ -1,0 +1,219 @@
+//! One line of the journal, its meaning and its spelling.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::hash::ContentHash;
+use crate::splice::Splice;
+
+/// The kinds of lines this crate writes itself. Callers add their own for their changes (`restore`, `undo` …).
+pub mod kind {
+    /// An ordinary change.
+    pub const CHANGE: &str = "change";
+    /// A change made by somebody else, noted when it was adopted.
+    pub const OUTSIDE: &str = "outside";
+    /// The file was written; what came before it is in place.
+    pub const MARK: &str = "mark";
+    /// The full document, at the beginning of a journal.
+    pub const BASE: &str = "base";
+    /// One step of a batch, applied by the program that owns the format.
+    pub const STEP: &str = "step";
+    /// A damaged file was replaced.
+    pub const REPAIR: &str = "repair";
+    /// A damaged file was set aside, or a version was kept.
+    pub const ASIDE: &str = "aside";
+    /// Effects of earlier lines have been carried out.
+    pub const EFFECT_DONE: &str = "effect_done";
+}
+
+/// Hexadecimal digits of the sum that ends a line.
+const SUM_DIGITS: usize = 16;
+const SUM_KEY: &str = ",\"sum\":\"";
+/// `,"sum":"<16 digits>"}`
+const SUM_BYTES: usize = SUM_KEY.len() + SUM_DIGITS + 2;
+
+/// One line of the journal.
+///
+/// At most one of `patch`, `document`, `logical` and `gone` says how the document changes. A line with hashes and none of
+/// them is a *mark*: from here on the document is the one with the hash `after`. A line without any is a note.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Line {
+    /// Number of the line; each is one more than the one before.
+    pub seq: u64,
+    /// The caller's request id.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The caller's time, as text.
+    #[serde(default)]
+    pub at: String,
+    /// What kind of line this is; see [`kind`].
+    pub kind: String,
+    /// Hash of the document before; `None` when there was none or it was not computed.
+    pub before: Option<ContentHash>,
+    /// Hash of the document after; `None` when there is none or it was not computed.
+    pub after: Option<ContentHash>,
+    /// The change, exact and reversible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Vec<Splice>>,
+    /// The whole document after the change, where splices are not possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+    /// A step that only a [`crate::Replay`] can apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical: Option<Box<RawValue>>,
+    /// The file was removed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub gone: bool,
+    /// The number of a change that was taken back before anybody was told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voids: Option<u64>,
+    /// The name under which the replaced file is kept, when it is not to become the backup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<String>,
+    /// Free words about the line: a reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// The caller's transition, opaque.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transition: Option<Box<RawValue>>,
+    /// What has to happen because of this change, opaque.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<Box<RawValue>>,
+    /// The lines whose effects have been carried out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub done: Vec<u64>,
+    /// Effects still to do when the journal was rotated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<Pending>,
+}
+
+/// Effects that were committed and not yet reported as carried out.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Pending {
+    /// The line they belong to.
+    pub seq: u64,
+    /// Its request id.
+    #[serde(default)]
+    pub id: String,
+    /// Its time.
+    #[serde(default)]
+    pub at: String,
+    /// The effects, opaque.
+    pub effects: Box<RawValue>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde asks for"
+)]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl Line {
+    /// Whether the line says something about the document, as opposed to a note.
+    pub(crate) fn moves(&self) -> bool {
+        self.fixes() || self.logical.is_some()
+    }
+
+    /// Whether the file is replaced right after this line (a step of a batch is not followed by a replace).
+    pub(crate) fn fixes(&self) -> bool {
+        self.logical.is_none()
+            && (self.gone
+                || self.after.is_some()
+                || self.patch.is_some()
+                || self.document.is_some())
+    }
+
+    /// Whether the line only states which document is in place.
+    pub(crate) fn is_mark(&self) -> bool {
+        self.fixes() && !self.gone && self.patch.is_none() && self.document.is_none()
+    }
+
+    /// The line as it stands in the file, sum and line end included.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let mut bytes = serde_json::to_vec(self)?;
+        // Raw values keep their layout; a line end in them can only be white space between tokens.
+        for byte in &mut bytes {
+            if matches!(*byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        let sum = sum(&bytes);
+        bytes.pop();
+        bytes.extend_from_slice(SUM_KEY.as_bytes());
+        bytes.extend_from_slice(sum.as_bytes());
+        bytes.extend_from_slice(b"\"}\n");
+        Ok(bytes)
+    }
+
+    /// Reads a line without its line end; `None` when it is not exactly what was once written.
+    pub(crate) fn decode(text: &[u8]) -> Option<Self> {
+        let body_bytes = text.len().checked_sub(SUM_BYTES)?;
+        let (body, end) = text.split_at(body_bytes);
+        let digits = end.strip_prefix(SUM_KEY.as_bytes())?.strip_suffix(b"\"}")?;
+        let mut whole = Vec::with_capacity(body.len() + 1);
+        whole.extend_from_slice(body);
+        whole.push(b'}');
+        if sum(&whole).as_bytes() != digits {
+            return None;
+        }
+        serde_json::from_slice(&whole).ok()
+    }
+}
+
+fn sum(body: &[u8]) -> String {
+    let mut text = ContentHash::of(body).to_string();
+    text.truncate(SUM_DIGITS);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use serde_json::value::RawValue;
+
+    use super::{Line, kind};
+    use crate::hash::ContentHash;
+    use crate::splice::splices;
+
+    #[test]
+    fn a_line_reads_back_and_any_changed_byte_is_noticed() {
+        let line = Line {
+            seq: 7,
+            id: "req-1".to_owned(),
+            at: "2026-01-02T03:04:05Z".to_owned(),
+            kind: kind::CHANGE.to_owned(),
+            before: Some(ContentHash::of(b"a\n")),
+            after: Some(ContentHash::of("한\n".as_bytes())),
+            patch: Some(splices("a\n", "한\n")),
+            transition: Some(RawValue::from_string("{\n \"to\":\r\n 0.90 }".to_owned()).unwrap()),
+            ..Line::default()
+        };
+        let bytes = line.encode().unwrap();
+        assert_eq!(
+            bytes.iter().filter(|byte| **byte == b'\n').count(),
+            1,
+            "one line"
+        );
+        let text = &bytes[..bytes.len() - 1];
+        let back = Line::decode(text).unwrap();
+        assert_eq!(
+            (back.seq, back.id.as_str(), back.before, back.after),
+            (7, "req-1", line.before, line.after)
+        );
+        assert_eq!(back.patch, line.patch);
+        assert_eq!(
+            back.transition.unwrap().get(),
+            "{  \"to\":   0.90 }",
+            "numbers keep their spelling"
+        );
+        for at in 0..text.len() {
+            let mut broken = text.to_vec();
+            broken[at] ^= 1;
+            assert!(Line::decode(&broken).is_none(), "byte {at}");
+            assert!(Line::decode(&text[..at]).is_none(), "cut at {at}");
+        }
+    }
+}

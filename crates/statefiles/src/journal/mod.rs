@@ -1,0 +1,12 @@
+//! The journal: one line per change, and the line is the commit.
+
+mod line;
+mod read;
+mod write;
+
+pub use line::{Line, Pending, kind};
+pub(crate) use read::{Tail, read_all};
+pub(crate) use write::Writer;
+
+/// A journal longer than this is rotated: its successor begins with the full document, one predecessor is kept.
+pub const JOURNAL_BYTES_MAX: u64 = 16 * 1024 * 1024;

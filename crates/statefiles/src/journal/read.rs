@@ -1,0 +1,194 @@
+//! Reading a journal: backwards from its end as far as needed, or whole.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::line::Line;
+use crate::disk::{Disk, FileKind, Stat};
+use crate::error::{Error, Finding};
+
+/// First read from the end; doubled as long as more is needed.
+const CHUNK_BYTES: u64 = 32 * 1024;
+
+/// The end of a journal, read backwards only as far as somebody asks.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    path: PathBuf,
+    file: Option<File>,
+    stat: Option<Stat>,
+    /// Unparsed bytes, from `buffer_at` in the file up to the line that was read last.
+    buffer: Vec<u8>,
+    buffer_at: u64,
+    lines: Vec<Line>,
+    findings: Vec<Finding>,
+    good_bytes: u64,
+    bad_at_end: usize,
+}
+
+impl Tail {
+    /// Opens the journal and finds its last whole line. A missing journal is an empty one.
+    pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Self, Error> {
+        let mut tail = Self {
+            path: path.to_path_buf(),
+            file: None,
+            stat: None,
+            buffer: Vec::new(),
+            buffer_at: 0,
+            lines: Vec::new(),
+            findings: Vec::new(),
+            good_bytes: 0,
+            bad_at_end: 0,
+        };
+        let (file, stat) = match disk.open_read(path) {
+            Ok(opened) => opened,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(tail),
+            Err(error) => return Err(Error::io("open", path, error)),
+        };
+        match stat.kind {
+            FileKind::Regular => {}
+            FileKind::Folder => {
+                return Err(Error::NotRegular {
+                    path: tail.path,
+                    what: "a folder",
+                });
+            }
+            FileKind::Link | FileKind::Special => {
+                return Err(Error::NotRegular {
+                    path: tail.path,
+                    what: "a link, pipe or device",
+                });
+            }
+        }
+        tail.file = Some(file);
+        tail.stat = Some(stat);
+        tail.buffer_at = stat.bytes;
+        tail.drop_torn_end(disk)?;
+        Ok(tail)
+    }
+
+    /// Everything after the last good line was never committed.
+    fn drop_torn_end(&mut self, disk: &dyn Disk) -> Result<(), Error> {
+        // What follows the last line end is a line that was being written.
+        while !self.buffer.contains(&b'\n') && self.fill(disk)? {}
+        let whole = self
+            .buffer
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        self.buffer.truncate(whole);
+        loop {
+            let end = self.buffer_at + self.buffer.len() as u64;
+            match self.previous(disk)? {
+                None => break,
+                Some((_, Some(line))) => {
+                    self.good_bytes = end;
+                    self.lines.push(line);
+                    break;
+                }
+                Some((_, None)) => self.bad_at_end += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one more chunk towards the start; `false` when there is none.
+    fn fill(&mut self, disk: &dyn Disk) -> Result<bool, Error> {
+        let Some(file) = &self.file else {
+            return Ok(false);
+        };
+        if self.buffer_at == 0 {
+            return Ok(false);
+        }
+        let want = CHUNK_BYTES
+            .max(self.buffer.len() as u64)
+            .min(self.buffer_at);
+        let start = self.buffer_at - want;
+        let bytes = usize::try_from(want).unwrap_or(usize::MAX);
+        let mut chunk = disk
+            .read_at(file, start, bytes)
+            .map_err(|error| Error::io("read", &self.path, error))?;
+        chunk.append(&mut self.buffer);
+        self.buffer = chunk;
+        self.buffer_at = start;
+        Ok(true)
+    }
+
+    /// The line that ends the buffer, with its offset; the buffer ends with a line end or is empty.
+    fn previous(&mut self, disk: &dyn Disk) -> Result<Option<(u64, Option<Line>)>, Error> {
+        loop {
+            if let Some(end) = self.buffer.len().checked_sub(1) {
+                let start = self.buffer[..end]
+                    .iter()
+                    .rposition(|byte| *byte == b'\n')
+                    .map(|at| at + 1);
+                let start = if self.buffer_at == 0 {
+                    Some(start.unwrap_or(0))
+                } else {
+                    start
+                };
+                if let Some(start) = start {
+                    let line = Line::decode(&self.buffer[start..end]);
+                    self.buffer.truncate(start);
+                    return Ok(Some((self.buffer_at + start as u64, line)));
+                }
+            }
+            if !self.fill(disk)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The `back`-th good line from the end, the last one being 0.
+    pub(crate) fn line(&mut self, disk: &dyn Disk, back: usize) -> Result<Option<&Line>, Error> {
+        while self.lines.len() <= back {
+            match self.previous(disk)? {
+                None => return Ok(None),
+                Some((_, Some(line))) => self.lines.push(line),
+                Some((offset, None)) => self.findings.push(Finding::BadJournalLine { offset }),
+            }
+        }
+        Ok(self.lines.get(back))
+    }
+
+    /// The lines read so far, the last one first.
+    pub(crate) fn read_so_far(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Number of the last line; 0 in an empty journal.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.lines.first().map_or(0, |line| line.seq)
+    }
+
+    /// Length up to the end of the last good line.
+    pub(crate) fn good_bytes(&self) -> u64 {
+        self.good_bytes
+    }
+
+    /// The facts of the file when it was opened, or `None` when there was none.
+    pub(crate) fn stat(&self) -> Option<&Stat> {
+        self.stat.as_ref()
+    }
+
+    /// Whether there is content, but nothing in it that can be read; a single torn line is not damage.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.lines.is_empty() && self.bad_at_end > 1
+    }
+
+    /// What was noticed in the part read so far.
+    pub(crate) fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+}
+
+/// All good lines of a journal, the first one first, and what is wrong with the others. Missing is empty.
+pub(crate) fn read_all(disk: &dyn Disk, path: &Path) -> Result<(Vec<Line>, Vec<Finding>), Error> {
+    let mut tail = Tail::open(disk, path)?;
+    let mut back = 0;
+    while tail.line(disk, back)?.is_some() {
+        back += 1;
+    }
+    tail.lines.reverse();
+    tail.findings.reverse();
+    Ok((tail.lines, tail.findings))
+}

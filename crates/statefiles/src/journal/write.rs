@@ -1,0 +1,152 @@
+//! Appending to a journal, and replacing it when it has grown long.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use super::line::Line;
+use crate::disk::{Disk, unsupported};
+use crate::error::Error;
+use crate::layout::Paths;
+use crate::swap::remove;
+
+/// The one appender of a journal; the lock is held while it lives.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    path: PathBuf,
+    folder: PathBuf,
+    file: Option<File>,
+    good_bytes: u64,
+    torn: bool,
+}
+
+impl Writer {
+    /// Will append after `good_bytes`; whatever follows them is cut off first.
+    pub(crate) fn new(paths: &Paths, good_bytes: u64, torn: bool) -> Self {
+        Self {
+            path: paths.journal.clone(),
+            folder: paths.side.clone(),
+            file: None,
+            good_bytes,
+            torn,
+        }
+    }
+
+    /// Length of the committed part.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.good_bytes
+    }
+
+    /// Appends lines and, when `durable`, returns only once they are on the medium.
+    ///
+    /// On an error the lines are taken back; [`Error::Uncertain`] when not even that worked.
+    pub(crate) fn append(
+        &mut self,
+        disk: &dyn Disk,
+        lines: &[Line],
+        durable: bool,
+    ) -> Result<(), Error> {
+        let Some(seq) = lines.last().map(|line| line.seq) else {
+            return Ok(());
+        };
+        let mut bytes = Vec::new();
+        for line in lines {
+            let encoded = line.encode().map_err(|error| {
+                Error::io("encode a line of", &self.path, std::io::Error::other(error))
+            })?;
+            bytes.extend_from_slice(&encoded);
+        }
+        let created = self.open(disk)?;
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        if let Err(error) = disk.write(file, &bytes) {
+            // A cut line is no line: even if it cannot be taken back now, nobody will believe it.
+            self.torn = disk.truncate(file, self.good_bytes).is_err();
+            return Err(Error::io("append to", &self.path, error));
+        }
+        if durable {
+            let synced = disk
+                .sync_data(file)
+                .map_err(|error| Error::io("flush", &self.path, error))
+                .and_then(|()| match created {
+                    false => Ok(()),
+                    true => disk
+                        .sync_folder(&self.folder)
+                        .map_err(|error| Error::io("flush", &self.folder, error)),
+                });
+            if let Err(error) = synced {
+                if disk.truncate(file, self.good_bytes).is_ok() {
+                    return Err(error);
+                }
+                self.good_bytes += bytes.len() as u64;
+                let (path, source) = (self.path.clone(), Box::new(error));
+                return Err(Error::Uncertain { path, seq, source });
+            }
+        }
+        self.good_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Opens the journal and cuts off what was never committed. Says whether the journal is new.
+    fn open(&mut self, disk: &dyn Disk) -> Result<bool, Error> {
+        let mut created = false;
+        if self.file.is_none() {
+            let (file, new) = disk
+                .open_append(&self.path)
+                .map_err(|error| Error::io("open", &self.path, error))?;
+            self.file = Some(file);
+            created = new;
+        }
+        if let (true, Some(file)) = (self.torn, &self.file) {
+            disk.truncate(file, self.good_bytes)
+                .map_err(|error| Error::io("truncate", &self.path, error))?;
+            self.torn = false;
+        }
+        Ok(created)
+    }
+
+    /// Begins a new journal with `base`; the present one becomes the older one.
+    ///
+    /// At every moment one of the two is complete under the journal's name.
+    pub(crate) fn rotate(
+        &mut self,
+        disk: &dyn Disk,
+        paths: &Paths,
+        base: &Line,
+    ) -> Result<(), Error> {
+        let bytes = base.encode().map_err(|error| {
+            Error::io("encode a line of", &self.path, std::io::Error::other(error))
+        })?;
+        let fresh = &paths.rotating;
+        let rename = |error| Error::io("rotate", &self.path, error);
+        remove(disk, fresh)?;
+        let written = disk.create_new(fresh).and_then(|file| {
+            disk.write(&file, &bytes)?;
+            disk.sync_data(&file)
+        });
+        if let Err(error) = written {
+            disk.unlink(fresh).ok();
+            return Err(Error::io("write", fresh, error));
+        }
+        match disk.exchange(fresh, &self.path) {
+            // A leftover under this name is sorted out by the next opener.
+            Ok(()) => drop(disk.rename(fresh, &paths.older_journal)),
+            Err(error) if unsupported(&error) => {
+                remove(disk, &paths.older_journal)?;
+                disk.link(&self.path, &paths.older_journal)
+                    .map_err(rename)?;
+                disk.rename(fresh, &self.path).map_err(rename)?;
+            }
+            Err(error) => {
+                disk.unlink(fresh).ok();
+                return Err(rename(error));
+            }
+        }
+        self.file = None;
+        self.good_bytes = bytes.len() as u64;
+        self.torn = false;
+        // Lines appended from now on are only as durable as the new journal's name.
+        disk.sync_folder(&paths.side)
+            .map_err(|error| Error::io("flush", &paths.side, error))
+    }
+}

@@ -1,0 +1,193 @@
+//! Where a state file and its companions live.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, FileKind};
+use crate::error::Error;
+
+/// Links followed before they are called a loop.
+const LINKS_MAX: usize = 40;
+
+/// Dated copies kept of a document before important changes.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    /// The folder of the copies.
+    pub folder: PathBuf,
+    /// The first part of their names: `<stem>-<YYYYMMDDTHHMMSSZ>[-n].json`.
+    pub stem: String,
+    /// How many of the newest are kept.
+    pub keep: usize,
+}
+
+/// Where a state file is, and where its lock, journal, backup and set-aside versions go.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    file: PathBuf,
+    side: Option<PathBuf>,
+    archive: Option<Archive>,
+}
+
+impl Layout {
+    /// A state file with its companions beside it: `F.lock`, `F.journal.jsonl`, `F.bak`, `F.damaged-<UTC>`.
+    pub fn new(file: impl Into<PathBuf>) -> Self {
+        Self {
+            file: file.into(),
+            side: None,
+            archive: None,
+        }
+    }
+
+    /// Puts lock, journal, backup and set-aside versions into `folder`; only the state file stays in its own.
+    #[must_use]
+    pub fn with_side_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.side = Some(folder.into());
+        self
+    }
+
+    /// Also keeps dated copies of the version before each important change.
+    #[must_use]
+    pub fn with_archive(mut self, archive: Archive) -> Self {
+        self.archive = Some(archive);
+        self
+    }
+
+    /// The path of the state file as it was given.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Follows links at the last component, so that a linked state file keeps its link and all who reach it by any
+    /// name share one lock.
+    pub(crate) fn resolve(&self, disk: &dyn Disk) -> Result<Paths, Error> {
+        let mut file = self.file.clone();
+        for _ in 0..LINKS_MAX {
+            match disk.stat(&file) {
+                Ok(Some(stat)) if stat.kind == FileKind::Link => {
+                    let target = disk
+                        .read_link(&file)
+                        .map_err(|error| Error::io("follow the link", &file, error))?;
+                    file = file.parent().unwrap_or(Path::new("")).join(target);
+                }
+                Ok(_) => {
+                    return Paths::new(file, self.side.clone(), self.archive.clone(), &self.file);
+                }
+                Err(error) => return Err(Error::io("look at", &file, error)),
+            }
+        }
+        Err(Error::LinkLoop {
+            path: self.file.clone(),
+        })
+    }
+}
+
+/// All paths of one state file, links resolved.
+#[derive(Debug, Clone)]
+pub(crate) struct Paths {
+    pub(crate) file: PathBuf,
+    pub(crate) folder: PathBuf,
+    pub(crate) side: PathBuf,
+    pub(crate) lock: PathBuf,
+    pub(crate) journal: PathBuf,
+    pub(crate) older_journal: PathBuf,
+    /// A journal being rotated: the next one before the swap, the older one after it.
+    pub(crate) rotating: PathBuf,
+    pub(crate) backup: PathBuf,
+    /// The next version, before its commit. Left behind by a crash it means nothing.
+    pub(crate) fresh: PathBuf,
+    /// The next version between commit and exchange; after the exchange, what came out.
+    pub(crate) swap: PathBuf,
+    pub(crate) archive: Option<Archive>,
+    name: OsString,
+}
+
+impl Paths {
+    fn new(
+        file: PathBuf,
+        side: Option<PathBuf>,
+        archive: Option<Archive>,
+        given: &Path,
+    ) -> Result<Self, Error> {
+        let Some(name) = file.file_name().map(OsString::from) else {
+            return Err(Error::NotRegular {
+                path: given.to_path_buf(),
+                what: "a folder",
+            });
+        };
+        let folder = match file.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+            _ => PathBuf::from("."),
+        };
+        let side = side.unwrap_or_else(|| folder.clone());
+        let beside = |base: &Path, before: &str, after: &str| {
+            let mut full = OsString::from(before);
+            full.push(&name);
+            full.push(after);
+            base.join(full)
+        };
+        Ok(Self {
+            lock: beside(&side, "", ".lock"),
+            journal: beside(&side, "", ".journal.jsonl"),
+            older_journal: beside(&side, "", ".journal.1.jsonl"),
+            rotating: beside(&side, ".", ".bowline-journal"),
+            backup: beside(&side, "", ".bak"),
+            fresh: beside(&folder, ".", ".bowline-new"),
+            swap: beside(&folder, ".", ".bowline-swap"),
+            file,
+            folder,
+            side,
+            archive,
+            name,
+        })
+    }
+
+    /// The hidden name in the side folder of a file that is being written.
+    pub(crate) fn scratch(&self, what: &str) -> PathBuf {
+        let mut full = OsString::from(".");
+        full.push(&self.name);
+        full.push(".bowline-");
+        full.push(what);
+        self.side.join(full)
+    }
+
+    /// `F.damaged-<stamp>`, or with `-2`, `-3` … where that is taken.
+    pub(crate) fn set_aside_name(
+        &self,
+        disk: &dyn Disk,
+        of: &Path,
+        stamp: &str,
+    ) -> Result<PathBuf, Error> {
+        let mut stem = of.file_name().map(OsString::from).unwrap_or_default();
+        stem.push(format!(".damaged-{stamp}"));
+        free_name(disk, &self.side, &stem, "")
+    }
+}
+
+/// `folder/stem` + `tail`, with `-2`, `-3` … before the tail until the name is free.
+pub(crate) fn free_name(
+    disk: &dyn Disk,
+    folder: &Path,
+    stem: &std::ffi::OsStr,
+    tail: &str,
+) -> Result<PathBuf, Error> {
+    for count in 1_u32.. {
+        let mut name = stem.to_os_string();
+        if count > 1 {
+            name.push(format!("-{count}"));
+        }
+        name.push(tail);
+        let path = folder.join(name);
+        if disk
+            .stat(&path)
+            .map_err(|error| Error::io("look at", &path, error))?
+            .is_none()
+        {
+            return Ok(path);
+        }
+    }
+    Err(Error::Contended {
+        path: folder.join(stem),
+        tries: u32::MAX as usize,
+    })
+}

@@ -1,0 +1,473 @@
+//! Reading a state file together with its journal, and saying how the two stand to each other.
+
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, FileKind, Stat};
+use crate::error::{Error, Finding};
+use crate::hash::ContentHash;
+use crate::journal::{Line, Tail};
+use crate::layout::Paths;
+use crate::roll::{Replay, RollError, roll};
+
+/// Larger documents are refused.
+pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Times a reader looks again while file and journal disagree and keep changing.
+const READS_MAX: usize = 50;
+
+/// How the file stands to its journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Situation {
+    /// There is no file, and none is expected.
+    Absent,
+    /// There is a file, and nothing is known of its past.
+    Unmanaged,
+    /// The file is what was last written.
+    Clean,
+    /// A committed change was not yet in the file; the snapshot has it.
+    RolledForward {
+        /// How many journal lines were missing.
+        lines: usize,
+    },
+    /// Somebody else changed the file since.
+    Outside {
+        /// The version we last acknowledged, where it can be rebuilt.
+        ours: Option<String>,
+    },
+    /// Somebody removed the file.
+    Missing {
+        /// The version we last acknowledged, where it can be rebuilt.
+        ours: Option<String>,
+    },
+}
+
+/// One consistent look at a state file.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The file, links resolved.
+    pub path: PathBuf,
+    /// The document, committed changes included; `None` when there is none.
+    pub bytes: Option<Vec<u8>>,
+    /// How the file stands to its journal.
+    pub situation: Situation,
+    /// Number of the last journal line; 0 without a journal.
+    pub seq: u64,
+    /// When the file was last written, Unix milliseconds.
+    pub modified_ms: Option<i64>,
+    /// What else was noticed.
+    pub findings: Vec<Finding>,
+}
+
+impl Snapshot {
+    /// The document as text; `None` when there is none.
+    pub fn text(&self) -> Result<Option<&str>, Error> {
+        let Some(bytes) = &self.bytes else {
+            return Ok(None);
+        };
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) => Err(Error::NotUtf8 {
+                path: self.path.clone(),
+                valid_bytes: error.valid_up_to(),
+            }),
+        }
+    }
+}
+
+/// What the last line that was followed by a replace says.
+#[derive(Debug, Clone)]
+pub(crate) struct LastFix {
+    pub(crate) seq: u64,
+    pub(crate) before: Option<ContentHash>,
+    pub(crate) after: Option<ContentHash>,
+    pub(crate) aside: Option<String>,
+}
+
+/// A snapshot, and what a writer needs to know besides.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) snapshot: Snapshot,
+    /// Hash of what is under the file's name now.
+    pub(crate) on_disk: Option<ContentHash>,
+    pub(crate) stat: Option<Stat>,
+    pub(crate) last_fix: Option<LastFix>,
+    /// Hash of the version at the end of the journal, where known.
+    pub(crate) acknowledged: Option<ContentHash>,
+    /// Batch steps that are in no mark yet.
+    pub(crate) loose: bool,
+    pub(crate) journal_bytes: u64,
+    pub(crate) journal_torn: bool,
+    pub(crate) journal_damaged: bool,
+}
+
+/// Where a version stands in the journal.
+enum Place {
+    /// The journal says nothing of any document.
+    Nowhere,
+    /// At its end.
+    Current,
+    /// Before the last `missing` lines.
+    Behind { missing: usize },
+    /// Not where a crash could have left it.
+    Elsewhere,
+}
+
+/// Reads a regular file whole; `None` when there is none.
+pub(crate) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Option<(Vec<u8>, Stat)>, Error> {
+    let (file, stat) = match disk.open_read(path) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("open", path, error)),
+    };
+    let path = path.to_path_buf();
+    match stat.kind {
+        FileKind::Regular => {}
+        FileKind::Folder => {
+            return Err(Error::NotRegular {
+                path,
+                what: "a folder",
+            });
+        }
+        FileKind::Link | FileKind::Special => {
+            return Err(Error::NotRegular {
+                path,
+                what: "a pipe or device",
+            });
+        }
+    }
+    let bytes_max = FILE_BYTES_MAX;
+    if stat.bytes > bytes_max {
+        return Err(Error::TooBig {
+            path,
+            bytes: stat.bytes,
+            bytes_max,
+        });
+    }
+    let bytes = disk
+        .read(&file, bytes_max + 1)
+        .map_err(|error| Error::io("read", &path, error))?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(Error::TooBig {
+            path,
+            bytes: bytes.len() as u64,
+            bytes_max,
+        });
+    }
+    Ok(Some((bytes, stat)))
+}
+
+/// Reads without a lock: looks again while a writer may be between its commit and its replace.
+pub(crate) fn load(
+    disk: &dyn Disk,
+    paths: &Paths,
+    replay: Option<&dyn Replay>,
+) -> Result<Loaded, Error> {
+    let mut reads = 0;
+    loop {
+        let loaded = load_once(disk, paths, replay)?;
+        reads += 1;
+        let doubtful = matches!(
+            loaded.0.snapshot.situation,
+            Situation::Outside { .. } | Situation::Missing { .. } | Situation::Unmanaged
+        );
+        if !doubtful || reads >= READS_MAX || unchanged(disk, paths, &loaded)? {
+            return Ok(loaded.0);
+        }
+    }
+}
+
+/// Whether file and journal are still the ones that were read. Reads the facts only.
+fn unchanged(
+    disk: &dyn Disk,
+    paths: &Paths,
+    loaded: &(Loaded, Option<Stat>),
+) -> Result<bool, Error> {
+    let look = |path: &Path| {
+        disk.stat(path)
+            .map_err(|error| Error::io("look at", path, error))
+    };
+    let same = |now: Option<Stat>, then: Option<&Stat>| match (now, then) {
+        (Some(now), Some(then)) => {
+            (now.identity, now.bytes, now.changed_ns)
+                == (then.identity, then.bytes, then.changed_ns)
+        }
+        (now, then) => now.is_none() && then.is_none(),
+    };
+    Ok(same(look(&paths.file)?, loaded.0.stat.as_ref())
+        && same(look(&paths.journal)?, loaded.1.as_ref()))
+}
+
+/// One look. The file is read before the journal: a writer commits before it replaces, so the journal is then at least
+/// as new as the file, and being behind is the normal result of a race.
+fn load_once(
+    disk: &dyn Disk,
+    paths: &Paths,
+    replay: Option<&dyn Replay>,
+) -> Result<(Loaded, Option<Stat>), Error> {
+    let (bytes, stat) = read_file(disk, &paths.file)?.unzip();
+    let on_disk = bytes.as_deref().map(ContentHash::of);
+    let mut tail = Tail::open(disk, &paths.journal)?;
+    let journal_stat = tail.stat().copied();
+    let mut findings = Vec::new();
+
+    let place = place(disk, &mut tail, on_disk, paths)?;
+    let last_fix = last_fix(disk, &mut tail)?;
+    let loose = tail
+        .read_so_far()
+        .iter()
+        .find(|line| line.moves())
+        .is_some_and(|line| line.logical.is_some());
+    let (bytes, situation) = match place {
+        Place::Nowhere if bytes.is_some() => (bytes, Situation::Unmanaged),
+        Place::Nowhere => (None, Situation::Absent),
+        Place::Current if bytes.is_some() => (bytes, Situation::Clean),
+        Place::Current => (None, Situation::Absent),
+        Place::Behind { missing } => {
+            match forward(
+                disk,
+                paths,
+                &tail,
+                bytes.as_deref(),
+                missing,
+                replay,
+                &mut findings,
+            )? {
+                Some(rolled) => (
+                    Some(rolled.into_bytes()),
+                    Situation::RolledForward { lines: missing },
+                ),
+                None => (bytes, Situation::Outside { ours: None }),
+            }
+        }
+        Place::Elsewhere => {
+            let ours = rebuild(disk, paths, &mut tail, replay, &mut findings)?;
+            match bytes {
+                Some(bytes) => (Some(bytes), Situation::Outside { ours }),
+                None => (None, Situation::Missing { ours }),
+            }
+        }
+    };
+    let acknowledged = match &situation {
+        Situation::Outside { ours: Some(ours) } | Situation::Missing { ours: Some(ours) } => {
+            Some(ContentHash::of(ours.as_bytes()))
+        }
+        _ if loose => None,
+        _ => last_fix.as_ref().and_then(|fix| fix.after),
+    };
+    findings.extend(tail.findings().iter().cloned());
+    let journal_bytes = tail.good_bytes();
+    let loaded = Loaded {
+        snapshot: Snapshot {
+            path: paths.file.clone(),
+            bytes,
+            situation,
+            seq: tail.last_seq(),
+            modified_ms: stat.map(|stat| stat.modified_ms),
+            findings,
+        },
+        on_disk,
+        stat,
+        last_fix,
+        acknowledged,
+        loose,
+        journal_bytes,
+        journal_torn: journal_stat.is_some_and(|stat| stat.bytes > journal_bytes),
+        journal_damaged: tail.is_damaged(),
+    };
+    Ok((loaded, journal_stat))
+}
+
+fn last_fix(disk: &dyn Disk, tail: &mut Tail) -> Result<Option<LastFix>, Error> {
+    let mut back = 0;
+    while let Some(line) = tail.line(disk, back)? {
+        if line.fixes() {
+            let (seq, before, after, aside) =
+                (line.seq, line.before, line.after, line.aside.clone());
+            return Ok(Some(LastFix {
+                seq,
+                before,
+                after,
+                aside,
+            }));
+        }
+        back += 1;
+    }
+    Ok(None)
+}
+
+/// Finds where the version with this hash stands. Only places where a crash can leave the file count: an older version
+/// put back by somebody is a change from outside.
+fn place(
+    disk: &dyn Disk,
+    tail: &mut Tail,
+    hash: Option<ContentHash>,
+    paths: &Paths,
+) -> Result<Place, Error> {
+    let mut loose = false;
+    let mut before_mark = false;
+    let mut back = 0;
+    while let Some(line) = tail.line(disk, back)? {
+        if !line.fixes() {
+            loose |= line.logical.is_some();
+            back += 1;
+            continue;
+        }
+        let leaves = if line.gone { None } else { line.after };
+        let reached = leaves == hash && (hash.is_some() || line.gone);
+        if reached {
+            let current = !loose && !before_mark;
+            return Ok(if current {
+                Place::Current
+            } else {
+                Place::Behind { missing: back }
+            });
+        }
+        if before_mark {
+            return Ok(Place::Elsewhere);
+        }
+        let crashed = match hash {
+            Some(hash) => line.before == Some(hash),
+            // A file that was there once and was created in full before the crash still waits under its other name.
+            None => leaves.is_some() && leftover(disk, paths, leaves)?.is_some(),
+        };
+        let (is_mark, gone) = (line.is_mark(), line.gone);
+        match crashed {
+            // Nothing is ever rolled forward to nothing.
+            true if gone => return Ok(Place::Elsewhere),
+            // The mark closes a batch; what it needs begins after the line that left this version.
+            true if is_mark && hash.is_some() => before_mark = true,
+            true => return Ok(Place::Behind { missing: back + 1 }),
+            false => return Ok(Place::Elsewhere),
+        }
+        back += 1;
+    }
+    if before_mark {
+        return Ok(Place::Behind { missing: back });
+    }
+    Ok(if loose {
+        Place::Elsewhere
+    } else {
+        Place::Nowhere
+    })
+}
+
+/// The next version as a crash left it, when it is exactly the one wanted.
+fn leftover(
+    disk: &dyn Disk,
+    paths: &Paths,
+    wanted: Option<ContentHash>,
+) -> Result<Option<String>, Error> {
+    for path in [&paths.swap, &paths.fresh] {
+        if let Some((bytes, _)) = read_file(disk, path)?
+            && Some(ContentHash::of(&bytes)) == wanted
+        {
+            return Ok(String::from_utf8(bytes).ok());
+        }
+    }
+    Ok(None)
+}
+
+fn newest_first_to_forward(tail: &Tail, missing: usize) -> Vec<&Line> {
+    tail.read_so_far()[..missing].iter().rev().collect()
+}
+
+/// Applies the last `missing` lines; `None` when they do not fit.
+fn forward(
+    disk: &dyn Disk,
+    paths: &Paths,
+    tail: &Tail,
+    bytes: Option<&[u8]>,
+    missing: usize,
+    replay: Option<&dyn Replay>,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<String>, Error> {
+    // The version itself, if the crash left it, is better than building it again.
+    let last = tail.read_so_far().iter().find(|line| line.moves());
+    if let Some(after) = last.filter(|line| line.fixes()).and_then(|line| line.after)
+        && let Some(text) = leftover(disk, paths, Some(after))?
+    {
+        return Ok(Some(text));
+    }
+    let start = match bytes.map(std::str::from_utf8) {
+        None => None,
+        Some(Ok(text)) => Some(text.to_owned()),
+        Some(Err(_)) => None,
+    };
+    match roll(
+        start,
+        &newest_first_to_forward(tail, missing),
+        replay,
+        findings,
+    ) {
+        Ok(text) => Ok(text),
+        Err(RollError::NeedsReplay) => Err(Error::NeedsReplay {
+            path: paths.file.clone(),
+        }),
+        Err(RollError::Misfit { seq }) => {
+            findings.push(Finding::JournalDoesNotFit { seq });
+            Ok(None)
+        }
+    }
+}
+
+/// The version at the end of the journal, from the backup (or what a crash left) and the lines after it, or from a full
+/// document in the journal.
+pub(crate) fn rebuild(
+    disk: &dyn Disk,
+    paths: &Paths,
+    tail: &mut Tail,
+    replay: Option<&dyn Replay>,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<String>, Error> {
+    for path in [&paths.backup, &paths.swap, &paths.fresh] {
+        // A backup that cannot be read is only one source less.
+        let Ok(Some((bytes, _))) = read_file(disk, path) else {
+            continue;
+        };
+        let hash = ContentHash::of(&bytes);
+        let Ok(text) = String::from_utf8(bytes) else {
+            continue;
+        };
+        if let Some(missing) = lines_after(disk, tail, hash)?
+            && let Ok(Some(ours)) = roll(
+                Some(text),
+                &newest_first_to_forward(tail, missing),
+                replay,
+                findings,
+            )
+        {
+            return Ok(Some(ours));
+        }
+    }
+    let mut back = 0;
+    while let Some(line) = tail.line(disk, back)? {
+        back += 1;
+        if line.document.is_some() || line.before.is_none() && line.patch.is_some() {
+            return Ok(
+                roll(None, &newest_first_to_forward(tail, back), replay, findings).unwrap_or(None),
+            );
+        }
+    }
+    Ok(None)
+}
+
+/// How many lines come after the version with this hash; searched only a little way back.
+fn lines_after(
+    disk: &dyn Disk,
+    tail: &mut Tail,
+    hash: ContentHash,
+) -> Result<Option<usize>, Error> {
+    const LINES_MAX: usize = 10_000;
+    for back in 0..LINES_MAX {
+        let Some(line) = tail.line(disk, back)? else {
+            break;
+        };
+        if line.after == Some(hash) {
+            return Ok(Some(back));
+        }
+        // A mark names the version before its batch, so the batch would be skipped.
+        if line.before == Some(hash) && line.fixes() && !line.is_mark() {
+            return Ok(Some(back + 1));
+        }
+    }
+    Ok(None)
+}

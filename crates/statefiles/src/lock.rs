@@ -1,0 +1,460 @@
+//! The lock of a state file: an advisory lock on a file that is visible, with its owner inside, while it is held.
+//!
+//! Two protocols meet here. Bowline processes exclude each other by `flock`, which the kernel releases when a process
+//! dies. Other programs follow the older habit "if the lock file exists, wait; else create it"; for them the file is
+//! created when the lock is taken and removed when it is released, and their files are honoured in turn.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::disk::{Disk, FileKind, Stat, unsupported};
+use crate::error::Error;
+use crate::layout::Paths;
+use crate::request::Request;
+
+/// How long to wait for a lock unless the caller says otherwise.
+pub const LOCK_WAIT_MS: u64 = 5_000;
+/// A lock file of another program is believed for this long even if nothing proves its owner alive.
+pub const FOREIGN_LOCK_FRESH_MS: i64 = 30_000;
+
+/// A lock file is small; whatever is longer is not read further.
+const OWNER_BYTES_MAX: u64 = 4096;
+/// First and longest pause between two tries. Short, because a waiter can only win in the moment between two holders.
+const PAUSE_US_MIN: u64 = 200;
+const PAUSE_US_MAX: u64 = 4_000;
+
+/// Who holds (or last held) a lock.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// 1 for a lock file written by this crate; 0 for any other.
+    #[serde(default)]
+    pub bowline: u32,
+    /// Process id, where the file tells.
+    #[serde(default)]
+    pub pid: Option<u32>,
+    /// Start time of the process in clock ticks since boot, to tell it from a later one with the same id.
+    #[serde(default)]
+    pub start: Option<u64>,
+    /// Machine name.
+    #[serde(default)]
+    pub host: String,
+    /// When the lock was taken, in the owner's words.
+    #[serde(default)]
+    pub at: String,
+    /// What it is doing.
+    #[serde(default)]
+    pub what: String,
+}
+
+impl Owner {
+    fn this_process(request: &Request) -> Self {
+        let start = std::fs::read_to_string("/proc/self/stat")
+            .ok()
+            .and_then(|stat| start_ticks(&stat));
+        Self {
+            bowline: 1,
+            pid: Some(std::process::id()),
+            start,
+            host: host(),
+            at: request.at.clone(),
+            what: request.what.clone(),
+        }
+    }
+
+    /// Reads whatever a lock file may hold: our record, other JSON with a `pid`, a bare process id, or free text.
+    fn parse(text: &str) -> Self {
+        let text = text.trim();
+        if let Ok(owner) = serde_json::from_str::<Self>(text) {
+            return owner;
+        }
+        let pid = text
+            .split(|letter: char| !letter.is_ascii_digit())
+            .find_map(|digits| digits.parse().ok());
+        let what: String = text
+            .chars()
+            .filter(|letter| !letter.is_control())
+            .take(80)
+            .collect();
+        Self {
+            pid,
+            what,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the process named in a lock file is known to live on this machine.
+    fn lives(&self) -> bool {
+        let here = self.host.is_empty() || self.host == host();
+        let other = self.pid.filter(|pid| *pid != std::process::id());
+        let Some(pid) = other
+            .and_then(|pid| i32::try_from(pid).ok())
+            .and_then(rustix::process::Pid::from_raw)
+        else {
+            return false;
+        };
+        // A process of another user cannot be signalled, but it is there.
+        here && !matches!(
+            rustix::process::test_kill_process(pid),
+            Err(rustix::io::Errno::SRCH)
+        )
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(out, "process {pid}")?,
+            None => write!(out, "another program")?,
+        }
+        if !self.host.is_empty() {
+            write!(out, " on {}", self.host)?;
+        }
+        if !self.what.is_empty() && Some(&self.what) != self.pid.map(|pid| pid.to_string()).as_ref()
+        {
+            write!(out, " ({})", self.what)?;
+        }
+        if !self.at.is_empty() {
+            write!(out, " since {}", self.at)?;
+        }
+        Ok(())
+    }
+}
+
+fn host() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Field 22 of `/proc/<pid>/stat`. The command name before it may contain anything, so count from its closing bracket.
+fn start_ticks(stat: &str) -> Option<u64> {
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(19)?
+        .parse()
+        .ok()
+}
+
+/// A lock that is held until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: Option<File>,
+    path: PathBuf,
+    identity: (u64, u64),
+    disk: std::sync::Arc<dyn Disk>,
+    /// The foreign owner from whom it was taken.
+    pub(crate) taken_from: Option<Owner>,
+}
+
+/// What one try came to.
+enum Try {
+    Mine {
+        file: File,
+        taken_from: Option<Owner>,
+    },
+    /// The state of things changed under our eyes; look again at once.
+    Again,
+    Held(Owner),
+}
+
+impl Lock {
+    /// Takes the lock, waiting at most `wait`.
+    pub(crate) fn take(
+        disk: &std::sync::Arc<dyn Disk>,
+        paths: &Paths,
+        request: &Request,
+        wait: Duration,
+    ) -> Result<Self, Error> {
+        let begun = Instant::now();
+        let mut pause_us = PAUSE_US_MIN;
+        let mut candidate = Candidate::new(&**disk, paths, request)?;
+        loop {
+            let elapsed = begun.elapsed();
+            let now_ms = request
+                .now_ms
+                .saturating_add(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX));
+            match try_once(&**disk, paths, &mut candidate, now_ms)? {
+                Try::Mine { file, taken_from } => {
+                    let identity = identity_of(&file)
+                        .map_err(|error| Error::io("look at", &paths.lock, error))?;
+                    candidate.discard(&**disk);
+                    let (disk, path) = (disk.clone(), paths.lock.clone());
+                    return Ok(Self {
+                        file: Some(file),
+                        path,
+                        identity,
+                        disk,
+                        taken_from,
+                    });
+                }
+                Try::Again if elapsed < wait => {}
+                Try::Held(_) if elapsed < wait => {
+                    pause(jittered(pause_us).min(wait - elapsed));
+                    pause_us = (pause_us * 2).min(PAUSE_US_MAX);
+                }
+                Try::Again => {
+                    candidate.discard(&**disk);
+                    return Err(locked(paths, Owner::default(), elapsed));
+                }
+                Try::Held(owner) => {
+                    candidate.discard(&**disk);
+                    return Err(locked(paths, owner, elapsed));
+                }
+            }
+        }
+    }
+}
+
+fn locked(paths: &Paths, owner: Owner, waited: Duration) -> Error {
+    let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+    Error::Locked {
+        path: paths.file.clone(),
+        owner: Box::new(owner),
+        waited_ms,
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Only our own file is removed: a program that lost patience may have put its own in place. Removed before the
+        // file is closed, so that nobody finds it unlocked and takes it for a leftover. A failure leaves a leftover that
+        // the next taker recognises.
+        let ours = |stat: Stat| stat.identity == self.identity;
+        if self
+            .disk
+            .stat(&self.path)
+            .is_ok_and(|stat| stat.is_some_and(ours))
+        {
+            self.disk.unlink(&self.path).ok();
+        }
+        self.file = None;
+    }
+}
+
+/// Who holds the lock right now, if anybody; takes nothing.
+pub(crate) fn holder(disk: &dyn Disk, paths: &Paths, now_ms: i64) -> Result<Option<Owner>, Error> {
+    let Some((file, stat)) = open_existing(disk, &paths.lock)? else {
+        return Ok(None);
+    };
+    let held = Owner::parse(&content(disk, &file, &paths.lock)?);
+    let free = disk
+        .try_lock(&file)
+        .map_err(|error| Error::io("lock", &paths.lock, error))?;
+    Ok((!free || honoured(&held, &stat, now_ms)).then_some(held))
+}
+
+fn try_once(
+    disk: &dyn Disk,
+    paths: &Paths,
+    candidate: &mut Candidate,
+    now_ms: i64,
+) -> Result<Try, Error> {
+    let path = &paths.lock;
+    let Some((file, stat)) = open_existing(disk, path)? else {
+        return candidate.publish(disk, paths);
+    };
+    if stat.kind != FileKind::Regular {
+        let what = "a lock that is not a file".to_owned();
+        return Ok(Try::Held(Owner {
+            what,
+            ..Owner::default()
+        }));
+    }
+    let owner = Owner::parse(&content(disk, &file, path)?);
+    if !disk
+        .try_lock(&file)
+        .map_err(|error| Error::io("lock", path, error))?
+    {
+        return Ok(Try::Held(owner));
+    }
+    // We may have locked a file that its owner has removed meanwhile.
+    let there = disk
+        .stat(path)
+        .map_err(|error| Error::io("look at", path, error))?;
+    if there.is_none_or(|there| there.identity != stat.identity) {
+        return Ok(Try::Again);
+    }
+    if honoured(&owner, &stat, now_ms) {
+        return Ok(Try::Held(owner));
+    }
+    // Nobody's any more. Written over in place: removing it could hit a newer file of somebody else.
+    let writable = match disk.open_write(path) {
+        Ok(writable) => writable,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Try::Again),
+        Err(error) => return Err(Error::io("open", path, error)),
+    };
+    if identity_of(&writable).map_err(|error| Error::io("look at", path, error))? != stat.identity {
+        return Ok(Try::Again);
+    }
+    let rewritten = disk
+        .truncate(&writable, 0)
+        .and_then(|()| disk.write(&writable, &candidate.record));
+    rewritten.map_err(|error| Error::io("write", path, error))?;
+    let taken_from = (owner.bowline == 0).then_some(owner);
+    Ok(Try::Mine { file, taken_from })
+}
+
+/// Whether a lock file that nobody has locked by `flock` must be respected all the same.
+fn honoured(owner: &Owner, stat: &Stat, now_ms: i64) -> bool {
+    // A file younger than we are by more than the bound proves nothing: a clock was wrong.
+    let fresh = (now_ms - stat.modified_ms).abs() < FOREIGN_LOCK_FRESH_MS;
+    owner.bowline == 0 && (fresh || owner.lives())
+}
+
+fn open_existing(disk: &dyn Disk, path: &Path) -> Result<Option<(File, Stat)>, Error> {
+    match disk.open_read(path) {
+        Ok(opened) => Ok(Some(opened)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("open", path, error)),
+    }
+}
+
+fn content(disk: &dyn Disk, file: &File, path: &Path) -> Result<String, Error> {
+    let bytes = disk
+        .read(file, OWNER_BYTES_MAX)
+        .map_err(|error| Error::io("read", path, error))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn identity_of(file: &File) -> io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = file.metadata()?;
+    Ok((meta.dev(), meta.ino()))
+}
+
+/// A lock file in waiting: filled and locked before it gets the name, so that nobody ever sees an empty one.
+struct Candidate {
+    record: Vec<u8>,
+    file: Option<File>,
+    /// Where it is, on file systems that have no unnamed files.
+    scratch: Option<PathBuf>,
+}
+
+impl Candidate {
+    fn new(disk: &dyn Disk, paths: &Paths, request: &Request) -> Result<Self, Error> {
+        let mut record = serde_json::to_vec(&Owner::this_process(request)).map_err(|error| {
+            Error::io("describe the lock of", &paths.file, io::Error::other(error))
+        })?;
+        record.push(b'\n');
+        let mut candidate = Self {
+            record,
+            file: None,
+            scratch: None,
+        };
+        // The usual case is a free lock; the file is then needed at once.
+        if disk.stat(&paths.lock).is_ok_and(|stat| stat.is_none()) {
+            candidate.prepare(disk, paths)?;
+        }
+        Ok(candidate)
+    }
+
+    fn prepare(&mut self, disk: &dyn Disk, paths: &Paths) -> Result<(), Error> {
+        let file = match disk.create_unnamed(&paths.side) {
+            Ok(file) => file,
+            Err(error) if unsupported(&error) => self.create_named(disk, paths)?,
+            Err(error) => return Err(Error::io("create a lock file in", &paths.side, error)),
+        };
+        let filled = disk
+            .write(&file, &self.record)
+            .and_then(|()| disk.try_lock(&file));
+        if let Err(error) = filled {
+            self.discard(disk);
+            return Err(Error::io("write", &paths.lock, error));
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn create_named(&mut self, disk: &dyn Disk, paths: &Paths) -> Result<File, Error> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = paths.scratch(&format!("lock-{}-{count}", std::process::id()));
+        // A process with our id may have died and left one behind.
+        disk.unlink(&path).ok();
+        let file = disk
+            .create_new(&path)
+            .map_err(|error| Error::io("create", &path, error))?;
+        self.scratch = Some(path);
+        Ok(file)
+    }
+
+    fn publish(&mut self, disk: &dyn Disk, paths: &Paths) -> Result<Try, Error> {
+        if self.file.is_none() {
+            self.prepare(disk, paths)?;
+        }
+        let Some(file) = self.file.take() else {
+            return Ok(Try::Again);
+        };
+        let named = match &self.scratch {
+            None => disk.publish(&file, &paths.lock),
+            Some(scratch) => match disk.rename_new(scratch, &paths.lock) {
+                Err(error) if unsupported(&error) => disk
+                    .link(scratch, &paths.lock)
+                    .and_then(|()| disk.unlink(scratch)),
+                renamed => renamed,
+            },
+        };
+        match named {
+            Ok(()) => {
+                self.scratch = None;
+                Ok(Try::Mine {
+                    file,
+                    taken_from: None,
+                })
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.file = Some(file);
+                Ok(Try::Again)
+            }
+            // No /proc, so an unnamed file cannot be named: from now on by a name.
+            Err(error) if self.scratch.is_none() && error.kind() == io::ErrorKind::NotFound => {
+                if disk.stat(&paths.side).is_ok_and(|stat| stat.is_none()) {
+                    return Err(Error::io("create", &paths.lock, error));
+                }
+                let named = self.create_named(disk, paths)?;
+                let filled = disk
+                    .write(&named, &self.record)
+                    .and_then(|()| disk.try_lock(&named));
+                filled.map_err(|error| Error::io("write", &paths.lock, error))?;
+                self.file = Some(named);
+                Ok(Try::Again)
+            }
+            Err(error) => {
+                self.discard(disk);
+                Err(Error::io("create", &paths.lock, error))
+            }
+        }
+    }
+
+    fn discard(&mut self, disk: &dyn Disk) {
+        if let Some(path) = self.scratch.take() {
+            disk.unlink(&path).ok();
+        }
+    }
+}
+
+/// Between half and one and a half of `pause_us`, different in each process and at each call.
+fn jittered(pause_us: u64) -> Duration {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let mixed = (u64::from(std::process::id()) << 32 | call & 0xffff_ffff)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        >> 33;
+    Duration::from_micros(pause_us / 2 + mixed % pause_us.max(1))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "waiting for a lock is one of the two waits of this crate"
+)]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}

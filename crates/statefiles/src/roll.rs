@@ -1,0 +1,99 @@
+//! Rolling a document forward over journal lines.
+
+use std::fmt;
+
+use serde_json::value::RawValue;
+
+use crate::error::Finding;
+use crate::hash::ContentHash;
+use crate::journal::Line;
+use crate::splice::apply;
+
+/// Applies the opaque steps of a batch: implemented by whoever knows the format of the document.
+///
+/// The same steps on the same text must always give the same text.
+pub trait Replay: fmt::Debug + Send + Sync {
+    /// The text after `steps`, or why they cannot be applied.
+    fn replay(
+        &self,
+        text: &str,
+        steps: &[&RawValue],
+    ) -> Result<String, Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// Why lines could not be applied.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum RollError {
+    /// There are steps, and nobody to apply them.
+    NeedsReplay,
+    /// The line was made for another text.
+    Misfit { seq: u64 },
+}
+
+/// The document after `lines`; `None` for no document.
+pub(crate) fn roll(
+    start: Option<String>,
+    lines: &[&Line],
+    replay: Option<&dyn Replay>,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<String>, RollError> {
+    let mut text = start;
+    let mut steps: Vec<&Line> = Vec::new();
+    let mut replayed = false;
+    for line in lines {
+        if line.logical.is_some() {
+            steps.push(line);
+            continue;
+        }
+        if !line.moves() {
+            continue;
+        }
+        if !steps.is_empty() {
+            text = Some(do_steps(text, &std::mem::take(&mut steps), replay)?);
+            replayed = true;
+        }
+        let misfit = RollError::Misfit { seq: line.seq };
+        if line.gone {
+            text = None;
+        } else if let Some(document) = &line.document {
+            text = Some(document.clone());
+        } else if let Some(patch) = &line.patch {
+            text = Some(apply(text.as_deref().unwrap_or(""), patch).map_err(|_| misfit)?);
+        } else if text.as_deref().map(hash) != line.after {
+            // A mark. Steps may legitimately replay to other bytes (a time stamp); everything else may not.
+            if !replayed {
+                return Err(misfit);
+            }
+            findings.push(Finding::ReplayDiffers { seq: line.seq });
+            continue;
+        }
+        if text.as_deref().map(hash) != line.after {
+            return Err(RollError::Misfit { seq: line.seq });
+        }
+    }
+    if !steps.is_empty() {
+        text = Some(do_steps(text, &steps, replay)?);
+    }
+    Ok(text)
+}
+
+fn hash(text: &str) -> ContentHash {
+    ContentHash::of(text.as_bytes())
+}
+
+fn do_steps(
+    text: Option<String>,
+    steps: &[&Line],
+    replay: Option<&dyn Replay>,
+) -> Result<String, RollError> {
+    let replay = replay.ok_or(RollError::NeedsReplay)?;
+    let misfit = RollError::Misfit {
+        seq: steps.first().map_or(0, |line| line.seq),
+    };
+    let Some(text) = text else { return Err(misfit) };
+    let raw: Vec<&RawValue> = steps
+        .iter()
+        .filter_map(|line| line.logical.as_deref())
+        .collect();
+    replay.replay(&text, &raw).map_err(|_| misfit)
+}

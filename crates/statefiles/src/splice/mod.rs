@@ -1,0 +1,66 @@
+//! Text splices: the exact, reversible difference of two versions of a document.
+
+use serde::{Deserialize, Serialize};
+
+mod diff;
+#[cfg(test)]
+mod tests;
+
+pub use diff::splices;
+
+/// One replaced stretch of text. A list of them is ordered by position and does not overlap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Splice {
+    /// Byte position in the text before the change.
+    pub at: usize,
+    /// The text that was there.
+    pub del: String,
+    /// The text that is there now.
+    pub ins: String,
+}
+
+/// The splices were made for another text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the text at byte {at} is not the one that was changed")]
+pub struct Misfit {
+    /// Where they differ, in the text before the change.
+    pub at: usize,
+}
+
+/// The text after the change. Refuses splices whose deleted text is not found where they say.
+pub fn apply(before: &str, splices: &[Splice]) -> Result<String, Misfit> {
+    let mut after = String::with_capacity(before.len());
+    let mut done = 0;
+    for splice in splices {
+        let misfit = Misfit { at: splice.at };
+        let end = splice.at.checked_add(splice.del.len()).ok_or(misfit)?;
+        let kept = before.get(done..splice.at).ok_or(misfit)?;
+        if before.get(splice.at..end) != Some(splice.del.as_str()) {
+            return Err(misfit);
+        }
+        after.push_str(kept);
+        after.push_str(&splice.ins);
+        done = end;
+    }
+    after.push_str(before.get(done..).ok_or(Misfit { at: done })?);
+    Ok(after)
+}
+
+/// The splices that lead back: `apply(after, &invert(splices))` is the text before.
+#[must_use]
+pub fn invert(splices: &[Splice]) -> Vec<Splice> {
+    let (mut inserted, mut deleted) = (0, 0);
+    let mut back = Vec::with_capacity(splices.len());
+    for splice in splices {
+        // Only nonsense from a damaged journal could deleted-overtake the position; `apply` then refuses it.
+        let at = (splice.at + inserted).saturating_sub(deleted);
+        back.push(Splice {
+            at,
+            del: splice.ins.clone(),
+            ins: splice.del.clone(),
+        });
+        inserted += splice.ins.len();
+        deleted += splice.del.len();
+    }
+    back
+}

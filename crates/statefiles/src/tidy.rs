@@ -1,0 +1,184 @@
+//! Looking at the disk with the lock held: completing what a crash left unfinished before anything new is done.
+
+use crate::error::{Error, Finding};
+use crate::hash::ContentHash;
+use crate::held::{Held, Written};
+use crate::journal::{Line, Tail, Writer, kind};
+use crate::load::{Loaded, Situation, load};
+use crate::request::Request;
+use crate::stamp::utc_stamp;
+use crate::swap::{TRIES_MAX, remove};
+
+/// Loads the file, rolls it forward where it is behind, and removes what a crash left.
+pub(crate) fn reload(held: &mut Held, request: &Request) -> Result<(), Error> {
+    let mut rolled = None;
+    for _ in 0..TRIES_MAX {
+        let disk = held.disk();
+        let loaded = load(&*disk, &held.paths, held.file.replay.as_deref())?;
+        if loaded.journal_damaged {
+            set_journal_aside(held, request)?;
+            continue;
+        }
+        let again = sort_out_swap(held, request, &loaded)?;
+        take_over(held, loaded);
+        if again {
+            continue;
+        }
+        if let Situation::RolledForward { lines } = held.snapshot.situation {
+            rolled = Some(lines);
+            if complete(held, request)? == Written::Theirs {
+                continue;
+            }
+        }
+        remove(&*disk, &held.paths.fresh)?;
+        sort_out_rotation(held)?;
+        held.stale = false;
+        if let (Some(lines), Situation::Clean) = (rolled, &held.snapshot.situation) {
+            held.snapshot.situation = Situation::RolledForward { lines };
+        }
+        return Ok(());
+    }
+    Err(Error::Contended {
+        path: held.paths.file.clone(),
+        tries: TRIES_MAX,
+    })
+}
+
+/// Makes what was loaded the picture that the writer works with; findings made under the lock are kept.
+fn take_over(held: &mut Held, loaded: Loaded) {
+    let earlier = std::mem::take(&mut held.snapshot.findings);
+    held.adopted = matches!(
+        loaded.snapshot.situation,
+        Situation::Clean | Situation::Absent | Situation::RolledForward { .. }
+    );
+    held.journal = Writer::new(&held.paths, loaded.journal_bytes, loaded.journal_torn);
+    held.on_disk = loaded.on_disk;
+    held.stat = loaded.stat;
+    held.acknowledged = loaded.acknowledged;
+    held.loose = loaded.loose;
+    held.snapshot = loaded.snapshot;
+    for finding in earlier {
+        if !held.snapshot.findings.contains(&finding) {
+            held.snapshot.findings.push(finding);
+        }
+    }
+}
+
+/// Puts the rolled-forward document in place.
+fn complete(held: &mut Held, request: &Request) -> Result<Written, Error> {
+    let Some(text) = held.snapshot.text()?.map(str::to_owned) else {
+        return Ok(Written::Done {
+            seq: held.snapshot.seq,
+        });
+    };
+    let after = Some(ContentHash::of(text.as_bytes()));
+    let mark = Line {
+        seq: held.snapshot.seq + 1,
+        at: request.at.clone(),
+        kind: kind::MARK.to_owned(),
+        before: held.on_disk,
+        after,
+        ..Line::default()
+    };
+    if held.loose || held.acknowledged != after {
+        // The steps end in a version that no line names yet.
+        return held.put(request, vec![mark], &text, None, Some(text.clone()));
+    }
+    // The last line names the version already: no new commit, only the replace.
+    let disk = held.disk();
+    let waiting = |path: &std::path::Path| -> Result<bool, Error> {
+        Ok(held
+            .read_back(path)?
+            .is_some_and(|bytes| bytes == text.as_bytes()))
+    };
+    if waiting(&held.paths.swap)? {
+        disk.rename(&held.paths.swap, &held.paths.fresh)
+            .map_err(|error| Error::io("rename", &held.paths.swap, error))?;
+    } else if !waiting(&held.paths.fresh)? {
+        held.write_fresh(&text)?;
+    }
+    let aside = held.last_aside.clone();
+    let line = Line {
+        seq: held.snapshot.seq,
+        aside,
+        ..mark
+    };
+    held.finish(request, &line, &text, Some(text.clone()))
+}
+
+/// Decides what a file under the swap name is. Says whether the disk changed so that it must be looked at again.
+fn sort_out_swap(held: &mut Held, request: &Request, loaded: &Loaded) -> Result<bool, Error> {
+    let swap = held.paths.swap.clone();
+    held.last_aside = loaded.last_fix.as_ref().and_then(|fix| fix.aside.clone());
+    let Some(bytes) = held.read_back(&swap)? else {
+        return Ok(false);
+    };
+    let disk = held.disk();
+    let hash = Some(ContentHash::of(&bytes));
+    let rolling = matches!(loaded.snapshot.situation, Situation::RolledForward { .. });
+    match &loaded.last_fix {
+        // Not exchanged yet. Where it is still wanted, `complete` uses it.
+        Some(fix) if fix.after == hash => {
+            if !rolling {
+                remove(&*disk, &swap)?;
+            }
+            Ok(false)
+        }
+        // Exchanged, and not yet kept.
+        Some(fix) if fix.before == hash => {
+            held.retire(fix.aside.as_deref())?;
+            Ok(false)
+        }
+        // Exchanged for something nobody has looked at yet.
+        fix => {
+            let in_place = fix.as_ref().filter(|fix| fix.after == loaded.on_disk);
+            held.journal = Writer::new(&held.paths, loaded.journal_bytes, loaded.journal_torn);
+            held.snapshot.seq = loaded.snapshot.seq;
+            match (
+                in_place,
+                loaded.snapshot.text(),
+                std::str::from_utf8(&bytes),
+            ) {
+                (Some(fix), Ok(Some(ours)), Ok(_)) => {
+                    let (ours, voids) = (ours.to_owned(), fix.seq);
+                    held.put_back(request, &ours, bytes, Some(voids))?;
+                }
+                _ => {
+                    held.keep_aside(request, &swap, "left by an interrupted write")?;
+                }
+            }
+            Ok(true)
+        }
+    }
+}
+
+/// A rotation that was interrupted left either the next journal (worthless) or the older one.
+fn sort_out_rotation(held: &Held) -> Result<(), Error> {
+    let (disk, paths) = (held.disk(), &held.paths);
+    let there = disk
+        .stat(&paths.rotating)
+        .map_err(|error| Error::io("look at", &paths.rotating, error))?;
+    if there.is_none() {
+        return Ok(());
+    }
+    let left = Tail::open(&*disk, &paths.rotating)?;
+    if left.last_seq() > 0 && left.last_seq() < held.snapshot.seq {
+        return disk
+            .rename(&paths.rotating, &paths.older_journal)
+            .map_err(|error| Error::io("rename", &paths.rotating, error));
+    }
+    remove(&*disk, &paths.rotating)
+}
+
+fn set_journal_aside(held: &mut Held, request: &Request) -> Result<(), Error> {
+    let (disk, journal) = (held.disk(), &held.paths.journal);
+    let path = held
+        .paths
+        .set_aside_name(&*disk, journal, &utc_stamp(request.now_ms))?;
+    disk.rename(journal, &path)
+        .map_err(|error| Error::io("rename", journal, error))?;
+    held.snapshot
+        .findings
+        .push(Finding::JournalSetAside { path });
+    Ok(())
+}

@@ -1,0 +1,426 @@
+//! One process, no faults: what each operation leaves on disk.
+
+use bowline_statefiles::{
+    Archive, Change, Error, Layout, Request, Rescue, Situation, Source, StateFile, UpdateError,
+    kind,
+};
+
+use crate::support::{NOW_MS, Place, STAMP, add, request, set};
+
+#[test]
+fn a_life_of_one_file() {
+    let place = Place::new();
+    let file = place.file();
+    assert_eq!(file.load().unwrap().situation, Situation::Absent);
+    assert_eq!(place.names(), [""; 0], "reading writes nothing");
+
+    set(&file, "a\n").unwrap();
+    assert_eq!(place.names(), ["state.json", "state.json.journal.jsonl"]);
+    add(&file, "b").unwrap();
+    assert_eq!(
+        place.names(),
+        ["state.json", "state.json.bak", "state.json.journal.jsonl"]
+    );
+    assert_eq!(
+        (place.read("state.json"), place.read("state.json.bak")),
+        ("a\nb\n".into(), "a\n".into())
+    );
+
+    let snapshot = file.load().unwrap();
+    assert_eq!((snapshot.situation, snapshot.seq), (Situation::Clean, 2));
+    let kinds: Vec<_> = file
+        .history()
+        .unwrap()
+        .lines
+        .into_iter()
+        .map(|line| (line.seq, line.kind))
+        .collect();
+    assert_eq!(kinds, [(1, "change".to_owned()), (2, "change".to_owned())]);
+    assert_eq!(file.document_at(1).unwrap().as_deref(), Some("a\n"));
+    assert_eq!(file.document_at(2).unwrap().as_deref(), Some("a\nb\n"));
+    assert!(matches!(
+        file.document_at(3),
+        Err(Error::NoSuchVersion { seq: 3, .. })
+    ));
+}
+
+#[test]
+fn a_refusal_leaves_no_trace() {
+    let place = Place::new();
+    let file = StateFile::new(Layout::new(place.path("deep/er/state.json")));
+    let refused = file.update(&request("r"), |_| Err::<Option<Change>, _>("no"));
+    assert!(matches!(refused, Err(UpdateError::Refused("no"))));
+    let kept = file.update(&request("r"), |_| Ok::<_, &str>(None)).unwrap();
+    assert_eq!(kept.seq, None);
+    assert_eq!(place.names(), [""; 0]);
+    set(&file, "x").unwrap();
+    assert_eq!(
+        place.names(),
+        ["deep"],
+        "folders come with the first document"
+    );
+}
+
+#[test]
+fn an_unmanaged_file_is_adopted_with_its_first_version() {
+    let place = Place::new();
+    place.write("state.json", "\u{feff}{\r\n \"n\": 0.90\r\n}");
+    let file = place.file();
+    assert_eq!(file.load().unwrap().situation, Situation::Unmanaged);
+    add(&file, "x").unwrap();
+    assert_eq!(
+        place.read("state.json"),
+        "\u{feff}{\r\n \"n\": 0.90\r\n}x\n",
+        "no byte but ours"
+    );
+    let lines = file.history().unwrap().lines;
+    assert_eq!(
+        lines
+            .iter()
+            .map(|line| line.kind.as_str())
+            .collect::<Vec<_>>(),
+        [kind::BASE, kind::CHANGE]
+    );
+    assert_eq!(
+        file.document_at(1).unwrap().as_deref(),
+        Some("\u{feff}{\r\n \"n\": 0.90\r\n}")
+    );
+}
+
+#[test]
+fn an_empty_file_is_a_document() {
+    let place = Place::new();
+    place.write("state.json", "");
+    add(&place.file(), "x").unwrap();
+    assert_eq!(place.read("state.json"), "x\n");
+    assert_eq!(place.read("state.json.bak"), "");
+}
+
+#[test]
+fn an_outside_edit_is_reported_adopted_and_can_be_undone() {
+    let place = Place::new();
+    let file = place.file();
+    set(&file, "a\nb\n").unwrap();
+    add(&file, "c").unwrap();
+    place.write("state.json", "a\nB\nc\n");
+    let snapshot = file.load().unwrap();
+    assert_eq!(
+        snapshot.situation,
+        Situation::Outside {
+            ours: Some("a\nb\nc\n".to_owned())
+        }
+    );
+    assert_eq!(snapshot.text().unwrap(), Some("a\nB\nc\n"));
+    let updated = add(&file, "d").unwrap();
+    assert!(
+        matches!(updated.snapshot.situation, Situation::Outside { .. }),
+        "the decision knew"
+    );
+    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    let versions = file.versions(2).unwrap();
+    let seen: Vec<_> = versions
+        .iter()
+        .map(|version| (version.line.kind.as_str(), version.after.as_deref()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("outside", Some("a\nB\nc\n")),
+            ("change", Some("a\nB\nc\nd\n"))
+        ]
+    );
+    assert_eq!(versions[0].before.as_deref(), Some("a\nb\nc\n"));
+}
+
+#[test]
+fn an_outside_edit_without_any_source_is_adopted_whole() {
+    let place = Place::new();
+    let file = place.file();
+    set(&file, "a\n").unwrap();
+    add(&file, "b").unwrap();
+    // Cut the history: only the last line stays, and the backup is another text.
+    let journal = place.read("state.json.journal.jsonl");
+    place.write(
+        "state.json.journal.jsonl",
+        journal.lines().nth(1).unwrap().to_owned() + "\n",
+    );
+    place.write("state.json.bak", "junk");
+    place.write("state.json", "z\n");
+    assert_eq!(
+        file.load().unwrap().situation,
+        Situation::Outside { ours: None }
+    );
+    add(&file, "y").unwrap();
+    let lines = file.history().unwrap().lines;
+    assert_eq!(lines[1].document.as_deref(), Some("z\n"));
+    assert_eq!(file.document_at(4).unwrap().as_deref(), Some("z\ny\n"));
+}
+
+#[test]
+fn a_removed_file_is_missing_not_absent() {
+    let place = Place::new();
+    let file = place.file();
+    set(&file, "a\n").unwrap();
+    std::fs::remove_file(place.main()).unwrap();
+    assert_eq!(
+        file.load().unwrap().situation,
+        Situation::Missing {
+            ours: Some("a\n".to_owned())
+        }
+    );
+    add(&file, "b").unwrap();
+    assert_eq!(
+        place.read("state.json"),
+        "b\n",
+        "nothing comes back by itself"
+    );
+    assert_eq!(file.document_at(1).unwrap().as_deref(), Some("a\n"));
+    assert_eq!(file.document_at(2).unwrap(), None);
+    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+}
+
+#[test]
+fn the_version_before_the_last_change_rolls_forward() {
+    let place = Place::new();
+    let file = place.file();
+    set(&file, "a\n").unwrap();
+    set(&file, "b\n").unwrap();
+    place.write("state.json", "a\n");
+    let snapshot = file.load().unwrap();
+    assert_eq!(snapshot.situation, Situation::RolledForward { lines: 1 });
+    assert_eq!(snapshot.text().unwrap(), Some("b\n"));
+    assert_eq!(place.read("state.json"), "a\n", "a reader writes nothing");
+    let updated = add(&file, "c").unwrap();
+    assert_eq!(
+        updated.snapshot.situation,
+        Situation::RolledForward { lines: 1 }
+    );
+    assert_eq!(place.read("state.json"), "b\nc\n");
+    assert_eq!(file.history().unwrap().lines.len(), 3);
+}
+
+#[test]
+fn an_older_version_put_back_is_an_outside_edit() {
+    let place = Place::new();
+    let file = place.file();
+    for text in ["a\n", "b\n", "c\n"] {
+        set(&file, text).unwrap();
+    }
+    place.write("state.json", "a\n");
+    assert_eq!(
+        file.load().unwrap().situation,
+        Situation::Outside {
+            ours: Some("c\n".to_owned())
+        }
+    );
+}
+
+#[test]
+fn a_no_change_with_a_transition_is_one_line_and_no_replace() {
+    let place = Place::new();
+    let file = place.file();
+    set(&file, "a\n").unwrap();
+    set(&file, "a\n").unwrap();
+    assert_eq!(place.names(), ["state.json", "state.json.journal.jsonl"]);
+    assert_eq!(file.load().unwrap().seq, 2);
+}
+
+#[test]
+fn companions_can_live_elsewhere() {
+    let place = Place::new();
+    let layout =
+        Layout::new(place.path("work/state.json")).with_side_folder(place.path("own/side"));
+    let file = StateFile::new(layout);
+    set(&file, "a\n").unwrap();
+    set(&file, "b\n").unwrap();
+    let names = |folder: &str| {
+        let mut names: Vec<_> = std::fs::read_dir(place.path(folder))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("work"), ["state.json"]);
+    assert_eq!(
+        names("own/side"),
+        ["state.json.bak", "state.json.journal.jsonl"]
+    );
+}
+
+#[test]
+fn important_changes_leave_dated_copies_of_the_version_before() {
+    let place = Place::new();
+    let archive = Archive {
+        folder: place.path("backup"),
+        stem: "state".to_owned(),
+        keep: 3,
+    };
+    let file = StateFile::new(Layout::new(place.main()).with_archive(archive));
+    for n in 0..6_i64 {
+        let request = Request {
+            now_ms: NOW_MS + n / 2 * 1000,
+            ..request("r")
+        };
+        let important = n != 1;
+        let updated = file.update(&request, |_| {
+            Ok::<_, &str>(Some(Change {
+                important,
+                ..Change::to(format!("{n}\n"))
+            }))
+        });
+        updated.unwrap();
+    }
+    let mut copies: Vec<_> = std::fs::read_dir(place.path("backup"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    copies.sort();
+    // Before change 2 (second 1), 3 (second 1), 4 and 5 (second 2); the oldest was pruned.
+    assert_eq!(
+        copies,
+        [
+            "state-20260102T030406Z-2.json",
+            "state-20260102T030407Z-2.json",
+            "state-20260102T030407Z.json"
+        ]
+    );
+    assert_eq!(place.read("backup/state-20260102T030407Z-2.json"), "4\n");
+}
+
+fn rescue<'a>(validate: &'a dyn Fn(&str) -> bool) -> Rescue<'a> {
+    Rescue {
+        validate,
+        rebuild: &|| Some("rebuilt".to_owned()),
+        empty: &|| Some("empty".to_owned()),
+    }
+}
+
+#[test]
+fn recovery_takes_the_first_good_source() {
+    let check =
+        |damage: &dyn Fn(&Place), good: &dyn Fn(&str) -> bool, source: Source, text: &str| {
+            let place = Place::new();
+            let archive = Archive {
+                folder: place.path("backup"),
+                stem: "state".to_owned(),
+                keep: 3,
+            };
+            let file = StateFile::new(Layout::new(place.main()).with_archive(archive));
+            for n in ["one", "two", "three"] {
+                let made = file.update(&request("r"), |_| {
+                    Ok::<_, &str>(Some(Change {
+                        important: true,
+                        ..Change::to(n)
+                    }))
+                });
+                made.unwrap();
+            }
+            damage(&place);
+            let recovered = file
+                .recover(&request("fix"), "does not parse", &rescue(good))
+                .unwrap();
+            let source = match source {
+                Source::Backup(name) => Source::Backup(place.folder.path().join(name)),
+                Source::Archive(name) => Source::Archive(place.folder.path().join(name)),
+                other => other,
+            };
+            assert_eq!((recovered.source, recovered.text.as_str()), (source, text));
+            assert_eq!(place.read("state.json"), text);
+            let snapshot = file.load().unwrap();
+            assert_eq!(snapshot.situation, Situation::Clean);
+            if let Some(aside) = &recovered.set_aside {
+                assert_eq!(*aside, place.path(&format!("state.json.damaged-{STAMP}")));
+                assert!(
+                    !good(&String::from_utf8_lossy(&std::fs::read(aside).unwrap())),
+                    "the damaged one was kept"
+                );
+                let line = file.history().unwrap().lines.pop().unwrap();
+                assert_eq!(line.kind, kind::REPAIR);
+                assert!(
+                    line.note.starts_with("does not parse; restored from "),
+                    "{}",
+                    line.note
+                );
+            }
+        };
+    let broken = |place: &Place| place.write("state.json", b"{\xff");
+    let gone = |place: &Place| std::fs::remove_file(place.main()).unwrap();
+    let no_journal = |place: &Place| {
+        broken(place);
+        std::fs::remove_file(place.path("state.json.journal.jsonl")).unwrap();
+    };
+    check(
+        &broken,
+        &|text| ["two", "three"].contains(&text),
+        Source::Journal,
+        "three",
+    );
+    check(
+        &gone,
+        &|text| ["two", "three"].contains(&text),
+        Source::Journal,
+        "three",
+    );
+    check(
+        &no_journal,
+        &|text| text == "two",
+        Source::Backup("state.json.bak".into()),
+        "two",
+    );
+    let first_copy = format!("backup/state-{STAMP}.json");
+    check(
+        &broken,
+        &|text| text == "one",
+        Source::Archive(first_copy.into()),
+        "one",
+    );
+    check(
+        &broken,
+        &|text| text == "rebuilt",
+        Source::Rebuilt,
+        "rebuilt",
+    );
+    check(&broken, &|text| text == "empty", Source::Empty, "empty");
+    check(&|_| {}, &|text| text == "three", Source::Intact, "three");
+}
+
+#[test]
+fn quarantine_moves_and_notes() {
+    let place = Place::new();
+    let file = place.file();
+    set(&file, "good\n").unwrap();
+    place.write("state.json", b"\xff\xfe");
+    let moved = file.quarantine(&request("q"), "not text").unwrap().unwrap();
+    assert_eq!(moved, place.path(&format!("state.json.damaged-{STAMP}")));
+    assert_eq!(std::fs::read(moved).unwrap(), b"\xff\xfe");
+    assert_eq!(
+        file.history().unwrap().lines.pop().unwrap().note,
+        "not text"
+    );
+    assert_eq!(
+        file.load().unwrap().situation,
+        Situation::Missing {
+            ours: Some("good\n".to_owned())
+        }
+    );
+    assert_eq!(file.quarantine(&request("q"), "again").unwrap(), None);
+    place.write("state.json", b"\xfe");
+    let second = file.quarantine(&request("q"), "again").unwrap().unwrap();
+    assert_eq!(second, place.path(&format!("state.json.damaged-{STAMP}-2")));
+}
+
+#[test]
+fn text_that_is_not_utf8_can_be_read_and_not_updated() {
+    let place = Place::new();
+    place.write("state.json", b"ab\xff");
+    let file = place.file();
+    let snapshot = file.load().unwrap();
+    assert_eq!(snapshot.bytes.as_deref(), Some(&b"ab\xff"[..]));
+    assert!(matches!(
+        snapshot.text(),
+        Err(Error::NotUtf8 { valid_bytes: 2, .. })
+    ));
+    assert_eq!(set(&file, "x").unwrap_err().code(), "not_utf8");
+    assert_eq!(place.names(), ["state.json"]);
+}

@@ -1,0 +1,95 @@
+//! A walk through what there is: every command is printed, run, and shown.
+
+use crate::Outcome;
+use crate::shell::{Scratch, bowline};
+use std::path::Path;
+use std::process::Command;
+
+pub(crate) fn run() -> Outcome {
+    let bowline = bowline()?;
+    let scratch = Scratch::new("demo")?;
+    let folder = scratch.0.as_path();
+    let file = |name: &str, text: &str| -> Outcome {
+        let path = folder.join(name);
+        let made = path
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(&path, text));
+        made.map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let say = |text: &str| println!("\n# {text}");
+    let show = |line: &str, code: i32| show(&bowline, folder, line, code);
+
+    say("A thinking run: four stages, each with outputs that must exist.");
+    show(
+        "thinking new essay-001 --title 'Knots for agents' --goal 'an essay people finish'",
+        0,
+    )?;
+    show("thinking start planning", 0)?;
+    file("thinking/planning/ideas.json", "{\"ideas\": []}\n")?;
+    show(
+        "thinking complete planning --output thinking/planning/ideas.json",
+        0,
+    )?;
+    show("thinking start selection", 0)?;
+    say("Done without proof is refused, and says what to do.");
+    show("thinking complete selection", 1)?;
+    file(
+        "thinking/selection/selected.json",
+        "{\"selected_idea\": 3}\n",
+    )?;
+    show("thinking complete selection", 0)?;
+    show("thinking start creation", 0)?;
+    show(
+        "thinking fail creation --code draft_too_short --message '320 words of 500'",
+        0,
+    )?;
+    show("thinking status", 0)?;
+    say(
+        "Somebody damages the file. Reading says so; the doctor restores it; nothing acknowledged is lost.",
+    );
+    file("thinking_state.json", "{ \"task_id\": \"essay-0")?;
+    show("status", 4)?;
+    show("doctor --repair", 0)?;
+    show("history", 0)?;
+    say("Time travel: a new transition that brings an earlier document back.");
+    show("undo", 0)?;
+    show("--lang ko", 0)?;
+    println!("\nThe folder was {}; it is removed now.", folder.display());
+    Ok(())
+}
+
+fn show(bowline: &Path, folder: &Path, line: &str, code: i32) -> Outcome {
+    println!("\n$ bowline {line}");
+    let words = split(line);
+    let output = Command::new(bowline)
+        .args(&words)
+        .current_dir(folder)
+        .env_remove("BOWLINE_WORKSPACE")
+        .output()
+        .map_err(|error| format!("bowline: {error}"))?;
+    print!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    match output.status.code() {
+        Some(found) if found == code => Ok(()),
+        other => Err(format!(
+            "'bowline {line}' ended with {other:?}, expected {code}"
+        )),
+    }
+}
+
+/// Words of a command line with single quotes.
+fn split(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}

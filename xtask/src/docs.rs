@@ -1,0 +1,96 @@
+//! The generated pages of `docs/`: written from the code, checked against it.
+
+use crate::Outcome;
+use crate::shell::root;
+use bowline_machines::develop::DevelopMachine;
+use bowline_machines::job::JobMachine;
+use bowline_machines::orchestrate::OrchestrateMachine;
+use bowline_machines::plan::PlanMachine;
+use bowline_machines::table;
+use bowline_machines::thinking::ThinkingMachine;
+
+/// Writes every generated page.
+pub(crate) fn write() -> Outcome {
+    for (name, text) in pages() {
+        let path = root().join("docs").join(&name);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("wrote docs/{name}");
+    }
+    Ok(())
+}
+
+/// Fails when a page is not what the code says.
+pub(crate) fn check() -> Outcome {
+    let stale: Vec<String> = pages()
+        .into_iter()
+        .filter(|(name, text)| {
+            std::fs::read_to_string(root().join("docs").join(name))
+                .ok()
+                .as_ref()
+                != Some(text)
+        })
+        .map(|(name, _)| format!("docs/{name}"))
+        .collect();
+    if stale.is_empty() {
+        println!("\n── generated pages are up to date");
+        return Ok(());
+    }
+    Err(format!(
+        "stale pages, run 'cargo xtask docs': {}",
+        stale.join(", ")
+    ))
+}
+
+fn pages() -> Vec<(String, String)> {
+    let machine = |name: &str, text: String| (format!("machines/{name}.md"), text);
+    vec![
+        machine(
+            "thinking",
+            table::page::<ThinkingMachine>(
+                "Thinking runs",
+                "Four stages, one after the other. The table follows the second stage, `selection`; the others obey the \
+                 same rules with their own required outputs (planning: any output; selection: \
+                 `thinking/selection/selected.json`; creation: at least one `drafts/draft_v*.md`). A stage has three \
+                 tries; then a person decides.",
+            ),
+        ),
+        machine(
+            "memory",
+            table::page::<PlanMachine>(
+                "Memory: one current task with steps",
+                "One task is current; further ones wait in a queue. A step has three tries, then the task waits for a \
+                 person. Finishing and cancelling push the task into the history and promote the next one.",
+            ),
+        ),
+        machine(
+            "job",
+            table::page::<JobMachine>(
+                "Jobs: a task of the server and its agent",
+                "The task and its agent move as one. An agent is stopped while it waits for a review, an answer or a \
+                 dependency; a person's pause is never lifted by a timer. A phase ends with a verification, at most three \
+                 reworks, and a review.",
+            ),
+        ),
+        machine(
+            "develop",
+            table::page::<DevelopMachine>(
+                "Develop runs: phases, gates and checkpoints",
+                "A gate passes only in its phase and only by evidence. A checkpoint has three attempts, then a person \
+                 decides. Going back closes gates.",
+            ),
+        ),
+        machine(
+            "orchestrate",
+            table::page::<OrchestrateMachine>(
+                "Orchestrate: a graph of tasks in phases",
+                "Only tasks of the current phase become ready. A failure blocks everything that depends on it, directly \
+                 or not; a retry or a forced completion unblocks it again. A phase ends when all its tasks are completed \
+                 and its work has landed.",
+            ),
+        ),
+    ]
+}

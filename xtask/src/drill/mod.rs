@@ -1,0 +1,45 @@
+//! Drills: the promises under load, through the real binary. Counts are parameters; CI runs small ones.
+
+mod hammer;
+
+use crate::Outcome;
+use std::collections::BTreeMap;
+
+/// Runs a drill by name.
+pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
+    let options = parse(options)?;
+    let get = |key: &str, default: usize| options.get(key).copied().unwrap_or(default);
+    println!("\n── drill {name} {options:?}");
+    match name {
+        "hammer" => hammer::run(&hammer::Plan {
+            processes: get("processes", 64),
+            updates: get("updates", 2_000),
+            foreign: get("foreign", 0) > 0,
+            kills: false,
+        }),
+        "kills" => hammer::run(&hammer::Plan {
+            processes: get("processes", 32),
+            updates: get("updates", 1_000),
+            foreign: false,
+            kills: true,
+        }),
+        other => Err(format!("there is no drill '{other}'")),
+    }
+}
+
+fn parse<'o>(options: &[&'o str]) -> Outcome<BTreeMap<&'o str, usize>> {
+    let mut parsed = BTreeMap::new();
+    for pair in options.chunks(2) {
+        let [key, value] = pair else {
+            return Err(format!("{} needs a number", pair.join(" ")));
+        };
+        let key = key
+            .strip_prefix("--")
+            .ok_or_else(|| format!("'{key}' is no option"))?;
+        let number = value
+            .parse()
+            .map_err(|_| format!("--{key} needs a number, not '{value}'"))?;
+        parsed.insert(key, number);
+    }
+    Ok(parsed)
+}

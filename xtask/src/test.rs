@@ -1,0 +1,47 @@
+//! Everything CI runs, in the order of what fails fastest.
+
+use crate::shell::{cargo, command, have, step};
+use crate::{Outcome, docs, drill};
+
+pub(crate) fn run() -> Outcome {
+    let cargo = cargo();
+    let cargo = cargo.as_str();
+    step("format", &mut command(cargo, &["fmt", "--all", "--check"]))?;
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    step("lints", &mut command(cargo, &clippy))?;
+    docs::check()?;
+    if have(cargo, &["nextest", "--version"]) {
+        step(
+            "tests",
+            &mut command(cargo, &["nextest", "run", "--workspace", "--profile", "ci"]),
+        )?;
+    } else {
+        println!("cargo-nextest is not installed; using the test runner of cargo");
+        step(
+            "tests",
+            &mut command(cargo, &["test", "--workspace", "--all-targets", "--quiet"]),
+        )?;
+    }
+    step(
+        "doc tests",
+        &mut command(cargo, &["test", "--workspace", "--doc", "--quiet"]),
+    )?;
+    let mut doc = command(cargo, &["doc", "--workspace", "--no-deps", "--quiet"]);
+    step("documentation", doc.env("RUSTDOCFLAGS", "-D warnings"))?;
+    drill::run("hammer", &["--processes", "16", "--updates", "160"])?;
+    drill::run(
+        "hammer",
+        &["--processes", "16", "--updates", "160", "--foreign", "1"],
+    )?;
+    drill::run("kills", &["--processes", "16", "--updates", "160"])?;
+    println!("\nall green");
+    Ok(())
+}
