@@ -3,6 +3,7 @@
 pub mod finding;
 pub mod json;
 pub mod markers;
+pub mod memory;
 pub mod merge;
 pub mod reading;
 pub mod schema;
