@@ -167,6 +167,34 @@ pub struct Moved {
     pub metadata: Value,
     /// Whether a dated copy of the version before is kept.
     pub important: bool,
+    /// What has to happen outside the file once it is durable; kept in the journal until it is done.
+    pub effects: Option<Value>,
+}
+
+impl Moved {
+    /// A move of something from a status to another.
+    pub fn new(
+        entity: &'static str,
+        trigger: &'static str,
+        from: Option<String>,
+        to: impl Into<String>,
+    ) -> Self {
+        Moved {
+            entity,
+            from,
+            to: to.into(),
+            trigger,
+            metadata: serde_json::json!({}),
+            important: false,
+            effects: None,
+        }
+    }
+
+    /// The same with facts.
+    #[must_use]
+    pub fn with(self, metadata: Value) -> Self {
+        Moved { metadata, ..self }
+    }
 }
 
 /// The outcome of a change.
@@ -344,10 +372,10 @@ impl KnownFile {
                     .map_err(|refusal| Stop::Engine(Box::new(Error::Refused(refusal.into()))))?;
                 let mut value = read.fixed;
                 K::Format::write(&step.next, &mut value, at);
-                Ok((
-                    document.reconcile(&value),
-                    describe(&read.state, &step.next),
-                ))
+                let mut moved = describe(&read.state, &step.next);
+                moved.important |= K::important(&step.effects);
+                moved.effects = K::outward(&step.effects);
+                Ok((document.reconcile(&value), moved))
             });
             match outcome {
                 Ok(mut changed) => {
@@ -404,6 +432,10 @@ impl KnownFile {
             let change = Change {
                 transition: Some(self.transition(context, next.value(), &moved)),
                 important: moved.important,
+                effects: moved
+                    .effects
+                    .as_ref()
+                    .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
                 ..Change::to(next.text())
             };
             outcome = Some((next, moved, notices));
@@ -460,7 +492,10 @@ impl KnownFile {
         let rescue = Rescue {
             validate: &|text| self.read(text.as_bytes()).is_ok(),
             rebuild: &|| kinds::rebuild(self.kind, &self.path),
-            empty: &|| kinds::empty(self.kind, &self.path, context.now()),
+            empty: &|| {
+                kinds::empty(self.kind, &self.path, context.now())
+                    .map(|document| document.text().to_owned())
+            },
         };
         let recovered = self.file.recover(&context.request(), &reason, &rescue)?;
         let from = match recovered.source {
