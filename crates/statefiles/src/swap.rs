@@ -303,7 +303,11 @@ impl Held {
         self.append(&[line], true)?;
         move_file(&*disk, &self.paths, path, &kept)?;
         disk.sync_folder(&self.paths.folder)
-            .map_err(|error| Error::io("flush", &self.paths.folder, error))?;
+            .map_err(|error| Error::Uncertain {
+                path: self.paths.file.clone(),
+                seq: self.snapshot.seq,
+                source: Box::new(Error::io("flush", &self.paths.folder, error)),
+            })?;
         self.snapshot
             .findings
             .push(Finding::KeptAside { path: kept.clone() });
@@ -351,8 +355,7 @@ pub(crate) fn copy_to(
     bytes: &[u8],
     to: &Path,
 ) -> Result<(), Error> {
-    let hidden = paths.scratch("copy");
-    let scratch = to.with_file_name(hidden.file_name().unwrap_or_default());
+    let scratch = copy_name(paths, to.parent().unwrap_or(Path::new("")));
     remove(disk, &scratch)?;
     let written = disk.create_new(&scratch).and_then(|file| {
         disk.write(&file, bytes)?;
@@ -364,4 +367,9 @@ pub(crate) fn copy_to(
             disk.unlink(&scratch).ok();
             Error::io("write", to, error)
         })
+}
+
+/// The name of a copy that is being written in `folder`.
+pub(crate) fn copy_name(paths: &Paths, folder: &Path) -> PathBuf {
+    folder.join(paths.scratch("copy").file_name().unwrap_or_default())
 }

@@ -60,9 +60,13 @@ impl Writer {
             return Ok(());
         };
         if let Err(error) = disk.write(file, &bytes) {
-            // A cut line is no line: even if it cannot be taken back now, nobody will believe it.
+            let error = Error::io("append to", &self.path, error);
             self.torn = disk.truncate(file, self.good_bytes).is_err();
-            return Err(Error::io("append to", &self.path, error));
+            // A cut line is no line, so one alone is surely not committed; of several, the first may be whole.
+            if self.torn && lines.len() > 1 {
+                return Err(self.uncertain(seq, error));
+            }
+            return Err(error);
         }
         if durable {
             let synced = disk
@@ -79,12 +83,19 @@ impl Writer {
                     return Err(error);
                 }
                 self.good_bytes += bytes.len() as u64;
-                let (path, source) = (self.path.clone(), Box::new(error));
-                return Err(Error::Uncertain { path, seq, source });
+                return Err(self.uncertain(seq, error));
             }
         }
         self.good_bytes += bytes.len() as u64;
         Ok(())
+    }
+
+    fn uncertain(&self, seq: u64, error: Error) -> Error {
+        Error::Uncertain {
+            path: self.path.clone(),
+            seq,
+            source: Box::new(error),
+        }
     }
 
     /// Opens the journal and cuts off what was never committed. Says whether the journal is new.

@@ -1,7 +1,15 @@
 //! The tests of `statefiles` against real folders, processes and faults.
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a failed unwrap is a failed test"
+)]
 
 mod basics;
+mod children;
+mod faults;
+mod kills;
+mod scenario;
 mod support;
 
 /// A file that is not listed above would silently never run.
