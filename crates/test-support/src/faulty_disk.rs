@@ -33,6 +33,16 @@ pub struct FaultyDisk {
     plain: bool,
     healed: AtomicBool,
     hit: Mutex<Option<&'static str>>,
+    meddler: Option<Meddler>,
+}
+
+/// Somebody else, acting right before an operation of ours.
+struct Meddler(Box<dyn Fn(&'static str) + Send + Sync>);
+
+impl std::fmt::Debug for Meddler {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Meddler")
+    }
 }
 
 /// What a single operation is to do.
@@ -56,6 +66,7 @@ impl FaultyDisk {
             plain: false,
             healed: AtomicBool::new(false),
             hit: Mutex::new(None),
+            meddler: None,
         }
     }
 
@@ -63,6 +74,13 @@ impl FaultyDisk {
     #[must_use]
     pub fn plain(mut self) -> Self {
         self.plain = true;
+        self
+    }
+
+    /// Calls `act` with the name of each operation right before it is done.
+    #[must_use]
+    pub fn meddled(mut self, act: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
+        self.meddler = Some(Meddler(Box::new(act)));
         self
     }
 
@@ -84,6 +102,9 @@ impl FaultyDisk {
     }
 
     fn order(&self, name: &'static str) -> Order {
+        if let Some(meddler) = &self.meddler {
+            (meddler.0)(name);
+        }
         let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
         let due = number == self.at || self.lasting && self.at != 0 && number > self.at;
         if !due || self.healed.load(Ordering::SeqCst) {

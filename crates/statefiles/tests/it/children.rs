@@ -38,6 +38,16 @@ fn entry() {
         ["kill", scenario, at, plain] => {
             crate::kills::act(&folder, scenario, at.parse().unwrap(), *plain == "plain");
         }
+        ["hammer", number, updates] => {
+            crate::processes::hammer(&folder, number, updates.parse().unwrap())
+        }
+        ["update expecting", code] => {
+            let error =
+                crate::support::add(&crate::support::state_file(&folder.join("state.json")), "x")
+                    .unwrap_err();
+            assert_eq!(error.code(), *code, "{error:?}");
+            assert!(error.hint().is_some());
+        }
         other => panic!("no such part: {other:?}"),
     }
 }

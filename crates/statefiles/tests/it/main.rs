@@ -6,11 +6,17 @@
 )]
 
 mod basics;
+mod batch;
 mod children;
 mod faults;
 mod kills;
+mod locks;
+mod meddling;
+mod odd_files;
+mod processes;
 mod scenario;
 mod support;
+mod torn;
 
 /// A file that is not listed above would silently never run.
 #[test]
