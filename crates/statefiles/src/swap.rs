@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, unsupported};
+use crate::disk::{Disk, Stat, unsupported};
 use crate::error::{Error, Finding};
 use crate::hash::ContentHash;
 use crate::held::{Held, Written};
@@ -189,7 +189,7 @@ impl Held {
             || self.paths.backup.clone(),
             |name| self.paths.side.join(name),
         );
-        copy_to(&*disk, &self.paths, bytes, &target)
+        copy_to(&*disk, &self.paths, self.stat.as_ref(), bytes, &target)
     }
 
     /// Ours is in place and `theirs` under the swap name: notes theirs, and changes the two back. Again, if there is
@@ -338,26 +338,30 @@ fn move_file(disk: &dyn Disk, paths: &Paths, from: &Path, to: &Path) -> Result<(
     match disk.rename(from, to) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let Some((bytes, _)) = crate::load::read_file(disk, from)? else {
+            let Some((bytes, stat)) = crate::load::read_file(disk, from)? else {
                 return Ok(());
             };
-            copy_to(disk, paths, &bytes, to)?;
+            copy_to(disk, paths, Some(&stat), &bytes, to)?;
             remove(disk, from)
         }
         Err(error) => Err(Error::io("rename", from, error)),
     }
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a file for the same eyes as `like`, whole or not at all.
 pub(crate) fn copy_to(
     disk: &dyn Disk,
     paths: &Paths,
+    like: Option<&Stat>,
     bytes: &[u8],
     to: &Path,
 ) -> Result<(), Error> {
     let scratch = copy_name(paths, to.parent().unwrap_or(Path::new("")));
     remove(disk, &scratch)?;
     let written = disk.create_new(&scratch).and_then(|file| {
+        if let Some(like) = like {
+            disk.dress(&file, like)?;
+        }
         disk.write(&file, bytes)?;
         disk.sync_all(&file)
     });

@@ -62,7 +62,12 @@ fn take_over(held: &mut Held, loaded: Loaded) {
         loaded.snapshot.situation,
         Situation::Clean | Situation::Absent | Situation::RolledForward { .. }
     );
-    held.journal = Writer::new(&held.paths, loaded.journal_bytes, loaded.journal_torn);
+    held.journal = Writer::new(
+        &held.paths,
+        loaded.journal_bytes,
+        loaded.journal_torn,
+        loaded.stat,
+    );
     held.on_disk = loaded.on_disk;
     held.stat = loaded.stat;
     held.acknowledged = loaded.acknowledged;
@@ -143,7 +148,12 @@ fn sort_out_swap(held: &mut Held, request: &Request, loaded: &Loaded) -> Result<
         // Exchanged for something nobody has looked at yet.
         fix => {
             let in_place = fix.as_ref().filter(|fix| fix.after == loaded.on_disk);
-            held.journal = Writer::new(&held.paths, loaded.journal_bytes, loaded.journal_torn);
+            held.journal = Writer::new(
+                &held.paths,
+                loaded.journal_bytes,
+                loaded.journal_torn,
+                loaded.stat,
+            );
             held.snapshot.seq = loaded.snapshot.seq;
             match (
                 in_place,

@@ -141,6 +141,7 @@ pub fn one_story(file: &StateFile) -> Result<Vec<Line>, DrillError> {
     }
     let mut last: Option<&Line> = None;
     let mut ends: Option<&Line> = None;
+    let mut steps = false;
     for line in &history.lines {
         if last.is_some_and(|last| line.seq != last.seq + 1) {
             return Err(DrillError::Broken(format!(
@@ -149,12 +150,15 @@ pub fn one_story(file: &StateFile) -> Result<Vec<Line>, DrillError> {
             )));
         }
         last = Some(line);
+        steps |= line.logical.is_some();
         if line.after.is_none() && !line.gone {
             continue;
         }
-        // A repair begins with the damaged file, which is no version.
-        let fits = ends.is_none_or(|ends| ends.after == line.before) || line.kind == "repair";
-        if !fits {
+        // A repair begins with the damaged file, which is no version. After steps only a mark, which names the file as
+        // it was before them, can be compared.
+        let free = line.kind == "repair" || steps && line.kind != "mark";
+        steps = false;
+        if !free && ends.is_some_and(|ends| ends.after != line.before) {
             return Err(DrillError::Broken(format!(
                 "change {} begins with another version",
                 line.seq

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use super::line::Line;
-use crate::disk::{Disk, unsupported};
+use crate::disk::{Disk, Stat, unsupported};
 use crate::error::Error;
 use crate::layout::Paths;
 use crate::swap::remove;
@@ -17,17 +17,20 @@ pub(crate) struct Writer {
     file: Option<File>,
     good_bytes: u64,
     torn: bool,
+    /// The state file: a new journal tells what is in it, so it is for the same eyes.
+    like: Option<Stat>,
 }
 
 impl Writer {
     /// Will append after `good_bytes`; whatever follows them is cut off first.
-    pub(crate) fn new(paths: &Paths, good_bytes: u64, torn: bool) -> Self {
+    pub(crate) fn new(paths: &Paths, good_bytes: u64, torn: bool, like: Option<Stat>) -> Self {
         Self {
             path: paths.journal.clone(),
             folder: paths.side.clone(),
             file: None,
             good_bytes,
             torn,
+            like,
         }
     }
 
@@ -105,6 +108,10 @@ impl Writer {
             let (file, new) = disk
                 .open_append(&self.path)
                 .map_err(|error| Error::io("open", &self.path, error))?;
+            if let (true, Some(like)) = (new, &self.like) {
+                disk.dress(&file, like)
+                    .map_err(|error| Error::io("set the owner of", &self.path, error))?;
+            }
             self.file = Some(file);
             created = new;
         }
@@ -132,6 +139,9 @@ impl Writer {
         let rename = |error| Error::io("rotate", &self.path, error);
         remove(disk, fresh)?;
         let written = disk.create_new(fresh).and_then(|file| {
+            if let Some(like) = &self.like {
+                disk.dress(&file, like)?;
+            }
             disk.write(&file, &bytes)?;
             disk.sync_data(&file)
         });

@@ -103,6 +103,23 @@ fn an_edit_during_a_run_is_noticed_at_the_next_write() {
     one_story(&file).unwrap();
 }
 
+#[test]
+fn an_edit_after_a_run_that_left_steps_can_be_worked_on() {
+    let place = Place::new();
+    let file = with_replay(&place);
+    set(&file, "a\n").unwrap();
+    let mut held = file.hold(&request("run")).unwrap();
+    held.commit(&request("run"), &[step("b")]).unwrap();
+    drop(held);
+    place.write("state.json", "edited\n");
+    let updated = add(&file, "c").unwrap();
+    let ours = Some("a\nb\n".to_owned());
+    assert_eq!(updated.snapshot.situation, Situation::Outside { ours });
+    assert_eq!(place.read("state.json"), "edited\nc\n");
+    one_story(&file).unwrap();
+    assert_eq!(file.document_at(2).unwrap().as_deref(), Some("a\nb\n"));
+}
+
 fn with_effects(file: &StateFile, text: &str, effects: &str) -> u64 {
     let effects = RawValue::from_string(effects.to_owned()).unwrap();
     let change = Change {

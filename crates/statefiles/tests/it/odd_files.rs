@@ -105,16 +105,23 @@ fn what_is_too_big_is_refused() {
 }
 
 #[test]
-fn permission_bits_are_kept() {
+fn companions_are_for_the_same_eyes_as_the_file() {
     let place = Place::new();
     place.write("state.json", "a\n");
-    std::fs::set_permissions(place.main(), std::fs::Permissions::from_mode(0o640)).unwrap();
-    add(&place.file(), "b").unwrap();
-    let mode = std::fs::metadata(place.main())
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o7777, 0o640);
+    let private = std::fs::Permissions::from_mode(0o640);
+    std::fs::set_permissions(place.main(), private).unwrap();
+    for n in 0..10 {
+        add(&place.file().with_journal_bytes_max(400), &n.to_string()).unwrap();
+    }
+    let names = place.names();
+    assert_eq!(names.len(), 4, "{names:?}");
+    for name in names {
+        let mode = std::fs::metadata(place.path(&name))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o7777, 0o640, "{name}");
+    }
 }
 
 #[test]

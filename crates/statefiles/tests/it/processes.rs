@@ -127,7 +127,7 @@ fn a_stranger_who_moves_files_in_without_the_lock() {
             processes: 3,
             bound: BOUND,
         };
-        let ran = drill.run(|number| child(place.folder.path(), &format!("hammer|{number}|30")));
+        let ran = drill.run(|number| child(place.folder.path(), &format!("hammer|{number}|100")));
         over.store(true, Ordering::SeqCst);
         assert!(stranger.join().unwrap() > 0);
         ran.unwrap();
@@ -137,6 +137,11 @@ fn a_stranger_who_moves_files_in_without_the_lock() {
 
     // What was acknowledged was there once, and nothing disappeared but by a change that is told as theirs.
     let versions = place.file().versions(0).unwrap();
+    assert!(
+        versions
+            .iter()
+            .any(|version| version.line.kind == kind::OUTSIDE)
+    );
     let mut ever = BTreeSet::new();
     for version in &versions {
         let (before, after) = (
