@@ -2,6 +2,8 @@
 
 use crate::Outcome;
 use crate::shell::root;
+use bowline_machines::develop::DevelopMachine;
+use bowline_machines::job::JobMachine;
 use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::PlanMachine;
 use bowline_machines::table;
@@ -62,6 +64,23 @@ fn pages() -> Vec<(String, String)> {
                 "Memory: one current task with steps",
                 "One task is current; further ones wait in a queue. A step has three tries, then the task waits for a \
                  person. Finishing and cancelling push the task into the history and promote the next one.",
+            ),
+        ),
+        machine(
+            "job",
+            table::page::<JobMachine>(
+                "Jobs: a task of the server and its agent",
+                "The task and its agent move as one. An agent is stopped while it waits for a review, an answer or a \
+                 dependency; a person's pause is never lifted by a timer. A phase ends with a verification, at most three \
+                 reworks, and a review.",
+            ),
+        ),
+        machine(
+            "develop",
+            table::page::<DevelopMachine>(
+                "Develop runs: phases, gates and checkpoints",
+                "A gate passes only in its phase and only by evidence. A checkpoint has three attempts, then a person \
+                 decides. Going back closes gates.",
             ),
         ),
         machine(

@@ -3,11 +3,13 @@
 pub mod finding;
 pub mod json;
 pub mod markers;
+pub mod memory;
 pub mod merge;
 pub mod reading;
 pub mod schema;
 pub mod tasks_md;
 pub mod thinking;
+pub mod thinking_settings;
 pub mod time;
 pub mod transition;
 

@@ -1,7 +1,25 @@
 //! The JSON Schemas of every file kind.
 
 /// Every kind with its schema, in the order of the documentation.
-pub const ALL: [(&str, &str); 1] = [("thinking", include_str!("../schemas/thinking.schema.json"))];
+pub const ALL: [(&str, &str); 5] = [
+    ("thinking", include_str!("../schemas/thinking.schema.json")),
+    (
+        "task-state",
+        include_str!("../schemas/task-state.schema.json"),
+    ),
+    (
+        "task-history",
+        include_str!("../schemas/task-history.schema.json"),
+    ),
+    (
+        "shared-context",
+        include_str!("../schemas/shared-context.schema.json"),
+    ),
+    (
+        "agent-memory",
+        include_str!("../schemas/agent-memory.schema.json"),
+    ),
+];
 
 /// The schema of a kind, as JSON text.
 pub fn get(kind: &str) -> Option<&'static str> {

@@ -2,9 +2,12 @@
 //!
 //! A machine takes the state, a command with every fact it needs, and the time; it answers with the next state and the
 //! effects that must follow, or with a refusal. It never looks at a clock, a disk or another machine.
-#![deny(clippy::wildcard_enum_match_arm)]
+// A rule names every case it decides; a test may look at one.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod dag;
+pub mod develop;
+pub mod job;
 mod kernel;
 pub mod orchestrate;
 pub mod plan;

@@ -115,7 +115,7 @@ impl<'t> Editor<'t> {
         }
         match (node, current, target) {
             (Node::Object(object), Value::Object(current), Value::Object(target)) => {
-                self.object(node, object, current, target);
+                self.object(object, current, target);
             }
             (Node::Array(array), Value::Array(current), Value::Array(target)) => {
                 self.array(array, current, target);
@@ -138,15 +138,20 @@ impl<'t> Editor<'t> {
 
     fn object(
         &mut self,
-        node: &Node<'_>,
         object: &Object<'_>,
         current: &Map<String, Value>,
         target: &Map<String, Value>,
     ) {
         let frame = Frame::of_object(object);
+        // Of a key that stands twice the last one counts; a map, because objects may have a member per task.
+        let props: HashMap<&str, &Node<'_>> = object
+            .properties
+            .iter()
+            .map(|prop| (prop.name.as_str(), &prop.value))
+            .collect();
         for (key, wanted) in target {
-            if let (Some(prop), Some(now)) = (tree::member(node, key), current.get(key)) {
-                self.value(&prop.value, now, wanted);
+            if let (Some(&node), Some(now)) = (props.get(key.as_str()), current.get(key)) {
+                self.value(node, now, wanted);
             }
         }
         let gone: Vec<bool> = object
@@ -238,16 +243,16 @@ impl<'t> Editor<'t> {
         let (_, separator, _) = self.spacing(frame);
         for (before, texts) in inserts {
             // Attach to the nearest survivor in front, or else in front of the first one.
-            match survivors.iter().rev().find(|&&index| index < before) {
-                Some(&previous) => {
-                    let at = frame.members[previous].1;
+            match survivors.partition_point(|&index| index < before) {
+                behind @ 1.. => {
+                    let at = frame.members[survivors[behind - 1]].1;
                     let texts: String = texts
                         .iter()
                         .map(|text| format!("{separator}{text}"))
                         .collect();
                     self.replace(at, at, texts);
                 }
-                None => {
+                0 => {
                     let at = frame.members[first].0;
                     let texts: String = texts
                         .iter()

@@ -61,10 +61,12 @@ pub(super) fn locate(root: &Node<'_>, pointer: &str) -> usize {
 pub(super) fn duplicates(node: &Node<'_>, pointer: String, found: &mut Vec<String>) {
     match node {
         Node::Object(object) => {
-            let mut keys = std::collections::BTreeSet::new();
+            let mut times = std::collections::HashMap::new();
             for prop in &object.properties {
                 let here = child(&pointer, prop.name.as_str());
-                if !keys.insert(prop.name.as_str()) && !found.contains(&here) {
+                let times = times.entry(prop.name.as_str()).or_insert(0_usize);
+                *times += 1;
+                if *times == 2 {
                     found.push(here.clone());
                 }
                 duplicates(&prop.value, here, found);
@@ -72,7 +74,10 @@ pub(super) fn duplicates(node: &Node<'_>, pointer: String, found: &mut Vec<Strin
         }
         Node::Array(array) => {
             for (index, element) in array.elements.iter().enumerate() {
-                duplicates(element, format!("{pointer}/{index}"), found);
+                // A list of a hundred thousand ids needs no pointer to each.
+                if matches!(element, Node::Object(_) | Node::Array(_)) {
+                    duplicates(element, format!("{pointer}/{index}"), found);
+                }
             }
         }
         Node::StringLit(_) | Node::NumberLit(_) | Node::BooleanLit(_) | Node::NullKeyword(_) => {}

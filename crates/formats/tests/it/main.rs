@@ -8,6 +8,7 @@
 
 mod golden;
 mod markers;
+mod memory;
 mod tasks_md;
 mod thinking;
 

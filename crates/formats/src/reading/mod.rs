@@ -1,7 +1,12 @@
 //! The tolerant reader: takes typed values out of a document, notes what is odd, and keeps the repaired value.
 
+mod put;
+mod values;
+
+pub use put::{at, put, put_time, put_version};
+
 use crate::finding::{Finding, Read, Severity};
-use crate::json::{JsonDocument, child};
+use crate::json::JsonDocument;
 use crate::time;
 use bowline_machines::Timestamp;
 use serde_json::{Map, Value};
@@ -89,7 +94,7 @@ impl<'d> Reading<'d> {
         message: String,
         value: Value,
     ) {
-        let repair = format!("set it to {value}");
+        let repair = format!("set it to {}", shown(&value.to_string()));
         self.set(pointer, value);
         self.note(severity, code, pointer, message, Some(repair));
     }
@@ -118,6 +123,11 @@ impl<'d> Reading<'d> {
     /// Gives the repaired document a value, making parents as needed.
     pub fn set(&mut self, pointer: &str, value: Value) {
         put(&mut self.fixed, pointer, value);
+    }
+
+    /// The repaired document, to be changed by whoever knows more than a pointer.
+    pub(crate) fn fixed_mut(&mut self) -> &mut Value {
+        &mut self.fixed
     }
 
     /// An object that the file must have.
@@ -213,7 +223,7 @@ impl<'d> Reading<'d> {
             Some(&alike) => (alike, Severity::Warning),
             None => (default, Severity::Error),
         };
-        let message = format!("'{text}' is not one of {}", allowed());
+        let message = format!("'{}' is not one of {}", shown(text), allowed());
         self.mend(
             how,
             "unknown_word",
@@ -231,7 +241,7 @@ impl<'d> Reading<'d> {
             Some(Value::String(text)) => {
                 let time = time::parse(text);
                 if time.is_none() {
-                    let message = format!("'{text}' is not a time");
+                    let message = format!("'{}' is not a time", shown(text));
                     self.mend(Severity::Error, "bad_time", pointer, message, Value::Null);
                 }
                 time
@@ -339,7 +349,11 @@ impl<'d> Reading<'d> {
         let found = self.get(pointer);
         if !found.is_some_and(|found| crate::json::same(found, &expected)) {
             let is = found.map_or_else(|| "missing".to_owned(), Value::to_string);
-            let message = format!("is {is}, but the rest of the file makes it {expected}");
+            let (is, makes) = (shown(&is), expected.to_string());
+            let message = format!(
+                "is {is}, but the rest of the file makes it {}",
+                shown(&makes)
+            );
             self.mend(
                 Severity::Warning,
                 "derived_mismatch",
@@ -353,18 +367,14 @@ impl<'d> Reading<'d> {
     /// The major version of `/version`; `major` is what this program writes.
     pub fn version(&mut self, major: u32, written: &str) {
         let text = match self.get("/version") {
-            Some(Value::String(text)) => text.clone(),
+            Some(Value::String(text)) => shown(text).to_owned(),
             Some(Value::Number(number)) => number.to_string(),
             other => {
                 self.complain("/version", other, "text", Value::from(written));
                 return;
             }
         };
-        match text
-            .split('.')
-            .next()
-            .and_then(|part| part.trim().parse::<u32>().ok())
-        {
+        match put::version_major(&text) {
             Some(found) if found > major => {
                 let message = format!(
                     "version {text} is newer than {written}, the newest this program writes"
@@ -428,53 +438,14 @@ impl<'d> Reading<'d> {
     }
 }
 
-/// Gives a document a value at a pointer, making objects on the way.
-pub fn put(root: &mut Value, pointer: &str, value: Value) {
-    let mut node = root;
-    for part in pointer.split('/').skip(1) {
-        let key = part.replace("~1", "/").replace("~0", "~");
-        if let Value::Array(items) = node {
-            match key
-                .parse()
-                .ok()
-                .and_then(|index: usize| items.get_mut(index))
-            {
-                Some(item) => node = item,
-                None => return,
-            }
-            continue;
-        }
-        if !node.is_object() {
-            *node = Value::Object(Map::new());
-        }
-        let Value::Object(map) = node else { return };
-        node = map.entry(key).or_insert(Value::Null);
-    }
-    *node = value;
-}
+/// So much of a value as a message can bear.
+const SHOWN_CHARS_MAX: usize = 80;
 
-/// Gives a time to a field, and leaves another spelling of the same time alone.
-pub fn put_time(
-    root: &mut Value,
-    pointer: &str,
-    at: Option<Timestamp>,
-    spell: impl Fn(Timestamp) -> String,
-) {
-    let now = root
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .and_then(time::parse);
-    match at {
-        Some(at) if now == Some(at) => {}
-        Some(at) => put(root, pointer, Value::from(spell(at))),
-        None => put(root, pointer, Value::Null),
+fn shown(text: &str) -> &str {
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => &text[..end],
+        None => text,
     }
-}
-
-/// A pointer made of keys.
-pub fn at(keys: &[&str]) -> String {
-    keys.iter()
-        .fold(String::new(), |pointer, key| child(&pointer, key))
 }
 
 fn synonym(word: &str) -> Option<&'static str> {

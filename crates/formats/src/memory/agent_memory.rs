@@ -1,0 +1,115 @@
+//! `agents/NAME.json`: what one agent keeps for itself.
+
+use super::path::Skeleton;
+use super::{VERSION, VERSION_MAJOR, last_updated};
+use crate::StateFormat;
+use crate::finding::{Finding, Read};
+use crate::json::JsonDocument;
+use crate::reading::{Reading, put, put_time, put_version};
+use crate::time::utc;
+use bowline_machines::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// The folder of these files in the memory folder.
+pub const FOLDER_NAME: &str = "agents";
+/// Entries a list of the cache keeps, the latest.
+pub const CACHE_ENTRIES_MAX: usize = 100;
+/// Days after which the cache of an agent nobody used is dropped.
+pub const CACHE_DAYS_UNUSED_MAX: i64 = 30;
+
+const DAY_SECONDS: i64 = 24 * 60 * 60;
+
+/// What cannot be set by path.
+pub const SKELETON: Skeleton = Skeleton {
+    fixed: &["version", "agent", "last_updated"],
+    sections: &["preferences", "cache", "statistics"],
+};
+
+/// The format of `agents/NAME.json`.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentMemoryFile;
+
+/// What an agent keeps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentMemory {
+    /// The agent's name.
+    pub agent: String,
+    /// How it likes to work, by name.
+    pub preferences: Map<String, Value>,
+    /// What it may forget, by name.
+    pub cache: Map<String, Value>,
+    /// Numbers of its work, by name.
+    pub statistics: Map<String, Value>,
+    /// When it was last changed.
+    pub last_updated: Timestamp,
+}
+
+/// Whether a text can be an agent's name, which is also the name of its file: `[a-z0-9-]+`.
+pub fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !name.is_empty() && name.bytes().all(allowed)
+}
+
+/// A new file for an agent that remembers nothing.
+pub fn new_document(agent: &str, at: Timestamp) -> JsonDocument {
+    let memory = AgentMemory {
+        agent: agent.into(),
+        preferences: Map::new(),
+        cache: Map::new(),
+        statistics: Map::new(),
+        last_updated: at,
+    };
+    let mut value = json!({});
+    AgentMemoryFile::write(&memory, &mut value, at);
+    JsonDocument::new(value)
+}
+
+/// The memory with its cache cut to what is kept; `None` when there is nothing to cut.
+pub fn pruned(memory: &AgentMemory, at: Timestamp) -> Option<AgentMemory> {
+    let mut cut = memory.clone();
+    let unused = at.seconds_since(memory.last_updated);
+    if unused >= CACHE_DAYS_UNUSED_MAX * DAY_SECONDS {
+        cut.cache.clear();
+    }
+    for entry in cut.cache.values_mut() {
+        // Lists grow at their end: the first entries are the oldest.
+        if let Value::Array(items) = entry
+            && items.len() > CACHE_ENTRIES_MAX
+        {
+            items.drain(..items.len() - CACHE_ENTRIES_MAX);
+        }
+    }
+    (cut.cache != memory.cache).then_some(cut)
+}
+
+impl StateFormat for AgentMemoryFile {
+    type State = AgentMemory;
+    const KIND: &'static str = "agent-memory";
+
+    fn read(document: &JsonDocument) -> Result<Read<AgentMemory>, Vec<Finding>> {
+        let mut reading = Reading::begin(document)?;
+        // The name is the one thing that cannot be made up.
+        if !reading.get("/agent").is_some_and(Value::is_string) {
+            let message = "the agent has no name".into();
+            return Err(reading.give_up("/agent", "missing_field", message));
+        }
+        reading.version(VERSION_MAJOR, VERSION);
+        let memory = AgentMemory {
+            agent: reading.text("/agent", ""),
+            preferences: reading.open("/preferences"),
+            cache: reading.open("/cache"),
+            statistics: reading.open("/statistics"),
+            last_updated: last_updated(&mut reading, None),
+        };
+        Ok(reading.end(memory))
+    }
+
+    fn write(memory: &AgentMemory, value: &mut Value, at: Timestamp) {
+        put_version(value, VERSION_MAJOR, VERSION);
+        put(value, "/agent", memory.agent.clone().into());
+        put(value, "/preferences", memory.preferences.clone().into());
+        put(value, "/cache", memory.cache.clone().into());
+        put(value, "/statistics", memory.statistics.clone().into());
+        put_time(value, "/last_updated", Some(at), utc);
+    }
+}

@@ -1,0 +1,317 @@
+//! What tasks at work, tasks in the queue and tasks of the past are made of: plans, contexts and artifacts.
+
+use crate::finding::Severity;
+use crate::json::child;
+use crate::reading::{Reading, put, put_time};
+use crate::time::utc;
+use bowline_machines::Timestamp;
+use bowline_machines::plan::{
+    Artifact, Context, FailureKind, Plan, PlanStep, StepError, StepStatus,
+};
+use serde_json::{Map, Value, json};
+use std::collections::{HashMap, VecDeque};
+
+/// Reads the plan at a place. `known` is a time to fall back on.
+pub(super) fn read_plan(reading: &mut Reading<'_>, place: &str, known: Timestamp) -> Plan {
+    let field = |name: &str| child(place, name);
+    reading.object(place);
+    let goal = reading.text(&field("goal"), "");
+    let success_criteria = reading.texts(&field("success_criteria"));
+    let list = field("steps");
+    if reading.get(&list).is_none() {
+        reading.list(&list);
+    }
+    let good = reading.objects(&list);
+    let mut steps = Vec::with_capacity(good.len());
+    for &index in &good {
+        steps.push(read_step(reading, &format!("{list}/{index}"), index, known));
+    }
+    reading.retain(&list, &good);
+    let plan = Plan {
+        goal,
+        success_criteria,
+        steps,
+    };
+    let current = plan.current_step().map_or(Value::Null, Value::from);
+    reading.derived(&field("current_step"), current);
+    plan
+}
+
+fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timestamp) -> PlanStep {
+    let field = |name: &str| child(place, name);
+    // Steps are numbered from 1 in the order of the file, so the place tells the number that is missing.
+    let guess = u32::try_from(index + 1).unwrap_or(u32::MAX);
+    let id = match reading.get(&field("id")) {
+        Some(value) if !value.is_null() => reading.count(&field("id")).unwrap_or(guess),
+        Some(_) | None => {
+            let message = "is missing".into();
+            let id = Value::from(guess);
+            reading.mend(
+                Severity::Warning,
+                "missing_field",
+                &field("id"),
+                message,
+                id,
+            );
+            guess
+        }
+    };
+    let started_at = reading.time(&field("started_at"));
+    let completed_at = reading.time(&field("completed_at"));
+    let error = read_error(
+        reading,
+        &field("error"),
+        completed_at.or(started_at).unwrap_or(known),
+    );
+    let status = match (&error, started_at, completed_at) {
+        (Some(_), _, _) => StepStatus::Failed,
+        (None, _, Some(_)) => StepStatus::Completed,
+        (None, Some(_), None) => StepStatus::InProgress,
+        (None, None, None) => StepStatus::Pending,
+    };
+    let status = reading.word(&field("status"), &StepStatus::ALL, StepStatus::name, status);
+    let retries = match reading.count(&field("retries")) {
+        Some(count) => count,
+        None => error.as_ref().map_or(0, |error| error.retries),
+    };
+    let output = reading.get(&field("output")).filter(|it| !it.is_null());
+    PlanStep {
+        id,
+        name: reading.text(&field("name"), ""),
+        agent: reading.text(&field("agent"), ""),
+        cluster: reading.text(&field("cluster"), ""),
+        status,
+        dependencies: read_numbers(reading, &field("dependencies")),
+        started_at,
+        completed_at,
+        output: output.map(Value::to_string),
+        error,
+        retries,
+    }
+}
+
+fn read_error(reading: &mut Reading<'_>, place: &str, known: Timestamp) -> Option<StepError> {
+    let field = |name: &str| child(place, name);
+    match reading.get(place) {
+        None | Some(Value::Null) => None,
+        // A bare sentence says enough; it only needs the shape.
+        Some(Value::String(text)) => {
+            let error = StepError {
+                kind: FailureKind::Transient,
+                message: text.clone(),
+                at: known,
+                retries: 0,
+            };
+            let message = "should be an object, is text".into();
+            let value = error_value(&error);
+            reading.mend(Severity::Warning, "wrong_type", place, message, value);
+            Some(error)
+        }
+        Some(Value::Object(_)) => Some(StepError {
+            kind: reading.word(
+                &field("type"),
+                &FailureKind::ALL,
+                FailureKind::name,
+                FailureKind::Transient,
+            ),
+            message: reading.text(&field("message"), ""),
+            at: reading.time_or(&field("timestamp"), known, utc),
+            retries: reading.count(&field("retries")).unwrap_or(0),
+        }),
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
+            let message = "should be an object or null".into();
+            reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
+            None
+        }
+    }
+}
+
+fn read_numbers(reading: &mut Reading<'_>, place: &str) -> Vec<u32> {
+    let items = reading.list(place);
+    let mut numbers = Vec::with_capacity(items.len());
+    let mut odd = false;
+    for (index, item) in items.iter().enumerate() {
+        let exact = item.as_u64().and_then(|number| u32::try_from(number).ok());
+        let spelt = || item.as_str().and_then(|text| text.trim().parse().ok());
+        let number = exact.or_else(spelt);
+        numbers.extend(number);
+        if exact.is_none() {
+            odd = true;
+            let (severity, repair) = match number {
+                Some(number) => (Severity::Warning, format!("set it to {number}")),
+                None => (Severity::Error, "leave it out".into()),
+            };
+            let place = format!("{place}/{index}");
+            let message = "should be the number of a step".into();
+            reading.note(severity, "wrong_type", &place, message, Some(repair));
+        }
+    }
+    if odd {
+        reading.set(place, numbers.clone().into());
+    }
+    numbers
+}
+
+/// Reads what was asked for.
+pub(super) fn read_context(reading: &mut Reading<'_>, place: &str) -> Context {
+    reading.object(place);
+    Context {
+        user_request: reading.text(&child(place, "user_request"), ""),
+        constraints: reading.texts(&child(place, "constraints")),
+        resources: reading.texts(&child(place, "resources")),
+    }
+}
+
+/// Reads a list of things made. A bare text is the path of a file.
+pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Artifact> {
+    let mut artifacts = Vec::new();
+    let mut good = Vec::new();
+    for (index, item) in reading.list(place).iter().enumerate() {
+        let here = format!("{place}/{index}");
+        let artifact = match item {
+            Value::String(path) => {
+                let artifact = Artifact {
+                    kind: "file".into(),
+                    path: path.clone(),
+                    description: String::new(),
+                };
+                let message = "should be an object, is text".into();
+                let value = artifact_value(&artifact);
+                reading.mend(Severity::Warning, "wrong_type", &here, message, value);
+                artifact
+            }
+            Value::Object(_) => Artifact {
+                kind: reading.text(&child(&here, "type"), "file"),
+                path: reading.text(&child(&here, "path"), ""),
+                description: reading.text(&child(&here, "description"), ""),
+            },
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                let message = "should be an object".into();
+                let repair = Some("leave it out".into());
+                reading.note(Severity::Error, "wrong_type", &here, message, repair);
+                continue;
+            }
+        };
+        good.push(index);
+        artifacts.push(artifact);
+    }
+    reading.retain(place, &good);
+    artifacts
+}
+
+/// Writes a plan at a place. Steps are found by their number.
+pub(super) fn write_plan(value: &mut Value, place: &str, plan: &Plan) {
+    let field = |name: &str| child(place, name);
+    put(value, &field("goal"), plan.goal.clone().into());
+    let criteria = plan.success_criteria.clone();
+    put(value, &field("success_criteria"), criteria.into());
+    let mut old: HashMap<u32, VecDeque<Value>> = HashMap::new();
+    for (index, item) in take_list(value, &field("steps")).into_iter().enumerate() {
+        old.entry(step_id(&item, index))
+            .or_default()
+            .push_back(item);
+    }
+    let mut steps = Vec::with_capacity(plan.steps.len());
+    for step in &plan.steps {
+        let known = old.get_mut(&step.id).and_then(VecDeque::pop_front);
+        let mut item = known.filter(Value::is_object).unwrap_or_else(|| json!({}));
+        write_step(&mut item, step);
+        steps.push(item);
+    }
+    put(value, &field("steps"), steps.into());
+    let current = plan.current_step().map_or(Value::Null, Value::from);
+    put(value, &field("current_step"), current);
+}
+
+/// The number of a step as [`read_step`] understands it.
+fn step_id(item: &Value, index: usize) -> u32 {
+    let number = match item.get("id") {
+        Some(Value::String(text)) => text.trim().parse().ok(),
+        Some(other) => other.as_u64(),
+        None => u64::try_from(index + 1).ok(),
+    };
+    number.and_then(|id| u32::try_from(id).ok()).unwrap_or(0)
+}
+
+fn write_step(item: &mut Value, step: &PlanStep) {
+    put(item, "/id", step.id.into());
+    put(item, "/name", step.name.clone().into());
+    put(item, "/agent", step.agent.clone().into());
+    put(item, "/cluster", step.cluster.clone().into());
+    put(item, "/status", step.status.name().into());
+    put(item, "/dependencies", step.dependencies.clone().into());
+    put_time(item, "/started_at", step.started_at, utc);
+    put_time(item, "/completed_at", step.completed_at, utc);
+    let output = step.output.as_deref().map_or(Value::Null, |text| {
+        serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+    });
+    put(item, "/output", output);
+    match &step.error {
+        None => put(item, "/error", Value::Null),
+        Some(error) => {
+            put(item, "/error/type", error.kind.name().into());
+            put(item, "/error/message", error.message.clone().into());
+            put_time(item, "/error/timestamp", Some(error.at), utc);
+            put(item, "/error/retries", error.retries.into());
+        }
+    }
+    // A step that never failed has no count in hand-made files; it need not get one.
+    if step.retries > 0 || item.get("retries").is_some() {
+        put(item, "/retries", step.retries.into());
+    }
+}
+
+/// Writes what was asked for.
+pub(super) fn write_context(value: &mut Value, place: &str, context: &Context) {
+    let field = |name: &str| child(place, name);
+    let Context {
+        user_request,
+        constraints,
+        resources,
+    } = context;
+    put(value, &field("user_request"), user_request.clone().into());
+    put(value, &field("constraints"), constraints.clone().into());
+    put(value, &field("resources"), resources.clone().into());
+}
+
+/// Writes a list of things made, keeping what else the entries say.
+pub(super) fn write_artifacts(value: &mut Value, place: &str, artifacts: &[Artifact]) {
+    let mut old = take_list(value, place).into_iter();
+    let mut items = Vec::with_capacity(artifacts.len());
+    for artifact in artifacts {
+        let mut item = old
+            .next()
+            .filter(Value::is_object)
+            .unwrap_or_else(|| json!({}));
+        put(&mut item, "/type", artifact.kind.clone().into());
+        put(&mut item, "/path", artifact.path.clone().into());
+        put(
+            &mut item,
+            "/description",
+            artifact.description.clone().into(),
+        );
+        items.push(item);
+    }
+    put(value, place, items.into());
+}
+
+/// Takes a list out of a document, leaving its place.
+pub(super) fn take_list(value: &mut Value, place: &str) -> Vec<Value> {
+    match value.pointer_mut(place) {
+        Some(Value::Array(items)) => std::mem::take(items),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+fn artifact_value(artifact: &Artifact) -> Value {
+    json!({ "type": artifact.kind, "path": artifact.path, "description": artifact.description })
+}
+
+fn error_value(error: &StepError) -> Value {
+    let mut map = Map::new();
+    map.insert("type".into(), error.kind.name().into());
+    map.insert("message".into(), error.message.clone().into());
+    map.insert("timestamp".into(), utc(error.at).into());
+    map.insert("retries".into(), error.retries.into());
+    map.into()
+}

@@ -1,0 +1,178 @@
+//! Dotted paths into the open files of the memory: read one value, set one value, and leave the skeleton alone.
+
+use crate::reading::put_time;
+use crate::time::utc;
+use bowline_machines::Timestamp;
+use serde_json::{Map, Value};
+
+/// Parts a path may have.
+pub const PATH_PARTS_MAX: usize = 32;
+/// Size of one value set by path, as JSON text.
+pub const VALUE_BYTES_MAX: usize = 256 * 1024;
+/// Size of a shared context or an agent's memory. Everything in it is read into some agent's context sooner or later.
+pub const DOCUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// What of an open file cannot be set by path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skeleton {
+    /// Members that nobody sets: version, times and ids, with all they contain.
+    pub fixed: &'static [&'static str],
+    /// Members that must stay objects.
+    pub sections: &'static [&'static str],
+}
+
+/// Why a path cannot be read or set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// The path is empty, has an empty part, or too many parts.
+    #[error("'{path}' is not a path")]
+    BadPath {
+        /// The path.
+        path: String,
+    },
+    /// Nothing is there.
+    #[error("there is nothing at '{path}'")]
+    NotFound {
+        /// The path.
+        path: String,
+    },
+    /// Kept by the program itself.
+    #[error("'{path}' cannot be set")]
+    Protected {
+        /// The path.
+        path: String,
+    },
+    /// A section of the file would stop being an object.
+    #[error("'{path}' must stay an object")]
+    MustBeObject {
+        /// The path.
+        path: String,
+    },
+    /// A value on the way has no members.
+    #[error("'{path}' leads through a value that has no members")]
+    NoMembers {
+        /// The path.
+        path: String,
+    },
+    /// The value or the file would be too large.
+    #[error("'{path}' would have {bytes} bytes; {max} are allowed")]
+    TooLarge {
+        /// The path; `.` for the whole file.
+        path: String,
+        /// How large.
+        bytes: usize,
+        /// How large it may be.
+        max: usize,
+    },
+}
+
+impl PathError {
+    /// Stable, `snake_case`, documented by `bowline explain`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            PathError::BadPath { .. } => "bad_path",
+            PathError::NotFound { .. } => "path_not_found",
+            PathError::Protected { .. } => "path_protected",
+            PathError::MustBeObject { .. } => "must_be_object",
+            PathError::NoMembers { .. } => "no_members",
+            PathError::TooLarge { .. } => "value_too_large",
+        }
+    }
+
+    /// What to do about it.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            PathError::BadPath { .. } => {
+                "write keys joined by dots, like shared_data.current_topic"
+            }
+            PathError::NotFound { .. } => "read the parent to see what is there",
+            PathError::Protected { .. } => "version, times and ids are kept by bowline itself",
+            PathError::MustBeObject { .. } => "set a member of it instead",
+            PathError::NoMembers { .. } => "set the value on the way first",
+            PathError::TooLarge { .. } => "put the text into a file and store its path",
+        }
+    }
+}
+
+/// A value given as text: JSON if it is JSON, else the text itself.
+pub fn value_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+}
+
+/// The value a path leads to. Elements of lists are counted from 0.
+pub fn get<'v>(root: &'v Value, path: &str) -> Result<&'v Value, PathError> {
+    let mut node = root;
+    for part in parts(path)? {
+        let next = match node {
+            Value::Object(map) => map.get(part),
+            Value::Array(items) => part.parse::<usize>().ok().and_then(|at| items.get(at)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        };
+        node = next.ok_or_else(|| PathError::NotFound { path: path.into() })?;
+    }
+    Ok(node)
+}
+
+/// Sets the value a path leads to, making objects on the way, and the time of the change. A list takes one element more
+/// when the path names the place behind its last. Nothing is changed when it fails.
+pub fn set(
+    skeleton: &Skeleton,
+    root: &mut Value,
+    path: &str,
+    new: Value,
+    at: Timestamp,
+) -> Result<(), PathError> {
+    let parts = parts(path)?;
+    let head = parts[0];
+    if skeleton.fixed.contains(&head) {
+        return Err(PathError::Protected { path: path.into() });
+    }
+    if parts.len() == 1 && skeleton.sections.contains(&head) && !new.is_object() {
+        return Err(PathError::MustBeObject { path: path.into() });
+    }
+    let large = |path: &str, value: &Value, max| match value.to_string().len() {
+        bytes if bytes > max => Err(PathError::TooLarge {
+            path: path.into(),
+            bytes,
+            max,
+        }),
+        _ => Ok(()),
+    };
+    large(path, &new, VALUE_BYTES_MAX)?;
+    let mut changed = root.clone();
+    *place(&mut changed, &parts).ok_or_else(|| PathError::NoMembers { path: path.into() })? = new;
+    put_time(&mut changed, "/last_updated", Some(at), utc);
+    large(".", &changed, DOCUMENT_BYTES_MAX)?;
+    *root = changed;
+    Ok(())
+}
+
+fn place<'v>(root: &'v mut Value, parts: &[&str]) -> Option<&'v mut Value> {
+    let mut node = root;
+    for (depth, part) in parts.iter().enumerate() {
+        // An empty place below the root becomes an object; anything else with a value keeps it.
+        if depth > 0 && node.is_null() {
+            *node = Value::Object(Map::new());
+        }
+        node = match node {
+            Value::Object(map) => map.entry(*part).or_insert(Value::Null),
+            Value::Array(items) => {
+                let index = part.parse::<usize>().ok()?;
+                if index == items.len() {
+                    items.push(Value::Null);
+                }
+                items.get_mut(index)?
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+        };
+    }
+    Some(node)
+}
+
+fn parts(path: &str) -> Result<Vec<&str>, PathError> {
+    let parts: Vec<&str> = path.split('.').collect();
+    if parts.len() > PATH_PARTS_MAX || parts.iter().any(|part| part.is_empty()) {
+        return Err(PathError::BadPath { path: path.into() });
+    }
+    Ok(parts)
+}

@@ -1,0 +1,96 @@
+//! `shared-context.json`: what agents tell one another.
+
+use super::path::Skeleton;
+use super::{VERSION, VERSION_MAJOR, last_updated};
+use crate::StateFormat;
+use crate::finding::{Finding, Read};
+use crate::json::JsonDocument;
+use crate::reading::{Reading, put, put_time, put_version};
+use crate::time::utc;
+use bowline_machines::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// The file's name in the memory folder.
+pub const FILE_NAME: &str = "shared-context.json";
+
+/// What cannot be set by path.
+pub const SKELETON: Skeleton = Skeleton {
+    fixed: &["version", "session", "last_updated"],
+    sections: &["shared_data", "preferences"],
+};
+
+/// The format of `shared-context.json`.
+#[derive(Debug, Clone, Copy)]
+pub struct SharedContextFile;
+
+/// What is shared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedContext {
+    /// The session's id, `session-YYYY-MM-DD-NNN`.
+    pub session_id: String,
+    /// When the session began.
+    pub session_started_at: Timestamp,
+    /// Anything, by name.
+    pub shared_data: Map<String, Value>,
+    /// How work is to be done, by name.
+    pub preferences: Map<String, Value>,
+}
+
+impl SharedContext {
+    /// A session in which nothing was said yet.
+    pub fn new(session_id: &str, started: Timestamp) -> Self {
+        SharedContext {
+            session_id: session_id.into(),
+            session_started_at: started,
+            shared_data: Map::new(),
+            preferences: Map::new(),
+        }
+    }
+}
+
+/// A new file for a new session.
+pub fn new_document(session_id: &str, at: Timestamp) -> JsonDocument {
+    let mut value = json!({});
+    SharedContextFile::write(&SharedContext::new(session_id, at), &mut value, at);
+    JsonDocument::new(value)
+}
+
+impl StateFormat for SharedContextFile {
+    type State = SharedContext;
+    const KIND: &'static str = "shared-context";
+
+    fn read(document: &JsonDocument) -> Result<Read<SharedContext>, Vec<Finding>> {
+        let mut reading = Reading::begin(document)?;
+        if reading.get("/session").is_none() && reading.get("/shared_data").is_none() {
+            let message = "there is neither a session nor shared data".into();
+            return Err(reading.give_up("/shared_data", "missing_field", message));
+        }
+        reading.version(VERSION_MAJOR, VERSION);
+        let known = reading
+            .get("/last_updated")
+            .and_then(Value::as_str)
+            .and_then(crate::time::parse);
+        reading.object("/session");
+        let session_started_at =
+            reading.time_or("/session/started_at", known.unwrap_or(Timestamp(0)), utc);
+        let day = &utc(session_started_at)[..10];
+        let context = SharedContext {
+            session_id: reading.text("/session/id", &format!("session-{day}-001")),
+            session_started_at,
+            shared_data: reading.open("/shared_data"),
+            preferences: reading.open("/preferences"),
+        };
+        last_updated(&mut reading, Some(session_started_at));
+        Ok(reading.end(context))
+    }
+
+    fn write(context: &SharedContext, value: &mut Value, at: Timestamp) {
+        put_version(value, VERSION_MAJOR, VERSION);
+        let started = Some(context.session_started_at);
+        put(value, "/session/id", context.session_id.clone().into());
+        put_time(value, "/session/started_at", started, utc);
+        put(value, "/shared_data", context.shared_data.clone().into());
+        put(value, "/preferences", context.preferences.clone().into());
+        put_time(value, "/last_updated", Some(at), utc);
+    }
+}

@@ -1,0 +1,254 @@
+//! `task-history.json`: tasks that are over, and what they add up to.
+
+use super::parts::{read_artifacts, take_list, write_artifacts};
+use super::{VERSION, VERSION_MAJOR};
+use crate::StateFormat;
+use crate::finding::{Finding, Read, Severity};
+use crate::json::{JsonDocument, child};
+use crate::reading::{Reading, put, put_time, put_version};
+use crate::time::utc;
+use bowline_machines::Timestamp;
+use bowline_machines::plan::{
+    HistoryDetails, HistoryEntry, HistoryMetrics, TaskResult, statistics,
+};
+use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// The file's name in the memory folder.
+pub const FILE_NAME: &str = "task-history.json";
+
+/// All that is left of an entry once it is old.
+const SUMMARY_KEYS: [&str; 7] = [
+    "id",
+    "name",
+    "result",
+    "started_at",
+    "completed_at",
+    "duration_seconds",
+    "summary",
+];
+const DETAIL_KEYS: [&str; 3] = ["artifacts", "metrics", "lessons"];
+
+/// The format of `task-history.json`.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskHistoryFile;
+
+/// A new file without entries.
+pub fn new_document() -> JsonDocument {
+    let mut value = json!({});
+    TaskHistoryFile::write(&Vec::new(), &mut value, Timestamp(0));
+    JsonDocument::new(value)
+}
+
+impl StateFormat for TaskHistoryFile {
+    type State = Vec<HistoryEntry>;
+    const KIND: &'static str = "task-history";
+
+    fn read(document: &JsonDocument) -> Result<Read<Vec<HistoryEntry>>, Vec<Finding>> {
+        let mut reading = Reading::begin(document)?;
+        // Without the list the past is lost; an empty one made up here would hide that.
+        if !reading.get("/tasks").is_some_and(Value::is_array) {
+            let message = "there is no list of tasks".into();
+            return Err(reading.give_up("/tasks", "missing_field", message));
+        }
+        reading.version(VERSION_MAJOR, VERSION);
+        let good = reading.objects("/tasks");
+        let mut ids = HashSet::new();
+        let mut entries = Vec::with_capacity(good.len());
+        for &index in &good {
+            let place = format!("/tasks/{index}");
+            let entry = read_entry(&mut reading, &place);
+            if !ids.insert(entry.id.clone()) {
+                let message = format!("the task '{}' is there twice", entry.id);
+                reading.note(Severity::Warning, "duplicate_id", &place, message, None);
+            }
+            entries.push(entry);
+        }
+        reading.retain("/tasks", &good);
+        check_statistics(&mut reading, &entries);
+        Ok(reading.end(entries))
+    }
+
+    /// The file has no time of its own; `_at` is not used.
+    fn write(entries: &Vec<HistoryEntry>, value: &mut Value, _at: Timestamp) {
+        put_version(value, VERSION_MAJOR, VERSION);
+        let mut old: HashMap<String, VecDeque<Value>> = HashMap::new();
+        for item in take_list(value, "/tasks") {
+            let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
+            old.entry(id.to_owned()).or_default().push_back(item);
+        }
+        let mut items = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let known = old.get_mut(&entry.id).and_then(VecDeque::pop_front);
+            let mut item = known.unwrap_or_else(|| json!({}));
+            write_entry(&mut item, entry);
+            items.push(item);
+        }
+        put(value, "/tasks", items.into());
+        for (name, number) in numbers(entries) {
+            let place = child("/statistics", name);
+            if !says(value.pointer(&place), number) {
+                put(value, &place, number_value(number));
+            }
+        }
+    }
+}
+
+fn read_entry(reading: &mut Reading<'_>, place: &str) -> HistoryEntry {
+    let field = |name: &str| child(place, name);
+    let ended = reading
+        .get(&field("completed_at"))
+        .and_then(Value::as_str)
+        .and_then(crate::time::parse);
+    let started_at = reading.time_or(&field("started_at"), ended.unwrap_or(Timestamp(0)), utc);
+    let completed_at = reading.time_or(&field("completed_at"), started_at, utc);
+    let spent = completed_at.seconds_since(started_at);
+    let duration = reading.whole(&field("duration_seconds"));
+    let duration_seconds = match duration.and_then(|it| i64::try_from(it).ok()) {
+        Some(seconds) => seconds,
+        None => {
+            let message = "is missing".into();
+            let place = field("duration_seconds");
+            reading.mend(
+                Severity::Warning,
+                "missing_field",
+                &place,
+                message,
+                spent.into(),
+            );
+            spent
+        }
+    };
+    let has_details = DETAIL_KEYS
+        .iter()
+        .any(|key| reading.get(&field(key)).is_some());
+    HistoryEntry {
+        id: reading.text(
+            &field("id"),
+            &format!("task-{}-001", &utc(started_at)[..10]),
+        ),
+        name: reading.text(&field("name"), ""),
+        result: reading.word(
+            &field("result"),
+            &TaskResult::ALL,
+            TaskResult::name,
+            TaskResult::Partial,
+        ),
+        started_at,
+        completed_at,
+        duration_seconds,
+        summary: reading.text(&field("summary"), ""),
+        details: has_details.then(|| read_details(reading, place)),
+    }
+}
+
+fn read_details(reading: &mut Reading<'_>, place: &str) -> HistoryDetails {
+    let field = |name: &str| child(place, name);
+    let number = |name: &str| format!("{place}/metrics/{name}");
+    let artifacts = read_artifacts(reading, &field("artifacts"));
+    let mut metrics = HistoryMetrics::default();
+    if reading.object(&field("metrics")).is_some() {
+        let count = |reading: &mut Reading<'_>, name: &str| match reading.get(&number(name)) {
+            Some(value) if !value.is_null() => reading.count(&number(name)).unwrap_or(0),
+            Some(_) | None => {
+                let message = "is missing".into();
+                reading.mend(
+                    Severity::Warning,
+                    "missing_field",
+                    &number(name),
+                    message,
+                    0.into(),
+                );
+                0
+            }
+        };
+        metrics = HistoryMetrics {
+            steps_total: count(reading, "steps_total") as usize,
+            steps_completed: count(reading, "steps_completed") as usize,
+            retries: count(reading, "retries"),
+            tokens_used: reading.whole(&number("tokens_used")),
+        };
+    } else {
+        let mut value = json!({});
+        write_metrics(&mut value, "", &metrics);
+        reading.set(&field("metrics"), value);
+    }
+    HistoryDetails {
+        artifacts,
+        metrics,
+        lessons: reading.texts(&field("lessons")),
+    }
+}
+
+fn write_entry(item: &mut Value, entry: &HistoryEntry) {
+    put(item, "/id", entry.id.clone().into());
+    put(item, "/name", entry.name.clone().into());
+    put(item, "/result", entry.result.name().into());
+    put_time(item, "/started_at", Some(entry.started_at), utc);
+    put_time(item, "/completed_at", Some(entry.completed_at), utc);
+    put(item, "/duration_seconds", entry.duration_seconds.into());
+    put(item, "/summary", entry.summary.clone().into());
+    match &entry.details {
+        Some(details) => {
+            write_artifacts(item, "/artifacts", &details.artifacts);
+            write_metrics(item, "/metrics", &details.metrics);
+            put(item, "/lessons", details.lessons.clone().into());
+        }
+        None => {
+            if let Value::Object(map) = item
+                && DETAIL_KEYS.iter().any(|key| map.contains_key(*key))
+            {
+                map.retain(|key, _| SUMMARY_KEYS.contains(&key.as_str()));
+            }
+        }
+    }
+}
+
+fn write_metrics(item: &mut Value, place: &str, metrics: &HistoryMetrics) {
+    let field = |name: &str| child(place, name);
+    put(item, &field("steps_total"), metrics.steps_total.into());
+    put(
+        item,
+        &field("steps_completed"),
+        metrics.steps_completed.into(),
+    );
+    put(item, &field("retries"), metrics.retries.into());
+    if metrics.tokens_used.is_some() || item.pointer(&field("tokens_used")).is_some() {
+        let tokens = metrics.tokens_used.map_or(Value::Null, Value::from);
+        put(item, &field("tokens_used"), tokens);
+    }
+}
+
+fn check_statistics(reading: &mut Reading<'_>, entries: &[HistoryEntry]) {
+    reading.object("/statistics");
+    for (name, number) in numbers(entries) {
+        let place = child("/statistics", name);
+        if !says(reading.get(&place), number) {
+            reading.derived(&place, number_value(number));
+        }
+    }
+}
+
+fn numbers(entries: &[HistoryEntry]) -> [(&'static str, f64); 3] {
+    let all = statistics(entries);
+    [
+        ("total_tasks", all.total_tasks as f64),
+        ("success_rate", all.success_rate),
+        ("avg_duration_seconds", all.avg_duration_seconds as f64),
+    ]
+}
+
+/// Whether a field says a number, exactly or rounded as people round: to two, three or four decimals.
+fn says(found: Option<&Value>, number: f64) -> bool {
+    let Some(found) = found.and_then(Value::as_f64) else {
+        return false;
+    };
+    let rounded = [1e2, 1e3, 1e4].map(|scale| (number * scale).round() / scale);
+    found == number || rounded.contains(&found)
+}
+
+/// A number as people write it: `8`, not `8.0`.
+fn number_value(number: f64) -> Value {
+    let whole = (number.fract() == 0.0).then(|| format!("{number:.0}").parse::<i64>().ok());
+    whole.flatten().map_or_else(|| number.into(), Value::from)
+}

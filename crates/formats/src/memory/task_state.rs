@@ -1,0 +1,445 @@
+//! `task-state.json`: the task at work and those that wait behind it.
+
+use super::parts::{
+    read_artifacts, read_context, read_plan, take_list, write_artifacts, write_context, write_plan,
+};
+use super::{VERSION, VERSION_MAJOR, last_updated};
+use crate::StateFormat;
+use crate::finding::{Finding, Read, Severity};
+use crate::json::{JsonDocument, child};
+use crate::reading::{Reading, put, put_time, put_version};
+use crate::time::utc;
+use bowline_machines::plan::{
+    FailureKind, Issue, Memory, ORCHESTRATOR_DEFAULT, PlanMachine, PlanStep, Queued, Resolution,
+    StepError, StepStatus, TRIES_MAX, Task, TaskStatus,
+};
+use bowline_machines::{Machine as _, Timestamp, Violation};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+
+/// The file's name in the memory folder.
+pub const FILE_NAME: &str = "task-state.json";
+
+/// Mending one rule may break another; nothing in the rules goes in a circle longer than this.
+const MEND_ROUNDS_MAX: usize = 4;
+
+/// The format of `task-state.json`.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskStateFile;
+
+/// A new file without tasks.
+pub fn new_document(at: Timestamp) -> JsonDocument {
+    let mut value = json!({});
+    TaskStateFile::write(&Memory::default(), &mut value, at);
+    JsonDocument::new(value)
+}
+
+impl StateFormat for TaskStateFile {
+    type State = Memory;
+    const KIND: &'static str = "task-state";
+
+    fn read(document: &JsonDocument) -> Result<Read<Memory>, Vec<Finding>> {
+        let mut reading = Reading::begin(document)?;
+        match reading.get("/current_task") {
+            Some(Value::Null | Value::Object(_)) => {}
+            None if reading.get("/pending_tasks").is_some_and(Value::is_array) => {
+                let message = "is missing".into();
+                let place = "/current_task";
+                reading.mend(
+                    Severity::Warning,
+                    "missing_field",
+                    place,
+                    message,
+                    Value::Null,
+                );
+            }
+            // Saying "no task" here would lose the one that was.
+            Some(_) | None => {
+                let message = "there is neither a task nor null".into();
+                return Err(reading.give_up("/current_task", "missing_field", message));
+            }
+        }
+        reading.version(VERSION_MAJOR, VERSION);
+        let current = reading
+            .get("/current_task")
+            .is_some_and(Value::is_object)
+            .then(|| read_task(&mut reading));
+        let latest = current.as_ref().map(|task| task.updated_at);
+        let queue = read_queue(&mut reading, latest.unwrap_or(Timestamp(0)));
+        last_updated(&mut reading, latest);
+        let memory = Memory { current, queue };
+        check_rules(&mut reading, &memory);
+        Ok(reading.end(memory))
+    }
+
+    fn write(memory: &Memory, value: &mut Value, at: Timestamp) {
+        put_version(value, VERSION_MAJOR, VERSION);
+        write_memory(memory, value);
+        put_time(value, "/last_updated", Some(at), utc);
+    }
+}
+
+fn read_task(reading: &mut Reading<'_>) -> Task {
+    let place = "/current_task";
+    let field = |name: &str| child(place, name);
+    let seen = |name: &str| {
+        let text = reading.get(name).and_then(Value::as_str);
+        text.and_then(crate::time::parse)
+    };
+    let known = seen("/current_task/started_at")
+        .or(seen("/current_task/updated_at"))
+        .or(seen("/last_updated"))
+        .unwrap_or(Timestamp(0));
+    let started_at = reading.time_or(&field("started_at"), known, utc);
+    let updated_at = reading.time_or(&field("updated_at"), started_at, utc);
+    let plan = read_plan(reading, &field("plan"), updated_at);
+    let begun = |step: &PlanStep| step.status != StepStatus::Pending;
+    let status = match plan.steps.iter().any(begun) {
+        true => TaskStatus::InProgress,
+        false => TaskStatus::Pending,
+    };
+    Task {
+        id: reading.text(
+            &field("id"),
+            &format!("task-{}-001", &utc(started_at)[..10]),
+        ),
+        name: reading.text(&field("name"), ""),
+        status: reading.word(&field("status"), &TaskStatus::ALL, TaskStatus::name, status),
+        started_at,
+        updated_at,
+        orchestrator: reading.text(&field("orchestrator"), ORCHESTRATOR_DEFAULT),
+        plan,
+        context: read_context(reading, &field("context")),
+        artifacts: read_artifacts(reading, &field("artifacts")),
+        issues: read_issues(reading, &field("issues"), updated_at),
+    }
+}
+
+fn read_issues(reading: &mut Reading<'_>, list: &str, known: Timestamp) -> Vec<Issue> {
+    if reading.get(list).is_none() {
+        reading.list(list);
+    }
+    let good = reading.objects(list);
+    let mut issues = Vec::with_capacity(good.len());
+    for &index in &good {
+        let field = |name: &str| format!("{list}/{index}/{name}");
+        let resolved_at = reading.time(&field("resolved_at"));
+        let resolved = match reading.get(&field("resolved")) {
+            None if resolved_at.is_none() => false,
+            Some(_) | None => reading.flag(&field("resolved"), resolved_at.is_some()),
+        };
+        if resolved && resolved_at.is_none() {
+            let message = "is missing".into();
+            let place = field("resolved_at");
+            let value = utc(known).into();
+            reading.mend(Severity::Warning, "missing_field", &place, message, value);
+        }
+        issues.push(Issue {
+            step_id: match reading.get(&field("step_id")) {
+                Some(_) => reading.count(&field("step_id")).unwrap_or(0),
+                None => 0,
+            },
+            kind: reading.word(
+                &field("type"),
+                &FailureKind::ALL,
+                FailureKind::name,
+                FailureKind::Transient,
+            ),
+            message: reading.text(&field("message"), ""),
+            resolution: reading.word(
+                &field("resolution"),
+                &Resolution::ALL,
+                Resolution::name,
+                Resolution::Retry,
+            ),
+            resolved,
+            resolved_at: resolved_at.or(resolved.then_some(known)),
+        });
+    }
+    reading.retain(list, &good);
+    issues
+}
+
+fn read_queue(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Queued> {
+    let list = "/pending_tasks";
+    let mut good = Vec::new();
+    let mut queue = Vec::new();
+    for (index, item) in reading.list(list).iter().enumerate() {
+        let place = format!("{list}/{index}");
+        let field = |name: &str| child(&place, name);
+        match item {
+            // The shape was never told, so a bare text is what people put here: a name.
+            Value::String(name) => {
+                let queued = Queued {
+                    id: name.clone(),
+                    name: name.clone(),
+                    orchestrator: ORCHESTRATOR_DEFAULT.into(),
+                    plan: Default::default(),
+                    context: Default::default(),
+                    created_at: known,
+                };
+                let mut value = json!({});
+                write_queued(&mut value, &queued);
+                let message = "should be an object, is text".into();
+                reading.mend(Severity::Warning, "wrong_type", &place, message, value);
+                queue.push(queued);
+            }
+            Value::Object(_) => {
+                let created_at = reading.time_or(&field("created_at"), known, utc);
+                let name = reading.text(&field("name"), "");
+                let day = &utc(created_at)[..10];
+                let orchestrator = reading.optional_text(&field("orchestrator"));
+                queue.push(Queued {
+                    id: reading.text(&field("id"), &format!("task-{day}-{:03}", index + 1)),
+                    name,
+                    orchestrator: orchestrator.unwrap_or_else(|| ORCHESTRATOR_DEFAULT.into()),
+                    plan: read_plan(reading, &field("plan"), created_at),
+                    context: read_context(reading, &field("context")),
+                    created_at,
+                });
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                let message = "should be an object".into();
+                let repair = Some("leave it out".into());
+                reading.note(Severity::Error, "wrong_type", &place, message, repair);
+                continue;
+            }
+        }
+        good.push(index);
+    }
+    reading.retain(list, &good);
+    queue
+}
+
+fn write_memory(memory: &Memory, value: &mut Value) {
+    match &memory.current {
+        None => put(value, "/current_task", Value::Null),
+        Some(task) => {
+            let id = value.pointer("/current_task/id").and_then(Value::as_str);
+            // Another task: nothing of the one before belongs to it.
+            if id != Some(&task.id) {
+                put(value, "/current_task", Map::new().into());
+            }
+            write_task(value, task);
+        }
+    }
+    let mut old: HashMap<String, Value> = HashMap::new();
+    for item in take_list(value, "/pending_tasks") {
+        let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
+        old.insert(id.to_owned(), item);
+    }
+    let mut items = Vec::with_capacity(memory.queue.len());
+    for queued in &memory.queue {
+        let mut item = old.remove(&queued.id).unwrap_or_else(|| json!({}));
+        write_queued(&mut item, queued);
+        items.push(item);
+    }
+    put(value, "/pending_tasks", items.into());
+}
+
+fn write_task(value: &mut Value, task: &Task) {
+    let field = |name: &str| child("/current_task", name);
+    put(value, &field("id"), task.id.clone().into());
+    put(value, &field("name"), task.name.clone().into());
+    put(value, &field("status"), task.status.name().into());
+    put_time(value, &field("started_at"), Some(task.started_at), utc);
+    put_time(value, &field("updated_at"), Some(task.updated_at), utc);
+    put(
+        value,
+        &field("orchestrator"),
+        task.orchestrator.clone().into(),
+    );
+    write_plan(value, &field("plan"), &task.plan);
+    write_context(value, &field("context"), &task.context);
+    write_artifacts(value, &field("artifacts"), &task.artifacts);
+    let list = field("issues");
+    let mut old = take_list(value, &list).into_iter();
+    let mut items = Vec::with_capacity(task.issues.len());
+    for issue in &task.issues {
+        let mut item = old
+            .next()
+            .filter(Value::is_object)
+            .unwrap_or_else(|| json!({}));
+        put(&mut item, "/step_id", issue.step_id.into());
+        put(&mut item, "/type", issue.kind.name().into());
+        put(&mut item, "/message", issue.message.clone().into());
+        put(&mut item, "/resolution", issue.resolution.name().into());
+        put(&mut item, "/resolved", issue.resolved.into());
+        if issue.resolved_at.is_some() || item.get("resolved_at").is_some() {
+            put_time(&mut item, "/resolved_at", issue.resolved_at, utc);
+        }
+        items.push(item);
+    }
+    put(value, &list, items.into());
+}
+
+fn write_queued(item: &mut Value, queued: &Queued) {
+    put(item, "/id", queued.id.clone().into());
+    put(item, "/name", queued.name.clone().into());
+    write_plan(item, "/plan", &queued.plan);
+    write_context(item, "/context", &queued.context);
+    put_time(item, "/created_at", Some(queued.created_at), utc);
+    if queued.orchestrator != ORCHESTRATOR_DEFAULT || item.get("orchestrator").is_some() {
+        put(item, "/orchestrator", queued.orchestrator.clone().into());
+    }
+}
+
+/// The machine's rules. What can be mended without guessing is mended in the state and written into the repaired
+/// document as any other change.
+fn check_rules(reading: &mut Reading<'_>, memory: &Memory) {
+    let mut mended = memory.clone();
+    for round in 0..MEND_ROUNDS_MAX {
+        let broken = PlanMachine::violations(&mended);
+        for violation in &broken {
+            let repair = mended
+                .current
+                .as_mut()
+                .and_then(|task| mend(task, violation));
+            if round == 0 {
+                let place = place(memory, violation);
+                reading.broken(&place, violation, repair);
+            }
+        }
+    }
+    if mended != *memory {
+        write_memory(&mended, reading.fixed_mut());
+    }
+}
+
+fn place(memory: &Memory, violation: &Violation) -> String {
+    let number = violation
+        .place
+        .strip_prefix("step ")
+        .and_then(|it| it.parse().ok());
+    let steps = memory.current.iter().flat_map(|task| &task.plan.steps);
+    let step = number.and_then(|id: u32| steps.enumerate().find(|(_, step)| step.id == id));
+    let waiting = || memory.queue.iter().position(|it| it.id == violation.place);
+    match step {
+        Some((index, _)) => format!("/current_task/plan/steps/{index}"),
+        None if memory
+            .current
+            .as_ref()
+            .is_some_and(|it| it.id == violation.place) =>
+        {
+            "/current_task".into()
+        }
+        None => waiting().map_or_else(String::new, |index| format!("/pending_tasks/{index}")),
+    }
+}
+
+/// Mends what one rule says of a task and tells how; `None` where only a person can.
+fn mend(task: &mut Task, violation: &Violation) -> Option<String> {
+    let (started, updated) = (task.started_at, task.updated_at);
+    if let Some(id) = violation.place.strip_prefix("step ") {
+        let id: u32 = id.parse().ok()?;
+        let step = task.plan.steps.iter_mut().find(|step| step.id == id)?;
+        return mend_step(step, violation.rule, started, updated);
+    }
+    match violation.rule {
+        "pending_task_is_not_begun" => task.status = TaskStatus::InProgress,
+        "times_in_order" => task.updated_at = started,
+        "unresolved_escalation_exactly_when_failed" => {
+            if task.status != TaskStatus::Failed {
+                task.status = TaskStatus::Failed;
+                return Some("set status to failed".into());
+            }
+            let failed = |step: &&PlanStep| step.status == StepStatus::Failed;
+            let Some(step) = task.plan.steps.iter().find(failed) else {
+                task.status = TaskStatus::InProgress;
+                return Some("set status to in_progress: no step failed".into());
+            };
+            let error = step.error.as_ref();
+            task.issues.push(Issue {
+                step_id: step.id,
+                kind: error.map_or(FailureKind::Transient, |error| error.kind),
+                message: error.map_or_else(String::new, |error| error.message.clone()),
+                resolution: Resolution::Escalate,
+                resolved: false,
+                resolved_at: None,
+            });
+            return Some(format!("add an issue for the failed step {}", step.id));
+        }
+        "escalated_step_is_failed" => {
+            let plan = &task.plan;
+            for issue in task.issues.iter_mut().filter(|it| it.waits_for_person()) {
+                let status = plan.step(issue.step_id).map(|step| step.status);
+                if status != Some(StepStatus::Failed) {
+                    issue.resolved = true;
+                    issue.resolved_at = Some(updated);
+                }
+            }
+            return Some("call the issue resolved".into());
+        }
+        "resolved_at_exactly_when_resolved" => {
+            for issue in &mut task.issues {
+                issue.resolved_at = issue
+                    .resolved
+                    .then_some(issue.resolved_at.unwrap_or(updated));
+            }
+            return Some("make resolved_at agree with resolved".into());
+        }
+        _ => return None,
+    }
+    Some(match violation.rule {
+        "times_in_order" => "set updated_at to started_at".into(),
+        _ => "set status to in_progress".into(),
+    })
+}
+
+fn mend_step(
+    step: &mut PlanStep,
+    rule: &str,
+    started: Timestamp,
+    updated: Timestamp,
+) -> Option<String> {
+    let text = match rule {
+        "retries_within_limit" => {
+            step.retries = TRIES_MAX;
+            if let Some(error) = &mut step.error {
+                error.retries = TRIES_MAX;
+            }
+            "set retries to the limit"
+        }
+        "error_exactly_when_failed" if step.status == StepStatus::Failed => {
+            step.error = Some(StepError {
+                kind: FailureKind::Transient,
+                message: String::new(),
+                at: updated,
+                retries: step.retries,
+            });
+            "add an error without a message"
+        }
+        "error_exactly_when_failed" => {
+            step.error = None;
+            "set error to null"
+        }
+        "error_counts_like_its_step" => {
+            if let Some(error) = &mut step.error {
+                error.retries = step.retries;
+            }
+            "set error.retries to retries"
+        }
+        "started_at_exactly_when_begun" if step.status == StepStatus::Pending => {
+            step.started_at = None;
+            "set started_at to null"
+        }
+        "started_at_exactly_when_begun" => {
+            step.started_at = Some(step.completed_at.map_or(started, |end| end.min(started)));
+            "set started_at to the start of the task"
+        }
+        "completed_at_exactly_when_completed" if step.status == StepStatus::Completed => {
+            step.completed_at = Some(step.started_at.map_or(updated, |it| it.max(updated)));
+            "set completed_at to the task's last change"
+        }
+        "completed_at_exactly_when_completed" => {
+            step.completed_at = None;
+            "set completed_at to null"
+        }
+        "times_in_order" => {
+            step.completed_at = step.started_at;
+            "set completed_at to started_at"
+        }
+        _ => return None,
+    };
+    Some(text.into())
+}

@@ -1,0 +1,72 @@
+//! Giving values to places of a document.
+
+use crate::json::child;
+use crate::time;
+use bowline_machines::Timestamp;
+use serde_json::{Map, Value};
+
+/// Gives a document a value at a pointer, making objects on the way.
+pub fn put(root: &mut Value, pointer: &str, value: Value) {
+    let mut node = root;
+    for part in pointer.split('/').skip(1) {
+        let key = part.replace("~1", "/").replace("~0", "~");
+        if let Value::Array(items) = node {
+            match key
+                .parse()
+                .ok()
+                .and_then(|index: usize| items.get_mut(index))
+            {
+                Some(item) => node = item,
+                None => return,
+            }
+            continue;
+        }
+        if !node.is_object() {
+            *node = Value::Object(Map::new());
+        }
+        let Value::Object(map) = node else { return };
+        node = map.entry(key).or_insert(Value::Null);
+    }
+    *node = value;
+}
+
+/// Gives a time to a field, and leaves another spelling of the same time alone.
+pub fn put_time(
+    root: &mut Value,
+    pointer: &str,
+    at: Option<Timestamp>,
+    spell: impl Fn(Timestamp) -> String,
+) {
+    let now = root
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .and_then(time::parse);
+    match at {
+        Some(at) if now == Some(at) => {}
+        Some(at) => put(root, pointer, Value::from(spell(at))),
+        None => put(root, pointer, Value::Null),
+    }
+}
+
+/// Brings the version up to date. Another minor version of the same format is left alone.
+pub fn put_version(root: &mut Value, major: u32, written: &str) {
+    let text = match root.pointer("/version") {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    };
+    if version_major(&text) != Some(major) {
+        put(root, "/version", written.into());
+    }
+}
+
+/// The first number of a version.
+pub(super) fn version_major(text: &str) -> Option<u32> {
+    text.split('.').next()?.trim().parse().ok()
+}
+
+/// A pointer made of keys.
+pub fn at(keys: &[&str]) -> String {
+    keys.iter()
+        .fold(String::new(), |pointer, key| child(&pointer, key))
+}

@@ -1,0 +1,127 @@
+//! The less common values: flags, times that must be there, lists with bad elements, open objects.
+
+use super::{Reading, shown};
+use crate::finding::Severity;
+use crate::time;
+use bowline_machines::Timestamp;
+use serde_json::{Map, Value};
+
+/// The largest whole number every JSON reader keeps exactly.
+pub(crate) const WHOLE_MAX: u64 = (1 << 53) - 1;
+
+impl<'d> Reading<'d> {
+    /// `true` or `false`; `default` where it is missing or something else.
+    pub fn flag(&mut self, pointer: &str, default: bool) -> bool {
+        match self.get(pointer) {
+            Some(Value::Bool(flag)) => *flag,
+            found => {
+                let meant = match found.and_then(Value::as_str) {
+                    Some("true") => true,
+                    Some("false") => false,
+                    Some(_) | None => default,
+                };
+                self.complain(pointer, found, "true or false", Value::from(meant));
+                meant
+            }
+        }
+    }
+
+    /// A time that must be there; `default` where it is missing or no time.
+    pub fn time_or(
+        &mut self,
+        pointer: &str,
+        default: Timestamp,
+        spell: impl Fn(Timestamp) -> String,
+    ) -> Timestamp {
+        let found = self.get(pointer);
+        if let Some(Value::String(text)) = found {
+            if let Some(time) = time::parse(text) {
+                return time;
+            }
+            let message = format!("'{}' is not a time", shown(text));
+            let value = Value::from(spell(default));
+            self.mend(Severity::Error, "bad_time", pointer, message, value);
+            return default;
+        }
+        self.complain(pointer, found, "a time", Value::from(spell(default)));
+        default
+    }
+
+    /// A whole number from 0 that may be large, or nothing.
+    pub fn whole(&mut self, pointer: &str) -> Option<u64> {
+        let found = self.get(pointer)?;
+        if found.is_null() {
+            return None;
+        }
+        if let Some(number) = found.as_u64().filter(|&number| number <= WHOLE_MAX) {
+            return Some(number);
+        }
+        let spelt = found.as_f64().filter(|number| number.fract() == 0.0);
+        if let Some(number) = spelt.and_then(|number| format!("{number:.0}").parse().ok())
+            && number <= WHOLE_MAX
+        {
+            return Some(number);
+        }
+        let meant = found
+            .as_str()
+            .and_then(|text| text.trim().parse().ok())
+            .filter(|&number: &u64| number <= WHOLE_MAX)
+            .unwrap_or(0);
+        self.complain(pointer, Some(found), "a whole number", Value::from(meant));
+        Some(meant)
+    }
+
+    /// A list of texts that need not be there.
+    pub fn optional_texts(&mut self, pointer: &str) -> Vec<String> {
+        match self.get(pointer) {
+            None => Vec::new(),
+            Some(_) => self.texts(pointer),
+        }
+    }
+
+    /// A list that need not be there.
+    pub fn optional_list(&mut self, pointer: &str) -> &'d [Value] {
+        match self.get(pointer) {
+            None => &[],
+            Some(_) => self.list(pointer),
+        }
+    }
+
+    /// The members of an object whose keys are the user's own.
+    pub fn open(&mut self, pointer: &str) -> Map<String, Value> {
+        self.object(pointer).cloned().unwrap_or_default()
+    }
+
+    /// A list of objects: the indices of those that are. The others are found, and [`Reading::retain`] takes them out.
+    pub fn objects(&mut self, pointer: &str) -> Vec<usize> {
+        let mut good = Vec::new();
+        for (index, item) in self.optional_list(pointer).iter().enumerate() {
+            if item.is_object() {
+                good.push(index);
+                continue;
+            }
+            let message = format!("should be an object, is {}", super::type_name(item));
+            let place = format!("{pointer}/{index}");
+            let repair = Some("leave it out".into());
+            self.note(Severity::Error, "wrong_type", &place, message, repair);
+        }
+        good
+    }
+
+    /// Keeps only these elements of a list in the repaired document. To be called when all of them were read, because
+    /// the places of later elements change.
+    pub fn retain(&mut self, pointer: &str, good: &[usize]) {
+        let Some(Value::Array(items)) = self.fixed.pointer_mut(pointer) else {
+            return;
+        };
+        if good.len() == items.len() {
+            return;
+        }
+        let mut index = 0;
+        items.retain(|_| {
+            let keep = good.binary_search(&index).is_ok();
+            index += 1;
+            keep
+        });
+    }
+}

@@ -1,0 +1,189 @@
+//! Why a develop run refuses a command.
+
+use super::{Gate, Phase};
+use crate::kernel::Refuse;
+
+/// Why a develop run refuses a command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no run.
+    #[error("no develop run here")]
+    NoRun,
+    /// There is one, and it is not done.
+    #[error("a develop run is open: '{feature}', phase {}", phase.name())]
+    RunOpen {
+        /// What it builds.
+        feature: String,
+        /// Where it stands.
+        phase: Phase,
+    },
+    /// Not in this phase.
+    #[error("cannot {what} in phase {}; that belongs to {}", phase.name(), wanted.name())]
+    WrongPhase {
+        /// What was wanted.
+        what: &'static str,
+        /// Where the run stands.
+        phase: Phase,
+        /// Where it would be right.
+        wanted: Phase,
+    },
+    /// Going back means going back.
+    #[error("cannot go back to {} from {}", to.name(), phase.name())]
+    NotBack {
+        /// Where the run stands.
+        phase: Phase,
+        /// Where it should go.
+        to: Phase,
+    },
+    /// Gates are closed.
+    #[error("closed gates: {}", names(missing))]
+    GatesClosed {
+        /// Which.
+        missing: Vec<Gate>,
+        /// Where the run stands.
+        phase: Phase,
+    },
+    /// The gate is open.
+    #[error("gate '{}' is already open", gate.name())]
+    GateAlreadyOpen {
+        /// Which.
+        gate: Gate,
+    },
+    /// Checkpoints are not done.
+    #[error("checkpoints not passed: {}", checkpoints.join(", "))]
+    CheckpointsOpen {
+        /// Which.
+        checkpoints: Vec<String>,
+    },
+    /// Nothing shows that the gate may open.
+    #[error("gate '{}' needs evidence", gate.name())]
+    EvidenceRequired {
+        /// Which.
+        gate: Gate,
+    },
+    /// The evidence speaks against it.
+    #[error("gate '{}' stays closed: its command ended with code {exit_code}", gate.name())]
+    EvidenceRed {
+        /// Which.
+        gate: Gate,
+        /// What the command ended with.
+        exit_code: i32,
+    },
+    /// The evidence speaks about files that were changed since.
+    #[error("a sealed file has changed since the seal")]
+    EvidenceStale,
+    /// An agent asked for a person's move.
+    #[error("only a person may {what}")]
+    NeedsPerson {
+        /// What.
+        what: &'static str,
+    },
+    /// No such checkpoint.
+    #[error("there is no checkpoint '{id}'")]
+    UnknownCheckpoint {
+        /// The id.
+        id: String,
+    },
+    /// Named twice.
+    #[error("checkpoint '{id}' is named twice")]
+    DuplicateCheckpoint {
+        /// The id.
+        id: String,
+    },
+    /// The checkpoint cannot be begun or ended as it stands.
+    #[error("cannot {what} checkpoint '{id}': it is {status}")]
+    CheckpointIs {
+        /// What was wanted.
+        what: &'static str,
+        /// Which.
+        id: String,
+        /// How it stands.
+        status: &'static str,
+    },
+    /// A text that says nothing.
+    #[error("{what} must not be empty")]
+    Empty {
+        /// Which.
+        what: &'static str,
+    },
+    /// Bowline has written this run before.
+    #[error("this run is Bowline's own already")]
+    AlreadyAdopted,
+}
+
+impl Refuse for Refusal {
+    fn code(&self) -> &'static str {
+        match self {
+            Refusal::NoRun => "no_run",
+            Refusal::RunOpen { .. } => "run_open",
+            Refusal::WrongPhase { .. } => "wrong_phase",
+            Refusal::NotBack { .. } => "not_back",
+            Refusal::GatesClosed { .. } => "gates_closed",
+            Refusal::GateAlreadyOpen { .. } => "gate_already_open",
+            Refusal::CheckpointsOpen { .. } => "checkpoints_open",
+            Refusal::EvidenceRequired { .. } => "evidence_required",
+            Refusal::EvidenceRed { .. } => "evidence_red",
+            Refusal::EvidenceStale => "evidence_stale",
+            Refusal::NeedsPerson { .. } => "needs_person",
+            Refusal::UnknownCheckpoint { .. } => "unknown_checkpoint",
+            Refusal::DuplicateCheckpoint { .. } => "duplicate_checkpoint",
+            Refusal::CheckpointIs { .. } => "checkpoint_status",
+            Refusal::Empty { .. } => "empty_text",
+            Refusal::AlreadyAdopted => "already_adopted",
+        }
+    }
+
+    fn hint(&self) -> String {
+        match self {
+            Refusal::NoRun => "begin with 'bowline develop start FEATURE'".into(),
+            Refusal::RunOpen { .. } => {
+                "go on with 'resume', or throw it away with 'start --fresh'".into()
+            }
+            Refusal::WrongPhase { wanted, .. } => format!(
+                "see 'bowline develop status'; it is possible in {}",
+                wanted.name()
+            ),
+            Refusal::NotBack { .. } => "name an earlier phase".into(),
+            Refusal::GatesClosed { missing, phase } => match missing.first() {
+                Some(gate) if gate.phase() < *phase => {
+                    format!("a person goes back with 'back {}'", gate.phase().name())
+                }
+                Some(gate) => format!("pass it with 'gate pass {}'", gate.name()),
+                None => "see 'bowline develop status'".into(),
+            },
+            Refusal::GateAlreadyOpen { gate } => {
+                format!("to run it again, 'gate reset {}' first", gate.name())
+            }
+            Refusal::CheckpointsOpen { .. } => "pass every checkpoint first".into(),
+            Refusal::EvidenceRequired { gate } => format!(
+                "set [develop.gates.{}] run= and have a person seal it; a person may also use --run or --by-hand",
+                gate.name()
+            ),
+            Refusal::EvidenceRed { .. } => "repair what it found and try again".into(),
+            Refusal::EvidenceStale => "a person seals it anew with 'bowline develop seal'".into(),
+            Refusal::NeedsPerson { .. } => "ask the person you work for".into(),
+            Refusal::UnknownCheckpoint { .. } => {
+                "name it when entering REVIEW: 'review --checkpoint ID'".into()
+            }
+            Refusal::DuplicateCheckpoint { .. } => "name each checkpoint once".into(),
+            Refusal::CheckpointIs {
+                id,
+                status: "escalated" | "failed",
+                ..
+            } => format!("a person reopens it with 'checkpoint start {id} --override REASON'"),
+            Refusal::CheckpointIs {
+                id,
+                status: "pending",
+                ..
+            } => format!("start it with 'checkpoint start {id}'"),
+            Refusal::CheckpointIs { .. } => "see 'bowline develop status'".into(),
+            Refusal::Empty { what } => format!("say the {what}"),
+            Refusal::AlreadyAdopted => "nothing to do".into(),
+        }
+    }
+}
+
+fn names(gates: &[Gate]) -> String {
+    let names: Vec<&str> = gates.iter().map(|gate| gate.name()).collect();
+    names.join(", ")
+}

@@ -1,0 +1,51 @@
+//! What is believed of a run that somebody else wrote: never an open gate.
+
+use super::{Gate, Gates, Run};
+
+/// The same run with every gate closed, for undo, restore, repair and adoption. The phase stays: in an earlier one
+/// more would be allowed than before.
+pub fn closed(run: &Run) -> Run {
+    Run {
+        gates: Gates::default(),
+        ..run.clone()
+    }
+}
+
+/// A run as it is believed, and what was not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// Their words, our gates, phase and checkpoints.
+    pub run: Run,
+    /// Paths in the document that somebody changed and that are not believed.
+    pub distrusted: Vec<String>,
+}
+
+/// Joins what we wrote last with what is there now. Texts, times and the strategy may be edited by anyone; gates,
+/// phase and checkpoints only through us.
+pub fn merge_trust(ours: &Run, theirs: &Run) -> Merged {
+    let mut distrusted = Vec::new();
+    if ours.phase != theirs.phase {
+        distrusted.push("phase".to_owned());
+    }
+    for gate in Gate::ALL {
+        if ours.gates.is_open(gate) != theirs.gates.is_open(gate) {
+            distrusted.push(format!("gates.{}", gate.name()));
+        }
+    }
+    let added = theirs
+        .checkpoints
+        .iter()
+        .filter(|known| ours.checkpoint(&known.id).is_none());
+    for known in ours.checkpoints.iter().chain(added) {
+        if ours.checkpoint(&known.id) != theirs.checkpoint(&known.id) {
+            distrusted.push(format!("checkpoints.{}", known.id));
+        }
+    }
+    let run = Run {
+        phase: ours.phase,
+        gates: ours.gates,
+        checkpoints: ours.checkpoints.clone(),
+        ..theirs.clone()
+    };
+    Merged { run, distrusted }
+}

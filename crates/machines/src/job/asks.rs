@@ -1,0 +1,238 @@
+//! What a job asks of people: reviews, questions and dependencies.
+
+use crate::kernel::Timestamp;
+
+/// A phase laid before a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Review {
+    /// Its id.
+    pub id: String,
+    /// The phase, from 1.
+    pub phase: u32,
+    /// Where it stands.
+    pub status: ReviewStatus,
+    /// What the agent says it made.
+    pub deliverables: Vec<String>,
+    /// The person's comment or feedback.
+    pub comment: Option<String>,
+    /// When it was opened.
+    pub created_at: Timestamp,
+    /// When it was decided.
+    pub reviewed_at: Option<Timestamp>,
+}
+
+impl Review {
+    /// Still to be decided.
+    pub fn is_open(&self) -> bool {
+        self.status == ReviewStatus::Pending
+    }
+}
+
+/// Where a review stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewStatus {
+    /// To be decided.
+    Pending,
+    /// The phase is good.
+    Approved,
+    /// The phase is to be changed, or was set back to a checkpoint.
+    ChangesRequested,
+}
+
+impl ReviewStatus {
+    /// The word on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ReviewStatus::Pending => "pending",
+            ReviewStatus::Approved => "approved",
+            ReviewStatus::ChangesRequested => "changes_requested",
+        }
+    }
+}
+
+/// A question of the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Its id.
+    pub id: String,
+    /// What is asked.
+    pub text: String,
+    /// The only answers allowed; empty allows any.
+    pub options: Vec<String>,
+    /// Taken when nobody answers an optional question.
+    pub default: Option<String>,
+    /// Only a person's answer will do.
+    pub required: bool,
+    /// Where it stands.
+    pub status: QuestionStatus,
+}
+
+impl Question {
+    /// A question as the agent asks it.
+    pub fn asked(id: impl Into<String>, text: impl Into<String>, required: bool) -> Self {
+        Question {
+            id: id.into(),
+            text: text.into(),
+            options: Vec::new(),
+            default: None,
+            required,
+            status: QuestionStatus::Pending,
+        }
+    }
+
+    /// Still without an answer.
+    pub fn is_open(&self) -> bool {
+        self.status == QuestionStatus::Pending
+    }
+
+    /// The answer in the spelling of the options, when it is one of them.
+    pub fn accepts(&self, answer: &str) -> Option<String> {
+        let answer = answer.trim();
+        if self.options.is_empty() {
+            return Some(answer.into());
+        }
+        let exact = self.options.iter().find(|option| *option == answer);
+        let close = || {
+            let wanted = answer.to_lowercase();
+            self.options
+                .iter()
+                .find(|option| option.trim().to_lowercase() == wanted)
+        };
+        exact.or_else(close).cloned()
+    }
+}
+
+/// Where a question stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuestionStatus {
+    /// Nobody has answered.
+    Pending,
+    /// A person has.
+    Answered(String),
+    /// A person skipped it, or the task ended first.
+    Skipped,
+    /// Nobody answered in time.
+    Timeout,
+}
+
+impl QuestionStatus {
+    /// The word on the wire.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            QuestionStatus::Pending => "pending",
+            QuestionStatus::Answered(_) => "answered",
+            QuestionStatus::Skipped => "skipped",
+            QuestionStatus::Timeout => "timeout",
+        }
+    }
+}
+
+/// Something the agent needs from a person. Its value is never here: only that one was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    /// Its id.
+    pub id: String,
+    /// What sort of thing.
+    pub kind: DependencyKind,
+    /// Its name (`STRIPE_SECRET_KEY`).
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Taken when an optional one is not provided.
+    pub default: Option<String>,
+    /// The task fails without it.
+    pub required: bool,
+    /// Where it stands.
+    pub status: DependencyStatus,
+}
+
+impl Dependency {
+    /// A dependency as the agent requests it.
+    pub fn requested(id: impl Into<String>, name: impl Into<String>, required: bool) -> Self {
+        Dependency {
+            id: id.into(),
+            kind: DependencyKind::EnvVariable,
+            name: name.into(),
+            description: String::new(),
+            default: None,
+            required,
+            status: DependencyStatus::Pending,
+        }
+    }
+
+    /// Still to be settled.
+    pub fn is_open(&self) -> bool {
+        self.status == DependencyStatus::Pending
+    }
+}
+
+/// What sort of thing an agent needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DependencyKind {
+    /// A key to a service.
+    ApiKey,
+    /// An environment variable.
+    EnvVariable,
+    /// The address of a service.
+    Service,
+    /// A file.
+    File,
+    /// A yes or no.
+    Permission,
+    /// A package.
+    Package,
+}
+
+impl DependencyKind {
+    /// All sorts.
+    pub const ALL: [DependencyKind; 6] = [
+        DependencyKind::ApiKey,
+        DependencyKind::EnvVariable,
+        DependencyKind::Service,
+        DependencyKind::File,
+        DependencyKind::Permission,
+        DependencyKind::Package,
+    ];
+
+    /// The word on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DependencyKind::ApiKey => "api_key",
+            DependencyKind::EnvVariable => "env_variable",
+            DependencyKind::Service => "service",
+            DependencyKind::File => "file",
+            DependencyKind::Permission => "permission",
+            DependencyKind::Package => "package",
+        }
+    }
+
+    /// The sort with that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Where a dependency stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DependencyStatus {
+    /// Nobody has settled it.
+    Pending,
+    /// A valid value was given.
+    Provided,
+    /// A person refused it, or the task ended first.
+    Rejected,
+    /// Nobody settled it in time.
+    Timeout,
+}
+
+impl DependencyStatus {
+    /// The word on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DependencyStatus::Pending => "pending",
+            DependencyStatus::Provided => "provided",
+            DependencyStatus::Rejected => "rejected",
+            DependencyStatus::Timeout => "timeout",
+        }
+    }
+}

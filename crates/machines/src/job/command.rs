@@ -1,0 +1,253 @@
+//! What people, agents and the world say to a job.
+
+use super::{Dependency, Kind, Question, StepAt};
+use crate::kernel::Timestamp;
+use std::collections::BTreeSet;
+
+/// What somebody wants of a job, or what was observed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Change a draft.
+    Edit(Edit),
+    /// Put a draft into the queue.
+    Submit,
+    /// Give a queued job its agent. The caller has a free place for it.
+    Assign {
+        /// Tasks known to be completed.
+        completed: BTreeSet<String>,
+    },
+    /// A task this one depends on was retried: the new one takes its place.
+    Redirect {
+        /// The failed task.
+        from: String,
+        /// The one in its place.
+        to: String,
+    },
+    /// The agent said something that counts.
+    Said {
+        /// The attempt that said it.
+        attempt: u32,
+        /// What.
+        marker: Marker,
+    },
+    /// The agent used tokens.
+    Tokens {
+        /// The attempt that used them.
+        attempt: u32,
+        /// How many more.
+        used: u64,
+    },
+    /// The process of an attempt ended.
+    AgentExit {
+        /// Which.
+        attempt: u32,
+        /// Its exit code; `None` when a signal ended it.
+        code: Option<i32>,
+    },
+    /// The process of an attempt could not be started.
+    SpawnFailed {
+        /// Which.
+        attempt: u32,
+        /// Why.
+        message: String,
+    },
+    /// The process of an attempt was lost through no fault of its own, found after a restart.
+    Recover {
+        /// Which.
+        attempt: u32,
+    },
+    /// A verification found nothing wrong.
+    VerificationPassed {
+        /// Its ticket, from the effect that asked for it.
+        verification: u32,
+        /// Id for the review, if the phase has one.
+        review: String,
+    },
+    /// A verification found something.
+    VerificationFailed {
+        /// Its ticket, from the effect that asked for it.
+        verification: u32,
+        /// What.
+        issues: Vec<String>,
+    },
+    /// A person approves the phase.
+    Approve {
+        /// The review.
+        review: String,
+        /// A word for the agent.
+        comment: Option<String>,
+    },
+    /// A person wants the phase changed.
+    RequestChanges {
+        /// The review.
+        review: String,
+        /// What to change.
+        feedback: String,
+    },
+    /// A person answers.
+    Answer {
+        /// The question.
+        question: String,
+        /// The answer.
+        text: String,
+    },
+    /// A person will not answer an optional question.
+    Skip {
+        /// The question.
+        question: String,
+    },
+    /// A question waited as long as it may.
+    QuestionTimeout {
+        /// The question.
+        question: String,
+    },
+    /// A person gave a value, and it is valid.
+    Provide {
+        /// The dependency.
+        dependency: String,
+    },
+    /// A person refuses a dependency.
+    Reject {
+        /// The dependency.
+        dependency: String,
+        /// Why.
+        reason: String,
+    },
+    /// A dependency waited as long as it may.
+    DependencyTimeout {
+        /// The dependency.
+        dependency: String,
+    },
+    /// A person stops the agent.
+    Pause,
+    /// A person lets it go on, whoever stopped it.
+    Resume,
+    /// The time a rate limit named has come.
+    RateLimitReset,
+    /// A budget or limit was passed.
+    Breaker {
+        /// Which.
+        reason: String,
+        /// Over, or stopped until a person decides.
+        ends: bool,
+    },
+    /// A person gives it up.
+    Cancel,
+    /// A person sets the job back to a checkpoint.
+    Restore(Checkpoint),
+    /// A person wants a failed task done anew.
+    Retry {
+        /// Id for the new task.
+        new: String,
+    },
+    /// A person puts a completed task away.
+    Archive,
+    /// A person removes it.
+    Delete {
+        /// Tasks that depend on it.
+        dependents: Vec<String>,
+    },
+}
+
+/// What the agent said, once read out of its output. Those read while it is stopped wait their turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Marker {
+    /// A phase is done.
+    PhaseComplete {
+        /// Which, from 1.
+        phase: u32,
+        /// What was made.
+        deliverables: Vec<String>,
+    },
+    /// The work of a type without phases is done.
+    CustomComplete,
+    /// A question, with the id it got when it was read.
+    Question(Question),
+    /// A request, with the id it got when it was read.
+    DependencyRequest(Dependency),
+    /// The model is over its limit.
+    RateLimit {
+        /// When to go on.
+        until: Timestamp,
+    },
+    /// It cannot go on.
+    ErrorFatal {
+        /// Why.
+        message: String,
+        /// More.
+        details: Option<String>,
+    },
+    /// Something a person should know; it goes on.
+    ErrorNotify {
+        /// What.
+        message: String,
+    },
+    /// It began a step.
+    Step(StepAt),
+    /// It tried to say something and failed.
+    Malformed {
+        /// What is wrong with it.
+        details: String,
+    },
+}
+
+/// Changes to a draft; `None` leaves a field alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Edit {
+    /// New title.
+    pub title: Option<String>,
+    /// New description.
+    pub description: Option<String>,
+    /// New type.
+    pub kind: Option<Kind>,
+    /// New list of tasks to wait for.
+    pub depends_on: Option<Vec<String>>,
+    /// New earliest time; the inner `None` takes it away.
+    pub scheduled_for: Option<Option<Timestamp>>,
+}
+
+/// What a checkpoint says of the job, read from the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Its id.
+    pub id: String,
+    /// The phase, from 1.
+    pub phase: u32,
+    /// The step.
+    pub step: Option<StepAt>,
+}
+
+impl Command {
+    /// What the command is called in a refusal.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Command::Edit(_) => "edit",
+            Command::Submit => "submit",
+            Command::Assign { .. } => "assign",
+            Command::Redirect { .. } => "redirect",
+            Command::Said { .. } => "listen",
+            Command::Tokens { .. } => "count tokens",
+            Command::AgentExit { .. } => "end the agent",
+            Command::SpawnFailed { .. } => "fail the start",
+            Command::Recover { .. } => "recover",
+            Command::VerificationPassed { .. } | Command::VerificationFailed { .. } => "verify",
+            Command::Approve { .. } => "approve",
+            Command::RequestChanges { .. } => "request changes",
+            Command::Answer { .. } => "answer",
+            Command::Skip { .. } => "skip",
+            Command::QuestionTimeout { .. } => "time a question out",
+            Command::Provide { .. } => "provide",
+            Command::Reject { .. } => "reject",
+            Command::DependencyTimeout { .. } => "time a dependency out",
+            Command::Pause => "pause",
+            Command::Resume => "resume",
+            Command::RateLimitReset => "end the rate limit",
+            Command::Breaker { .. } => "break",
+            Command::Cancel => "cancel",
+            Command::Restore(_) => "restore",
+            Command::Retry { .. } => "retry",
+            Command::Archive => "archive",
+            Command::Delete { .. } => "delete",
+        }
+    }
+}

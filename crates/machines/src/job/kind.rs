@@ -1,0 +1,88 @@
+//! Types of work as parameters: how many phases, which are looked at by a person, how often and how long.
+
+/// A type of work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// One stretch of work without verification or review.
+    Custom,
+    /// Phases one after the other, each verified.
+    Phased {
+        /// In order; at least one.
+        phases: Vec<PhaseSpec>,
+        /// A process that ends with 0 has completed its phase.
+        complete_on_exit: bool,
+    },
+}
+
+/// One phase of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseSpec {
+    /// Its name.
+    pub name: String,
+    /// A person approves it before the next one starts.
+    pub review: bool,
+}
+
+impl Kind {
+    /// Phases that are all reviewed.
+    pub fn reviewed<I: IntoIterator<Item = S>, S: Into<String>>(names: I) -> Self {
+        let spec = |name: S| PhaseSpec {
+            name: name.into(),
+            review: true,
+        };
+        Kind::Phased {
+            phases: names.into_iter().map(spec).collect(),
+            complete_on_exit: false,
+        }
+    }
+
+    /// How many phases there are.
+    pub fn total_phases(&self) -> u32 {
+        match self {
+            Kind::Custom => 1,
+            Kind::Phased { phases, .. } => u32::try_from(phases.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Whether a person approves that phase, counted from 1.
+    pub fn reviews(&self, phase: u32) -> bool {
+        match self {
+            Kind::Custom => false,
+            Kind::Phased { phases, .. } => phase
+                .checked_sub(1)
+                .and_then(|index| phases.get(index as usize))
+                .is_some_and(|spec| spec.review),
+        }
+    }
+
+    /// Whether an end with 0 completes the phase.
+    pub fn completes_on_exit(&self) -> bool {
+        match self {
+            Kind::Custom => false,
+            Kind::Phased {
+                complete_on_exit, ..
+            } => *complete_on_exit,
+        }
+    }
+}
+
+/// How often and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Reworks of a phase; the failing verification after the last one fails the task.
+    pub reworks_max: u32,
+    /// Until an unanswered question is looked at again.
+    pub question_timeout_s: i64,
+    /// Until an unsettled dependency is decided without a person.
+    pub dependency_timeout_s: i64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            reworks_max: 3,
+            question_timeout_s: 30 * 60,
+            dependency_timeout_s: 60 * 60,
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! One step in the making: the job as it will be, and what follows.
+//!
+//! Signals, messages and new processes are worked out once, at the end, from where the step began and where it ended:
+//! a step that passes through `running` on its way from one stop to the next wakes nobody.
+
+use super::step::Outcome;
+use super::{
+    DependencyStatus, Effect, Entity, Event, Fact, Failure, FailureCode, Job, Life, Message, Moved,
+    Process, QuestionStatus, Reached, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, Trigger,
+    Want,
+};
+use crate::kernel::{Step, Timestamp};
+
+pub(super) type Facts = Vec<(&'static str, Fact)>;
+
+pub(super) struct Turn {
+    pub(super) job: Job,
+    pub(super) at: Timestamp,
+    effects: Vec<Effect>,
+    wanted: Option<Want>,
+    from: SpawnFrom,
+}
+
+impl Turn {
+    pub(super) fn new(job: &Job, at: Timestamp) -> Self {
+        Turn {
+            job: job.clone(),
+            at,
+            effects: Vec::new(),
+            wanted: wanted(&job.life),
+            from: if job.attempt == 0 {
+                SpawnFrom::Start
+            } else {
+                SpawnFrom::Latest
+            },
+        }
+    }
+
+    pub(super) fn push(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    pub(super) fn notify(&mut self, event: Event) {
+        self.push(Effect::Notify(event));
+    }
+
+    pub(super) fn snapshot(&mut self, reason: SnapshotReason) {
+        self.push(Effect::Snapshot(reason));
+    }
+
+    /// To be told when the agent goes on; at once when it runs.
+    pub(super) fn say(&mut self, message: Message) {
+        self.job.unsaid.push(message);
+    }
+
+    /// Moves, and logs who moved: the task first.
+    pub(super) fn enter(&mut self, life: Life, trigger: Trigger, facts: Facts) {
+        let (task, agent) = (self.job.task_status(), self.job.agent_status());
+        self.job.life = life;
+        let (task_now, agent_now) = (self.job.task_status(), self.job.agent_status());
+        if task != task_now {
+            let names = (task.name(), task_now.name());
+            self.log(Entity::Task, names, trigger, facts.clone());
+        }
+        if agent != agent_now {
+            let names = (agent.name(), agent_now.name());
+            self.log(Entity::Agent, names, trigger, facts);
+        }
+    }
+
+    fn log(
+        &mut self,
+        entity: Entity,
+        (from, to): (&'static str, &'static str),
+        trigger: Trigger,
+        metadata: Facts,
+    ) {
+        self.push(Effect::Log(Moved {
+            entity,
+            from,
+            to,
+            trigger,
+            metadata,
+        }));
+    }
+
+    /// The agent stays where it is, with a new process: logged, although no status changes.
+    pub(super) fn replace_process(&mut self, trigger: Trigger, facts: Facts) {
+        self.job.process = Process::Gone;
+        let name = self.job.agent_status().name();
+        self.log(Entity::Agent, (name, name), trigger, facts);
+    }
+
+    /// Lets the agent go on, and gives the markers that waited their turn until one of them stops it again.
+    pub(super) fn go_on(&mut self, trigger: Trigger, facts: Facts) {
+        self.enter(Life::Running, trigger, facts);
+        while self.job.life == Life::Running {
+            let Some(marker) = self.job.waiting.pop_front() else {
+                return;
+            };
+            self.act(marker);
+        }
+    }
+
+    /// Begins a phase anew: nothing of the last one counts for it.
+    pub(super) fn begin_phase(&mut self, phase: u32) {
+        self.job.phase = phase;
+        self.job.step = None;
+        self.job.reached = Reached::START;
+        self.job.reworks = 0;
+        self.say(Message::PhaseStart { phase });
+    }
+
+    /// The step the agent is at; says whether that is further than it ever was in this phase.
+    pub(super) fn reach(&mut self, step: StepAt) -> bool {
+        let reached = Reached {
+            done: step.number,
+            of: step.of,
+        };
+        let further = reached.is_beyond(self.job.reached);
+        if further {
+            self.job.reached = reached;
+        }
+        self.job.step = Some(step);
+        further
+    }
+
+    /// The phase is good and nobody needs to look: the next one, or the end.
+    pub(super) fn phase_done(&mut self, trigger: Trigger, facts: Facts) {
+        if self.job.phase < self.job.total_phases() {
+            let next = self.job.phase + 1;
+            self.begin_phase(next);
+            self.go_on(trigger, facts);
+        } else {
+            self.complete(trigger, facts);
+        }
+    }
+
+    /// The end of all phases, by way of `running`: a task is completed from `in_progress`, never from `review`.
+    pub(super) fn complete(&mut self, trigger: Trigger, facts: Facts) {
+        self.enter(Life::Running, trigger, facts.clone());
+        self.job.reached = Reached::END;
+        self.close();
+        self.enter(Life::Completed { at: self.at }, trigger, facts);
+        self.snapshot(SnapshotReason::PhaseComplete);
+        self.push(Effect::ZipArtifacts);
+        self.notify(Event::TaskCompleted);
+    }
+
+    pub(super) fn fail(
+        &mut self,
+        code: FailureCode,
+        message: String,
+        details: Option<String>,
+        trigger: Trigger,
+    ) {
+        let begun = self.job.attempt > 0;
+        self.close();
+        let failure = Failure {
+            code,
+            message,
+            details,
+            at: self.at,
+        };
+        let facts = vec![("code", Fact::Text(code.name().into()))];
+        self.enter(Life::Failed(failure), trigger, facts);
+        if begun {
+            self.snapshot(SnapshotReason::Error);
+            self.push(Effect::SaveErrorLog);
+        }
+        self.notify(Event::TaskFailed);
+    }
+
+    /// Nothing asked of people outlives the process that asked it.
+    pub(super) fn close(&mut self) {
+        self.job.waiting.clear();
+        self.job.unsaid.clear();
+        for question in &mut self.job.questions {
+            if question.is_open() {
+                question.status = QuestionStatus::Skipped;
+            }
+        }
+        for needed in &mut self.job.dependencies {
+            if needed.is_open() {
+                needed.status = DependencyStatus::Rejected;
+            }
+        }
+        for review in &mut self.job.reviews {
+            if review.is_open() {
+                review.status = ReviewStatus::ChangesRequested;
+                review.reviewed_at = Some(self.at);
+            }
+        }
+    }
+
+    /// Ends the present process and has the next one begin at a checkpoint.
+    pub(super) fn begin_at(&mut self, checkpoint: String) {
+        self.end_process();
+        self.from = SpawnFrom::Checkpoint(checkpoint);
+    }
+
+    fn end_process(&mut self) {
+        if self.job.process == Process::Live {
+            self.job.process = Process::Gone;
+            self.signal_first(Want::Ended);
+        }
+    }
+
+    /// Before anything else: a checkpoint is saved of an agent that stands still.
+    fn signal_first(&mut self, want: Want) {
+        let attempt = self.job.attempt;
+        self.effects.insert(0, Effect::Signal { attempt, want });
+    }
+
+    /// Works out what has to happen to the process.
+    pub(super) fn done(mut self) -> Outcome {
+        let stops = self.wanted == Some(Want::Running) && self.job.process == Process::Live;
+        match wanted(&self.job.life) {
+            Some(Want::Paused) if stops => self.signal_first(Want::Paused),
+            None | Some(Want::Paused) => {}
+            Some(Want::Ended) => self.end_process(),
+            Some(Want::Running) => {
+                let say = std::mem::take(&mut self.job.unsaid);
+                match self.job.process {
+                    Process::Gone => {
+                        self.job.attempt += 1;
+                        self.job.process = Process::Live;
+                        let (attempt, from) = (self.job.attempt, self.from.clone());
+                        self.push(Effect::Spawn { attempt, from, say });
+                    }
+                    Process::Live => {
+                        let attempt = self.job.attempt;
+                        // Written before it wakes, so that the first thing it reads is the answer.
+                        for message in say {
+                            self.push(Effect::Tell { attempt, message });
+                        }
+                        if self.wanted != Some(Want::Running) {
+                            let want = Want::Running;
+                            self.push(Effect::Signal { attempt, want });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Step {
+            next: self.job,
+            effects: self.effects,
+        })
+    }
+}
+
+fn wanted(life: &Life) -> Option<Want> {
+    match life {
+        Life::Draft | Life::Pending => None,
+        Life::Running => Some(Want::Running),
+        Life::Paused(_)
+        | Life::Asking
+        | Life::Needing
+        | Life::Verifying { .. }
+        | Life::Reviewing => Some(Want::Paused),
+        Life::Completed { .. } | Life::Failed(_) => Some(Want::Ended),
+    }
+}
