@@ -1,6 +1,5 @@
 //! `completions`, `schema` and `explain`.
 
-use crate::check;
 use crate::environment::{TestEnvironment, skipped};
 use serde_json::Value;
 
@@ -37,11 +36,17 @@ fn schemas_are_json() {
             "https://json-schema.org/draft/2020-12/schema"
         );
     }
-    check!(world.session(&[
+    for line in [
         "schema knots",
         "schema knots --lang ko",
-        "schema knots --json"
-    ]));
+        "schema knots --json",
+    ] {
+        let output = world.quietly(line, 2);
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("there is no schema 'knots'"), "{text}");
+        assert!(names.lines().all(|name| text.contains(name)), "{text}");
+    }
 }
 
 #[test]

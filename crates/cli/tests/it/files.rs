@@ -1,6 +1,5 @@
 //! Files as they come: line ends, marks, links, sizes, and things that are no files.
 
-use crate::check;
 use crate::environment::{THINKING, TestEnvironment, skipped};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 

@@ -1,6 +1,5 @@
 //! The help pages, and command lines that are wrong.
 
-use crate::check;
 use crate::environment::TestEnvironment;
 
 #[test]

@@ -1,6 +1,5 @@
 //! `bowline` alone and `bowline status`.
 
-use crate::check;
 use crate::environment::{THINKING, TestEnvironment};
 
 #[test]

@@ -1,6 +1,5 @@
 //! Files that somebody else holds.
 
-use crate::check;
 use crate::environment::{TestEnvironment, set_age};
 use std::process::Command;
 

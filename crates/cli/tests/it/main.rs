@@ -10,8 +10,8 @@ macro_rules! check {
         insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!($($snapshot)*) })
     };
 }
-use check;
 
+mod codes;
 mod completions;
 mod environment;
 mod files;

@@ -1,6 +1,5 @@
 //! Which file is meant: `-C`, `BOWLINE_WORKSPACE`, ancestors, and linked worktrees.
 
-use crate::check;
 use crate::environment::{THINKING, TestEnvironment};
 
 #[test]

@@ -1,6 +1,5 @@
 //! `doctor`, and what changing verbs do with damage.
 
-use crate::check;
 use crate::environment::{THINKING, TestEnvironment};
 
 #[test]

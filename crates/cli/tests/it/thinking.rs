@@ -1,6 +1,5 @@
 //! The verbs of `bowline thinking`.
 
-use crate::check;
 use crate::environment::{THINKING, TestEnvironment, as_a_person};
 
 #[test]

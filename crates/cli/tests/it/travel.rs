@@ -1,6 +1,5 @@
 //! `history`, `undo` and `restore`.
 
-use crate::check;
 use crate::environment::{THINKING, TestEnvironment, as_a_person};
 
 #[test]
