@@ -22,6 +22,8 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         .folder
         .clone()
         .unwrap_or_else(|| PathBuf::from("."));
+    // Whole paths from here on: what is printed can be used from any folder.
+    let folder = std::path::absolute(&folder).unwrap_or(folder);
     if !folder.is_dir() {
         return Err(Error::BadInput {
             message: format!("{} is not a folder", folder.display()),
