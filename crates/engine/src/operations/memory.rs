@@ -273,30 +273,13 @@ impl MemoryFolder {
 
     /// Keeps a dated copy of every file of the memory. Tells where.
     pub fn backup(&self, context: &Context) -> Result<Vec<PathBuf>, Error> {
-        let before = self.backups();
-        let agents = FileKind::AgentMemory.files_at(&self.folder.join(agent_memory::FOLDER_NAME));
-        let agents = agents
-            .iter()
-            .map(|path| KnownFile::new(context, FileKind::AgentMemory, path));
-        let files = [
-            self.state.clone(),
-            self.history.clone(),
-            self.shared.clone(),
-        ]
-        .into_iter()
-        .chain(agents);
-        for file in files.filter(|file| crate::workspace::is_there(&file.path)) {
-            let moved = Moved {
-                important: true,
-                ..Moved::new("file", "BACKUP", None, "kept")
-            };
-            file.rewrite(context, |document| Ok((document.clone(), moved.clone())))?;
+        let mut copies = Vec::new();
+        for file in self.files(context) {
+            if crate::workspace::is_there(&file.path) && !context.dry_run {
+                copies.extend(file.file.archive(&context.request())?);
+            }
         }
-        Ok(self
-            .backups()
-            .into_iter()
-            .filter(|path| !before.contains(path))
-            .collect())
+        Ok(copies)
     }
 
     /// Brings a dated copy back: the one named, or the newest of the current task. A person's move.
@@ -309,25 +292,31 @@ impl MemoryFolder {
                 .into_owned()
         };
         let wanted = which.unwrap_or("task-state-");
-        let copy = self
-            .backups()
-            .into_iter()
-            .rfind(|path| name(path).starts_with(wanted));
-        let copy = copy.ok_or_else(|| Error::NoValue {
+        let mut found = None;
+        for file in self.files(context) {
+            let copies = file.file.archived()?;
+            let copy = copies
+                .into_iter()
+                .find(|path| name(path).starts_with(wanted));
+            if let Some(copy) = copy {
+                found = Some((file, copy));
+                break;
+            }
+        }
+        let (file, copy) = found.ok_or_else(|| Error::NoValue {
             message: format!(
                 "there is no copy '{wanted}' in {}",
                 self.folder.join("backup").display()
             ),
         })?;
-        let file = self.file_of_copy(context, &name(&copy))?;
-        let bytes = std::fs::read(&copy).map_err(|error| Error::BadInput {
-            message: format!("{} cannot be read: {error}", copy.display()),
+        let bad = |message: String| Error::BadInput {
+            message: format!("{} {message}", copy.display()),
             hint: "choose another copy".into(),
-        })?;
-        let earlier = JsonDocument::parse(&bytes).map_err(|error| Error::BadInput {
-            message: format!("{} is damaged: {error}", copy.display()),
-            hint: "choose another copy".into(),
-        })?;
+        };
+        let bytes =
+            std::fs::read(&copy).map_err(|error| bad(format!("cannot be read: {error}")))?;
+        let earlier =
+            JsonDocument::parse(&bytes).map_err(|error| bad(format!("is damaged: {error}")))?;
         let to = crate::kinds::examine(file.kind, &earlier)
             .map_err(|findings| file.damaged(findings))?
             .status;
@@ -339,35 +328,20 @@ impl MemoryFolder {
         file.rewrite(context, |_| Ok((earlier.clone(), moved.clone())))
     }
 
-    /// The dated copies, the oldest first.
-    fn backups(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.folder.join("backup"))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
-        paths
-    }
-
-    fn file_of_copy(&self, context: &Context, name: &str) -> Result<KnownFile, Error> {
-        let files = [&self.state, &self.history, &self.shared];
-        let stem = |file: &KnownFile| {
-            file.path
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned()
-        };
-        if let Some(file) = files
-            .into_iter()
-            .find(|file| name.starts_with(&format!("{}-", stem(file))))
-        {
-            return Ok(file.clone());
-        }
-        // What is left is an agent's: `NAME-<time>[-n].json`.
-        let agent = name.split("-2").next().unwrap_or_default();
-        self.agent(context, agent)
+    /// Every file of the memory, the agents' last.
+    fn files(&self, context: &Context) -> Vec<KnownFile> {
+        let agents = FileKind::AgentMemory.files_at(&self.folder.join(agent_memory::FOLDER_NAME));
+        let agents = agents
+            .iter()
+            .map(|path| KnownFile::new(context, FileKind::AgentMemory, path));
+        [
+            self.state.clone(),
+            self.history.clone(),
+            self.shared.clone(),
+        ]
+        .into_iter()
+        .chain(agents)
+        .collect()
     }
 
     /// Cuts history and caches to what is kept.
