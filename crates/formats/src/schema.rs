@@ -1,7 +1,7 @@
 //! The JSON Schemas of every file kind.
 
 /// Every kind with its schema, in the order of the documentation.
-pub const ALL: [(&str, &str); 5] = [
+pub const ALL: [(&str, &str); 6] = [
     ("thinking", include_str!("../schemas/thinking.schema.json")),
     (
         "task-state",
@@ -19,6 +19,7 @@ pub const ALL: [(&str, &str); 5] = [
         "agent-memory",
         include_str!("../schemas/agent-memory.schema.json"),
     ),
+    ("develop", include_str!("../schemas/develop.schema.json")),
 ];
 
 /// The schema of a kind, as JSON text.
