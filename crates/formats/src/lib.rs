@@ -6,6 +6,7 @@ pub mod json;
 pub mod markers;
 pub mod memory;
 pub mod merge;
+pub mod orchestrate;
 pub mod reading;
 pub mod schema;
 pub mod tasks_md;

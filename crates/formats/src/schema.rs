@@ -1,7 +1,7 @@
 //! The JSON Schemas of every file kind.
 
 /// Every kind with its schema, in the order of the documentation.
-pub const ALL: [(&str, &str); 6] = [
+pub const ALL: [(&str, &str); 7] = [
     ("thinking", include_str!("../schemas/thinking.schema.json")),
     (
         "task-state",
@@ -20,6 +20,10 @@ pub const ALL: [(&str, &str); 6] = [
         include_str!("../schemas/agent-memory.schema.json"),
     ),
     ("develop", include_str!("../schemas/develop.schema.json")),
+    (
+        "orchestrate",
+        include_str!("../schemas/orchestrate.schema.json"),
+    ),
 ];
 
 /// The schema of a kind, as JSON text.

@@ -10,6 +10,7 @@ mod develop;
 mod golden;
 mod markers;
 mod memory;
+mod orchestrate;
 mod tasks_md;
 mod thinking;
 
