@@ -1,7 +1,8 @@
 //! Acknowledged transitions that somebody who wrote around the lock made disappear, and how they come back.
 //!
 //! An edit is compared with the versions before it. The nearest one is the version it was made from; whatever was
-//! acknowledged after that version is lost in the edit.
+//! acknowledged after that version, and is not in the edit, is lost. It comes back transition by transition: what other
+//! edits did in between is theirs, and is never applied again.
 
 use bowline_formats::merge::{distance, merge};
 use bowline_formats::transition::Transition;
@@ -9,6 +10,7 @@ use bowline_statefiles::{Error, Line, StateFile, kind};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::fmt;
+use std::rc::Rc;
 
 /// Versions an edit is first compared with. Only when the oldest of them is the nearest are all compared.
 const NEAR_VERSIONS: usize = 128;
@@ -30,30 +32,100 @@ impl fmt::Display for Lost {
     }
 }
 
-/// A version of the document and the transition that led to it; none where somebody else wrote it.
+/// A version of the document, and the transition that led to it; none where somebody else wrote it.
 struct Known {
-    value: Value,
+    before: Option<Rc<Value>>,
+    value: Rc<Value>,
     transition: Option<Lost>,
 }
 
-/// The version an edit was made from, the one it replaced, and what was acknowledged between the two.
-struct Stale {
-    base: Value,
-    ours: Value,
-    lost: Vec<Lost>,
+/// An acknowledged transition and what it changed.
+struct Change {
+    what: Lost,
+    before: Rc<Value>,
+    after: Rc<Value>,
+}
+
+/// The last versions before an edit.
+#[derive(Default)]
+struct Window {
+    versions: VecDeque<Known>,
+    /// Older versions were left out.
+    cut: bool,
+    last: Option<(String, Rc<Value>)>,
+}
+
+impl Window {
+    fn remember(&mut self, max: usize, line: &Line, before: Option<&str>, after: Option<&str>) {
+        // A version that cannot be rebuilt ends what is known.
+        let Some(text) = after else {
+            self.versions.clear();
+            return;
+        };
+        let Some(value) = parse(text).map(Rc::new) else {
+            self.versions.clear();
+            return;
+        };
+        let before = match (&self.last, before) {
+            (Some((last, value)), Some(before)) if last == before => Some(Rc::clone(value)),
+            (_, before) => before.and_then(parse).map(Rc::new),
+        };
+        if self.versions.len() >= max {
+            self.versions.pop_front();
+            self.cut = true;
+        }
+        self.versions.push_back(Known {
+            before,
+            value: Rc::clone(&value),
+            transition: describe(line),
+        });
+        self.last = Some((text.to_owned(), value));
+    }
+
+    /// How many versions back the nearest one is; of equally near ones the newest.
+    fn nearest(&self, edited: &Value) -> Option<usize> {
+        let mut best: Option<(usize, usize)> = None;
+        for (back, known) in self.versions.iter().rev().enumerate() {
+            let far = distance(edited, &known.value);
+            if best.is_none_or(|(_, nearest)| far < nearest) {
+                best = Some((back, far));
+            }
+            if far == 0 {
+                break;
+            }
+        }
+        best.map(|(back, _)| back)
+    }
+
+    /// The acknowledged transitions of the last `back` versions.
+    fn changes(&self, back: usize) -> Vec<Change> {
+        let skip = self.versions.len().saturating_sub(back);
+        let after = self.versions.iter().skip(skip);
+        let change = |known: &Known| {
+            Some(Change {
+                what: known.transition.clone()?,
+                before: Rc::clone(known.before.as_ref()?),
+                after: Rc::clone(&known.value),
+            })
+        };
+        after.filter_map(change).collect()
+    }
 }
 
 /// The acknowledged transitions up to line `last` that an edit lacks.
 pub(crate) fn by_edit(file: &StateFile, last: u64, edited: &Value) -> Result<Vec<Lost>, Error> {
     let since = last.saturating_sub(NEAR_VERSIONS as u64);
-    let mut window = VecDeque::new();
-    file.walk_versions(since, |line, _, after| {
+    let mut window = Window {
+        cut: since > 0,
+        ..Window::default()
+    };
+    file.walk_versions(since, |line, before, after| {
         if line.seq <= last {
-            remember(&mut window, usize::MAX, line, after);
+            window.remember(usize::MAX, line, before, after);
         }
     })?;
-    let stale = find(file, &window, since > 0, last, edited)?;
-    Ok(stale.map_or_else(Vec::new, |stale| stale.lost))
+    let changes = Edit::of(&window, last, edited).changes(file)?;
+    Ok(apply(&changes, &mut edited.clone()))
 }
 
 /// What the outside edits in the journal lost, joined into the value the document has now; `None` when nothing is lost.
@@ -63,141 +135,82 @@ pub(crate) fn healed(
     now: &Value,
     edited: bool,
 ) -> Result<Option<(Value, Vec<Lost>)>, Error> {
-    let mut window = VecDeque::new();
-    let mut cut = false;
+    let mut window = Window::default();
     let mut edits: Vec<Edit> = Vec::new();
     let mut last = 0;
-    file.walk_versions(0, |line, _, after| {
-        let transition = describe(line);
+    file.walk_versions(0, |line, before, after| {
         // A repair settled what was lost before it, and so did a person who went back to a version of their choice.
-        if transition
-            .as_ref()
-            .is_some_and(|one| ["REPAIR", "RESTORE", "UNDO"].contains(&one.trigger.as_str()))
-        {
+        let settled = |one: Lost| ["REPAIR", "RESTORE", "UNDO"].contains(&one.trigger.as_str());
+        if describe(line).is_some_and(settled) {
             edits.clear();
         }
         if line.kind == kind::OUTSIDE
             && let Some(value) = after.and_then(parse)
         {
-            edits.push(Edit::of(&window, cut, last, &value));
+            edits.push(Edit::of(&window, last, &value));
         }
-        cut |= window.len() >= NEAR_VERSIONS;
-        remember(&mut window, NEAR_VERSIONS, line, after);
+        window.remember(NEAR_VERSIONS, line, before, after);
         last = line.seq;
     })?;
     if edited {
-        edits.push(Edit::of(&window, cut, last, now));
+        edits.push(Edit::of(&window, last, now));
     }
     let mut value = now.clone();
-    let mut lost = Vec::new();
+    let mut lost: Vec<Lost> = Vec::new();
     for edit in edits {
-        let stale = match edit {
-            Edit::Fresh => continue,
-            Edit::Stale(stale) => *stale,
-            Edit::Old { last, value } => match search_all(file, last, &value)? {
-                Some(stale) => stale,
-                None => continue,
-            },
-        };
-        let merged = merge(&stale.base, &stale.ours, &value);
-        if distance(&merged, &value) > 0 {
-            value = merged;
-            lost.extend(stale.lost);
-        }
+        lost.extend(apply(&edit.changes(file)?, &mut value));
     }
     Ok((!lost.is_empty()).then_some((value, lost)))
 }
 
+/// Applies changes again; tells which of them made a difference.
+fn apply(changes: &[Change], value: &mut Value) -> Vec<Lost> {
+    let mut lost = Vec::new();
+    for change in changes {
+        let merged = merge(&change.before, &change.after, value);
+        if distance(&merged, value) > 0 {
+            *value = merged;
+            lost.push(change.what.clone());
+        }
+    }
+    lost
+}
+
 /// What a window of versions tells of an edit.
 enum Edit {
-    /// It was made from the last version: nothing is lost.
-    Fresh,
-    /// It was made from an earlier one.
-    Stale(Box<Stale>),
-    /// It may have been made from one before the window.
+    /// What was acknowledged since the version it was made from.
+    Lacks(Vec<Change>),
+    /// It may have been made from a version before the window.
     Old { last: u64, value: Value },
 }
 
 impl Edit {
-    fn of(window: &VecDeque<Known>, cut: bool, last: u64, value: &Value) -> Edit {
-        match nearest(window, value) {
-            None | Some(0) => Edit::Fresh,
-            Some(back) if cut && back + 1 == window.len() => Edit::Old {
+    fn of(window: &Window, last: u64, value: &Value) -> Edit {
+        match window.nearest(value) {
+            None => Edit::Lacks(Vec::new()),
+            Some(back) if window.cut && back + 1 == window.versions.len() => Edit::Old {
                 last,
                 value: value.clone(),
             },
-            Some(back) => {
-                stale(window, back).map_or(Edit::Fresh, |stale| Edit::Stale(Box::new(stale)))
+            Some(back) => Edit::Lacks(window.changes(back)),
+        }
+    }
+
+    fn changes(self, file: &StateFile) -> Result<Vec<Change>, Error> {
+        let (last, value) = match self {
+            Edit::Lacks(changes) => return Ok(changes),
+            Edit::Old { last, value } => (last, value),
+        };
+        // Compares with every version there is: an editor may have held the file open for long.
+        let mut window = Window::default();
+        file.walk_versions(0, |line, before, after| {
+            if line.seq <= last {
+                window.remember(usize::MAX, line, before, after);
             }
-        }
+        })?;
+        let back = window.nearest(&value).unwrap_or(0);
+        Ok(window.changes(back))
     }
-}
-
-fn find(
-    file: &StateFile,
-    window: &VecDeque<Known>,
-    cut: bool,
-    last: u64,
-    edited: &Value,
-) -> Result<Option<Stale>, Error> {
-    match Edit::of(window, cut, last, edited) {
-        Edit::Fresh => Ok(None),
-        Edit::Stale(stale) => Ok(Some(*stale)),
-        Edit::Old { last, value } => search_all(file, last, &value),
-    }
-}
-
-/// Compares with every version there is: an editor may have held the file open for long.
-fn search_all(file: &StateFile, last: u64, edited: &Value) -> Result<Option<Stale>, Error> {
-    let mut window = VecDeque::new();
-    file.walk_versions(0, |line, _, after| {
-        if line.seq <= last {
-            remember(&mut window, usize::MAX, line, after);
-        }
-    })?;
-    Ok(nearest(&window, edited)
-        .filter(|&back| back > 0)
-        .and_then(|back| stale(&window, back)))
-}
-
-/// How many versions back the nearest one is; of equally near ones the newest.
-fn nearest(window: &VecDeque<Known>, edited: &Value) -> Option<usize> {
-    let mut best: Option<(usize, usize)> = None;
-    for (back, known) in window.iter().rev().enumerate() {
-        let far = distance(edited, &known.value);
-        if best.is_none_or(|(_, nearest)| far < nearest) {
-            best = Some((back, far));
-        }
-        if far == 0 {
-            break;
-        }
-    }
-    best.map(|(back, _)| back)
-}
-
-fn stale(window: &VecDeque<Known>, back: usize) -> Option<Stale> {
-    let base = window.len().checked_sub(back + 1)?;
-    let after = window.iter().skip(base + 1);
-    Some(Stale {
-        base: window.get(base)?.value.clone(),
-        ours: window.back()?.value.clone(),
-        lost: after.filter_map(|known| known.transition.clone()).collect(),
-    })
-}
-
-fn remember(window: &mut VecDeque<Known>, max: usize, line: &Line, after: Option<&str>) {
-    // A version that cannot be rebuilt ends what is known.
-    let Some(value) = after.and_then(parse) else {
-        window.clear();
-        return;
-    };
-    if window.len() >= max {
-        window.pop_front();
-    }
-    window.push_back(Known {
-        value,
-        transition: describe(line),
-    });
 }
 
 /// The transition of a line; nothing for edits of others, which nobody acknowledged.
