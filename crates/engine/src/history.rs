@@ -156,6 +156,7 @@ fn go_back(
             trigger,
             metadata: metadata.clone(),
             important: true,
+            effects: None,
         };
         Ok((earlier.clone(), moved))
     })

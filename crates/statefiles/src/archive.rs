@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Stat};
 use crate::error::Error;
 use crate::layout::{Archive, Paths, free_name};
 use crate::stamp::utc_stamp;
@@ -15,6 +15,7 @@ const TAIL: &str = ".json";
 pub(crate) fn write(
     disk: &dyn Disk,
     paths: &Paths,
+    like: Option<&Stat>,
     text: &str,
     now_ms: i64,
 ) -> Result<Option<PathBuf>, Error> {
@@ -26,7 +27,7 @@ pub(crate) fn write(
         .map_err(|error| Error::io("create", folder, error))?;
     let stem = OsString::from(format!("{}-{}", archive.stem, utc_stamp(now_ms)));
     let path = free_name(disk, folder, &stem, TAIL)?;
-    copy_to(disk, paths, text.as_bytes(), &path)?;
+    copy_to(disk, paths, like, text.as_bytes(), &path)?;
     Ok(Some(path))
 }
 

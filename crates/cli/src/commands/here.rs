@@ -1,7 +1,7 @@
 //! `bowline` alone and `bowline status`: what is here, and what can be done next.
 
 use crate::args::Lang;
-use crate::commands::thinking;
+use crate::commands::{memory_view, thinking};
 use crate::korean;
 use crate::output::{Output, Tone, exit_code};
 use bowline_engine::files::{KnownFile, View};
@@ -124,29 +124,15 @@ pub(crate) fn status_of(output: &Output, view: &View) -> Result<ExitCode, Error>
         return Ok(ExitCode::SUCCESS);
     }
     output.notices(&view.notices);
-    let value = view.document.value();
-    let text = |key: &str| {
-        value
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
+    let lines = match view.kind {
+        FileKind::Thinking => thinking::overview(output, view),
+        FileKind::TaskState => memory_view::task_state(output, view),
+        FileKind::TaskHistory => memory_view::task_history(output, view),
+        FileKind::SharedContext => memory_view::shared_context(view),
+        FileKind::AgentMemory => memory_view::agent_memory(view),
     };
-    match view.kind {
-        FileKind::Thinking => {
-            let title = [text("task_id"), text("title")].join("  ");
-            output.line(&format!(
-                "{}  {}",
-                output.tone(Tone::Strong, title.trim()),
-                standing(output, view)
-            ));
-            if !text("goal").is_empty() {
-                output.line(&format!("{}: {}", output.say("goal", "목표"), text("goal")));
-            }
-            for line in thinking::stages(output, view) {
-                output.line(&line);
-            }
-        }
+    for line in lines {
+        output.line(&line);
     }
     findings(output, view);
     next(output, view);
@@ -167,7 +153,7 @@ fn brief(output: &Output, view: &View) {
     next(output, view);
 }
 
-fn standing(output: &Output, view: &View) -> String {
+pub(crate) fn standing(output: &Output, view: &View) -> String {
     let status = status_word(output, &view.examined.status);
     let tone = match view.examined.status.as_str() {
         "completed" => Tone::Good,

@@ -4,6 +4,7 @@ mod doctor;
 mod explain;
 mod here;
 mod history;
+mod memory_view;
 mod thinking;
 
 use crate::args::{Cli, Command};

@@ -186,8 +186,22 @@ fn feedback(
     }
 }
 
+/// Title, goal and stages.
+pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
+    let value = view.document.value();
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let title = format!("{}  {}", text("task_id"), text("title"));
+    let title = output.tone(Tone::Strong, title.trim());
+    let mut lines = vec![format!("{title}  {}", here::standing(output, view))];
+    if !text("goal").is_empty() {
+        lines.push(format!("{}: {}", output.say("goal", "목표"), text("goal")));
+    }
+    lines.extend(stages(output, view));
+    lines
+}
+
 /// The four stages, one per line.
-pub(crate) fn stages(output: &Output, view: &View) -> Vec<String> {
+fn stages(output: &Output, view: &View) -> Vec<String> {
     let mut lines = Vec::new();
     for stage in Stage::ALL {
         let word = stage_value(view, stage, "status")

@@ -51,14 +51,7 @@ impl ThinkingRun {
             });
         }
         let document = new_document(id, title, goal, context.now());
-        let moved = Moved {
-            entity: "run",
-            from: None,
-            to: "pending".into(),
-            trigger: "NEW",
-            metadata: json!({ "title": title }),
-            important: false,
-        };
+        let moved = Moved::new("run", "NEW", None, "pending").with(json!({ "title": title }));
         self.file.create(context, &document, moved)
     }
 
@@ -185,13 +178,10 @@ impl ThinkingRun {
         metadata: &Value,
         command: impl Fn(&Run) -> Command,
     ) -> Result<Changed, Error> {
-        let describe = |before: &Run, after: &Run| Moved {
-            entity: "stage",
-            from: Some(before.stage(stage).status.name().into()),
-            to: after.stage(stage).status.name().into(),
-            trigger,
-            metadata: metadata.clone(),
-            important: false,
+        let describe = |before: &Run, after: &Run| {
+            let status = |run: &Run| run.stage(stage).status.name();
+            Moved::new("stage", trigger, Some(status(before).into()), status(after))
+                .with(metadata.clone())
         };
         self.file
             .transact::<Thinking>(context, |_, run| Ok(command(run)), describe)
@@ -205,13 +195,9 @@ impl ThinkingRun {
         metadata: &Value,
         command: impl Fn() -> Command,
     ) -> Result<Changed, Error> {
-        let describe = |before: &Run, after: &Run| Moved {
-            entity,
-            from: Some(before.overall().name().into()),
-            to: after.overall().name().into(),
-            trigger,
-            metadata: metadata.clone(),
-            important: false,
+        let describe = |before: &Run, after: &Run| {
+            let from = before.overall().name().to_owned();
+            Moved::new(entity, trigger, Some(from), after.overall().name()).with(metadata.clone())
         };
         self.file
             .transact::<Thinking>(context, |_, _| Ok(command()), describe)
