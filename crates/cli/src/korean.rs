@@ -2,6 +2,7 @@
 
 use bowline_engine::files::Notice;
 use bowline_engine::formats::finding::Severity;
+use bowline_engine::machines::plan;
 use bowline_engine::machines::thinking;
 use bowline_engine::{Error, Refusal, statefiles};
 
@@ -149,6 +150,11 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다".into(),
         ),
         Error::BadInput { message, hint } => (message.clone(), hint.clone()),
+        Error::Refused(Refusal::Plan(refusal)) => plan_refusal(refusal),
+        Error::NoValue { message } => (
+            message.clone(),
+            "마지막 부분을 빼면 무엇이 있는지 볼 수 있습니다".into(),
+        ),
         Error::File(cause) => file_error(cause, &error.hint()),
     }
 }
@@ -323,4 +329,87 @@ fn file_error(error: &statefiles::Error, hint: &str) -> (String, String) {
         other => return (other.to_string(), hint.to_owned()),
     };
     (message, korean_hint.to_owned())
+}
+
+fn plan_refusal(refusal: &plan::Refusal) -> (String, String) {
+    use plan::Refusal as R;
+    let numbers = |ids: &[u32]| {
+        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+        ids.join(", ")
+    };
+    match refusal {
+        R::NoTask => (
+            "현재 작업이 없습니다".into(),
+            "'task new 이름 --goal 목표'로 시작하세요".into(),
+        ),
+        R::TaskState {
+            id, status: word, ..
+        } => (
+            format!(
+                "작업 '{id}'의 상태가 '{}'이라서 할 수 없습니다",
+                status(word.name())
+            ),
+            "'bowline memory status'가 지금 할 수 있는 일을 보여 줍니다".into(),
+        ),
+        R::StepState {
+            id, status: word, ..
+        } => (
+            format!(
+                "{id}번 단계의 상태가 '{}'이라서 할 수 없습니다",
+                status(word.name())
+            ),
+            "'bowline memory status'가 지금 할 수 있는 일을 보여 줍니다".into(),
+        ),
+        R::NoStep { task, id } => (
+            format!("작업 '{task}'에 {id}번 단계가 없습니다"),
+            "'bowline memory status'로 단계를 확인하세요".into(),
+        ),
+        R::DependencyNotCompleted { id, missing } => (
+            format!(
+                "{id}번 단계를 시작할 수 없습니다. 완료되지 않은 선행 단계: {}",
+                numbers(missing)
+            ),
+            format!("먼저 {}번 단계를 완료하세요", numbers(missing)),
+        ),
+        R::RetriesExhausted { id } => (
+            format!("{id}번 단계가 3번 실패했습니다. 사람이 결정해야 합니다"),
+            "사람이 'task recover'로 다시 엽니다".into(),
+        ),
+        R::DuplicateId { id, .. } => (
+            format!("'{id}'은(는) 이미 있습니다"),
+            "다른 id를 쓰세요".into(),
+        ),
+        R::MissingDependency { id, missing } => (
+            format!("{id}번 단계가 없는 {missing}번 단계에 의존합니다"),
+            format!("{missing}번 단계를 추가하거나 의존성에서 빼세요"),
+        ),
+        R::CircularDependency { path } => (
+            format!("단계가 서로 의존합니다: {}", numbers(path)),
+            "의존성 하나를 빼세요".into(),
+        ),
+        R::BadStepId => (
+            "단계 번호는 1부터 시작합니다".into(),
+            "1부터 번호를 매기거나 번호를 생략하세요".into(),
+        ),
+        R::TooMany { max, .. } => (
+            format!("최대 {max}개까지 담을 수 있습니다"),
+            "작업을 여러 개로 나누세요".into(),
+        ),
+        R::Empty { what } => (
+            format!("{what}이(가) 비어 있습니다"),
+            format!("{what}을(를) 적으세요"),
+        ),
+        R::UnresolvedIssue { id, step } => (
+            format!("작업 '{id}'은(는) {step}번 단계에서 실패했으므로 성공이 아닙니다"),
+            "사람이 먼저 복구하거나 partial 또는 failure로 끝내세요".into(),
+        ),
+        R::NeedsPerson { id } => (
+            format!("작업 '{id}'은(는) 사람만 복구할 수 있습니다"),
+            "함께 일하는 사람에게 요청하세요".into(),
+        ),
+        R::NotQueued { id } => (
+            format!("작업 '{id}'은(는) 대기열에 없습니다"),
+            "'bowline memory status'로 대기열을 확인하세요".into(),
+        ),
+    }
 }

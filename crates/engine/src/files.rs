@@ -130,6 +130,28 @@ impl KnownFile {
         }
     }
 
+    /// Looks at the file; where there is none, at what it would be at the very beginning.
+    pub fn view_or_empty(&self, context: &Context) -> Result<View, Error> {
+        match self.view(context) {
+            Err(error @ Error::NoFile { .. }) => {
+                let Some(document) = kinds::empty(self.kind, &self.path, context.now()) else {
+                    return Err(error);
+                };
+                let examined = kinds::examine(self.kind, &document)
+                    .map_err(|findings| self.damaged(findings))?;
+                Ok(View {
+                    kind: self.kind,
+                    path: self.path.clone(),
+                    document,
+                    examined,
+                    notices: Vec::new(),
+                    sequence: 0,
+                })
+            }
+            other => other,
+        }
+    }
+
     fn view_of(&self, snapshot: &Snapshot) -> Result<View, Error> {
         let Some(bytes) = &snapshot.bytes else {
             return Err(match snapshot.situation {

@@ -162,7 +162,7 @@ fn go_back(
     })
 }
 
-fn person(context: &Context, what: &'static str) -> Result<(), Error> {
+pub(crate) fn person(context: &Context, what: &'static str) -> Result<(), Error> {
     match context.actor {
         Actor::Person => Ok(()),
         Actor::Agent => Err(Error::NeedsPerson { what }),

@@ -1,10 +1,12 @@
 //! Every shape another program can see. Pure: bytes in, bytes out, never a path.
 
+pub mod develop;
 pub mod finding;
 pub mod json;
 pub mod markers;
 pub mod memory;
 pub mod merge;
+pub mod orchestrate;
 pub mod reading;
 pub mod schema;
 pub mod tasks_md;

@@ -1,7 +1,7 @@
 //! The JSON Schemas of every file kind.
 
 /// Every kind with its schema, in the order of the documentation.
-pub const ALL: [(&str, &str); 5] = [
+pub const ALL: [(&str, &str); 7] = [
     ("thinking", include_str!("../schemas/thinking.schema.json")),
     (
         "task-state",
@@ -18,6 +18,11 @@ pub const ALL: [(&str, &str); 5] = [
     (
         "agent-memory",
         include_str!("../schemas/agent-memory.schema.json"),
+    ),
+    ("develop", include_str!("../schemas/develop.schema.json")),
+    (
+        "orchestrate",
+        include_str!("../schemas/orchestrate.schema.json"),
     ),
 ];
 

@@ -71,13 +71,19 @@ pub(crate) fn status(
             }
         }
         Err(Error::Ambiguous { .. }) if what.is_none() => return show(context, output, folder),
-        Ok(_) if what.is_none() && !output.json && workspace::discover(folder).len() > 1 => {
+        Ok(_) if what.is_none() && !output.json && several(folder) => {
             return show(context, output, folder);
         }
         resolved => resolved?,
     };
     let view = KnownFile::new(context, kind, &path).view(context)?;
     status_of(output, &reachable(view))
+}
+
+/// Whether more than one piece of work is here.
+fn several(folder: &Path) -> bool {
+    let found = workspace::discover(folder);
+    found.iter().filter(|(kind, _)| kind.has_moves()).count() > 1
 }
 
 /// A look whose next commands work where the caller stands: for a file that is not found from there they name its folder.

@@ -4,6 +4,7 @@ mod doctor;
 mod explain;
 mod here;
 mod history;
+mod memory;
 mod memory_view;
 mod thinking;
 
@@ -37,6 +38,7 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
     match &cli.command {
         None => here::show(&context, output, &folder),
         Some(Command::Thinking(args)) => thinking::run(&context, output, &folder, args),
+        Some(Command::Memory(args)) => memory::run(&context, output, &folder, args),
         Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(&context, output, &folder, what.as_deref(), *last)

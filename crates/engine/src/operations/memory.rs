@@ -271,6 +271,79 @@ impl MemoryFolder {
         set(&file, context, &agent_memory::SKELETON, path, value)
     }
 
+    /// Keeps a dated copy of every file of the memory. Tells where.
+    pub fn backup(&self, context: &Context) -> Result<Vec<PathBuf>, Error> {
+        let mut copies = Vec::new();
+        for file in self.files(context) {
+            if crate::workspace::is_there(&file.path) && !context.dry_run {
+                copies.extend(file.file.archive(&context.request())?);
+            }
+        }
+        Ok(copies)
+    }
+
+    /// Brings a dated copy back: the one named, or the newest of the current task. A person's move.
+    pub fn restore(&self, context: &Context, which: Option<&str>) -> Result<Changed, Error> {
+        crate::history::person(context, "restore")?;
+        let name = |path: &Path| {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        };
+        let wanted = which.unwrap_or("task-state-");
+        let mut found = None;
+        for file in self.files(context) {
+            let copies = file.file.archived()?;
+            let copy = copies
+                .into_iter()
+                .find(|path| name(path).starts_with(wanted));
+            if let Some(copy) = copy {
+                found = Some((file, copy));
+                break;
+            }
+        }
+        let (file, copy) = found.ok_or_else(|| Error::NoValue {
+            message: format!(
+                "there is no copy '{wanted}' in {}",
+                self.folder.join("backup").display()
+            ),
+        })?;
+        let bad = |message: String| Error::BadInput {
+            message: format!("{} {message}", copy.display()),
+            hint: "choose another copy".into(),
+        };
+        let bytes =
+            std::fs::read(&copy).map_err(|error| bad(format!("cannot be read: {error}")))?;
+        let earlier =
+            JsonDocument::parse(&bytes).map_err(|error| bad(format!("is damaged: {error}")))?;
+        let to = crate::kinds::examine(file.kind, &earlier)
+            .map_err(|findings| file.damaged(findings))?
+            .status;
+        let moved = Moved {
+            important: true,
+            ..Moved::new("file", "RESTORE", None, to)
+        };
+        let moved = moved.with(json!({ "copy": name(&copy) }));
+        file.rewrite(context, |_| Ok((earlier.clone(), moved.clone())))
+    }
+
+    /// Every file of the memory, the agents' last.
+    fn files(&self, context: &Context) -> Vec<KnownFile> {
+        let agents = FileKind::AgentMemory.files_at(&self.folder.join(agent_memory::FOLDER_NAME));
+        let agents = agents
+            .iter()
+            .map(|path| KnownFile::new(context, FileKind::AgentMemory, path));
+        [
+            self.state.clone(),
+            self.history.clone(),
+            self.shared.clone(),
+        ]
+        .into_iter()
+        .chain(agents)
+        .collect()
+    }
+
     /// Cuts history and caches to what is kept.
     pub fn prune(&self, context: &Context) -> Result<PruneReport, Error> {
         let mut report = PruneReport::default();

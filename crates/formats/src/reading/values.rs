@@ -14,14 +14,10 @@ impl<'d> Reading<'d> {
     pub fn flag(&mut self, pointer: &str, default: bool) -> bool {
         match self.get(pointer) {
             Some(Value::Bool(flag)) => *flag,
+            // A text "true" is not taken for true: flags open gates.
             found => {
-                let meant = match found.and_then(Value::as_str) {
-                    Some("true") => true,
-                    Some("false") => false,
-                    Some(_) | None => default,
-                };
-                self.complain(pointer, found, "true or false", Value::from(meant));
-                meant
+                self.complain(pointer, found, "true or false", Value::from(default));
+                default
             }
         }
     }

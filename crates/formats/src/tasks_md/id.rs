@@ -102,6 +102,14 @@ impl From<TaskId> for String {
     }
 }
 
+/// The phase that an id of a known shape tells by itself.
+pub(crate) fn phase_told_by(text: &str) -> Option<u32> {
+    is_known(text)
+        .then(|| leading_number(&text[1..]))
+        .flatten()
+        .map(|(number, _)| number)
+}
+
 /// A character that may stand inside an id.
 pub(super) fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')

@@ -23,6 +23,7 @@ use std::ops::Range;
 pub use check::CYCLES_REPORTED_MAX;
 pub use finding::{Finding, FindingCode, Severity};
 pub use graph::{ExecutionOrder, Round};
+pub(crate) use id::phase_told_by;
 pub use id::{BadTaskId, ID_BYTES_MAX, TaskId};
 pub use parse::{MERMAID_EDGES_MAX, parse};
 pub use slug::{SLUG_BYTES_MAX, SLUG_EMPTY, slug};

@@ -6,9 +6,11 @@
     reason = "tests read their golden files, and a test that cannot unwrap has failed"
 )]
 
+mod develop;
 mod golden;
 mod markers;
 mod memory;
+mod orchestrate;
 mod tasks_md;
 mod thinking;
 

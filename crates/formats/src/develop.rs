@@ -1,0 +1,269 @@
+//! `.develop-workflow/state.json`.
+//!
+//! Its times are those of the local clock without a zone: whoever calls passes the seconds of that clock.
+
+use crate::StateFormat;
+use crate::finding::{Finding, Read, Severity};
+use crate::json::{JsonDocument, child};
+use crate::reading::{Reading, put, put_time};
+use crate::time::civil;
+use bowline_machines::develop::{
+    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopMachine, Gate, Gates, Phase, Run, Strategy,
+};
+use bowline_machines::{Machine as _, Timestamp, Violation};
+use serde_json::{Map, Value, json};
+
+/// The folder of the file, in the root of the project.
+pub const FOLDER_NAME: &str = ".develop-workflow";
+/// The file's name in its folder.
+pub const FILE_NAME: &str = "state.json";
+
+/// Closing one gate may leave a later one open without it; there are three.
+const MEND_ROUNDS_MAX: usize = 3;
+
+/// The format of `.develop-workflow/state.json`.
+#[derive(Debug, Clone, Copy)]
+pub struct DevelopFile;
+
+/// A new file for a run that begins.
+pub fn new_document(feature: &str, at: Timestamp) -> JsonDocument {
+    let mut value = json!({});
+    write_run(&Run::new(feature, at), &mut value);
+    JsonDocument::new(value)
+}
+
+impl StateFormat for DevelopFile {
+    /// A file that can be read always holds a run.
+    type State = Option<Run>;
+    const KIND: &'static str = "develop";
+
+    fn read(document: &JsonDocument) -> Result<Read<Option<Run>>, Vec<Finding>> {
+        let mut reading = Reading::begin(document)?;
+        // A phase decides what is allowed. Guessing one could let through what was not.
+        let Some(phase) = read_phase(&mut reading) else {
+            let message = "there is no phase that is known".into();
+            return Err(reading.give_up("/phase", "unknown_phase", message));
+        };
+        let updated = reading.get("/updated_at").and_then(Value::as_str);
+        let known = updated.and_then(crate::time::parse);
+        let started_at = reading.time_or("/started_at", known.unwrap_or(Timestamp(0)), civil);
+        let run = Run {
+            phase,
+            strategy: read_strategy(&mut reading),
+            feature: reading.text("/feature", ""),
+            started_at,
+            updated_at: reading.time_or("/updated_at", started_at, civil),
+            gates: read_gates(&mut reading),
+            checkpoints: read_checkpoints(&mut reading),
+        };
+        let run = check_rules(&mut reading, run);
+        Ok(reading.end(run))
+    }
+
+    /// Writes the time the run itself has, which moves only with phases, gates and attempts. No run writes nothing:
+    /// whoever throws a run away removes its file.
+    fn write(run: &Option<Run>, value: &mut Value, _at: Timestamp) {
+        if let Some(run) = run {
+            write_run(run, value);
+        }
+    }
+}
+
+fn read_phase(reading: &mut Reading<'_>) -> Option<Phase> {
+    let text = reading.get("/phase")?.as_str()?;
+    if let Some(phase) = Phase::from_name(text) {
+        if text != phase.name() {
+            let message = format!("{text} is an older name of {}", phase.name());
+            reading.note(Severity::Note, "older_name", "/phase", message, None);
+        }
+        return Some(phase);
+    }
+    let phase = Phase::from_name(&text.trim().to_uppercase())?;
+    let message = format!("should be {}", phase.name());
+    let value = phase.name().into();
+    reading.mend(Severity::Warning, "unknown_word", "/phase", message, value);
+    Some(phase)
+}
+
+fn read_strategy(reading: &mut Reading<'_>) -> Option<Strategy> {
+    let found = reading.get("/strategy")?;
+    if found.is_null() {
+        return None;
+    }
+    let plain = |text: &str| text.trim().to_lowercase().replace([' ', '_'], "-");
+    let strategy = found
+        .as_str()
+        .and_then(|it| Strategy::from_name(&plain(it)));
+    match strategy {
+        Some(strategy) if found.as_str() != Some(strategy.name()) => {
+            let message = format!("should be {}", strategy.name());
+            let value = strategy.name().into();
+            reading.mend(
+                Severity::Warning,
+                "unknown_word",
+                "/strategy",
+                message,
+                value,
+            );
+        }
+        Some(_) => {}
+        None => {
+            let message = "is not one of direct, subagent, agent-teams".into();
+            reading.drop_key(Severity::Error, "unknown_word", "/strategy", message);
+        }
+    }
+    strategy
+}
+
+fn read_gates(reading: &mut Reading<'_>) -> Gates {
+    reading.object("/gates");
+    let open = Gate::ALL.map(|gate| reading.flag(&child("/gates", gate.name()), false));
+    Gates::of(|gate| open[gate as usize])
+}
+
+fn read_checkpoints(reading: &mut Reading<'_>) -> Vec<Checkpoint> {
+    let Some(map) = reading.object("/checkpoints") else {
+        return Vec::new();
+    };
+    let mut checkpoints = Vec::with_capacity(map.len());
+    for (id, item) in map {
+        let place = child("/checkpoints", id);
+        if !item.is_object() {
+            let message = "should be an object".into();
+            let value = json!({ "status": CheckpointStatus::Pending.name(), "iteration": 0 });
+            reading.mend(Severity::Error, "wrong_type", &place, message, value);
+            checkpoints.push(Checkpoint::pending(id));
+            continue;
+        }
+        let iteration = match item.get("iteration") {
+            None | Some(Value::Null) => None,
+            Some(_) => reading.count(&child(&place, "iteration")),
+        };
+        let guess = match iteration {
+            None | Some(0) => CheckpointStatus::Pending,
+            Some(_) => CheckpointStatus::InProgress,
+        };
+        let status = reading.word(
+            &child(&place, "status"),
+            &CheckpointStatus::ALL,
+            CheckpointStatus::name,
+            guess,
+        );
+        let iteration = iteration.unwrap_or_else(|| {
+            let first = u32::from(status != CheckpointStatus::Pending);
+            let here = child(&place, "iteration");
+            let message = "is missing".into();
+            reading.mend(
+                Severity::Warning,
+                "missing_field",
+                &here,
+                message,
+                first.into(),
+            );
+            first
+        });
+        checkpoints.push(Checkpoint {
+            id: id.clone(),
+            status,
+            iteration,
+        });
+    }
+    checkpoints
+}
+
+fn write_run(run: &Run, value: &mut Value) {
+    let phase = value.get("phase").and_then(Value::as_str);
+    // An older name of the same phase stays until the run moves on: other programs may look for it.
+    if phase.and_then(Phase::from_name) != Some(run.phase) {
+        put(value, "/phase", run.phase.name().into());
+    }
+    match run.strategy {
+        Some(strategy) => put(value, "/strategy", strategy.name().into()),
+        None => {
+            if let Value::Object(map) = value
+                && map.get("strategy").is_some_and(|it| !it.is_null())
+            {
+                map.shift_remove("strategy");
+            }
+        }
+    }
+    put(value, "/feature", run.feature.clone().into());
+    put_time(value, "/started_at", Some(run.started_at), civil);
+    put_time(value, "/updated_at", Some(run.updated_at), civil);
+    for gate in Gate::ALL {
+        let place = child("/gates", gate.name());
+        put(value, &place, run.gates.is_open(gate).into());
+    }
+    let mut old = match value.pointer_mut("/checkpoints") {
+        Some(Value::Object(map)) => std::mem::take(map),
+        Some(_) | None => Map::new(),
+    };
+    let mut checkpoints = Map::new();
+    for checkpoint in &run.checkpoints {
+        let known = old.swap_remove(&checkpoint.id).filter(Value::is_object);
+        let mut item = known.unwrap_or_else(|| json!({}));
+        put(&mut item, "/status", checkpoint.status.name().into());
+        put(&mut item, "/iteration", checkpoint.iteration.into());
+        checkpoints.insert(checkpoint.id.clone(), item);
+    }
+    put(value, "/checkpoints", checkpoints.into());
+}
+
+/// The machine's rules. A repair closes gates and never opens one.
+fn check_rules(reading: &mut Reading<'_>, run: Run) -> Option<Run> {
+    let run = Some(run);
+    let mut mended = run.clone();
+    for round in 0..MEND_ROUNDS_MAX {
+        for violation in DevelopMachine::violations(&mended) {
+            let repair = mended.as_mut().and_then(|run| mend(run, &violation));
+            if round == 0 {
+                reading.broken(&place(&violation), &violation, repair);
+            }
+        }
+    }
+    if mended != run
+        && let Some(mended) = &mended
+    {
+        write_run(mended, reading.fixed_mut());
+    }
+    run
+}
+
+fn place(violation: &Violation) -> String {
+    let name = violation.place.as_str();
+    if Gate::from_name(name).is_some() {
+        child("/gates", name)
+    } else if violation.rule == "times_in_order" {
+        child("", name)
+    } else {
+        child("/checkpoints", name)
+    }
+}
+
+/// Mends what one rule says and tells how; `None` where only a person can.
+fn mend(run: &mut Run, violation: &Violation) -> Option<String> {
+    if let Some(closed) = Gate::from_name(&violation.place) {
+        let gates = run.gates;
+        run.gates = Gates::of(|gate| gate != closed && gates.is_open(gate));
+        return Some("close it".into());
+    }
+    match violation.rule {
+        "times_in_order" => {
+            run.updated_at = run.started_at;
+            Some("set it to started_at".into())
+        }
+        "iteration_fits_status" => {
+            let known = |it: &&mut Checkpoint| it.id == violation.place;
+            let checkpoint = run.checkpoints.iter_mut().find(known)?;
+            checkpoint.iteration = match checkpoint.status {
+                CheckpointStatus::Pending => 0,
+                CheckpointStatus::InProgress
+                | CheckpointStatus::Passed
+                | CheckpointStatus::Escalated
+                | CheckpointStatus::Failed => checkpoint.iteration.clamp(1, ATTEMPTS_MAX),
+            };
+            Some(format!("set iteration to {}", checkpoint.iteration))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,146 @@
+//! Where the file disagrees with the run that follows from it: lists, counts and progress.
+
+use crate::finding::Severity;
+use crate::json::child;
+use crate::reading::Reading;
+use bowline_machines::orchestrate::{Run, Status};
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// Ids a message names; of more it tells the number.
+const NAMED_IDS_MAX: usize = 5;
+
+/// Notes every disagreement; the repaired document says what the run says.
+pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
+    check_lists(reading, run);
+    let current = run.current_phase();
+    let told = reading
+        .get("/execution/current_phase")
+        .and_then(Value::as_u64);
+    // Behind the last phase there is nothing; some say so by the number of the next.
+    if !(run.all_done() && told > Some(current.into())) {
+        reading.derived("/execution/current_phase", current.into());
+    }
+    for phase in run.phases() {
+        let place = format!("/checkpoints/phase_{}", phase.number);
+        let progress = child(&place, "progress");
+        if reading.get(&progress).is_some() {
+            reading.derived(
+                &progress,
+                progress_text(phase.completed, phase.total).into(),
+            );
+        }
+        if let Some(Value::Array(tasks)) = reading.get(&child(&place, "tasks"))
+            && reading.get(&child(&place, "tasks_count")).is_some()
+        {
+            reading.derived(&child(&place, "tasks_count"), tasks.len().into());
+        }
+    }
+    reading.object("/metrics");
+    let metrics = run.metrics();
+    for (name, number) in [
+        ("total_tasks", metrics.total_tasks),
+        ("completed_count", metrics.completed_count),
+        ("failed_count", metrics.failed_count),
+    ] {
+        reading.derived(&child("/metrics", name), number.into());
+    }
+    let place = "/metrics/average_task_time_seconds";
+    if !says_average(reading.get(place), metrics.average_task_time_seconds) {
+        reading.derived(place, metrics.average_task_time_seconds.into());
+    }
+}
+
+/// "2/6".
+pub(super) fn progress_text(completed: usize, total: usize) -> String {
+    format!("{completed}/{total}")
+}
+
+/// Whether a field says an average, fractions of a second aside.
+pub(super) fn says_average(found: Option<&Value>, average: i64) -> bool {
+    let rounded = |number: f64| format!("{:.0}", number.round()).parse::<i64>().ok();
+    found.and_then(Value::as_f64).and_then(rounded) == Some(average)
+}
+
+fn check_lists(reading: &mut Reading<'_>, run: &Run) {
+    let mut listed: HashMap<&str, u8> = HashMap::with_capacity(run.graph().len());
+    for (bit, status) in Status::ALL.into_iter().enumerate() {
+        for item in list_at(reading, status) {
+            if let Some(id) = item.as_str() {
+                *listed.entry(id).or_insert(0) |= 1 << bit;
+            }
+        }
+    }
+    for status in Status::ALL {
+        let place = child("/tasks", status.name());
+        let items = list_at(reading, status);
+        let (mut both, mut elsewhere, mut twice) = (vec![], vec![], vec![]);
+        let mut seen = HashSet::with_capacity(items.len());
+        for id in items.iter().filter_map(Value::as_str) {
+            let Some(node) = run.node(id) else { continue };
+            let real = Status::ALL.iter().position(|it| *it == node.status);
+            let there = real.is_some_and(|real| listed[id] & (1 << real) != 0);
+            match node.status == status {
+                _ if !seen.insert(id) => twice.push(id),
+                true => {}
+                false if there => both.push(id),
+                false => elsewhere.push(id),
+            }
+        }
+        let here = run.nodes().filter(|(_, node)| node.status == status);
+        let unlisted: Vec<&str> = here
+            .map(|(id, _)| &**id)
+            .filter(|id| !listed.contains_key(id))
+            .collect();
+        let wrong = items.len() != seen.len() || !both.is_empty() || !elsewhere.is_empty();
+        let notes = [
+            ("duplicate_id", twice, "there more than once", "keep one"),
+            (
+                "overlapping_lists",
+                both,
+                "also in the list that counts",
+                "take it out here",
+            ),
+            (
+                "derived_mismatch",
+                elsewhere,
+                "made something else by the rest of the file",
+                "move it",
+            ),
+            (
+                "unlisted_task",
+                unlisted,
+                "named elsewhere and in no list",
+                "add it here",
+            ),
+        ];
+        for (code, ids, what, repair) in notes {
+            if !ids.is_empty() {
+                let message = format!("{} {what}", named(&ids));
+                let repair = Some(repair.to_owned());
+                reading.note(Severity::Warning, code, &place, message, repair);
+            }
+        }
+        let wanted = super::write::list(items, run, status);
+        if wrong || wanted.len() != items.len() {
+            reading.set(&place, wanted.into());
+        }
+    }
+}
+
+fn named(ids: &[&str]) -> String {
+    let some = ids[..ids.len().min(NAMED_IDS_MAX)].join(", ");
+    match ids.len().saturating_sub(NAMED_IDS_MAX) {
+        0 if ids.len() == 1 => format!("{some} is"),
+        0 => format!("{some} are"),
+        more => format!("{some} and {more} more are"),
+    }
+}
+
+/// A list as the file has it; complaints about it were made before.
+fn list_at<'d>(reading: &Reading<'d>, status: Status) -> &'d [Value] {
+    match reading.get(&child("/tasks", status.name())) {
+        Some(Value::Array(items)) => items,
+        Some(_) | None => &[],
+    }
+}

@@ -1,0 +1,96 @@
+//! What the file says beside the run: project, mode, and whom to tell.
+
+use crate::reading::put;
+use serde_json::Value;
+use std::fmt;
+
+/// How the work is handed to agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Prompts carry the whole context.
+    Normal,
+    /// Replies of one line.
+    UltraThin,
+    /// Each task repeats until it prints the promise.
+    Ralph,
+}
+
+impl Mode {
+    /// All modes.
+    pub const ALL: [Mode; 3] = [Mode::Normal, Mode::UltraThin, Mode::Ralph];
+
+    /// The word in the state file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Normal => "normal",
+            Mode::UltraThin => "ultra-thin",
+            Mode::Ralph => "ralph",
+        }
+    }
+
+    /// The mode with that name.
+    pub fn from_name(name: &str) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// An address that whoever knows it may post to: never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookUrl(String);
+
+impl WebhookUrl {
+    /// Keeps an address.
+    pub fn new(url: impl Into<String>) -> Self {
+        WebhookUrl(url.into())
+    }
+
+    /// The address itself, for the one who posts to it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for WebhookUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WebhookUrl(…)")
+    }
+}
+
+/// What the file says beside the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// What the project is called.
+    pub project: String,
+    /// How the work is handed out.
+    pub mode: Mode,
+    /// Where Slack listens.
+    pub slack_webhook_url: Option<WebhookUrl>,
+}
+
+impl Meta {
+    /// Reads it from a document of any version; what is missing or wrong gets its default.
+    pub fn read(value: &Value) -> Meta {
+        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+        let url = text("/config/slack_webhook_url").or(text("/slack_webhook_url"));
+        Meta {
+            project: text("/project").unwrap_or_default().into(),
+            mode: text("/mode")
+                .and_then(Mode::from_name)
+                .unwrap_or(Mode::UltraThin),
+            slack_webhook_url: url.filter(|url| !url.is_empty()).map(WebhookUrl::new),
+        }
+    }
+
+    /// Writes it into a document.
+    pub fn write(&self, value: &mut Value) {
+        put(value, "/mode", self.mode.name().into());
+        put(value, "/project", self.project.clone().into());
+        let url = self.slack_webhook_url.as_ref().map(WebhookUrl::expose);
+        // Some files have the address at the top; there it stays.
+        let place = match value.get("slack_webhook_url") {
+            Some(_) => "/slack_webhook_url",
+            None => "/config/slack_webhook_url",
+        };
+        put(value, place, url.map_or(Value::Null, Value::from));
+    }
+}

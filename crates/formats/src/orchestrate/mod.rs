@@ -1,0 +1,64 @@
+//! `.claude/orchestrate-state.json`.
+//!
+//! A run may have 100,000 tasks: lists and maps with a member per task are walked as values, never by pointers.
+
+mod check;
+mod meta;
+mod migrate;
+mod order;
+mod read;
+mod write;
+
+pub use meta::{Meta, Mode, WebhookUrl};
+pub use read::{Known, known};
+
+use crate::StateFormat;
+use crate::finding::{Finding, Read};
+use crate::json::JsonDocument;
+use crate::tasks_md::phase_told_by;
+use bowline_machines::Timestamp;
+use bowline_machines::orchestrate::Run;
+use serde_json::{Value, json};
+
+/// The folder of the file, in the root of the project.
+pub const FOLDER_NAME: &str = ".claude";
+/// The file's name in its folder.
+pub const FILE_NAME: &str = "orchestrate-state.json";
+/// The version the file is written in. 1.x had no lists of open tasks and no graph; it is read, and brought up to date
+/// by the first change.
+pub const VERSION: &str = "2.0";
+/// The newest major version that is understood.
+pub const VERSION_MAJOR: u32 = 2;
+
+/// The format of `.claude/orchestrate-state.json`.
+#[derive(Debug, Clone, Copy)]
+pub struct OrchestrateFile;
+
+/// A new file for a run.
+pub fn new_document(meta: &Meta, run: &Run, at: Timestamp) -> JsonDocument {
+    let mut value = json!({ "version": VERSION });
+    meta.write(&mut value);
+    OrchestrateFile::write(run, &mut value, at);
+    // The documented order of keys: what the run wrote stands between mode and config.
+    if let Value::Object(map) = &mut value
+        && let Some(config) = map.shift_remove("config")
+    {
+        map.insert("config".into(), config);
+    }
+    JsonDocument::new(value)
+}
+
+impl StateFormat for OrchestrateFile {
+    type State = Run;
+    const KIND: &'static str = "orchestrate";
+
+    /// The run that the file alone tells of. Whoever has the task file at hand takes [`known`] and its own graph.
+    fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
+        read::read(document)
+    }
+
+    fn write(run: &Run, value: &mut Value, at: Timestamp) {
+        migrate::bring_up_to_date(value);
+        write::write(run, value, at);
+    }
+}

@@ -1,0 +1,461 @@
+//! Collecting what the file says, and the run that follows from it.
+
+use super::{Mode, VERSION, VERSION_MAJOR, check, migrate, order, phase_told_by};
+use crate::finding::{Finding, Read, Severity};
+use crate::json::{JsonDocument, child};
+use crate::reading::Reading;
+use crate::tasks_md::TaskId;
+use crate::time::utc;
+use bowline_machines::orchestrate::{
+    Config, Facts, Graph, Id, Landing, NodeSpec, OrchestrateMachine, PhaseFacts, Run, Status,
+    TaskTime, Trace,
+};
+use bowline_machines::{Machine as _, Refuse as _, Timestamp};
+use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// What the file says: its tasks, in the order people count, and everything known of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// Every task that is named anywhere, with its explicit dependencies.
+    pub nodes: Vec<NodeSpec>,
+    /// What is known of them.
+    pub facts: Facts,
+}
+
+/// Reads what the file says without making a run of it, for whoever has the graph from elsewhere.
+pub fn known(document: &JsonDocument) -> Result<Read<Known>, Vec<Finding>> {
+    up_to_date(document, |mut reading| {
+        let known = collect(&mut reading);
+        Ok(reading.end(known))
+    })
+}
+
+/// Reads the run that the file alone tells of.
+pub(super) fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
+    up_to_date(document, |mut reading| {
+        let known = collect(&mut reading);
+        let graph = match Graph::new(known.nodes) {
+            Ok(graph) => Arc::new(graph),
+            Err(error) => {
+                let message = error.to_string();
+                return Err(reading.give_up("/dependencies", error.code(), message));
+            }
+        };
+        let run = Run::from_facts(graph, &known.facts);
+        check::check(&mut reading, &run);
+        for violation in OrchestrateMachine::violations(&run) {
+            reading.broken("", &violation, None);
+        }
+        Ok(reading.end(run))
+    })
+}
+
+/// Reads a document of this version, or what an older one becomes.
+fn up_to_date<S>(
+    document: &JsonDocument,
+    read: impl FnOnce(Reading<'_>) -> Result<Read<S>, Vec<Finding>>,
+) -> Result<Read<S>, Vec<Finding>> {
+    if let Some((value, note)) = migrate::migrated(document.value()) {
+        let document = JsonDocument::new(value);
+        let mut all = vec![note];
+        return match read(begin(&document)?) {
+            Ok(mut done) => {
+                all.append(&mut done.findings);
+                done.findings = all;
+                Ok(done)
+            }
+            Err(mut findings) => {
+                all.append(&mut findings);
+                Err(all)
+            }
+        };
+    }
+    read(begin(document)?)
+}
+
+fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
+    let mut reading = Reading::begin(document)?;
+    // Without its lists the file says nothing about progress: empty ones made up here would lose it silently.
+    if !reading.get("/tasks").is_some_and(Value::is_object) {
+        let message = "there are no lists of tasks".into();
+        return Err(reading.give_up("/tasks", "missing_field", message));
+    }
+    reading.version(VERSION_MAJOR, VERSION);
+    reading.word("/mode", &Mode::ALL, Mode::name, Mode::UltraThin);
+    reading.text("/project", "");
+    Ok(reading)
+}
+
+fn collect(reading: &mut Reading<'_>) -> Known {
+    let mut ids = Ids::default();
+    let claims = read_lists(reading, &mut ids);
+    let dependencies = read_dependencies(reading, &mut ids);
+    let config = read_config(reading);
+    reading.object("/execution");
+    let seen = |pointer: &str| {
+        let text = reading.get(pointer).and_then(Value::as_str);
+        text.and_then(crate::time::parse)
+    };
+    let earliest = seen("/execution/started_at").or(seen("/execution/last_updated"));
+    let started_at = reading.time_or(
+        "/execution/started_at",
+        earliest.unwrap_or(Timestamp(0)),
+        utc,
+    );
+    let updated_at = reading.time_or("/execution/last_updated", started_at, utc);
+    let current_phase = reading.count("/execution/current_phase");
+    let worktree = reading.optional_text("/execution/worktree").map(Arc::from);
+    let phases = read_checkpoints(reading, &mut ids);
+    let traces = read_bookkeeping(reading, &mut ids, config);
+    let said = claims.iter().filter(|(_, it)| *it == Status::Completed);
+    let landed = |phase: &&PhaseFacts| phase.landing.as_ref().is_some_and(Landing::landed);
+    let recorded = phases.iter().filter(landed).flat_map(|phase| &phase.tasks);
+    let completed: HashSet<&Id> = said.map(|(id, _)| id).chain(recorded).collect();
+    let time = read_time(reading, completed.len());
+    Known {
+        nodes: nodes(&ids, dependencies, &phases, &traces),
+        facts: Facts {
+            config,
+            current_phase,
+            worktree,
+            started_at,
+            updated_at,
+            claims,
+            traces: traces.into_iter().map(|(id, it)| (id, it.trace)).collect(),
+            phases,
+            time,
+        },
+    }
+}
+
+/// Every id once, shared by all who name it.
+#[derive(Default)]
+struct Ids<'d> {
+    by_name: HashMap<&'d str, Id>,
+    /// As they were met: nearly the order people count in, so that sorting them is quick.
+    met: Vec<Id>,
+}
+
+impl<'d> Ids<'d> {
+    /// The id in a value, if it is one.
+    fn of(&mut self, value: &'d Value) -> Option<Id> {
+        value.as_str().and_then(|text| self.named(text))
+    }
+
+    fn named(&mut self, text: &'d str) -> Option<Id> {
+        if let Some(id) = self.by_name.get(text) {
+            return Some(id.clone());
+        }
+        TaskId::new(text).ok()?;
+        let id: Id = text.into();
+        self.by_name.insert(text, id.clone());
+        self.met.push(id.clone());
+        Some(id)
+    }
+
+    /// All ids in a list, and how many of its elements are none.
+    fn list(&mut self, items: &'d [Value]) -> (Vec<Id>, usize) {
+        let ids: Vec<Id> = items.iter().filter_map(|item| self.of(item)).collect();
+        let bad = items.len() - ids.len();
+        (ids, bad)
+    }
+}
+
+fn read_lists<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<(Id, Status)> {
+    let mut claims = Vec::new();
+    for status in Status::ALL {
+        let place = child("/tasks", status.name());
+        let (listed, bad) = ids.list(reading.list(&place));
+        if bad > 0 {
+            let message = format!("{bad} of its entries are no ids of tasks");
+            let repair = Some("leave them out".into());
+            reading.note(Severity::Error, "bad_id", &place, message, repair);
+        }
+        claims.extend(listed.into_iter().map(|id| (id, status)));
+    }
+    claims
+}
+
+fn read_dependencies<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> HashMap<Id, Vec<Id>> {
+    let mut all = HashMap::new();
+    let Some(map) = reading.object("/dependencies") else {
+        return all;
+    };
+    let mut odd: Vec<(&str, Option<Value>)> = Vec::new();
+    for (key, value) in map {
+        let Some(id) = ids.named(key) else {
+            odd.push((key, None));
+            continue;
+        };
+        // One dependency without its list is still clear.
+        let (needs, bad) = match value {
+            Value::Array(items) => ids.list(items),
+            one @ Value::String(_) => {
+                let needs: Vec<Id> = ids.of(one).into_iter().collect();
+                (needs, 1)
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => (vec![], 1),
+        };
+        if bad > 0 {
+            let texts: Vec<Value> = needs.iter().map(|id| Value::from(&**id)).collect();
+            odd.push((key, Some(texts.into())));
+        }
+        all.insert(id, needs);
+    }
+    if let Some((first, _)) = odd.first() {
+        let message = format!(
+            "{} entries hold something other than ids of tasks",
+            odd.len()
+        );
+        let place = child("/dependencies", first);
+        let repair = Some("keep the ids".into());
+        reading.note(Severity::Error, "bad_id", &place, message, repair);
+        if let Some(Value::Object(map)) = reading.fixed_mut().get_mut("dependencies") {
+            let mut odd: HashMap<&str, Option<Value>> = odd.into_iter().collect();
+            map.retain(|key, value| match odd.remove(key.as_str()) {
+                None => true,
+                Some(None) => false,
+                Some(Some(needs)) => {
+                    *value = needs;
+                    true
+                }
+            });
+        }
+    }
+    all
+}
+
+fn read_config(reading: &mut Reading<'_>) -> Config {
+    reading.object("/config");
+    let default = Config::default();
+    let mut count = |name: &str, default: u32| {
+        let place = child("/config", name);
+        reading.count(&place).unwrap_or_else(|| {
+            let message = "is missing".into();
+            let value = default.into();
+            reading.mend(Severity::Warning, "missing_field", &place, message, value);
+            default
+        })
+    };
+    let config = Config {
+        max_parallel: count("max_parallel", default.max_parallel),
+        retry_limit: count("retry_limit", default.retry_limit),
+    };
+    // The address is a secret: a finding tells its place and never its text.
+    for place in ["/config/slack_webhook_url", "/slack_webhook_url"] {
+        if let Some(found) = reading.get(place)
+            && !found.is_string()
+            && !found.is_null()
+        {
+            let message = "should be text or null".into();
+            reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
+        }
+    }
+    config
+}
+
+fn read_checkpoints<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<PhaseFacts> {
+    let mut phases = Vec::new();
+    let Some(map) = reading.object("/checkpoints") else {
+        return phases;
+    };
+    for (key, item) in map {
+        let Some(number) = phase_number(key) else {
+            continue;
+        };
+        let place = child("/checkpoints", key);
+        let field = |name: &str| child(&place, name);
+        if !item.is_object() {
+            reading.object(&place);
+            continue;
+        }
+        let started_at = reading.time(&field("started_at"));
+        let mut completed_at = reading.time(&field("completed_at"));
+        if completed_at.is_some() && completed_at < started_at {
+            let message = "is before started_at".into();
+            let value = item["started_at"].clone();
+            let here = field("completed_at");
+            reading.mend(Severity::Error, "rule_broken", &here, message, value);
+            completed_at = started_at;
+        }
+        let merged = match item.get("merged") {
+            None | Some(Value::Null) => None,
+            Some(_) => Some(reading.flag(&field("merged"), false)),
+        };
+        let commit = reading.optional_text(&field("merge_commit"));
+        let tasks = match item.get("tasks") {
+            // A short form of the file has their number here.
+            None | Some(Value::Number(_)) => Vec::new(),
+            Some(_) => {
+                let (tasks, bad) = ids.list(reading.list(&field("tasks")));
+                if bad > 0 {
+                    let message = format!("{bad} of its entries are no ids of tasks");
+                    let kept: Vec<Value> = tasks.iter().map(|id| Value::from(&**id)).collect();
+                    let here = field("tasks");
+                    reading.mend(Severity::Error, "bad_id", &here, message, kept.into());
+                }
+                tasks
+            }
+        };
+        let landing = match (merged, commit) {
+            (Some(true), Some(commit)) => Some(Landing::Merged {
+                commit: commit.into(),
+            }),
+            (Some(true), None) => Some(Landing::WithoutMerge),
+            (Some(false), _) => Some(Landing::Unmerged),
+            (None, _) => completed_at.map(|_| Landing::WithoutMerge),
+        };
+        phases.push(PhaseFacts {
+            number,
+            started_at,
+            completed_at,
+            landing,
+            tasks,
+        });
+    }
+    phases
+}
+
+/// The number in `phase_N`.
+pub(super) fn phase_number(key: &str) -> Option<u32> {
+    let number: u32 = key.strip_prefix("phase_")?.parse().ok()?;
+    (format!("phase_{number}") == key).then_some(number)
+}
+
+struct Noted {
+    trace: Trace,
+    phase: Option<u32>,
+}
+
+/// What we keep beside the documented keys, only for tasks that have something to keep.
+fn read_bookkeeping<'d>(
+    reading: &mut Reading<'d>,
+    ids: &mut Ids<'d>,
+    config: Config,
+) -> Vec<(Id, Noted)> {
+    let mut traces = Vec::new();
+    let tasks = match reading.get("/bookkeeping") {
+        None => return traces,
+        Some(_) => match reading.object("/bookkeeping").map(|it| it.get("tasks")) {
+            None | Some(None) => return traces,
+            Some(Some(_)) => reading.object("/bookkeeping/tasks"),
+        },
+    };
+    let limit = config.retry_limit.max(1);
+    for (key, item) in tasks.into_iter().flatten() {
+        let place = || child("/bookkeeping/tasks", key);
+        let known = ids.by_name.get(key.as_str()).cloned();
+        let (Some(id), Value::Object(item)) = (known, item) else {
+            let message = "is not about a task of this run".into();
+            reading.drop_key(Severity::Warning, "unlisted_task", &place(), message);
+            continue;
+        };
+        let mut attempts = count(reading, item, "attempts", &place).unwrap_or(0);
+        if attempts > limit {
+            let message = format!("{attempts} attempts are more than the limit");
+            let here = child(&place(), "attempts");
+            reading.mend(
+                Severity::Error,
+                "out_of_range",
+                &here,
+                message,
+                limit.into(),
+            );
+            attempts = limit;
+        }
+        let text = |reading: &mut Reading<'d>, name: &str| match item.get(name) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(_) => reading.optional_text(&child(&place(), name)),
+        };
+        let phase = count(reading, item, "phase", &place);
+        let error = text(reading, "error").map(Arc::from);
+        let started_at = match item.get("started_at") {
+            None | Some(Value::Null) => None,
+            Some(_) => reading.time(&child(&place(), "started_at")),
+        };
+        let trace = Trace {
+            attempts,
+            started_at,
+            error,
+        };
+        traces.push((id, Noted { trace, phase }));
+    }
+    traces
+}
+
+fn count(
+    reading: &mut Reading<'_>,
+    item: &Map<String, Value>,
+    name: &str,
+    place: &impl Fn() -> String,
+) -> Option<u32> {
+    let value = item.get(name)?;
+    match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
+        Some(count) => Some(count),
+        None => reading.count(&child(&place(), name)),
+    }
+}
+
+/// How long tasks took: as kept, or else as far as the average tells it.
+fn read_time(reading: &mut Reading<'_>, completed: usize) -> TaskTime {
+    let kept = |reading: &mut Reading<'_>, name: &str| match reading.get("/bookkeeping") {
+        Some(Value::Object(map)) if map.contains_key(name) => {
+            reading.whole(&child("/bookkeeping", name))
+        }
+        Some(_) | None => None,
+    };
+    let seconds = kept(reading, "task_seconds").and_then(|it| i64::try_from(it).ok());
+    let tasks = kept(reading, "timed_tasks").and_then(|it| u32::try_from(it).ok());
+    if let (Some(seconds), Some(tasks)) = (seconds, tasks) {
+        return TaskTime { seconds, tasks };
+    }
+    let average = reading.get("/metrics/average_task_time_seconds");
+    time_from_average(average, completed)
+}
+
+/// What an average and a number of tasks say together.
+pub(super) fn time_from_average(average: Option<&Value>, completed: usize) -> TaskTime {
+    let average = average.and_then(Value::as_f64).unwrap_or(0.0);
+    let tasks = u32::try_from(completed).unwrap_or(u32::MAX);
+    let seconds = format!("{:.0}", average * f64::from(tasks)).parse::<i64>();
+    match seconds {
+        Ok(seconds) if seconds > 0 => TaskTime { seconds, tasks },
+        Ok(_) | Err(_) => TaskTime::default(),
+    }
+}
+
+fn nodes(
+    ids: &Ids<'_>,
+    mut dependencies: HashMap<Id, Vec<Id>>,
+    phases: &[PhaseFacts],
+    traces: &[(Id, Noted)],
+) -> Vec<NodeSpec> {
+    let recorded = phases
+        .iter()
+        .flat_map(|phase| phase.tasks.iter().map(|id| (id, phase.number)));
+    let recorded: HashMap<&Id, u32> = recorded.collect();
+    let noted = traces.iter().filter_map(|(id, it)| Some((id, it.phase?)));
+    let noted: HashMap<&Id, u32> = noted.collect();
+    let phase = |id: &Id| {
+        let told = || phase_told_by(id).or_else(|| recorded.get(id).copied());
+        noted.get(id).copied().or_else(told).unwrap_or(0)
+    };
+    let mut nodes: Vec<NodeSpec> = ids
+        .met
+        .iter()
+        .map(|id| NodeSpec {
+            id: id.clone(),
+            phase: phase(id),
+            dependencies: dependencies.remove(id).unwrap_or_default(),
+        })
+        .collect();
+    nodes.sort_by(|a, b| {
+        a.phase
+            .cmp(&b.phase)
+            .then_with(|| order::natural(&a.id, &b.id))
+    });
+    nodes
+}

@@ -1,0 +1,268 @@
+//! Writing a run into its document: what did not change keeps its place and spelling.
+
+use super::check::{progress_text, says_average};
+use super::read::time_from_average;
+use super::{VERSION, VERSION_MAJOR, phase_told_by};
+use crate::json::child;
+use crate::reading::{put, put_time, put_version};
+use crate::time::utc;
+use bowline_machines::Timestamp;
+use bowline_machines::orchestrate::{Id, Landing, Node, Phase, Run, Status};
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// Keys of a task's bookkeeping that are ours.
+const NOTED_KEYS: [&str; 4] = ["attempts", "started_at", "error", "phase"];
+
+/// Writes the run; the document is of this version.
+pub(super) fn write(run: &Run, value: &mut Value, at: Timestamp) {
+    put_version(value, VERSION_MAJOR, VERSION);
+    write_execution(run, value, at);
+    for status in Status::ALL {
+        let place = child("/tasks", status.name());
+        let old = take(value, &place);
+        let items = old.as_array().map_or(&[][..], Vec::as_slice);
+        put(value, &place, list(items, run, status).into());
+    }
+    write_dependencies(run, value);
+    if value.get("checkpoints").is_none() {
+        put(value, "/checkpoints", Map::new().into());
+    }
+    for phase in run.phases() {
+        write_checkpoint(run, phase, value);
+    }
+    write_metrics(run, value);
+    let config = run.config();
+    put(value, "/config/max_parallel", config.max_parallel.into());
+    put(value, "/config/retry_limit", config.retry_limit.into());
+    write_bookkeeping(run, value);
+}
+
+/// The list of a status: those that stand in it and belong there stay in their order, the others follow.
+pub(super) fn list(old: &[Value], run: &Run, status: Status) -> Vec<Value> {
+    let belonging = || run.nodes().filter(|(_, node)| node.status == status);
+    let named = old.iter().map(Value::as_str);
+    if named.eq(belonging().map(|(id, _)| Some(&**id))) {
+        return old.to_vec();
+    }
+    let mut seen: HashSet<&str> = HashSet::with_capacity(old.len());
+    let mut kept = Vec::with_capacity(run.count(status));
+    for id in old.iter().filter_map(Value::as_str) {
+        let belongs = run.node(id).is_some_and(|node| node.status == status);
+        if belongs && seen.insert(id) {
+            kept.push(Value::from(id));
+        }
+    }
+    if kept.len() < run.count(status) {
+        let new = belonging().filter(|(id, _)| !seen.contains::<str>(id));
+        kept.extend(new.map(|(id, _)| Value::from(&**id)));
+    }
+    kept
+}
+
+fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
+    let told = value
+        .pointer("/execution/current_phase")
+        .and_then(Value::as_u64);
+    let current = run.current_phase();
+    // Behind the last phase there is nothing; a number that says so stays.
+    if !(run.all_done() && told > Some(current.into())) {
+        put(value, "/execution/current_phase", current.into());
+    }
+    let worktree = run.worktree().map_or(Value::Null, Value::from);
+    put(value, "/execution/worktree", worktree);
+    put_time(value, "/execution/started_at", Some(run.started_at()), utc);
+    put_time(value, "/execution/last_updated", Some(at), utc);
+}
+
+fn write_dependencies(run: &Run, value: &mut Value) {
+    let graph = run.graph();
+    let mut old = match take(value, "/dependencies") {
+        Value::Object(map) => map,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
+    };
+    old.retain(|id, _| graph.contains(id));
+    for id in graph.ids() {
+        let needs = graph.dependencies_of(id);
+        let same = match old.get(&**id) {
+            Some(Value::Array(items)) => same_ids(items, &needs),
+            Some(_) => false,
+            None => needs.is_empty(),
+        };
+        if !same {
+            let needs: Vec<Value> = needs.iter().map(|id| Value::from(&**id)).collect();
+            old.insert(id.to_string(), needs.into());
+        }
+    }
+    put(value, "/dependencies", old.into());
+}
+
+fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
+    let place = format!("/checkpoints/phase_{}", phase.number);
+    let field = |name: &str| child(&place, name);
+    let known = value.pointer(&place).is_some_and(Value::is_object);
+    // A phase that was passed before anybody kept account has nothing to say.
+    if !known && phase.started_at.is_none() && phase.completed_at.is_none() {
+        let told = matches!(
+            phase.landing,
+            Some(Landing::Merged { .. } | Landing::Unmerged)
+        );
+        if !told {
+            return;
+        }
+    }
+    let finished = phase.finished();
+    let there = |value: &Value, name: &str| value.pointer(&field(name)).is_some();
+    if phase.started_at.is_some() || there(value, "started_at") {
+        put_time(value, &field("started_at"), phase.started_at, utc);
+    }
+    if phase.completed_at.is_some() {
+        put_time(value, &field("completed_at"), phase.completed_at, utc);
+    }
+    if (!finished && phase.started_at.is_some()) || there(value, "progress") {
+        let progress = progress_text(phase.completed, phase.total);
+        put(value, &field("progress"), progress.into());
+    }
+    if finished {
+        write_tasks(run, phase, value, &place);
+    }
+    match &phase.landing {
+        Some(Landing::Merged { commit }) => {
+            put(value, &field("merged"), true.into());
+            put(value, &field("merge_commit"), (&**commit).into());
+        }
+        Some(Landing::Unmerged) => put(value, &field("merged"), false.into()),
+        Some(Landing::WithoutMerge) | None => {
+            // An earlier try that failed is no news any more. An earlier landing is, even of a phase that is open again.
+            if value.pointer(&field("merged")) == Some(&Value::Bool(false))
+                && let Some(Value::Object(map)) = value.pointer_mut(&place)
+            {
+                map.shift_remove("merged");
+            }
+        }
+    }
+}
+
+fn write_tasks(run: &Run, phase: &Phase, value: &mut Value, place: &str) {
+    let (list, count) = (child(place, "tasks"), child(place, "tasks_count"));
+    let ids = run.graph().tasks_of(phase.number);
+    let same = match value.pointer(&list) {
+        Some(Value::Array(items)) => same_ids(items, &ids),
+        // The short form: their number.
+        Some(Value::Number(number)) => number.as_u64() == u64::try_from(ids.len()).ok(),
+        Some(_) | None => false,
+    };
+    if same {
+        return;
+    }
+    let ids: Vec<Value> = ids.iter().map(|id| Value::from(&**id)).collect();
+    put(value, &count, ids.len().into());
+    put(value, &list, ids.into());
+}
+
+fn write_metrics(run: &Run, value: &mut Value) {
+    let metrics = run.metrics();
+    put(value, "/metrics/total_tasks", metrics.total_tasks.into());
+    put(
+        value,
+        "/metrics/completed_count",
+        metrics.completed_count.into(),
+    );
+    put(value, "/metrics/failed_count", metrics.failed_count.into());
+    let place = "/metrics/average_task_time_seconds";
+    if !says_average(value.pointer(place), metrics.average_task_time_seconds) {
+        put(value, place, metrics.average_task_time_seconds.into());
+    }
+}
+
+fn write_bookkeeping(run: &Run, value: &mut Value) {
+    let mut book = match take(value, "/bookkeeping") {
+        Value::Object(map) => map,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
+    };
+    let time = run.time();
+    let average = value.pointer("/metrics/average_task_time_seconds");
+    // What the average tells need not be told twice.
+    let told = time_from_average(average, run.count(Status::Completed)) == time;
+    if !told || book.contains_key("timed_tasks") {
+        book.insert("task_seconds".into(), time.seconds.into());
+        book.insert("timed_tasks".into(), time.tasks.into());
+    }
+    let mut old = match book.get_mut("tasks") {
+        Some(Value::Object(map)) => std::mem::take(map),
+        Some(_) | None => Map::new(),
+    };
+    let mut tasks = Map::new();
+    for (id, node) in run.nodes() {
+        let known = old.swap_remove(&**id);
+        let phase = run.graph().phase_of(id).unwrap_or(0);
+        if let Some(item) = noted(node, id, phase, known) {
+            tasks.insert(id.to_string(), item.into());
+        }
+    }
+    if tasks.is_empty() {
+        book.shift_remove("tasks");
+    } else {
+        book.insert("tasks".into(), tasks.into());
+    }
+    if let Value::Object(map) = value {
+        if book.is_empty() {
+            map.shift_remove("bookkeeping");
+        } else {
+            map.insert("bookkeeping".into(), book.into());
+        }
+    }
+}
+
+/// What is kept of one task; nothing for most.
+fn noted(node: &Node, id: &str, phase: u32, known: Option<Value>) -> Option<Map<String, Value>> {
+    let told = phase_told_by(id).unwrap_or(0) == phase;
+    let quiet = node.attempts == 0 && node.started_at.is_none() && node.error.is_none() && told;
+    if quiet && known.is_none() {
+        return None;
+    }
+    let mut item = Value::Object(match known {
+        Some(Value::Object(map)) => map,
+        Some(_) | None => Map::new(),
+    });
+    if let Some(at) = node.started_at {
+        put_time(&mut item, "/started_at", Some(at), utc);
+    }
+    let Value::Object(map) = &mut item else {
+        return None;
+    };
+    let mut keep = |name: &str, value: Option<Value>| match value {
+        Some(value) => drop(map.insert(name.into(), value)),
+        None => drop(map.shift_remove(name)),
+    };
+    keep(
+        "attempts",
+        (node.attempts > 0).then(|| node.attempts.into()),
+    );
+    keep("error", node.error.as_deref().map(Value::from));
+    keep("phase", (!told).then(|| phase.into()));
+    if node.started_at.is_none() {
+        keep("started_at", None);
+    }
+    let empty = NOTED_KEYS.iter().all(|key| !map.contains_key(*key)) && map.is_empty();
+    (!empty).then(|| std::mem::take(map))
+}
+
+/// Whether a list names exactly these ids, in whatever order and however often.
+fn same_ids(items: &[Value], ids: &[Id]) -> bool {
+    let named = || items.iter().map(Value::as_str);
+    if named().eq(ids.iter().map(|id| Some(&**id))) {
+        return true;
+    }
+    let known: Option<HashSet<&str>> = named().collect();
+    known.is_some_and(|it| it.len() == ids.len() && ids.iter().all(|id| it.contains::<str>(id)))
+}
+
+/// Takes a value out of a document, leaving its place.
+fn take(value: &mut Value, place: &str) -> Value {
+    value.pointer_mut(place).map_or(Value::Null, Value::take)
+}
