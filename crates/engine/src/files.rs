@@ -5,6 +5,7 @@ use crate::error::{Error, Refusal};
 use crate::kinds::{self, Examined, FileKind, MachineFile};
 use crate::lost;
 pub use crate::notice::Notice;
+use crate::rebuild::rebuild;
 use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
@@ -276,7 +277,7 @@ impl KnownFile {
     {
         self.repairing(context, |document| {
             let read = K::Format::read(document).map_err(Stop::Damaged)?;
-            let at = context.now();
+            let at = context.now_for(self.kind);
             let command =
                 command(document, &read.state).map_err(|error| Stop::Engine(Box::new(error)))?;
             let step = K::Machine::step(&read.state, command, at)
@@ -305,14 +306,14 @@ impl KnownFile {
             if !change(&mut state).map_err(|error| Stop::Engine(Box::new(error)))? {
                 return Ok(None);
             }
-            F::write(&state, &mut value, context.now());
+            F::write(&state, &mut value, context.now_for(self.kind));
             Ok(Some((document.reconcile(&value), moved.clone())))
         })
     }
 
     /// Makes the file as it is at the very beginning, unless it is there. Tells whether it was made.
     pub(crate) fn begin(&self, context: &Context) -> Result<bool, Error> {
-        if crate::workspace::is_there(&self.path) {
+        if self.kind.is_there(&self.path) {
             return Ok(false);
         }
         let Some(document) = kinds::empty(self.kind, &self.path, context.now()) else {
@@ -460,7 +461,10 @@ impl KnownFile {
         );
         let rescue = Rescue {
             validate: &|text| self.read(text.as_bytes()).is_ok(),
-            rebuild: &|| kinds::rebuild(self.kind, &self.path),
+            rebuild: &|| {
+                rebuild(self.kind, &self.path, context.now())
+                    .map(|document| document.text().to_owned())
+            },
             empty: &|| {
                 kinds::empty(self.kind, &self.path, context.now())
                     .map(|document| document.text().to_owned())
