@@ -47,7 +47,9 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
                 .notices
                 .iter()
                 .any(|notice| notice.code() == "lost_transition");
-            if !told && let Some((_, lost)) = lost::healed(&file.file, view.document.value())? {
+            if !told
+                && let Some((_, lost)) = lost::healed(&file.file, view.document.value(), false)?
+            {
                 diagnosis
                     .findings
                     .push(Notice::OutsideEdit { lost }.to_finding());
@@ -77,11 +79,7 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         .notices
         .iter()
         .any(|notice| matches!(notice, Notice::OutsideEdit { .. }));
-    let healed = if outside {
-        lost::healed_with_edit(&file.file, view.document.value())?
-    } else {
-        lost::healed(&file.file, view.document.value())?
-    };
+    let healed = lost::healed(&file.file, view.document.value(), outside)?;
     let lost: Vec<Lost> = healed
         .as_ref()
         .map(|(_, lost)| lost.clone())

@@ -170,7 +170,8 @@ impl KnownFile {
         let (document, examined) = self
             .read(bytes)
             .map_err(|findings| self.damaged(findings))?;
-        let notices = self.notices(snapshot, document.value());
+        let mut notices = Self::notices(snapshot);
+        self.tell_lost(&mut notices, snapshot.seq, document.value());
         Ok(View {
             kind: self.kind,
             path: self.path.clone(),
@@ -196,7 +197,7 @@ impl KnownFile {
     }
 
     /// What a snapshot tells beside its document.
-    pub(crate) fn notices(&self, snapshot: &Snapshot, value: &Value) -> Vec<Notice> {
+    fn notices(snapshot: &Snapshot) -> Vec<Notice> {
         let mut notices: Vec<Notice> = snapshot
             .findings
             .iter()
@@ -209,16 +210,23 @@ impl KnownFile {
             Situation::RolledForward { lines } => {
                 notices.push(Notice::RolledForward { lines: *lines })
             }
-            Situation::Outside { .. } => {
-                let lost = lost::by_edit(&self.file, u64::MAX, value).unwrap_or_default();
-                notices.push(Notice::OutsideEdit { lost });
-            }
+            Situation::Outside { .. } => notices.push(Notice::OutsideEdit { lost: Vec::new() }),
             Situation::Absent
             | Situation::Unmanaged
             | Situation::Clean
             | Situation::Missing { .. } => {}
         }
         notices
+    }
+
+    /// Adds what an outside edit lost. Takes its time over the journal: never called while the lock is held.
+    fn tell_lost(&self, notices: &mut [Notice], last: u64, edited: &Value) {
+        for notice in notices {
+            if let Notice::OutsideEdit { lost } = notice {
+                // A journal that cannot be read is told elsewhere; the edit is told in any case.
+                *lost = lost::by_edit(&self.file, last, edited).unwrap_or_default();
+            }
+        }
     }
 
     /// Makes the file. Refused when it is there.
@@ -383,7 +391,7 @@ impl KnownFile {
                     message,
                 })));
             }
-            let mut notices = self.notices(snapshot, document.value());
+            let mut notices = Self::notices(snapshot);
             let mended = examined
                 .findings
                 .into_iter()
@@ -401,16 +409,17 @@ impl KnownFile {
                     .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
                 ..Change::to(next.text())
             };
-            outcome = Some((next, moved, notices));
+            outcome = Some((next, moved, notices, snapshot.seq, document));
             Ok((!context.dry_run).then_some(change))
         });
         let updated = updated.map_err(|error| match error {
             UpdateError::Refused(stop) => stop,
             UpdateError::File(error) => Stop::Engine(Box::new(Error::File(error))),
         })?;
-        let Some((document, moved, notices)) = outcome else {
+        let Some((document, moved, mut notices, last, edited)) = outcome else {
             return Ok(None);
         };
+        self.tell_lost(&mut notices, last, edited.value());
         let examined = kinds::examine(self.kind, &document).map_err(Stop::Damaged)?;
         let sequence = updated.seq.unwrap_or(updated.snapshot.seq);
         let view = View {
