@@ -10,6 +10,8 @@ mod docs;
 mod drill;
 mod shell;
 mod test;
+#[cfg(test)]
+mod tree;
 
 use std::process::ExitCode;
 
