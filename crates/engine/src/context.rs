@@ -13,8 +13,8 @@ use std::time::Duration;
 pub struct Context {
     /// Where the time comes from.
     pub clock: Clock,
-    /// Who asks.
-    pub actor: Actor,
+    /// Who asks, where the caller knows.
+    pub actor: Option<Actor>,
     /// How long to wait for a lock.
     pub lock_wait: Duration,
     /// Decide, and write nothing.
@@ -28,11 +28,16 @@ impl Context {
     pub fn from_environment(what: &str) -> Self {
         Context {
             clock: Clock::from_environment(),
-            actor: actor::detect(),
+            actor: None,
             lock_wait: Duration::from_millis(bowline_statefiles::LOCK_WAIT_MS),
             dry_run: false,
             what: what.to_owned(),
         }
+    }
+
+    /// Who asks. Found out only when a rule wants to know: it means a look at every ancestor of this process.
+    pub fn actor(&self) -> Actor {
+        self.actor.unwrap_or_else(actor::detect)
     }
 
     /// Now.

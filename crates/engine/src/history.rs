@@ -165,7 +165,7 @@ fn go_back(
 }
 
 pub(crate) fn person(context: &Context, what: &'static str) -> Result<(), Error> {
-    match context.actor {
+    match context.actor() {
         Actor::Person => Ok(()),
         Actor::Agent => Err(Error::NeedsPerson { what }),
     }
