@@ -142,7 +142,7 @@ fn an_escalated_task_is_recovered_by_a_person_only() {
     };
     go(&memory, &fail);
     let agent = Context {
-        actor: Actor::Agent,
+        actor: Some(Actor::Agent),
         ..context()
     };
     let recover = |by| Command::TaskRecover { by, reason: None };
