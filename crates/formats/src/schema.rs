@@ -1,7 +1,7 @@
 //! The JSON Schemas of every file kind.
 
 /// Every kind with its schema, in the order of the documentation.
-pub const ALL: [(&str, &str); 7] = [
+pub const ALL: [(&str, &str); 10] = [
     ("thinking", include_str!("../schemas/thinking.schema.json")),
     (
         "task-state",
@@ -24,6 +24,15 @@ pub const ALL: [(&str, &str); 7] = [
         "orchestrate",
         include_str!("../schemas/orchestrate.schema.json"),
     ),
+    (
+        "checkpoint",
+        include_str!("../schemas/checkpoint.schema.json"),
+    ),
+    (
+        "transition",
+        include_str!("../schemas/transition.schema.json"),
+    ),
+    ("config", include_str!("../schemas/config.schema.json")),
 ];
 
 /// The schema of a kind, as JSON text.

@@ -34,13 +34,21 @@ pub(crate) fn read<F: StateFormat>(
 /// Checks a golden file against its schema by an independent validator.
 #[track_caller]
 pub(crate) fn validate(kind: &str, value: &Value) {
-    let schema: Value = serde_json::from_str(schema::get(kind).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator
+    let errors: Vec<String> = validator(kind)
         .iter_errors(value)
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
     assert_eq!(errors, Vec::<String>::new());
+}
+
+/// Whether a value is what the schema of a kind says.
+pub(crate) fn is_valid(kind: &str, value: &Value) -> bool {
+    validator(kind).is_valid(value)
+}
+
+fn validator(kind: &str) -> jsonschema::Validator {
+    let schema: Value = serde_json::from_str(schema::get(kind).unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
 }
 
 /// Writing the state back at the time the file was last changed leaves every byte alone.
