@@ -2,8 +2,9 @@
 
 use bowline_engine::files::Notice;
 use bowline_engine::formats::finding::Severity;
+use bowline_engine::machines::plan;
 use bowline_engine::machines::thinking;
-use bowline_engine::{Error, Refusal};
+use bowline_engine::{Error, Refusal, statefiles};
 
 /// A severity in Korean.
 pub(crate) fn severity(severity: Severity) -> &'static str {
@@ -59,15 +60,26 @@ pub(crate) fn notice(notice: &Notice) -> String {
             set_aside: Some(path),
         } => {
             format!(
-                "파일이 손상되어 {from}에서 복원했습니다. 손상된 파일: {}",
+                "파일이 손상되어 {}. 손상된 파일: {}",
+                source(from),
                 path.display()
             )
         }
         Notice::Restored {
             from,
             set_aside: None,
-        } => format!("파일이 없어 {from}에서 복원했습니다"),
+        } => format!("파일이 없어 {}", source(from)),
         Notice::Keeper { message, .. } => message.clone(),
+    }
+}
+
+/// Where a restored document came from.
+fn source(from: &str) -> String {
+    match from {
+        "the journal, nothing lost" => "저널에서 손실 없이 복원했습니다".into(),
+        "its other sources" => "다른 자료로 다시 만들었습니다".into(),
+        "nothing: it starts anew" => "새로 시작합니다".into(),
+        path => format!("{path}에서 복원했습니다"),
     }
 }
 
@@ -138,7 +150,12 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다".into(),
         ),
         Error::BadInput { message, hint } => (message.clone(), hint.clone()),
-        Error::File(_) => (error.to_string(), error.hint()),
+        Error::Refused(Refusal::Plan(refusal)) => plan_refusal(refusal),
+        Error::NoValue { message } => (
+            message.clone(),
+            "마지막 부분을 빼면 무엇이 있는지 볼 수 있습니다".into(),
+        ),
+        Error::File(cause) => file_error(cause, &error.hint()),
     }
 }
 
@@ -242,6 +259,157 @@ fn thinking_refusal(refusal: &thinking::Refusal) -> (String, String) {
         R::AlreadyApplied { task_id } => (
             format!("'{task_id}'의 피드백은 이미 반영되었습니다"),
             "할 일이 없습니다".into(),
+        ),
+    }
+}
+
+/// What keeps a file from being locked, read or written.
+fn file_error(error: &statefiles::Error, hint: &str) -> (String, String) {
+    use statefiles::Error as E;
+    let (message, korean_hint) = match error {
+        E::Locked {
+            path,
+            owner,
+            waited_ms,
+        } => (
+            format!(
+                "{}이(가) 잠겨 있습니다. 잠근 쪽: {owner} ({waited_ms} ms 기다림)",
+                path.display()
+            ),
+            "작업이 끝날 때까지 기다리세요. 이 파일을 쓰는 프로그램이 아니라면 잠금 파일을 지우세요",
+        ),
+        E::Permission { path, .. } => (
+            format!("{}에 쓸 권한이 없습니다", path.display()),
+            "파일과 폴더의 소유자와 권한을 확인하세요",
+        ),
+        E::DiskFull { path, .. } => (
+            format!("{}을(를) 쓸 공간이 없습니다", path.display()),
+            "공간을 확보한 뒤 다시 실행하세요",
+        ),
+        E::NotRegular { path, .. } => (
+            format!("{}은(는) 일반 파일이 아닙니다", path.display()),
+            "옮기거나 다른 경로를 지정하세요",
+        ),
+        E::TooBig {
+            path,
+            bytes,
+            bytes_max,
+        } => (
+            format!(
+                "{}이(가) 너무 큽니다: {bytes}바이트, 한도는 {bytes_max}바이트",
+                path.display()
+            ),
+            "문서를 줄이세요",
+        ),
+        E::LinkLoop { path } => (
+            format!("{}의 심볼릭 링크가 서로를 가리킵니다", path.display()),
+            "링크가 파일을 가리키게 하세요",
+        ),
+        E::Contended { path, .. } => (
+            format!(
+                "쓰는 동안 다른 프로그램이 {}을(를) 계속 바꿨습니다",
+                path.display()
+            ),
+            "잠금 없이 이 파일을 쓰는 프로그램을 멈추세요",
+        ),
+        E::Unfinished { path, seq, .. } => (
+            format!(
+                "변경 {seq}번은 확정되었으나 {}에는 아직 반영되지 않았습니다",
+                path.display()
+            ),
+            "명령을 되풀이하지 마세요. 다음 명령이 마무리합니다",
+        ),
+        E::Uncertain { path, seq, .. } => (
+            format!(
+                "{}의 변경 {seq}번이 확정되었는지 알 수 없습니다",
+                path.display()
+            ),
+            "되풀이하기 전에 'bowline history'를 확인하세요",
+        ),
+        other => return (other.to_string(), hint.to_owned()),
+    };
+    (message, korean_hint.to_owned())
+}
+
+fn plan_refusal(refusal: &plan::Refusal) -> (String, String) {
+    use plan::Refusal as R;
+    let numbers = |ids: &[u32]| {
+        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+        ids.join(", ")
+    };
+    match refusal {
+        R::NoTask => (
+            "현재 작업이 없습니다".into(),
+            "'task new 이름 --goal 목표'로 시작하세요".into(),
+        ),
+        R::TaskState {
+            id, status: word, ..
+        } => (
+            format!(
+                "작업 '{id}'의 상태가 '{}'이라서 할 수 없습니다",
+                status(word.name())
+            ),
+            "'bowline memory status'가 지금 할 수 있는 일을 보여 줍니다".into(),
+        ),
+        R::StepState {
+            id, status: word, ..
+        } => (
+            format!(
+                "{id}번 단계의 상태가 '{}'이라서 할 수 없습니다",
+                status(word.name())
+            ),
+            "'bowline memory status'가 지금 할 수 있는 일을 보여 줍니다".into(),
+        ),
+        R::NoStep { task, id } => (
+            format!("작업 '{task}'에 {id}번 단계가 없습니다"),
+            "'bowline memory status'로 단계를 확인하세요".into(),
+        ),
+        R::DependencyNotCompleted { id, missing } => (
+            format!(
+                "{id}번 단계를 시작할 수 없습니다. 완료되지 않은 선행 단계: {}",
+                numbers(missing)
+            ),
+            format!("먼저 {}번 단계를 완료하세요", numbers(missing)),
+        ),
+        R::RetriesExhausted { id } => (
+            format!("{id}번 단계가 3번 실패했습니다. 사람이 결정해야 합니다"),
+            "사람이 'task recover'로 다시 엽니다".into(),
+        ),
+        R::DuplicateId { id, .. } => (
+            format!("'{id}'은(는) 이미 있습니다"),
+            "다른 id를 쓰세요".into(),
+        ),
+        R::MissingDependency { id, missing } => (
+            format!("{id}번 단계가 없는 {missing}번 단계에 의존합니다"),
+            format!("{missing}번 단계를 추가하거나 의존성에서 빼세요"),
+        ),
+        R::CircularDependency { path } => (
+            format!("단계가 서로 의존합니다: {}", numbers(path)),
+            "의존성 하나를 빼세요".into(),
+        ),
+        R::BadStepId => (
+            "단계 번호는 1부터 시작합니다".into(),
+            "1부터 번호를 매기거나 번호를 생략하세요".into(),
+        ),
+        R::TooMany { max, .. } => (
+            format!("최대 {max}개까지 담을 수 있습니다"),
+            "작업을 여러 개로 나누세요".into(),
+        ),
+        R::Empty { what } => (
+            format!("{what}이(가) 비어 있습니다"),
+            format!("{what}을(를) 적으세요"),
+        ),
+        R::UnresolvedIssue { id, step } => (
+            format!("작업 '{id}'은(는) {step}번 단계에서 실패했으므로 성공이 아닙니다"),
+            "사람이 먼저 복구하거나 partial 또는 failure로 끝내세요".into(),
+        ),
+        R::NeedsPerson { id } => (
+            format!("작업 '{id}'은(는) 사람만 복구할 수 있습니다"),
+            "함께 일하는 사람에게 요청하세요".into(),
+        ),
+        R::NotQueued { id } => (
+            format!("작업 '{id}'은(는) 대기열에 없습니다"),
+            "'bowline memory status'로 대기열을 확인하세요".into(),
         ),
     }
 }

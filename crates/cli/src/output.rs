@@ -11,6 +11,7 @@ use bowline_engine::files::{Changed, Notice, View};
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::{Error, ExitClass};
+use clap::error::ErrorKind;
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -162,23 +163,33 @@ impl Output {
         text
     }
 
-    /// An error, and the exit code it has.
-    pub(crate) fn error(&self, error: &Error) -> ExitCode {
-        let (message, hint) = match self.lang {
+    /// An error's message and hint in the language of the output.
+    fn words(&self, error: &Error) -> (String, String) {
+        match self.lang {
             Lang::En => (error.to_string(), error.hint()),
             Lang::Ko => korean::error(error),
-        };
+        }
+    }
+
+    /// The JSON form of an error.
+    pub(crate) fn error_json(&self, error: &Error) -> Value {
+        let (message, hint) = self.words(error);
+        let mut body = json!({ "code": error.code(), "message": message, "hint": hint });
+        if let Error::Damaged { findings, .. } = error {
+            body["findings"] = findings
+                .iter()
+                .map(|finding| finding.to_json(None))
+                .collect();
+        }
+        body
+    }
+
+    /// An error, and the exit code it has.
+    pub(crate) fn error(&self, error: &Error) -> ExitCode {
         if self.json {
-            let mut body =
-                json!({ "error": { "code": error.code(), "message": message, "hint": hint } });
-            if let Error::Damaged { findings, .. } = error {
-                body["error"]["findings"] = findings
-                    .iter()
-                    .map(|finding| finding.to_json(None))
-                    .collect();
-            }
-            self.line(&body.to_string());
+            self.line(&json!({ "error": self.error_json(error) }).to_string());
         } else {
+            let (message, hint) = self.words(error);
             let head = self.say("error", "오류");
             self.talk(&format!("{head}[{}]: {message}", error.code()));
             let mut source = std::error::Error::source(error);
@@ -202,11 +213,17 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
     }
     if json {
         let text = error.to_string();
-        let message = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim_start_matches("error: ");
+        let message = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            "a command is missing".to_owned()
+        } else {
+            // The first paragraph; usage and tips follow behind an empty line.
+            let lines: Vec<&str> = text
+                .lines()
+                .map(str::trim)
+                .take_while(|line| !line.is_empty())
+                .collect();
+            lines.join(" ").trim_start_matches("error: ").to_owned()
+        };
         let body =
             json!({ "error": { "code": "usage", "message": message, "hint": "bowline --help" } });
         println!("{body}");

@@ -107,6 +107,7 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
             trigger: "REPAIR",
             metadata: json!({ "reapplied": sequences }),
             important: true,
+            effects: None,
         };
         Ok((mended, moved))
     })?;

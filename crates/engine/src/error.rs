@@ -2,7 +2,7 @@
 
 use crate::kinds::FileKind;
 use bowline_formats::finding::Finding;
-use bowline_machines::{Refuse, thinking};
+use bowline_machines::{Refuse, plan, thinking};
 use bowline_statefiles as statefiles;
 use std::path::PathBuf;
 
@@ -29,18 +29,23 @@ pub enum Refusal {
     /// A thinking run refused.
     #[error(transparent)]
     Thinking(#[from] thinking::Refusal),
+    /// The current task of the memory refused.
+    #[error(transparent)]
+    Plan(#[from] plan::Refusal),
 }
 
 impl Refuse for Refusal {
     fn code(&self) -> &'static str {
         match self {
             Refusal::Thinking(refusal) => refusal.code(),
+            Refusal::Plan(refusal) => refusal.code(),
         }
     }
 
     fn hint(&self) -> String {
         match self {
             Refusal::Thinking(refusal) => refusal.hint(),
+            Refusal::Plan(refusal) => refusal.hint(),
         }
     }
 }
@@ -127,6 +132,12 @@ pub enum Error {
         /// What it was.
         trigger: String,
     },
+    /// A path into a document leads nowhere.
+    #[error("{message}")]
+    NoValue {
+        /// Which path.
+        message: String,
+    },
     /// An input file or argument is not usable.
     #[error("{message}")]
     BadInput {
@@ -156,6 +167,7 @@ impl Error {
             Error::NoSuchTransition { .. } => "no_such_transition",
             Error::NothingToUndo { .. } => "nothing_to_undo",
             Error::EffectsLeft { .. } => "effects_left",
+            Error::NoValue { .. } => "no_value",
             Error::BadInput { .. } => "bad_input",
             Error::File(error) => error.code(),
         }
@@ -185,6 +197,7 @@ impl Error {
             Error::EffectsLeft { .. } => {
                 "with --state-only the file goes back and what was done outside it stays".into()
             }
+            Error::NoValue { .. } => "leave the last part away to see what is there".into(),
             Error::BadInput { hint, .. } => hint.clone(),
             Error::File(error) => error.hint().unwrap_or("see the message above").into(),
         }
@@ -203,7 +216,8 @@ impl Error {
             Error::NoFile { .. }
             | Error::NothingHere { .. }
             | Error::UnknownKind { .. }
-            | Error::NoSuchTransition { .. } => ExitClass::NotFound,
+            | Error::NoSuchTransition { .. }
+            | Error::NoValue { .. } => ExitClass::NotFound,
             Error::Damaged { .. } => ExitClass::Damaged,
             Error::File(error) => match error {
                 statefiles::Error::Locked { .. } | statefiles::Error::Contended { .. } => {

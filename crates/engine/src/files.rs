@@ -3,8 +3,9 @@
 use crate::context::Context;
 use crate::error::{Error, Refusal};
 use crate::kinds::{self, Examined, FileKind, MachineFile};
-use crate::lost::{self, Lost};
-use bowline_formats::StateFormat as _;
+use crate::lost;
+pub use crate::notice::Notice;
+use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::time;
@@ -42,116 +43,6 @@ pub struct View {
     pub sequence: u64,
 }
 
-/// Something that happened to a file, worth telling whoever works with it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Notice {
-    /// A committed change had not reached the file; it has now.
-    RolledForward {
-        /// How many.
-        lines: usize,
-    },
-    /// Somebody else changed the file.
-    OutsideEdit {
-        /// Acknowledged transitions that the edit lacks.
-        lost: Vec<Lost>,
-    },
-    /// A field was repaired before the change.
-    Mended(Finding),
-    /// The file was damaged and something took its place.
-    Restored {
-        /// Where the document came from, in words.
-        from: String,
-        /// Where the damaged file is now.
-        set_aside: Option<PathBuf>,
-    },
-    /// Something the file's keeper noticed.
-    Keeper {
-        /// A word for programs.
-        code: &'static str,
-        /// A sentence for people.
-        message: String,
-    },
-}
-
-impl Notice {
-    /// A word for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Notice::RolledForward { .. } => "rolled_forward",
-            Notice::OutsideEdit { lost } if lost.is_empty() => "outside_edit",
-            Notice::OutsideEdit { .. } => "lost_transition",
-            Notice::Mended(finding) => finding.code,
-            Notice::Restored { .. } => "restored",
-            Notice::Keeper { code, .. } => code,
-        }
-    }
-
-    /// The notice as a finding about the whole file.
-    pub fn to_finding(&self) -> Finding {
-        let (severity, repair) = match self {
-            Notice::OutsideEdit { lost } if !lost.is_empty() => (
-                Severity::Error,
-                Some("'bowline doctor --repair' applies them again".to_owned()),
-            ),
-            Notice::Keeper { .. } => (Severity::Warning, None),
-            Notice::Mended(finding) => return finding.clone(),
-            Notice::RolledForward { .. } | Notice::OutsideEdit { .. } | Notice::Restored { .. } => {
-                (Severity::Note, None)
-            }
-        };
-        Finding {
-            severity,
-            code: self.code(),
-            pointer: String::new(),
-            message: self.to_string(),
-            repair,
-        }
-    }
-}
-
-impl std::fmt::Display for Notice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Notice::RolledForward { lines } => {
-                write!(
-                    f,
-                    "{lines} committed change(s) had not reached the file and were completed"
-                )
-            }
-            Notice::OutsideEdit { lost } if lost.is_empty() => {
-                f.write_str("the file was changed outside Bowline")
-            }
-            Notice::OutsideEdit { lost } => {
-                let names: Vec<String> = lost.iter().map(ToString::to_string).collect();
-                write!(
-                    f,
-                    "the file was changed outside Bowline and lacks acknowledged transitions: {}",
-                    names.join(", ")
-                )
-            }
-            Notice::Mended(finding) => match &finding.repair {
-                Some(repair) => write!(f, "{} {}: {repair}", finding.pointer, finding.message),
-                None => write!(f, "{} {}", finding.pointer, finding.message),
-            },
-            Notice::Restored {
-                from,
-                set_aside: Some(path),
-            } => {
-                write!(
-                    f,
-                    "the file was damaged; restored from {from}, the damaged one is {}",
-                    path.display()
-                )
-            }
-            Notice::Restored {
-                from,
-                set_aside: None,
-            } => write!(f, "the file was missing; restored from {from}"),
-            Notice::Keeper { message, .. } => f.write_str(message),
-        }
-    }
-}
-
 /// What a command moved, for the transition line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moved {
@@ -167,6 +58,34 @@ pub struct Moved {
     pub metadata: Value,
     /// Whether a dated copy of the version before is kept.
     pub important: bool,
+    /// What has to happen outside the file once it is durable; kept in the journal until it is done.
+    pub effects: Option<Value>,
+}
+
+impl Moved {
+    /// A move of something from a status to another.
+    pub fn new(
+        entity: &'static str,
+        trigger: &'static str,
+        from: Option<String>,
+        to: impl Into<String>,
+    ) -> Self {
+        Moved {
+            entity,
+            from,
+            to: to.into(),
+            trigger,
+            metadata: serde_json::json!({}),
+            important: false,
+            effects: None,
+        }
+    }
+
+    /// The same with facts.
+    #[must_use]
+    pub fn with(self, metadata: Value) -> Self {
+        Moved { metadata, ..self }
+    }
 }
 
 /// The outcome of a change.
@@ -206,6 +125,28 @@ impl KnownFile {
                     .file
                     .reread_if_fresh(&snapshot, context.clock.now_ms())?;
                 self.view_of(again.as_ref().unwrap_or(&snapshot))
+            }
+            other => other,
+        }
+    }
+
+    /// Looks at the file; where there is none, at what it would be at the very beginning.
+    pub fn view_or_empty(&self, context: &Context) -> Result<View, Error> {
+        match self.view(context) {
+            Err(error @ Error::NoFile { .. }) => {
+                let Some(document) = kinds::empty(self.kind, &self.path, context.now()) else {
+                    return Err(error);
+                };
+                let examined = kinds::examine(self.kind, &document)
+                    .map_err(|findings| self.damaged(findings))?;
+                Ok(View {
+                    kind: self.kind,
+                    path: self.path.clone(),
+                    document,
+                    examined,
+                    notices: Vec::new(),
+                    sequence: 0,
+                })
             }
             other => other,
         }
@@ -333,26 +274,73 @@ impl KnownFile {
     where
         Refusal: From<<K::Machine as Machine>::Refusal>,
     {
+        self.repairing(context, |document| {
+            let read = K::Format::read(document).map_err(Stop::Damaged)?;
+            let at = context.now();
+            let command =
+                command(document, &read.state).map_err(|error| Stop::Engine(Box::new(error)))?;
+            let step = K::Machine::step(&read.state, command, at)
+                .map_err(|refusal| Stop::Engine(Box::new(Error::Refused(refusal.into()))))?;
+            let mut value = read.fixed;
+            K::Format::write(&step.next, &mut value, at);
+            let mut moved = describe(&read.state, &step.next);
+            moved.important |= K::important(&step.effects);
+            moved.effects = K::outward(&step.effects);
+            Ok(Some((document.reconcile(&value), moved)))
+        })?
+        .ok_or_else(|| self.no_file())
+    }
+
+    /// Changes what a file without a machine keeps, repairing a damaged one first. `None` when `change` says that nothing
+    /// is to be changed.
+    pub(crate) fn edit<F: StateFormat>(
+        &self,
+        context: &Context,
+        moved: &Moved,
+        mut change: impl FnMut(&mut F::State) -> Result<bool, Error>,
+    ) -> Result<Option<Changed>, Error> {
+        self.repairing(context, |document| {
+            let read = F::read(document).map_err(Stop::Damaged)?;
+            let (mut state, mut value) = (read.state, read.fixed);
+            if !change(&mut state).map_err(|error| Stop::Engine(Box::new(error)))? {
+                return Ok(None);
+            }
+            F::write(&state, &mut value, context.now());
+            Ok(Some((document.reconcile(&value), moved.clone())))
+        })
+    }
+
+    /// Makes the file as it is at the very beginning, unless it is there. Tells whether it was made.
+    pub(crate) fn begin(&self, context: &Context) -> Result<bool, Error> {
+        if crate::workspace::is_there(&self.path) {
+            return Ok(false);
+        }
+        let Some(document) = kinds::empty(self.kind, &self.path, context.now()) else {
+            return Ok(false);
+        };
+        let moved = Moved::new("file", "INIT", None, "new");
+        match self.create(context, &document, moved) {
+            Ok(_) => Ok(true),
+            // Somebody else was quicker, which is just as well.
+            Err(Error::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One decided change; a damaged file is restored once before it.
+    fn repairing(
+        &self,
+        context: &Context,
+        mut decide: impl FnMut(&JsonDocument) -> Result<Option<(JsonDocument, Moved)>, Stop>,
+    ) -> Result<Option<Changed>, Error> {
         let mut restored = Vec::new();
         loop {
-            let outcome = self.change(context, |document| {
-                let read = K::Format::read(document).map_err(Stop::Damaged)?;
-                let at = context.now();
-                let command = command(document, &read.state)
-                    .map_err(|error| Stop::Engine(Box::new(error)))?;
-                let step = K::Machine::step(&read.state, command, at)
-                    .map_err(|refusal| Stop::Engine(Box::new(Error::Refused(refusal.into()))))?;
-                let mut value = read.fixed;
-                K::Format::write(&step.next, &mut value, at);
-                Ok((
-                    document.reconcile(&value),
-                    describe(&read.state, &step.next),
-                ))
-            });
-            match outcome {
-                Ok(mut changed) => {
-                    changed.view.notices.splice(0..0, restored);
-                    return Ok(changed);
+            match self.change(context, &mut decide) {
+                Ok(changed) => {
+                    return Ok(changed.map(|mut changed| {
+                        changed.view.notices.splice(0..0, restored);
+                        changed
+                    }));
                 }
                 Err(Stop::Engine(error)) => return Err(*error),
                 // Once: what a repair leaves behind is readable, or there is no point in going on.
@@ -368,8 +356,8 @@ impl KnownFile {
     fn change(
         &self,
         context: &Context,
-        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Stop>,
-    ) -> Result<Changed, Stop> {
+        mut decide: impl FnMut(&JsonDocument) -> Result<Option<(JsonDocument, Moved)>, Stop>,
+    ) -> Result<Option<Changed>, Stop> {
         let request = context.request();
         let mut outcome = None;
         let updated = self.file.update(&request, |snapshot| {
@@ -400,10 +388,16 @@ impl KnownFile {
                 .into_iter()
                 .filter(|one| one.severity >= Severity::Warning && one.repair.is_some());
             notices.extend(mended.map(Notice::Mended));
-            let (next, moved) = decide(&document)?;
+            let Some((next, moved)) = decide(&document)? else {
+                return Ok(None);
+            };
             let change = Change {
                 transition: Some(self.transition(context, next.value(), &moved)),
                 important: moved.important,
+                effects: moved
+                    .effects
+                    .as_ref()
+                    .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
                 ..Change::to(next.text())
             };
             outcome = Some((next, moved, notices));
@@ -413,11 +407,8 @@ impl KnownFile {
             UpdateError::Refused(stop) => stop,
             UpdateError::File(error) => Stop::Engine(Box::new(Error::File(error))),
         })?;
-        // `update` returns only after the decision it carried out.
         let Some((document, moved, notices)) = outcome else {
-            return Err(Stop::Engine(Box::new(Error::NothingHere {
-                path: self.path.clone(),
-            })));
+            return Ok(None);
         };
         let examined = kinds::examine(self.kind, &document).map_err(Stop::Damaged)?;
         let sequence = updated.seq.unwrap_or(updated.snapshot.seq);
@@ -429,7 +420,7 @@ impl KnownFile {
             notices,
             sequence,
         };
-        Ok(Changed { view, moved })
+        Ok(Some(Changed { view, moved }))
     }
 
     /// Changes the document as a whole: time travel and repair.
@@ -439,12 +430,22 @@ impl KnownFile {
         decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
     ) -> Result<Changed, Error> {
         let outcome = self.change(context, |document| {
-            decide(document).map_err(|error| Stop::Engine(Box::new(error)))
+            decide(document)
+                .map(Some)
+                .map_err(|error| Stop::Engine(Box::new(error)))
         });
-        outcome.map_err(|stop| match stop {
+        let changed = outcome.map_err(|stop| match stop {
             Stop::Engine(error) => *error,
             Stop::Damaged(findings) => self.damaged(findings),
-        })
+        })?;
+        changed.ok_or_else(|| self.no_file())
+    }
+
+    fn no_file(&self) -> Error {
+        Error::NoFile {
+            kind: self.kind,
+            path: self.path.clone(),
+        }
     }
 
     /// Sets a damaged file aside and puts the best there is in its place.
@@ -460,7 +461,10 @@ impl KnownFile {
         let rescue = Rescue {
             validate: &|text| self.read(text.as_bytes()).is_ok(),
             rebuild: &|| kinds::rebuild(self.kind, &self.path),
-            empty: &|| kinds::empty(self.kind, &self.path, context.now()),
+            empty: &|| {
+                kinds::empty(self.kind, &self.path, context.now())
+                    .map(|document| document.text().to_owned())
+            },
         };
         let recovered = self.file.recover(&context.request(), &reason, &rescue)?;
         let from = match recovered.source {

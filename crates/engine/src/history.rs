@@ -156,12 +156,13 @@ fn go_back(
             trigger,
             metadata: metadata.clone(),
             important: true,
+            effects: None,
         };
         Ok((earlier.clone(), moved))
     })
 }
 
-fn person(context: &Context, what: &'static str) -> Result<(), Error> {
+pub(crate) fn person(context: &Context, what: &'static str) -> Result<(), Error> {
     match context.actor {
         Actor::Person => Ok(()),
         Actor::Agent => Err(Error::NeedsPerson { what }),

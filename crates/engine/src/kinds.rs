@@ -1,43 +1,97 @@
 //! The kinds of state file: where each lives, how it is read, and what takes its place when it is lost.
 
 use crate::workspace;
-use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
+use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
+use bowline_formats::memory::shared_context::{self, SharedContextFile};
+use bowline_formats::memory::task_history::{self, TaskHistoryFile};
+use bowline_formats::memory::task_state::{self, TaskStateFile};
 use bowline_formats::thinking::{self, ThinkingFile};
+use bowline_formats::{StateFormat, time};
+use bowline_machines::plan::{self, PlanMachine, next_id};
 use bowline_machines::thinking::ThinkingMachine;
 use bowline_machines::{Advice, Machine, Timestamp};
-use bowline_statefiles::Layout;
-use serde_json::Value;
-use std::path::Path;
+use bowline_statefiles::{Archive, Layout};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Dated copies kept of each file of the memory.
+const BACKUPS_MAX: usize = 20;
+/// The folder of the memory below its root.
+pub const MEMORY_FOLDER: &str = ".claude/memory";
 
 /// A kind of state file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKind {
     /// `thinking_state.json` in a task folder.
     Thinking,
+    /// `task-state.json` of the memory.
+    TaskState,
+    /// `task-history.json` of the memory.
+    TaskHistory,
+    /// `shared-context.json` of the memory.
+    SharedContext,
+    /// `agents/NAME.json` of the memory.
+    AgentMemory,
 }
 
 impl FileKind {
     /// Every kind, in the order they are shown.
-    pub const ALL: [FileKind; 1] = [FileKind::Thinking];
+    pub const ALL: [FileKind; 5] = [
+        FileKind::Thinking,
+        FileKind::TaskState,
+        FileKind::TaskHistory,
+        FileKind::SharedContext,
+        FileKind::AgentMemory,
+    ];
 
     /// The name on the command line and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             FileKind::Thinking => "thinking",
+            FileKind::TaskState => "task-state",
+            FileKind::TaskHistory => "task-history",
+            FileKind::SharedContext => "shared-context",
+            FileKind::AgentMemory => "agent-memory",
         }
     }
 
-    /// The kind with that name.
+    /// The kind with that name; a noun of the command line means the kind that carries its moves.
     pub fn from_name(name: &str) -> Option<FileKind> {
-        FileKind::ALL.into_iter().find(|kind| kind.name() == name)
+        let noun = FileKind::ALL
+            .into_iter()
+            .find(|kind| kind.has_moves() && kind.noun() == name);
+        noun.or_else(|| FileKind::ALL.into_iter().find(|kind| kind.name() == name))
     }
 
-    /// Where the file lives below its root.
+    /// The noun of the command line it belongs to.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            FileKind::Thinking => "thinking",
+            FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory => "memory",
+        }
+    }
+
+    /// Whether a machine moves it, or it only keeps things.
+    pub const fn has_moves(self) -> bool {
+        match self {
+            FileKind::Thinking | FileKind::TaskState => true,
+            FileKind::TaskHistory | FileKind::SharedContext | FileKind::AgentMemory => false,
+        }
+    }
+
+    /// Where the file, or for agents their folder, lives below its root.
     pub const fn relative_path(self) -> &'static str {
         match self {
             FileKind::Thinking => thinking::FILE_NAME,
+            FileKind::TaskState => ".claude/memory/task-state.json",
+            FileKind::TaskHistory => ".claude/memory/task-history.json",
+            FileKind::SharedContext => ".claude/memory/shared-context.json",
+            FileKind::AgentMemory => ".claude/memory/agents",
         }
     }
 
@@ -45,23 +99,84 @@ impl FileKind {
     pub const fn how_to_begin(self) -> &'static str {
         match self {
             FileKind::Thinking => "bowline thinking new ID --title T --goal G",
+            FileKind::TaskState | FileKind::TaskHistory | FileKind::SharedContext => {
+                "bowline memory init"
+            }
+            FileKind::AgentMemory => "bowline memory agent set NAME PATH VALUE",
         }
     }
 
-    /// The kind a path says by its name.
+    /// The kind a path says by its name, wherever the memory is kept.
     pub fn of_path(path: &Path) -> Option<FileKind> {
-        let text = path.to_str()?;
-        FileKind::ALL.into_iter().find(|kind| {
-            text == kind.relative_path() || text.ends_with(&format!("/{}", kind.relative_path()))
-        })
+        let name = path.file_name()?.to_str()?;
+        let folder = path
+            .parent()
+            .and_then(Path::file_name)
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        match name {
+            thinking::FILE_NAME => Some(FileKind::Thinking),
+            task_state::FILE_NAME => Some(FileKind::TaskState),
+            task_history::FILE_NAME => Some(FileKind::TaskHistory),
+            shared_context::FILE_NAME => Some(FileKind::SharedContext),
+            _ if folder == agent_memory::FOLDER_NAME && is_agent_file(name) => {
+                Some(FileKind::AgentMemory)
+            }
+            _ => None,
+        }
+    }
+
+    /// Every file of this kind whose place below its root is `place`.
+    pub(crate) fn files_at(self, place: &Path) -> Vec<PathBuf> {
+        match self {
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext => {
+                if workspace::is_there(place) {
+                    vec![place.to_owned()]
+                } else {
+                    Vec::new()
+                }
+            }
+            FileKind::AgentMemory => {
+                let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+                let named =
+                    entries.filter(|entry| entry.file_name().to_str().is_some_and(is_agent_file));
+                let mut paths: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
+                paths.sort();
+                paths
+            }
+        }
     }
 
     /// Where the file's companions live.
     pub(crate) fn layout(self, path: &Path) -> Layout {
         match self {
             FileKind::Thinking => Layout::new(path),
+            FileKind::TaskState | FileKind::TaskHistory | FileKind::SharedContext => {
+                Layout::new(path).with_archive(backups(path, path.parent()))
+            }
+            FileKind::AgentMemory => {
+                Layout::new(path).with_archive(backups(path, path.parent().and_then(Path::parent)))
+            }
         }
     }
+}
+
+fn backups(path: &Path, memory: Option<&Path>) -> Archive {
+    Archive {
+        folder: memory.unwrap_or(Path::new(".")).join("backup"),
+        stem: path
+            .file_stem()
+            .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()),
+        keep: BACKUPS_MAX,
+    }
+}
+
+fn is_agent_file(name: &str) -> bool {
+    name.strip_suffix(".json")
+        .is_some_and(agent_memory::is_name)
 }
 
 /// What a document says, whatever its kind.
@@ -103,6 +218,16 @@ pub trait MachineFile {
     type Format: StateFormat<State = <Self::Machine as Machine>::State>;
     /// The kind.
     const KIND: FileKind;
+
+    /// Whether a dated copy of the version before is kept.
+    fn important(_effects: &[<Self::Machine as Machine>::Effect]) -> bool {
+        false
+    }
+
+    /// The effects that leave the file, as its journal keeps them until they are done.
+    fn outward(_effects: &[<Self::Machine as Machine>::Effect]) -> Option<Value> {
+        None
+    }
 }
 
 /// Thinking runs as files.
@@ -115,10 +240,48 @@ impl MachineFile for Thinking {
     const KIND: FileKind = FileKind::Thinking;
 }
 
+/// The current task of the memory as a file.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskState;
+
+impl MachineFile for TaskState {
+    type Machine = PlanMachine;
+    type Format = TaskStateFile;
+    const KIND: FileKind = FileKind::TaskState;
+
+    fn important(effects: &[plan::Effect]) -> bool {
+        effects
+            .iter()
+            .any(|effect| matches!(effect, plan::Effect::Backup))
+    }
+
+    fn outward(effects: &[plan::Effect]) -> Option<Value> {
+        let ended = effects.iter().find_map(|effect| match effect {
+            plan::Effect::PushHistory(entry) => Some(entry),
+            plan::Effect::Backup
+            | plan::Effect::Escalate { .. }
+            | plan::Effect::RetryAfter { .. } => None,
+        })?;
+        let mut history = json!({});
+        TaskHistoryFile::write(&vec![(**ended).clone()], &mut history, Timestamp(0));
+        Some(json!({ "push_history": history["tasks"][0].take() }))
+    }
+}
+
 /// Reads a document as a kind.
 pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
     match kind {
         FileKind::Thinking => examine_machine::<Thinking>(document, "/task_id"),
+        FileKind::TaskState => examine_machine::<TaskState>(document, "/current_task/id"),
+        FileKind::TaskHistory => {
+            examine_plain::<TaskHistoryFile>(document, |entries| format!("{} tasks", entries.len()))
+        }
+        FileKind::SharedContext => {
+            examine_plain::<SharedContextFile>(document, |context| context.session_id.clone())
+        }
+        FileKind::AgentMemory => {
+            examine_plain::<AgentMemoryFile>(document, |memory| memory.agent.clone())
+        }
     }
 }
 
@@ -144,9 +307,23 @@ fn examine_machine<K: MachineFile>(
     })
 }
 
+fn examine_plain<F: StateFormat>(
+    document: &JsonDocument,
+    status: impl Fn(&F::State) -> String,
+) -> Result<Examined, Vec<Finding>> {
+    let read = F::read(document)?;
+    Ok(Examined {
+        status: status(&read.state),
+        task_id: None,
+        findings: read.findings,
+        fixed: read.fixed,
+        next: Vec::new(),
+    })
+}
+
 /// An advice as the command a person would type.
-pub(crate) fn command_line(kind: FileKind, advice: &Advice) -> String {
-    let noun = kind.name();
+fn command_line(kind: FileKind, advice: &Advice) -> String {
+    let noun = kind.noun();
     match &advice.target {
         // Options stand behind the target: `start planning --override REASON`.
         Some(target) => match advice.verb.split_once(" --") {
@@ -160,16 +337,28 @@ pub(crate) fn command_line(kind: FileKind, advice: &Advice) -> String {
 /// A document rebuilt from other sources, when the file and its backups are lost.
 pub(crate) fn rebuild(kind: FileKind, _path: &Path) -> Option<String> {
     match kind {
-        FileKind::Thinking => None,
+        FileKind::Thinking
+        | FileKind::TaskState
+        | FileKind::TaskHistory
+        | FileKind::SharedContext
+        | FileKind::AgentMemory => None,
     }
 }
 
 /// A document to start anew with.
-pub(crate) fn empty(kind: FileKind, path: &Path, now: Timestamp) -> Option<String> {
-    match kind {
+pub(crate) fn empty(kind: FileKind, path: &Path, now: Timestamp) -> Option<JsonDocument> {
+    Some(match kind {
         FileKind::Thinking => {
             let id = workspace::folder_name(path.parent()?)?;
-            Some(thinking::new_document(&id, &id, "", now).text().to_owned())
+            thinking::new_document(&id, &id, "", now)
         }
-    }
+        FileKind::TaskState => task_state::new_document(now),
+        FileKind::TaskHistory => task_history::new_document(),
+        FileKind::SharedContext => {
+            let today = time::utc(now);
+            let session = next_id("session", today.split('T').next().unwrap_or_default(), []);
+            shared_context::new_document(&session, now)
+        }
+        FileKind::AgentMemory => agent_memory::new_document(path.file_stem()?.to_str()?, now),
+    })
 }

@@ -11,6 +11,7 @@ pub mod files;
 pub mod history;
 pub mod kinds;
 mod lost;
+mod notice;
 pub mod operations;
 pub mod workspace;
 

@@ -23,14 +23,14 @@ pub fn locate(kind: FileKind, start: &Path) -> PathBuf {
     if let Some(found) = start
         .ancestors()
         .map(|folder| folder.join(relative))
-        .find(|path| path.exists())
+        .find(|path| is_there(path))
     {
         return found;
     }
     let top = git_top(&start);
     if let Some(main) = top.as_deref().and_then(main_worktree) {
         let path = main.join(relative);
-        if path.exists() {
+        if is_there(&path) {
             return path;
         }
     }
@@ -41,10 +41,11 @@ pub fn locate(kind: FileKind, start: &Path) -> PathBuf {
 pub fn discover(start: &Path) -> Vec<(FileKind, PathBuf)> {
     let mut found = Vec::new();
     for kind in FileKind::ALL {
-        let path = locate(kind, start);
-        if path.exists() {
-            found.push((kind, path));
-        }
+        found.extend(
+            kind.files_at(&locate(kind, start))
+                .into_iter()
+                .map(|path| (kind, path)),
+        );
     }
     let mut folders = vec![(absolute(start), 0)];
     let mut looked = 0;
@@ -54,9 +55,10 @@ pub fn discover(start: &Path) -> Vec<(FileKind, PathBuf)> {
             break;
         }
         for kind in FileKind::ALL {
-            let path = folder.join(kind.relative_path());
-            if path.exists() && !found.iter().any(|(_, known)| *known == path) {
-                found.push((kind, path));
+            for path in kind.files_at(&folder.join(kind.relative_path())) {
+                if !found.iter().any(|(_, known)| *known == path) {
+                    found.push((kind, path));
+                }
             }
         }
         if depth < SEARCH_DEPTH_MAX {
@@ -73,11 +75,17 @@ pub fn discover(start: &Path) -> Vec<(FileKind, PathBuf)> {
 /// The file a person means by a path, a kind's name, or nothing at all.
 pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf), Error> {
     let Some(named) = named else {
-        let mut here: Vec<(FileKind, PathBuf)> = FileKind::ALL
-            .into_iter()
-            .map(|kind| (kind, locate(kind, start)))
-            .filter(|(_, path)| path.exists())
-            .collect();
+        let mut here: Vec<(FileKind, PathBuf)> = Vec::new();
+        for kind in FileKind::ALL {
+            // What only keeps things is asked for by name.
+            if kind.has_moves() {
+                here.extend(
+                    kind.files_at(&locate(kind, start))
+                        .into_iter()
+                        .map(|path| (kind, path)),
+                );
+            }
+        }
         return match here.len() {
             0 => Err(Error::NothingHere {
                 path: absolute(start),
@@ -89,11 +97,12 @@ pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf),
         };
     };
     if let Some(kind) = FileKind::from_name(named) {
-        let path = locate(kind, start);
-        return if path.exists() {
-            Ok((kind, path))
-        } else {
-            Err(Error::NoFile { kind, path })
+        let place = locate(kind, start);
+        let mut paths = kind.files_at(&place);
+        return match paths.len() {
+            0 => Err(Error::NoFile { kind, path: place }),
+            1 => Ok((kind, paths.remove(0))),
+            _ => Err(Error::Ambiguous { paths }),
         };
     }
     let path = absolute(start).join(named);
@@ -104,6 +113,16 @@ pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf),
         Some(kind) => Ok((kind, path)),
         None => Err(Error::UnknownKind { path }),
     }
+}
+
+/// Whether a state file is at a path. One that was removed while its journal stayed is there too: it can be brought back.
+pub(crate) fn is_there(path: &Path) -> bool {
+    let journal = path.with_file_name(format!(
+        "{}.journal.jsonl",
+        path.file_name().unwrap_or_default().to_string_lossy()
+    ));
+    // A link to nowhere and a pipe are there as well: whoever reads them says what is wrong.
+    path.symlink_metadata().is_ok() || journal.exists()
 }
 
 /// The name of a folder, even when the path ends in `.` or `..`.

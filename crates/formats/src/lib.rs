@@ -12,6 +12,7 @@ pub mod reading;
 pub mod schema;
 pub mod tasks_md;
 pub mod thinking;
+pub mod thinking_settings;
 pub mod time;
 pub mod transition;
 

@@ -3,18 +3,43 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Stat};
 use crate::error::Error;
 use crate::layout::{Archive, Paths, free_name};
+use crate::request::Request;
 use crate::stamp::utc_stamp;
+use crate::state_file::StateFile;
 use crate::swap::{copy_to, remove};
 
 const TAIL: &str = ".json";
+
+impl StateFile {
+    /// Keeps a dated copy of the document as it is now. `None` where there is no document or no archive.
+    pub fn archive(&self, request: &Request) -> Result<Option<PathBuf>, Error> {
+        let held = self.hold(request)?;
+        let Some(text) = held.snapshot.text()? else {
+            return Ok(None);
+        };
+        let (disk, paths) = (held.disk(), &held.paths);
+        let copy = write(&*disk, paths, held.stat.as_ref(), text, request.now_ms)?;
+        prune(&*disk, paths)?;
+        Ok(copy)
+    }
+
+    /// The dated copies there are, the newest first.
+    pub fn archived(&self) -> Result<Vec<PathBuf>, Error> {
+        match &self.paths()?.archive {
+            Some(archive) => newest_first(&*self.disk, archive),
+            None => Ok(Vec::new()),
+        }
+    }
+}
 
 /// Writes a copy, where an archive is kept.
 pub(crate) fn write(
     disk: &dyn Disk,
     paths: &Paths,
+    like: Option<&Stat>,
     text: &str,
     now_ms: i64,
 ) -> Result<Option<PathBuf>, Error> {
@@ -26,7 +51,7 @@ pub(crate) fn write(
         .map_err(|error| Error::io("create", folder, error))?;
     let stem = OsString::from(format!("{}-{}", archive.stem, utc_stamp(now_ms)));
     let path = free_name(disk, folder, &stem, TAIL)?;
-    copy_to(disk, paths, text.as_bytes(), &path)?;
+    copy_to(disk, paths, like, text.as_bytes(), &path)?;
     Ok(Some(path))
 }
 

@@ -192,7 +192,9 @@ impl Disk for RealDisk {
     }
 
     fn read(&self, file: &File, limit: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+        // One more than the length, so that the end is noticed without growing.
+        let expected = file.metadata()?.len().min(limit) + 1;
+        let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
         file.take(limit).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

@@ -72,7 +72,7 @@ impl Held {
     /// Writes the next version: temporary file, commit in the journal, exchange.
     pub fn replace(&mut self, request: &Request, change: &Change) -> Result<Written, Error> {
         self.ready(request)?;
-        if self.loose {
+        if self.loose && self.adopted {
             // Whoever rolls this change forward from the file would skip the steps.
             return Err(Error::StepsNotWritten {
                 path: self.paths.file.clone(),
@@ -190,7 +190,15 @@ impl Held {
         // Before the commit, so that a full disk is met while nothing has changed yet.
         self.write_fresh(text)?;
         let archived = match copy
-            .map(|copy| archive::write(&*disk, &self.paths, copy, request.now_ms))
+            .map(|copy| {
+                archive::write(
+                    &*disk,
+                    &self.paths,
+                    self.stat.as_ref(),
+                    copy,
+                    request.now_ms,
+                )
+            })
             .transpose()
         {
             Ok(archived) => archived.flatten(),

@@ -30,13 +30,18 @@ impl StateFile {
     /// All lines of both journals.
     pub fn history(&self) -> Result<History, Error> {
         let paths = self.paths()?;
-        let (mut lines, mut findings) = read_all(&*self.disk, &paths.older_journal)?;
-        let (newer, newer_findings) = read_all(&*self.disk, &paths.journal)?;
-        findings.extend(newer_findings);
-        let first = newer.first().map_or(u64::MAX, |line| line.seq);
-        // An older journal that does not end where the present one begins belongs to another story.
-        if lines.last().is_some_and(|line| line.seq >= first) {
-            lines.clear();
+        let (newer, mut findings) = read_all(&*self.disk, &paths.journal)?;
+        let first = newer.first().map_or(0, |line| line.seq);
+        // After an interrupted rotation the older journal still has its other name. One that does not end where the
+        // present one begins belongs to another story.
+        let mut lines = Vec::new();
+        for older in [&paths.rotating, &paths.older_journal] {
+            let (found, older_findings) = read_all(&*self.disk, older)?;
+            if found.last().is_some_and(|line| line.seq + 1 == first) {
+                lines = found;
+                findings.splice(..0, older_findings);
+                break;
+            }
         }
         lines.extend(newer);
         Ok(History { lines, findings })

@@ -326,8 +326,13 @@ fn place(
         }
         let crashed = match hash {
             Some(hash) => line.before == Some(hash),
-            // A file that was there once and was created in full before the crash still waits under its other name.
-            None => leaves.is_some() && leftover(disk, paths, leaves)?.is_some(),
+            // Only a creation can be interrupted without a file in place, and then the file waits under another name.
+            // Without that, somebody removed it, and it is not for us to bring it back.
+            None => {
+                line.before.is_none()
+                    && leaves.is_some()
+                    && leftover(disk, paths, leaves)?.is_some()
+            }
         };
         let (is_mark, gone) = (line.is_mark(), line.gone);
         match crashed {

@@ -185,7 +185,6 @@ impl Lock {
                 Try::Mine { file, taken_from } => {
                     let identity = identity_of(&file)
                         .map_err(|error| Error::io("look at", &paths.lock, error))?;
-                    candidate.discard(&**disk);
                     let (disk, path) = (disk.clone(), paths.lock.clone());
                     return Ok(Self {
                         file: Some(file),
@@ -201,11 +200,9 @@ impl Lock {
                     pause_us = (pause_us * 2).min(PAUSE_US_MAX);
                 }
                 Try::Again => {
-                    candidate.discard(&**disk);
                     return Err(locked(paths, Owner::default(), elapsed));
                 }
                 Try::Held(owner) => {
-                    candidate.discard(&**disk);
                     return Err(locked(paths, owner, elapsed));
                 }
             }
@@ -254,12 +251,12 @@ pub(crate) fn holder(disk: &dyn Disk, paths: &Paths, now_ms: i64) -> Result<Opti
 fn try_once(
     disk: &dyn Disk,
     paths: &Paths,
-    candidate: &mut Candidate,
+    candidate: &mut Candidate<'_>,
     now_ms: i64,
 ) -> Result<Try, Error> {
     let path = &paths.lock;
     let Some((file, stat)) = open_existing(disk, path)? else {
-        return candidate.publish(disk, paths);
+        return candidate.publish(paths);
     };
     if stat.kind != FileKind::Regular {
         let what = "a lock that is not a file".to_owned();
@@ -298,6 +295,10 @@ fn try_once(
         .truncate(&writable, 0)
         .and_then(|()| disk.write(&writable, &candidate.record));
     rewritten.map_err(|error| Error::io("write", path, error))?;
+    if owner.bowline != 0 {
+        // A process died here; it may have left more.
+        sweep(disk, paths);
+    }
     let taken_from = (owner.bowline == 0).then_some(owner);
     Ok(Try::Mine { file, taken_from })
 }
@@ -331,112 +332,133 @@ fn identity_of(file: &File) -> io::Result<(u64, u64)> {
 }
 
 /// A lock file in waiting: filled and locked before it gets the name, so that nobody ever sees an empty one.
-struct Candidate {
+struct Candidate<'d> {
+    disk: &'d dyn Disk,
     record: Vec<u8>,
     file: Option<File>,
     /// Where it is, on file systems that have no unnamed files.
     scratch: Option<PathBuf>,
 }
 
-impl Candidate {
-    fn new(disk: &dyn Disk, paths: &Paths, request: &Request) -> Result<Self, Error> {
+impl Drop for Candidate<'_> {
+    fn drop(&mut self) {
+        if let Some(path) = self.scratch.take() {
+            self.disk.unlink(&path).ok();
+        }
+    }
+}
+
+impl<'d> Candidate<'d> {
+    fn new(disk: &'d dyn Disk, paths: &Paths, request: &Request) -> Result<Self, Error> {
         let mut record = serde_json::to_vec(&Owner::this_process(request)).map_err(|error| {
             Error::io("describe the lock of", &paths.file, io::Error::other(error))
         })?;
         record.push(b'\n');
-        let mut candidate = Self {
+        Ok(Self {
+            disk,
             record,
             file: None,
             scratch: None,
-        };
-        // The usual case is a free lock; the file is then needed at once.
-        if disk.stat(&paths.lock).is_ok_and(|stat| stat.is_none()) {
-            candidate.prepare(disk, paths)?;
-        }
-        Ok(candidate)
+        })
     }
 
-    fn prepare(&mut self, disk: &dyn Disk, paths: &Paths) -> Result<(), Error> {
-        let file = match disk.create_unnamed(&paths.side) {
-            Ok(file) => file,
-            Err(error) if unsupported(&error) => self.create_named(disk, paths)?,
-            Err(error) => return Err(Error::io("create a lock file in", &paths.side, error)),
+    /// Creates, fills and locks the file; without a name where the file system can.
+    fn prepare(&mut self, paths: &Paths, named: bool) -> Result<(), Error> {
+        let file = if named {
+            self.create_named(paths)?
+        } else {
+            match self.disk.create_unnamed(&paths.side) {
+                Ok(file) => file,
+                Err(error) if unsupported(&error) => self.create_named(paths)?,
+                Err(error) => return Err(Error::io("create a lock file in", &paths.side, error)),
+            }
         };
-        let filled = disk
+        let filled = self
+            .disk
             .write(&file, &self.record)
-            .and_then(|()| disk.try_lock(&file));
-        if let Err(error) = filled {
-            self.discard(disk);
-            return Err(Error::io("write", &paths.lock, error));
-        }
+            .and_then(|()| self.disk.try_lock(&file));
+        filled.map_err(|error| Error::io("write", &paths.lock, error))?;
         self.file = Some(file);
         Ok(())
     }
 
-    fn create_named(&mut self, disk: &dyn Disk, paths: &Paths) -> Result<File, Error> {
+    fn create_named(&mut self, paths: &Paths) -> Result<File, Error> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
+        sweep(self.disk, paths);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = paths.scratch(&format!("lock-{}-{count}", std::process::id()));
+        let path = paths.scratch(&format!("{CANDIDATE}{}-{count}", std::process::id()));
         // A process with our id may have died and left one behind.
-        disk.unlink(&path).ok();
-        let file = disk
+        self.disk.unlink(&path).ok();
+        let file = self
+            .disk
             .create_new(&path)
             .map_err(|error| Error::io("create", &path, error))?;
         self.scratch = Some(path);
         Ok(file)
     }
 
-    fn publish(&mut self, disk: &dyn Disk, paths: &Paths) -> Result<Try, Error> {
+    fn publish(&mut self, paths: &Paths) -> Result<Try, Error> {
         if self.file.is_none() {
-            self.prepare(disk, paths)?;
+            self.prepare(paths, false)?;
         }
         let Some(file) = self.file.take() else {
             return Ok(Try::Again);
         };
         let named = match &self.scratch {
-            None => disk.publish(&file, &paths.lock),
-            Some(scratch) => match disk.rename_new(scratch, &paths.lock) {
-                Err(error) if unsupported(&error) => disk
-                    .link(scratch, &paths.lock)
-                    .and_then(|()| disk.unlink(scratch)),
-                renamed => renamed,
+            None => self.disk.publish(&file, &paths.lock),
+            Some(scratch) => match self.disk.rename_new(scratch, &paths.lock) {
+                // The second name that is left goes when the candidate is dropped.
+                Err(error) if unsupported(&error) => self.disk.link(scratch, &paths.lock),
+                Ok(()) => {
+                    self.scratch = None;
+                    Ok(())
+                }
+                failed => failed,
             },
         };
         match named {
-            Ok(()) => {
-                self.scratch = None;
-                Ok(Try::Mine {
-                    file,
-                    taken_from: None,
-                })
-            }
+            Ok(()) => Ok(Try::Mine {
+                file,
+                taken_from: None,
+            }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.file = Some(file);
                 Ok(Try::Again)
             }
-            // No /proc, so an unnamed file cannot be named: from now on by a name.
+            // Without /proc an unnamed file cannot get a name; from now on it has one from the start.
             Err(error) if self.scratch.is_none() && error.kind() == io::ErrorKind::NotFound => {
-                if disk.stat(&paths.side).is_ok_and(|stat| stat.is_none()) {
+                if self.disk.stat(&paths.side).is_ok_and(|stat| stat.is_none()) {
                     return Err(Error::io("create", &paths.lock, error));
                 }
-                let named = self.create_named(disk, paths)?;
-                let filled = disk
-                    .write(&named, &self.record)
-                    .and_then(|()| disk.try_lock(&named));
-                filled.map_err(|error| Error::io("write", &paths.lock, error))?;
-                self.file = Some(named);
+                self.prepare(paths, true)?;
                 Ok(Try::Again)
             }
-            Err(error) => {
-                self.discard(disk);
-                Err(Error::io("create", &paths.lock, error))
-            }
+            Err(error) => Err(Error::io("create", &paths.lock, error)),
         }
     }
+}
 
-    fn discard(&mut self, disk: &dyn Disk) {
-        if let Some(path) = self.scratch.take() {
-            disk.unlink(&path).ok();
+/// Part of the name of a lock file that waits under a name of its own.
+const CANDIDATE: &str = "lock-";
+
+/// Removes the named candidates of processes that died waiting. Failing is no harm: the next one tries again.
+fn sweep(disk: &dyn Disk, paths: &Paths) {
+    let ours = paths.scratch(CANDIDATE);
+    let prefix = ours.file_name().unwrap_or_default().to_string_lossy();
+    for name in disk.list(&paths.side).unwrap_or_default() {
+        let name = name.to_string_lossy();
+        let Some((pid, _)) = name
+            .strip_prefix(&*prefix)
+            .and_then(|rest| rest.split_once('-'))
+        else {
+            continue;
+        };
+        let waiting = Owner {
+            pid: pid.parse().ok(),
+            ..Owner::default()
+        };
+        if waiting.pid != Some(std::process::id()) && !waiting.lives() {
+            disk.unlink(&paths.side.join(&*name)).ok();
         }
     }
 }

@@ -137,7 +137,7 @@ impl StateFile {
         }
         let mut held = Held {
             file: self.clone(),
-            journal: Writer::new(&paths, 0, false),
+            journal: Writer::new(&paths, 0, false, None),
             snapshot: Snapshot {
                 path: paths.file.clone(),
                 bytes: None,

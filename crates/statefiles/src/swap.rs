@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, unsupported};
+use crate::disk::{Disk, Stat, unsupported};
 use crate::error::{Error, Finding};
 use crate::hash::ContentHash;
 use crate::held::{Held, Written};
@@ -189,7 +189,7 @@ impl Held {
             || self.paths.backup.clone(),
             |name| self.paths.side.join(name),
         );
-        copy_to(&*disk, &self.paths, bytes, &target)
+        copy_to(&*disk, &self.paths, self.stat.as_ref(), bytes, &target)
     }
 
     /// Ours is in place and `theirs` under the swap name: notes theirs, and changes the two back. Again, if there is
@@ -303,7 +303,11 @@ impl Held {
         self.append(&[line], true)?;
         move_file(&*disk, &self.paths, path, &kept)?;
         disk.sync_folder(&self.paths.folder)
-            .map_err(|error| Error::io("flush", &self.paths.folder, error))?;
+            .map_err(|error| Error::Uncertain {
+                path: self.paths.file.clone(),
+                seq: self.snapshot.seq,
+                source: Box::new(Error::io("flush", &self.paths.folder, error)),
+            })?;
         self.snapshot
             .findings
             .push(Finding::KeptAside { path: kept.clone() });
@@ -334,27 +338,30 @@ fn move_file(disk: &dyn Disk, paths: &Paths, from: &Path, to: &Path) -> Result<(
     match disk.rename(from, to) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let Some((bytes, _)) = crate::load::read_file(disk, from)? else {
+            let Some((bytes, stat)) = crate::load::read_file(disk, from)? else {
                 return Ok(());
             };
-            copy_to(disk, paths, &bytes, to)?;
+            copy_to(disk, paths, Some(&stat), &bytes, to)?;
             remove(disk, from)
         }
         Err(error) => Err(Error::io("rename", from, error)),
     }
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a file for the same eyes as `like`, whole or not at all.
 pub(crate) fn copy_to(
     disk: &dyn Disk,
     paths: &Paths,
+    like: Option<&Stat>,
     bytes: &[u8],
     to: &Path,
 ) -> Result<(), Error> {
-    let hidden = paths.scratch("copy");
-    let scratch = to.with_file_name(hidden.file_name().unwrap_or_default());
+    let scratch = copy_name(paths, to.parent().unwrap_or(Path::new("")));
     remove(disk, &scratch)?;
     let written = disk.create_new(&scratch).and_then(|file| {
+        if let Some(like) = like {
+            disk.dress(&file, like)?;
+        }
         disk.write(&file, bytes)?;
         disk.sync_all(&file)
     });
@@ -364,4 +371,9 @@ pub(crate) fn copy_to(
             disk.unlink(&scratch).ok();
             Error::io("write", to, error)
         })
+}
+
+/// The name of a copy that is being written in `folder`.
+pub(crate) fn copy_name(paths: &Paths, folder: &Path) -> PathBuf {
+    folder.join(paths.scratch("copy").file_name().unwrap_or_default())
 }

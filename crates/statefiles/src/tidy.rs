@@ -7,7 +7,7 @@ use crate::journal::{Line, Tail, Writer, kind};
 use crate::load::{Loaded, Situation, load};
 use crate::request::Request;
 use crate::stamp::utc_stamp;
-use crate::swap::{TRIES_MAX, remove};
+use crate::swap::{TRIES_MAX, copy_name, remove};
 
 /// Loads the file, rolls it forward where it is behind, and removes what a crash left.
 pub(crate) fn reload(held: &mut Held, request: &Request) -> Result<(), Error> {
@@ -31,6 +31,17 @@ pub(crate) fn reload(held: &mut Held, request: &Request) -> Result<(), Error> {
             }
         }
         remove(&*disk, &held.paths.fresh)?;
+        let copies = held
+            .paths
+            .archive
+            .as_ref()
+            .map(|archive| archive.folder.as_path());
+        for folder in [Some(held.paths.side.as_path()), copies]
+            .into_iter()
+            .flatten()
+        {
+            remove(&*disk, &copy_name(&held.paths, folder))?;
+        }
         sort_out_rotation(held)?;
         held.stale = false;
         if let (Some(lines), Situation::Clean) = (rolled, &held.snapshot.situation) {
@@ -51,7 +62,12 @@ fn take_over(held: &mut Held, loaded: Loaded) {
         loaded.snapshot.situation,
         Situation::Clean | Situation::Absent | Situation::RolledForward { .. }
     );
-    held.journal = Writer::new(&held.paths, loaded.journal_bytes, loaded.journal_torn);
+    held.journal = Writer::new(
+        &held.paths,
+        loaded.journal_bytes,
+        loaded.journal_torn,
+        loaded.stat,
+    );
     held.on_disk = loaded.on_disk;
     held.stat = loaded.stat;
     held.acknowledged = loaded.acknowledged;
@@ -132,7 +148,12 @@ fn sort_out_swap(held: &mut Held, request: &Request, loaded: &Loaded) -> Result<
         // Exchanged for something nobody has looked at yet.
         fix => {
             let in_place = fix.as_ref().filter(|fix| fix.after == loaded.on_disk);
-            held.journal = Writer::new(&held.paths, loaded.journal_bytes, loaded.journal_torn);
+            held.journal = Writer::new(
+                &held.paths,
+                loaded.journal_bytes,
+                loaded.journal_torn,
+                loaded.stat,
+            );
             held.snapshot.seq = loaded.snapshot.seq;
             match (
                 in_place,

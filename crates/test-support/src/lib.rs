@@ -1,1 +1,8 @@
 //! Helpers shared by the tests of several crates.
+
+pub mod drill;
+mod faulty_disk;
+mod wait;
+
+pub use faulty_disk::{Fault, FaultyDisk};
+pub use wait::wait_until;

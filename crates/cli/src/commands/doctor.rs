@@ -27,14 +27,31 @@ pub(crate) fn run(
             path: folder.to_owned(),
         });
     }
+    let several = files.len() > 1;
     let mut healthy = true;
     let mut reports = Vec::new();
     for (kind, path) in files {
         let file = KnownFile::new(context, kind, &path);
         let diagnosis = if repair && !context.dry_run {
-            doctor::repair(context, &file)?
+            doctor::repair(context, &file)
         } else {
-            doctor::examine(context, &file)?
+            doctor::examine(context, &file)
+        };
+        let diagnosis = match diagnosis {
+            Ok(diagnosis) => diagnosis,
+            // One hopeless file must not hide the others.
+            Err(error) if several => {
+                healthy = false;
+                if output.json {
+                    let mut entry = json!({ "kind": kind.name(), "path": path, "healthy": false });
+                    entry["error"] = output.error_json(&error);
+                    reports.push(entry);
+                } else {
+                    output.error(&error);
+                }
+                continue;
+            }
+            Err(error) => return Err(error),
         };
         healthy &= diagnosis.healthy();
         if output.json {

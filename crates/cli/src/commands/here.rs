@@ -1,14 +1,14 @@
 //! `bowline` alone and `bowline status`: what is here, and what can be done next.
 
 use crate::args::Lang;
-use crate::commands::thinking;
+use crate::commands::{memory_view, thinking};
 use crate::korean;
 use crate::output::{Output, Tone, exit_code};
 use bowline_engine::files::{KnownFile, View};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{Context, Error, workspace};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -19,19 +19,21 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
     for (kind, path) in workspace::discover(folder) {
         match KnownFile::new(context, kind, &path).view(context) {
             Ok(view) => {
+                let view = reachable(view);
                 if output.json {
                     let mut value = output.view_json(&view);
                     value["status"] = json!(view.examined.status);
                     files.push(value);
                 } else {
-                    brief(output, folder, &view);
+                    brief(output, &view);
                     files.push(Value::Null);
                 }
             }
             Err(error) => {
                 worst = exit_code(error.class());
-                let body = json!({ "code": error.code(), "message": error.to_string(), "hint": error.hint() });
-                files.push(json!({ "kind": kind.name(), "path": path, "error": body }));
+                let mut entry = json!({ "kind": kind.name(), "path": path });
+                entry["error"] = output.error_json(&error);
+                files.push(entry);
                 if !output.json {
                     output.error(&error);
                 }
@@ -59,11 +61,66 @@ pub(crate) fn status(
     folder: &Path,
     what: Option<&str>,
 ) -> Result<ExitCode, Error> {
-    if what.is_none() && !output.json && workspace::discover(folder).len() != 1 {
-        return show(context, output, folder);
+    let (kind, path) = match workspace::resolve(folder, what) {
+        Err(Error::NothingHere { path }) if what.is_none() => {
+            let mut below = workspace::discover(folder);
+            match below.len() {
+                0 => return Err(Error::NothingHere { path }),
+                1 => below.remove(0),
+                _ => return show(context, output, folder),
+            }
+        }
+        Err(Error::Ambiguous { .. }) if what.is_none() => return show(context, output, folder),
+        Ok(_) if what.is_none() && !output.json && several(folder) => {
+            return show(context, output, folder);
+        }
+        resolved => resolved?,
+    };
+    let view = KnownFile::new(context, kind, &path).view(context)?;
+    status_of(output, &reachable(view))
+}
+
+/// Whether more than one piece of work is here.
+fn several(folder: &Path) -> bool {
+    let found = workspace::discover(folder);
+    found.iter().filter(|(kind, _)| kind.has_moves()).count() > 1
+}
+
+/// A look whose next commands work where the caller stands: for a file that is not found from there they name its folder.
+pub(crate) fn reachable(mut view: View) -> View {
+    let here = current_folder();
+    if workspace::locate(view.kind, &here) == view.path {
+        return view;
     }
-    let (kind, path) = workspace::resolve(folder, what)?;
-    status_of(output, &KnownFile::new(context, kind, &path).view(context)?)
+    let Some(root) = view
+        .path
+        .to_str()
+        .and_then(|path| path.strip_suffix(view.kind.relative_path()))
+        .map(|root| Path::new(root.trim_end_matches('/')))
+    else {
+        return view;
+    };
+    let root = root.strip_prefix(&here).unwrap_or(root);
+    let root = quoted(&root.display().to_string());
+    for command in &mut view.examined.next {
+        *command = command.replacen("bowline ", &format!("bowline -C {root} "), 1);
+    }
+    view
+}
+
+/// The folder the caller stands in, whatever `-C` says.
+fn current_folder() -> PathBuf {
+    std::path::absolute(".").unwrap_or_else(|_| PathBuf::from("."))
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+@".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// One file in full.
@@ -73,38 +130,24 @@ pub(crate) fn status_of(output: &Output, view: &View) -> Result<ExitCode, Error>
         return Ok(ExitCode::SUCCESS);
     }
     output.notices(&view.notices);
-    let value = view.document.value();
-    let text = |key: &str| {
-        value
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
+    let lines = match view.kind {
+        FileKind::Thinking => thinking::overview(output, view),
+        FileKind::TaskState => memory_view::task_state(output, view),
+        FileKind::TaskHistory => memory_view::task_history(output, view),
+        FileKind::SharedContext => memory_view::shared_context(view),
+        FileKind::AgentMemory => memory_view::agent_memory(view),
     };
-    match view.kind {
-        FileKind::Thinking => {
-            let title = [text("task_id"), text("title")].join("  ");
-            output.line(&format!(
-                "{}  {}",
-                output.tone(Tone::Strong, title.trim()),
-                standing(output, view)
-            ));
-            if !text("goal").is_empty() {
-                output.line(&format!("{}: {}", output.say("goal", "목표"), text("goal")));
-            }
-            for line in thinking::stages(output, view) {
-                output.line(&line);
-            }
-        }
+    for line in lines {
+        output.line(&line);
     }
     findings(output, view);
     next(output, view);
     Ok(ExitCode::SUCCESS)
 }
 
-fn brief(output: &Output, folder: &Path, view: &View) {
-    let base = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let path = view.path.strip_prefix(&base).unwrap_or(&view.path);
+fn brief(output: &Output, view: &View) {
+    let here = current_folder();
+    let path = view.path.strip_prefix(&here).unwrap_or(&view.path);
     let name = output.tone(Tone::Strong, view.kind.name());
     output.line(&format!(
         "{name}  {}  {}",
@@ -116,7 +159,7 @@ fn brief(output: &Output, folder: &Path, view: &View) {
     next(output, view);
 }
 
-fn standing(output: &Output, view: &View) -> String {
+pub(crate) fn standing(output: &Output, view: &View) -> String {
     let status = status_word(output, &view.examined.status);
     let tone = match view.examined.status.as_str() {
         "completed" => Tone::Good,

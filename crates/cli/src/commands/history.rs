@@ -16,6 +16,14 @@ pub(crate) fn list(
 ) -> Result<ExitCode, Error> {
     let file = named(context, folder, what)?;
     let transitions = history::transitions(&file)?;
+    if transitions.is_empty() {
+        // No journal: either nobody has changed the file through Bowline yet, or there is no file.
+        file.view(context)?;
+        output.talk(output.say(
+            "no transitions yet: the journal begins with the first change made by Bowline",
+            "아직 전이가 없습니다. 저널은 Bowline으로 처음 변경할 때 시작됩니다",
+        ));
+    }
     let skip = last.map_or(0, |last| transitions.len().saturating_sub(last));
     for one in transitions.iter().skip(skip) {
         if output.json {

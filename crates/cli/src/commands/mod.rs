@@ -4,6 +4,8 @@ mod doctor;
 mod explain;
 mod here;
 mod history;
+mod memory;
+mod memory_view;
 mod thinking;
 
 use crate::args::{Cli, Command};
@@ -21,6 +23,8 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         .folder
         .clone()
         .unwrap_or_else(|| PathBuf::from("."));
+    // Whole paths from here on: what is printed can be used from any folder.
+    let folder = std::path::absolute(&folder).unwrap_or(folder);
     if !folder.is_dir() {
         return Err(Error::BadInput {
             message: format!("{} is not a folder", folder.display()),
@@ -34,6 +38,7 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
     match &cli.command {
         None => here::show(&context, output, &folder),
         Some(Command::Thinking(args)) => thinking::run(&context, output, &folder, args),
+        Some(Command::Memory(args)) => memory::run(&context, output, &folder, args),
         Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(&context, output, &folder, what.as_deref(), *last)

@@ -85,10 +85,14 @@ pub(crate) fn run(
                     .to_owned(),
             )
         }
-        ThinkingVerb::Feedback(verb) => feedback(context, output, &run, verb)?,
-        ThinkingVerb::Status => return here::status_of(output, &run.file().view(context)?),
+        ThinkingVerb::Feedback(verb) => feedback(context, output, folder, &run, verb)?,
+        ThinkingVerb::Status => {
+            let view = here::reachable(run.file().view(context)?);
+            return here::status_of(output, &view);
+        }
     };
-    output.changed(&changed, &text);
+    let view = here::reachable(changed.view);
+    output.changed(&Changed { view, ..changed }, &text);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -139,6 +143,7 @@ fn failed(output: &Output, stage: Stage, changed: &Changed) -> String {
 fn feedback(
     context: &Context,
     output: &Output,
+    folder: &Path,
     run: &ThinkingRun,
     verb: &FeedbackVerb,
 ) -> Result<(Changed, String), Error> {
@@ -170,7 +175,7 @@ fn feedback(
             Ok((changed, text))
         }
         FeedbackVerb::Apply { from } => {
-            let changed = run.apply(context, from)?;
+            let changed = run.apply(context, &folder.join(from))?;
             Ok((
                 changed,
                 output
@@ -181,8 +186,22 @@ fn feedback(
     }
 }
 
+/// Title, goal and stages.
+pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
+    let value = view.document.value();
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let title = format!("{}  {}", text("task_id"), text("title"));
+    let title = output.tone(Tone::Strong, title.trim());
+    let mut lines = vec![format!("{title}  {}", here::standing(output, view))];
+    if !text("goal").is_empty() {
+        lines.push(format!("{}: {}", output.say("goal", "목표"), text("goal")));
+    }
+    lines.extend(stages(output, view));
+    lines
+}
+
 /// The four stages, one per line.
-pub(crate) fn stages(output: &Output, view: &View) -> Vec<String> {
+fn stages(output: &Output, view: &View) -> Vec<String> {
     let mut lines = Vec::new();
     for stage in Stage::ALL {
         let word = stage_value(view, stage, "status")
@@ -197,13 +216,21 @@ pub(crate) fn stages(output: &Output, view: &View) -> Vec<String> {
         };
         let mut facts = Vec::new();
         if let Some(minutes) = stage_value(view, stage, "duration_minutes").as_i64() {
-            facts.push(format!("{minutes} {}", output.say("min", "분")));
+            facts.push(
+                output
+                    .say("{} min", "{}분")
+                    .replace("{}", &minutes.to_string()),
+            );
         }
         let outputs = stage_value(view, stage, "outputs")
             .as_array()
             .map_or(0, Vec::len);
         if outputs > 0 {
-            facts.push(format!("{outputs} {}", output.say("outputs", "개 산출물")));
+            let text = match outputs {
+                1 => output.say("{} output", "산출물 {}개"),
+                _ => output.say("{} outputs", "산출물 {}개"),
+            };
+            facts.push(text.replace("{}", &outputs.to_string()));
         }
         let retries = stage_value(view, stage, "retry_count")
             .as_u64()

@@ -1,3 +1,4 @@
 //! One function per verb.
 
+pub mod memory;
 pub mod thinking;

@@ -5,7 +5,12 @@ use crate::error::Error;
 use crate::files::{Changed, KnownFile, Moved};
 use crate::kinds::{FileKind, Thinking};
 use bowline_formats::thinking::{FILE_NAME, new_document};
-use bowline_machines::thinking::{AppliedLesson, Command, Execution, Run, Seen, Stage, Weights};
+use bowline_formats::thinking_settings::{
+    self, CORE_VALUES, QUALITY_STANDARDS, SettingsError, Standards,
+};
+use bowline_machines::thinking::{
+    AppliedLesson, Check, Command, Execution, Metric, Run, Seen, Stage, Weights,
+};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -46,14 +51,7 @@ impl ThinkingRun {
             });
         }
         let document = new_document(id, title, goal, context.now());
-        let moved = Moved {
-            entity: "run",
-            from: None,
-            to: "pending".into(),
-            trigger: "NEW",
-            metadata: json!({ "title": title }),
-            important: false,
-        };
+        let moved = Moved::new("run", "NEW", None, "pending").with(json!({ "title": title }));
         self.file.create(context, &document, moved)
     }
 
@@ -97,13 +95,16 @@ impl ThinkingRun {
         stage: Stage,
         outputs: &[String],
     ) -> Result<Changed, Error> {
+        let standards = self
+            .settings(QUALITY_STANDARDS, thinking_settings::quality_standards)?
+            .unwrap_or_default();
         let metadata = json!({ "stage": stage.name(), "outputs": outputs });
         self.on_stage(context, stage, "COMPLETE", &metadata, |run| {
             Command::Complete {
                 stage,
                 outputs: outputs.to_vec(),
                 seen: self.look(run, outputs),
-                checks: Vec::new(),
+                checks: self.checks(run, stage, &standards),
             }
         })
     }
@@ -126,6 +127,9 @@ impl ThinkingRun {
 
     /// Scores the work against the core values.
     pub fn evaluate(&self, context: &Context, scores: &[(String, f64)]) -> Result<Changed, Error> {
+        let weights: Weights = self
+            .settings(CORE_VALUES, thinking_settings::core_values)?
+            .unwrap_or_default();
         self.on_run(
             context,
             "evaluation",
@@ -133,7 +137,7 @@ impl ThinkingRun {
             &json!({ "scores": named(scores) }),
             || Command::Evaluate {
                 scores: scores.to_vec(),
-                weights: Weights::default(),
+                weights: weights.clone(),
             },
         )
     }
@@ -174,13 +178,10 @@ impl ThinkingRun {
         metadata: &Value,
         command: impl Fn(&Run) -> Command,
     ) -> Result<Changed, Error> {
-        let describe = |before: &Run, after: &Run| Moved {
-            entity: "stage",
-            from: Some(before.stage(stage).status.name().into()),
-            to: after.stage(stage).status.name().into(),
-            trigger,
-            metadata: metadata.clone(),
-            important: false,
+        let describe = |before: &Run, after: &Run| {
+            let status = |run: &Run| run.stage(stage).status.name();
+            Moved::new("stage", trigger, Some(status(before).into()), status(after))
+                .with(metadata.clone())
         };
         self.file
             .transact::<Thinking>(context, |_, run| Ok(command(run)), describe)
@@ -194,16 +195,100 @@ impl ThinkingRun {
         metadata: &Value,
         command: impl Fn() -> Command,
     ) -> Result<Changed, Error> {
-        let describe = |before: &Run, after: &Run| Moved {
-            entity,
-            from: Some(before.overall().name().into()),
-            to: after.overall().name().into(),
-            trigger,
-            metadata: metadata.clone(),
-            important: false,
+        let describe = |before: &Run, after: &Run| {
+            let from = before.overall().name().to_owned();
+            Moved::new(entity, trigger, Some(from), after.overall().name()).with(metadata.clone())
         };
         self.file
             .transact::<Thinking>(context, |_, _| Ok(command()), describe)
+    }
+
+    /// Settings looked for from the task folder upwards; `None` where nobody set any.
+    fn settings<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, SettingsError>,
+    ) -> Result<Option<T>, Error> {
+        let folder = crate::workspace::absolute(&self.folder);
+        let Some(path) = folder
+            .ancestors()
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file())
+        else {
+            return Ok(None);
+        };
+        let bad = |message: String| Error::BadInput {
+            message: format!("{} {message}", path.display()),
+            hint: "mend the settings, or take the file away to use the defaults".into(),
+        };
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| bad(format!("cannot be read: {error}")))?;
+        read(&text)
+            .map(Some)
+            .map_err(|error| bad(error.to_string()))
+    }
+
+    /// What was measured against the standards of a stage.
+    fn checks(&self, run: &Run, stage: Stage, standards: &Standards) -> Vec<Check> {
+        let judged = self.json("thinking/reflection/quality_check.json");
+        let scores = judged
+            .as_ref()
+            .and_then(|value| value.get("checks"))
+            .and_then(Value::as_array);
+        let score = |criterion: &str| {
+            let mut checks = scores.into_iter().flatten();
+            let check = checks
+                .find(|check| check.get("criterion").and_then(Value::as_str) == Some(criterion));
+            check
+                .and_then(|check| check.get("score"))
+                .and_then(Value::as_f64)
+        };
+        let wanted = standards.standards.iter().filter(|one| one.stage == stage);
+        let mut checks: Vec<Check> = wanted
+            .map(|one| Check {
+                criterion: one.criterion.clone(),
+                value: match Metric::from_name(&one.criterion) {
+                    Some(metric) => run.metrics.get(metric),
+                    None => score(&one.criterion),
+                },
+                threshold: one.threshold,
+            })
+            .collect();
+        if let (Stage::Creation, Some(words)) = (stage, standards.min_words) {
+            let (draft, count) = self
+                .newest_draft()
+                .map_or(("draft".into(), None), |(name, count)| (name, Some(count)));
+            checks.push(Check {
+                criterion: format!("words of {draft}"),
+                value: count,
+                threshold: precise(words),
+            });
+        }
+        checks
+    }
+
+    fn json(&self, name: &str) -> Option<Value> {
+        serde_json::from_slice(&std::fs::read(self.folder.join(name)).ok()?).ok()
+    }
+
+    /// The draft with the highest number, and its words.
+    fn newest_draft(&self) -> Option<(String, f64)> {
+        let entries = std::fs::read_dir(self.folder.join("drafts"))
+            .ok()?
+            .flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let number = |name: &str| -> Option<u64> {
+            name.strip_prefix("draft_v")?
+                .strip_suffix(".md")?
+                .parse()
+                .ok()
+        };
+        let newest = names
+            .filter(|name| number(name).is_some())
+            .max_by_key(|name| number(name))?;
+        let text = std::fs::read_to_string(self.folder.join("drafts").join(&newest)).ok()?;
+        let words = u64::try_from(text.split_whitespace().count()).ok()?;
+        Some((newest, precise(words)))
     }
 
     /// Which of the files that may matter are really there.
@@ -227,6 +312,11 @@ impl ThinkingRun {
         }
         Seen::of(seen)
     }
+}
+
+/// A count as a number to compare with; drafts and thresholds are far below where this loses anything.
+fn precise(count: u64) -> f64 {
+    count as f64
 }
 
 fn named(numbers: &[(String, f64)]) -> Value {

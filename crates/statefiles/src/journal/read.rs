@@ -8,7 +8,7 @@ use crate::disk::{Disk, FileKind, Stat};
 use crate::error::{Error, Finding};
 
 /// First read from the end; doubled as long as more is needed.
-const CHUNK_BYTES: u64 = 32 * 1024;
+const CHUNK_BYTES: u64 = 16 * 1024;
 
 /// The end of a journal, read backwards only as far as somebody asks.
 #[derive(Debug)]

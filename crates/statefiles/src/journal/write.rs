@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use super::line::Line;
-use crate::disk::{Disk, unsupported};
+use crate::disk::{Disk, Stat, unsupported};
 use crate::error::Error;
 use crate::layout::Paths;
 use crate::swap::remove;
@@ -17,17 +17,20 @@ pub(crate) struct Writer {
     file: Option<File>,
     good_bytes: u64,
     torn: bool,
+    /// The state file: a new journal tells what is in it, so it is for the same eyes.
+    like: Option<Stat>,
 }
 
 impl Writer {
     /// Will append after `good_bytes`; whatever follows them is cut off first.
-    pub(crate) fn new(paths: &Paths, good_bytes: u64, torn: bool) -> Self {
+    pub(crate) fn new(paths: &Paths, good_bytes: u64, torn: bool, like: Option<Stat>) -> Self {
         Self {
             path: paths.journal.clone(),
             folder: paths.side.clone(),
             file: None,
             good_bytes,
             torn,
+            like,
         }
     }
 
@@ -60,9 +63,13 @@ impl Writer {
             return Ok(());
         };
         if let Err(error) = disk.write(file, &bytes) {
-            // A cut line is no line: even if it cannot be taken back now, nobody will believe it.
+            let error = Error::io("append to", &self.path, error);
             self.torn = disk.truncate(file, self.good_bytes).is_err();
-            return Err(Error::io("append to", &self.path, error));
+            // A cut line is no line, so one alone is surely not committed; of several, the first may be whole.
+            if self.torn && lines.len() > 1 {
+                return Err(self.uncertain(seq, error));
+            }
+            return Err(error);
         }
         if durable {
             let synced = disk
@@ -79,12 +86,19 @@ impl Writer {
                     return Err(error);
                 }
                 self.good_bytes += bytes.len() as u64;
-                let (path, source) = (self.path.clone(), Box::new(error));
-                return Err(Error::Uncertain { path, seq, source });
+                return Err(self.uncertain(seq, error));
             }
         }
         self.good_bytes += bytes.len() as u64;
         Ok(())
+    }
+
+    fn uncertain(&self, seq: u64, error: Error) -> Error {
+        Error::Uncertain {
+            path: self.path.clone(),
+            seq,
+            source: Box::new(error),
+        }
     }
 
     /// Opens the journal and cuts off what was never committed. Says whether the journal is new.
@@ -94,6 +108,10 @@ impl Writer {
             let (file, new) = disk
                 .open_append(&self.path)
                 .map_err(|error| Error::io("open", &self.path, error))?;
+            if let (true, Some(like)) = (new, &self.like) {
+                disk.dress(&file, like)
+                    .map_err(|error| Error::io("set the owner of", &self.path, error))?;
+            }
             self.file = Some(file);
             created = new;
         }
@@ -121,6 +139,9 @@ impl Writer {
         let rename = |error| Error::io("rotate", &self.path, error);
         remove(disk, fresh)?;
         let written = disk.create_new(fresh).and_then(|file| {
+            if let Some(like) = &self.like {
+                disk.dress(&file, like)?;
+            }
             disk.write(&file, &bytes)?;
             disk.sync_data(&file)
         });

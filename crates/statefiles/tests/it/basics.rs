@@ -9,7 +9,7 @@ use crate::support::{NOW_MS, Place, STAMP, add, request, set};
 
 #[test]
 fn a_life_of_one_file() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let file = place.file();
     assert_eq!(file.load().unwrap().situation, Situation::Absent);
     assert_eq!(place.names(), [""; 0], "reading writes nothing");

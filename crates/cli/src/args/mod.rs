@@ -1,5 +1,7 @@
 //! The command line.
 
+pub(crate) mod memory;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -46,6 +48,9 @@ pub(crate) enum Command {
     /// Thinking runs: four stages with outputs, tries and scores
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Thinking(ThinkingArgs),
+    /// The memory of agents: one current task, its history, shared context
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Memory(memory::MemoryArgs),
     /// Show where a state file stands
     Status {
         /// A path or a kind; all that is here when left away

@@ -1,0 +1,187 @@
+//! Every code a program can meet has a section in `docs/errors.md`, and every section has a code.
+//!
+//! The codes are gathered from the sources, where they are written in four ways only: in a function `code` (or the
+//! names of `TASKS.md` findings), as the code of a finding, in a call that makes a finding, and as a constant of the
+//! wire between scheduler and tasks.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const PAGE: &str = include_str!("../../../../docs/errors.md");
+
+/// A function whose body is a table from variants to codes.
+const TABLE: &str = "fn code(";
+/// The one table with another name.
+const TASKS_TABLE: (&str, &str) = ("formats/src/tasks_md/finding.rs", "fn as_str(");
+/// Calls that make a finding; their first bare word in quotes is its code.
+const MAKERS: [&str; 5] = [".note(", ".mend(", ".drop_key(", ".give_up(", ".fatal("];
+/// A function named like a table that is none.
+const NO_TABLE: &str = "machines/src/job/play.rs";
+
+#[test]
+fn every_code_is_explained() {
+    let explained = sections();
+    let missing: Vec<_> = codes().difference(&explained).cloned().collect();
+    assert!(
+        missing.is_empty(),
+        "no section in docs/errors.md: {missing:?}"
+    );
+}
+
+#[test]
+fn every_explanation_has_a_code() {
+    let known = codes();
+    let stale: Vec<_> = sections().difference(&known).cloned().collect();
+    assert!(stale.is_empty(), "nothing in the sources says: {stale:?}");
+}
+
+/// The test would be worth nothing if the scan found nothing.
+#[test]
+fn the_scan_finds_codes_of_every_sort() {
+    let codes = codes();
+    for code in [
+        "locked",
+        "outputs_missing",
+        "wrong_type",
+        "not_json",
+        "CIRCULAR_DEP",
+        "TASKS_NOT_FOUND",
+        "usage",
+    ] {
+        assert!(codes.contains(code), "{code} was not found");
+    }
+    assert!(!codes.contains("note") && !codes.contains("READY"));
+}
+
+#[test]
+fn sections_are_sorted_unique_and_in_two_languages() {
+    let names: Vec<&str> = PAGE
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .collect();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(names, sorted, "sections of docs/errors.md");
+    let hangul = |letter: char| ('가'..='힣').contains(&letter);
+    for section in PAGE.split("\n## ").skip(1) {
+        let (name, text) = section.split_once('\n').unwrap();
+        let lines: Vec<&str> = text.trim().lines().collect();
+        assert!(lines.len() >= 2, "{name} says too little");
+        assert!(
+            lines.last().unwrap().contains(hangul),
+            "{name} has no Korean line at its end"
+        );
+        assert!(
+            !lines[0].contains(hangul),
+            "{name} does not begin in English"
+        );
+    }
+}
+
+fn sections() -> BTreeSet<String> {
+    PAGE.lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn codes() -> BTreeSet<String> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut codes = BTreeSet::new();
+    for path in sources(crates) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        // Unit tests at the end of a file speak of codes too.
+        let text = text.split("#[cfg(test)]").next().unwrap();
+        let mut tables = bodies(text, TABLE);
+        if path.ends_with(NO_TABLE) {
+            tables.clear();
+        }
+        if path.ends_with(TASKS_TABLE.0) {
+            tables.extend(bodies(text, TASKS_TABLE.1));
+        }
+        for body in tables {
+            codes.extend(after(body, "=> \""));
+            // A single code needs no table.
+            codes.extend(after(body, "{\n        \""));
+        }
+        codes.extend(after(text, " code: \""));
+        codes.extend(after(text, "\"code\": \""));
+        codes.extend(after(text, "Self(Cow::Borrowed(\""));
+        // The machines note broken rules, which all become the one finding `rule_broken`.
+        if path.components().any(|part| part.as_os_str() == "machines") {
+            continue;
+        }
+        for call in MAKERS.iter().flat_map(|maker| text.split(maker).skip(1)) {
+            let arguments = call.split([';', ')']).next().unwrap_or_default();
+            codes.extend(
+                arguments
+                    .split('"')
+                    .skip(1)
+                    .step_by(2)
+                    .find(|word| is_code(word))
+                    .map(str::to_owned),
+            );
+        }
+    }
+    codes
+}
+
+/// Every source file that is not a test.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() && !["tests", "target"].contains(&name.as_str()) {
+                folders.push(path);
+            } else if name.ends_with(".rs")
+                && !["tests.rs", "catalogue.rs", "properties.rs"].contains(&name.as_str())
+            {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The bodies of functions with that head, up to the closing brace that stands as far in as the head.
+fn bodies<'t>(text: &'t str, head: &str) -> Vec<&'t str> {
+    let mut bodies = Vec::new();
+    for (at, _) in text.match_indices(head) {
+        let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let indent: String = text[line..]
+            .chars()
+            .take_while(|letter| *letter == ' ')
+            .collect();
+        let rest = &text[at..];
+        bodies.push(
+            rest.find(&format!("\n{indent}}}"))
+                .map_or(rest, |end| &rest[..end]),
+        );
+    }
+    bodies
+}
+
+/// Every code that stands between a prefix and the next quote.
+fn after(text: &str, prefix: &str) -> Vec<String> {
+    let words = text
+        .split(prefix)
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next());
+    words
+        .filter(|word| is_code(word))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// `snake_case` or `UPPER_CASE`.
+fn is_code(word: &str) -> bool {
+    let made_of = |letters: fn(&u8) -> bool| {
+        word.bytes()
+            .all(|byte| byte == b'_' || byte.is_ascii_digit() || letters(&byte))
+    };
+    word.len() > 1 && (made_of(u8::is_ascii_lowercase) || made_of(u8::is_ascii_uppercase))
+}

@@ -1,0 +1,217 @@
+//! A world of its own for one test: an empty home, a fixed clock, and no variable of whoever runs the tests.
+
+use bowline_engine::actor;
+use bowline_engine::machines::Actor;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The moment at which every test happens, unless it says otherwise.
+pub(crate) const NOW: &str = "2026-03-01T09:00:00Z";
+/// [`NOW`] in seconds since 1970.
+pub(crate) const NOW_SECONDS: u64 = 1_772_355_600;
+
+/// The file of a thinking run.
+pub(crate) const THINKING: &str = "thinking_state.json";
+
+/// A temporary folder with a home and a workspace in it.
+pub(crate) struct TestEnvironment {
+    folder: tempfile::TempDir,
+    variables: Vec<(String, String)>,
+}
+
+impl TestEnvironment {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "work"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        TestEnvironment {
+            folder,
+            variables: Vec::new(),
+        }
+    }
+
+    /// The same world with one more variable.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Everything of this test lives below it.
+    pub(crate) fn root(&self) -> PathBuf {
+        // Links resolved, so that the path is found in outputs whatever the temporary folder is.
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    /// A path in the workspace.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join("work").join(name)
+    }
+
+    /// Writes a file of the workspace as a program that knows nothing of Bowline would.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Every file of the workspace with its bytes.
+    pub(crate) fn everything(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.path("")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let entry = entry.unwrap();
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    files.insert(entry.path(), std::fs::read(entry.path()).unwrap());
+                }
+            }
+        }
+        files
+    }
+
+    /// Any program in this world, standing in the workspace.
+    pub(crate) fn program(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let home = self.root().join("home");
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.path(""))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &home)
+            .env("XDG_CONFIG_HOME", home.join("config"))
+            .env("XDG_STATE_HOME", home.join("state"))
+            .env("XDG_DATA_HOME", home.join("data"))
+            .env("XDG_CACHE_HOME", home.join("cache"))
+            .env("LANG", "C.UTF-8")
+            .env("TZ", "UTC")
+            .env("BOWLINE_CLOCK", NOW)
+            .envs(
+                self.variables
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_str())),
+            );
+        command
+    }
+
+    /// `bowline` with the words of a command line; single quotes hold words together.
+    pub(crate) fn bowline(&self, line: &str) -> Command {
+        let mut command = self.program(env!("CARGO_BIN_EXE_bowline"));
+        command.args(words(line));
+        command
+    }
+
+    /// Runs one command line. The text has everything a caller sees.
+    pub(crate) fn run(&self, line: &str) -> String {
+        let output = self.bowline(line).output().unwrap();
+        self.told(line, &output)
+    }
+
+    /// Runs one command line that must end with an exit code, and says nothing of it.
+    pub(crate) fn quietly(&self, line: &str, code: i32) -> Output {
+        let output = self.bowline(line).output().unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{}",
+            self.told(line, &output)
+        );
+        output
+    }
+
+    /// Runs command lines one after the other, each shown as on a terminal.
+    pub(crate) fn session(&self, lines: &[&str]) -> String {
+        let texts: Vec<String> = lines.iter().map(|line| self.run(line)).collect();
+        texts.join("\n")
+    }
+
+    /// What came out: data as it is, talk behind `|`, the exit code unless it is 0.
+    pub(crate) fn told(&self, line: &str, output: &Output) -> String {
+        let mut text = format!("$ bowline {line}").trim_end().to_owned() + "\n";
+        text.push_str(&String::from_utf8_lossy(&output.stdout));
+        for talk in String::from_utf8_lossy(&output.stderr).lines() {
+            writeln!(text, "| {talk}").unwrap();
+        }
+        match output.status.code() {
+            Some(0) => {}
+            Some(code) => writeln!(text, "[exit {code}]").unwrap(),
+            None => writeln!(text, "[{}]", output.status).unwrap(),
+        }
+        self.normal(&text)
+    }
+
+    /// Text without what differs from run to run.
+    pub(crate) fn normal(&self, text: &str) -> String {
+        text.replace(&self.root().display().to_string(), "[DIR]")
+    }
+
+    /// A thinking run `essay-001` with its first stage begun.
+    pub(crate) fn begun() -> Self {
+        let world = Self::new();
+        world.quietly(
+            "thinking new essay-001 --title 'Knots for agents' --goal 'an essay people finish'",
+            0,
+        );
+        world.quietly("thinking start planning", 0);
+        world
+    }
+
+    /// The same with its first stage completed: three transitions.
+    pub(crate) fn planned() -> Self {
+        let world = Self::begun();
+        world.write("thinking/planning/ideas.json", "{\"ideas\": []}\n");
+        world.quietly(
+            "thinking complete planning --output thinking/planning/ideas.json",
+            0,
+        );
+        world
+    }
+}
+
+/// Whether a test of a person's moves can run here. Under an agent every command is the agent's, whatever it sets.
+pub(crate) fn as_a_person() -> bool {
+    let person = actor::detect() == Actor::Person;
+    if !person {
+        skipped("this test needs a person, and it runs under an agent");
+    }
+    person
+}
+
+/// Says that a test did not run.
+pub(crate) fn skipped(why: &str) {
+    #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
+    {
+        eprintln!("skipped: {why}");
+    }
+}
+
+/// Gives a file the time of [`NOW`] plus some seconds.
+pub(crate) fn set_age(path: &Path, seconds_old: u64) {
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(NOW_SECONDS - seconds_old);
+    std::fs::File::options()
+        .append(true)
+        .open(path)
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
+}
+
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}

@@ -1,0 +1,41 @@
+//! The binary `bowline`, run as people run it: whole outputs in a cleared environment.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot unwrap has failed, and says where"
+)]
+
+/// Compares a whole output with the reviewed one; `INSTA_UPDATE=always` writes it anew.
+macro_rules! check {
+    ($($snapshot:tt)*) => {
+        insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!($($snapshot)*) })
+    };
+}
+
+mod codes;
+mod completions;
+mod environment;
+mod files;
+mod help;
+mod here;
+mod locks;
+mod places;
+mod repair;
+mod thinking;
+mod travel;
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    let main = include_str!("main.rs");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let Some(module) = name.strip_suffix(".rs") else {
+            continue;
+        };
+        assert!(
+            module == "main" || main.contains(&format!("mod {module};")),
+            "{name} is not in main.rs"
+        );
+    }
+}

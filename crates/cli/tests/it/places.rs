@@ -1,0 +1,80 @@
+//! Which file is meant: `-C`, `BOWLINE_WORKSPACE`, ancestors, and linked worktrees.
+
+use crate::environment::{THINKING, TestEnvironment};
+
+#[test]
+fn a_folder_by_name() {
+    let world = TestEnvironment::new();
+    world.quietly("-C . thinking new --dir one one --title One", 0);
+    check!(world.session(&[
+        "-C one thinking start planning",
+        "-C one/ status",
+        "status one",
+        "thinking --dir one status",
+    ]));
+}
+
+#[test]
+fn from_below() {
+    let world = TestEnvironment::begun();
+    std::fs::create_dir_all(world.path("drafts/old")).unwrap();
+    check!(world.session(&[
+        "-C drafts/old",
+        "-C drafts/old thinking fail planning --code c --message m"
+    ]));
+    assert!(world.read(THINKING).contains("\"failed\""));
+}
+
+#[test]
+fn the_named_workspace_wins() {
+    let world = TestEnvironment::begun();
+    world.quietly("thinking new --dir other two --title Two", 0);
+    let other = world.path("other").display().to_string();
+    let world = world.with("BOWLINE_WORKSPACE", &other);
+    check!(world.session(&[
+        "status thinking",
+        "thinking start planning",
+        "history thinking"
+    ]));
+}
+
+#[test]
+fn a_linked_worktree_uses_the_file_of_the_main_one() {
+    let world = TestEnvironment::new();
+    let git = |words: &str| {
+        let output = world
+            .program("git")
+            .args(words.split(' '))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {words}: {output:?}");
+    };
+    std::fs::create_dir(world.path("main")).unwrap();
+    git("-C main init --quiet");
+    git("-C main -c user.name=t -c user.email=t@example.org commit --quiet --allow-empty -m first");
+    git("-C main worktree add --quiet ../linked");
+    world.quietly("-C main thinking new essay-001 --title T", 0);
+    std::fs::create_dir(world.path("linked/deep")).unwrap();
+    check!(world.session(&[
+        "-C linked/deep",
+        "-C linked/deep thinking start planning",
+        "-C main status"
+    ]));
+    assert!(!world.path("linked").join(THINKING).exists());
+}
+
+#[test]
+fn an_unmanaged_file_is_read_and_then_kept() {
+    let world = TestEnvironment::planned();
+    let text = world.read(THINKING);
+    let fresh = TestEnvironment::new();
+    fresh.write(THINKING, text);
+    check!(fresh.session(&[
+        "status",
+        "history",
+        "thinking start selection",
+        "history",
+        "undo",
+        "doctor"
+    ]));
+}

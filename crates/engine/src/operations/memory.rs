@@ -1,0 +1,444 @@
+//! The verbs of `bowline memory`.
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::files::{Changed, KnownFile, Moved, View};
+use crate::kinds::{FileKind, TaskState};
+use bowline_formats::json::JsonDocument;
+use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
+use bowline_formats::memory::path::{self, PathError, Skeleton};
+use bowline_formats::memory::shared_context;
+use bowline_formats::memory::task_history::{self, TaskHistoryFile};
+use bowline_formats::memory::task_state;
+use bowline_formats::{StateFormat as _, time};
+use bowline_machines::plan::{
+    Command, HistoryEntry, Memory, NewTask, Pruned, next_id, prune, push,
+};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// The memory folder: one current task, its history, the shared context and the agents' memories.
+#[derive(Debug, Clone)]
+pub struct MemoryFolder {
+    folder: PathBuf,
+    state: KnownFile,
+    history: KnownFile,
+    shared: KnownFile,
+}
+
+/// What pruning did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PruneReport {
+    /// Tasks taken out of the history.
+    pub removed: Vec<String>,
+    /// Tasks of which only the summary is left.
+    pub summarised: Vec<String>,
+    /// Agents whose caches were cut.
+    pub agents: Vec<String>,
+}
+
+impl MemoryFolder {
+    /// The memory in a folder.
+    pub fn at(context: &Context, folder: &Path) -> Self {
+        let file = |kind, name: &str| KnownFile::new(context, kind, &folder.join(name));
+        MemoryFolder {
+            folder: folder.to_owned(),
+            state: file(FileKind::TaskState, task_state::FILE_NAME),
+            history: file(FileKind::TaskHistory, task_history::FILE_NAME),
+            shared: file(FileKind::SharedContext, shared_context::FILE_NAME),
+        }
+    }
+
+    /// The file of the current task.
+    pub fn state(&self) -> &KnownFile {
+        &self.state
+    }
+
+    /// The file of the tasks that are over.
+    pub fn history(&self) -> &KnownFile {
+        &self.history
+    }
+
+    /// The shared context.
+    pub fn shared(&self) -> &KnownFile {
+        &self.shared
+    }
+
+    /// The memory of an agent.
+    pub fn agent(&self, context: &Context, name: &str) -> Result<KnownFile, Error> {
+        if !agent_memory::is_name(name) {
+            return Err(Error::BadInput {
+                message: format!("'{name}' is not an agent's name"),
+                hint: "use small letters, digits and '-'".into(),
+            });
+        }
+        let path = self
+            .folder
+            .join(agent_memory::FOLDER_NAME)
+            .join(format!("{name}.json"));
+        Ok(KnownFile::new(context, FileKind::AgentMemory, &path))
+    }
+
+    /// Makes the files that are missing. Tells which.
+    pub fn init(&self, context: &Context) -> Result<Vec<FileKind>, Error> {
+        let mut made = Vec::new();
+        for file in [&self.state, &self.history, &self.shared] {
+            if file.begin(context)? {
+                made.push(file.kind);
+            }
+        }
+        Ok(made)
+    }
+
+    /// Begins a task, or queues it behind the current one.
+    pub fn task_new(&self, context: &Context, new: &NewTask) -> Result<Changed, Error> {
+        self.init(context)?;
+        let past = self.past_ids(context)?;
+        let today = time::utc(context.now());
+        let day = today.split('T').next().unwrap_or_default().to_owned();
+        self.on_task(
+            context,
+            "task",
+            "NEW",
+            json!({ "name": new.name }),
+            |memory| {
+                let known = memory.current.iter().map(|task| task.id.as_str());
+                let known = known.chain(memory.queue.iter().map(|queued| queued.id.as_str()));
+                let id = next_id("task", &day, known.chain(past.iter().map(String::as_str)));
+                Command::NewTask(NewTask { id, ..new.clone() })
+            },
+        )
+    }
+
+    /// One command on the current task.
+    pub fn command(
+        &self,
+        context: &Context,
+        entity: &'static str,
+        trigger: &'static str,
+        metadata: Value,
+        command: &Command,
+    ) -> Result<Changed, Error> {
+        self.init(context)?;
+        self.on_task(context, entity, trigger, metadata, |_| command.clone())
+    }
+
+    fn on_task(
+        &self,
+        context: &Context,
+        entity: &'static str,
+        trigger: &'static str,
+        metadata: Value,
+        command: impl Fn(&Memory) -> Command,
+    ) -> Result<Changed, Error> {
+        self.settle(context)?;
+        self.clear_finished(context)?;
+        let describe = |before: &Memory, after: &Memory| {
+            let status = |memory: &Memory| step_or_task(memory, entity, &metadata);
+            let to = status(after).unwrap_or_else(|| "none".into());
+            Moved::new(entity, trigger, status(before), to).with(metadata.clone())
+        };
+        let changed =
+            self.state
+                .transact::<TaskState>(context, |_, memory| Ok(command(memory)), describe)?;
+        self.settle(context)?;
+        Ok(changed)
+    }
+
+    /// Carries out what a committed change still owes the history. Safe to repeat.
+    pub fn settle(&self, context: &Context) -> Result<(), Error> {
+        if context.dry_run {
+            return Ok(());
+        }
+        for pending in self.state.file.pending_effects()? {
+            let effects: Value = serde_json::from_str(pending.effects.get()).unwrap_or_default();
+            if let Some(entry) = entry_of(&effects["push_history"]) {
+                self.history.begin(context)?;
+                let moved = Moved {
+                    important: true,
+                    ..Moved::new("history", "PUSH", None, entry.result.name())
+                };
+                let moved = moved.with(json!({ "task": entry.id }));
+                self.history
+                    .edit::<TaskHistoryFile>(context, &moved, |entries| {
+                        let added = push(entries, entry.clone());
+                        let pruned = prune(entries, context.now());
+                        Ok(added || pruned != Pruned::default())
+                    })?;
+            }
+            self.state
+                .file
+                .effects_done(&context.request(), &[pending.seq])?;
+        }
+        Ok(())
+    }
+
+    /// A current task that the history already has was finished by somebody who did not get to clear it.
+    fn clear_finished(&self, context: &Context) -> Result<(), Error> {
+        let past = self.past(context)?;
+        let Ok(view) = self.state.view(context) else {
+            return Ok(());
+        };
+        let id = view.document.value()["current_task"]["id"].as_str();
+        if !past.iter().any(|entry| Some(entry.id.as_str()) == id) {
+            return Ok(());
+        }
+        let moved = Moved::new("task", "CONSISTENCY", None, "none").with(json!({ "task": id }));
+        self.state
+            .edit::<task_state::TaskStateFile>(context, &moved, |memory| {
+                let cleared = memory.without_finished(&past, context.now());
+                Ok(cleared.map(|cleared| *memory = cleared).is_some())
+            })?;
+        Ok(())
+    }
+
+    /// The tasks that are over; none where there is no history yet.
+    fn past(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
+        match self.history.view(context) {
+            Ok(view) => Ok(TaskHistoryFile::read(&view.document)
+                .map(|read| read.state)
+                .unwrap_or_default()),
+            Err(Error::NoFile { .. } | Error::Damaged { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn past_ids(&self, context: &Context) -> Result<Vec<String>, Error> {
+        Ok(self
+            .past(context)?
+            .into_iter()
+            .map(|entry| entry.id)
+            .collect())
+    }
+
+    /// A value of the shared context.
+    pub fn context_get(&self, context: &Context, path: &str) -> Result<Value, Error> {
+        get(&self.shared, context, path)
+    }
+
+    /// Sets a value of the shared context.
+    pub fn context_set(
+        &self,
+        context: &Context,
+        path: &str,
+        value: &Value,
+    ) -> Result<Changed, Error> {
+        self.init(context)?;
+        set(
+            &self.shared,
+            context,
+            &shared_context::SKELETON,
+            path,
+            value,
+        )
+    }
+
+    /// Begins another session. What is shared stays: who wants it gone sets it.
+    pub fn session_new(&self, context: &Context) -> Result<Changed, Error> {
+        self.init(context)?;
+        let today = time::utc(context.now());
+        let day = today.split('T').next().unwrap_or_default();
+        let moved = Moved {
+            important: true,
+            ..Moved::new("session", "SESSION_NEW", None, "started")
+        };
+        self.shared
+            .edit::<shared_context::SharedContextFile>(context, &moved, |shared| {
+                shared.session_id = next_id("session", day, [shared.session_id.as_str()]);
+                shared.session_started_at = context.now();
+                Ok(true)
+            })?
+            .ok_or_else(|| Error::NothingHere {
+                path: self.folder.clone(),
+            })
+    }
+
+    /// A value of an agent's memory.
+    pub fn agent_get(&self, context: &Context, name: &str, path: &str) -> Result<Value, Error> {
+        get(&self.agent(context, name)?, context, path)
+    }
+
+    /// Sets a value of an agent's memory.
+    pub fn agent_set(
+        &self,
+        context: &Context,
+        name: &str,
+        path: &str,
+        value: &Value,
+    ) -> Result<Changed, Error> {
+        let file = self.agent(context, name)?;
+        file.begin(context)?;
+        set(&file, context, &agent_memory::SKELETON, path, value)
+    }
+
+    /// Keeps a dated copy of every file of the memory. Tells where.
+    pub fn backup(&self, context: &Context) -> Result<Vec<PathBuf>, Error> {
+        let mut copies = Vec::new();
+        for file in self.files(context) {
+            if crate::workspace::is_there(&file.path) && !context.dry_run {
+                copies.extend(file.file.archive(&context.request())?);
+            }
+        }
+        Ok(copies)
+    }
+
+    /// Brings a dated copy back: the one named, or the newest of the current task. A person's move.
+    pub fn restore(&self, context: &Context, which: Option<&str>) -> Result<Changed, Error> {
+        crate::history::person(context, "restore")?;
+        let name = |path: &Path| {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        };
+        let wanted = which.unwrap_or("task-state-");
+        let mut found = None;
+        for file in self.files(context) {
+            let copies = file.file.archived()?;
+            let copy = copies
+                .into_iter()
+                .find(|path| name(path).starts_with(wanted));
+            if let Some(copy) = copy {
+                found = Some((file, copy));
+                break;
+            }
+        }
+        let (file, copy) = found.ok_or_else(|| Error::NoValue {
+            message: format!(
+                "there is no copy '{wanted}' in {}",
+                self.folder.join("backup").display()
+            ),
+        })?;
+        let bad = |message: String| Error::BadInput {
+            message: format!("{} {message}", copy.display()),
+            hint: "choose another copy".into(),
+        };
+        let bytes =
+            std::fs::read(&copy).map_err(|error| bad(format!("cannot be read: {error}")))?;
+        let earlier =
+            JsonDocument::parse(&bytes).map_err(|error| bad(format!("is damaged: {error}")))?;
+        let to = crate::kinds::examine(file.kind, &earlier)
+            .map_err(|findings| file.damaged(findings))?
+            .status;
+        let moved = Moved {
+            important: true,
+            ..Moved::new("file", "RESTORE", None, to)
+        };
+        let moved = moved.with(json!({ "copy": name(&copy) }));
+        file.rewrite(context, |_| Ok((earlier.clone(), moved.clone())))
+    }
+
+    /// Every file of the memory, the agents' last.
+    fn files(&self, context: &Context) -> Vec<KnownFile> {
+        let agents = FileKind::AgentMemory.files_at(&self.folder.join(agent_memory::FOLDER_NAME));
+        let agents = agents
+            .iter()
+            .map(|path| KnownFile::new(context, FileKind::AgentMemory, path));
+        [
+            self.state.clone(),
+            self.history.clone(),
+            self.shared.clone(),
+        ]
+        .into_iter()
+        .chain(agents)
+        .collect()
+    }
+
+    /// Cuts history and caches to what is kept.
+    pub fn prune(&self, context: &Context) -> Result<PruneReport, Error> {
+        let mut report = PruneReport::default();
+        self.settle(context)?;
+        if self.history.view(context).is_ok() {
+            let moved = Moved {
+                important: true,
+                ..Moved::new("history", "PRUNE", None, "pruned")
+            };
+            self.history
+                .edit::<TaskHistoryFile>(context, &moved, |entries| {
+                    let pruned = prune(entries, context.now());
+                    let changed = pruned != Pruned::default();
+                    report.removed = pruned.removed;
+                    report.summarised = pruned.summarised;
+                    Ok(changed)
+                })?;
+        }
+        for path in FileKind::AgentMemory.files_at(&self.folder.join(agent_memory::FOLDER_NAME)) {
+            let file = KnownFile::new(context, FileKind::AgentMemory, &path);
+            let moved = Moved {
+                important: true,
+                ..Moved::new("cache", "PRUNE", None, "pruned")
+            };
+            let mut cut = None;
+            file.edit::<AgentMemoryFile>(context, &moved, |memory| {
+                let pruned = agent_memory::pruned(memory, context.now());
+                cut = pruned.as_ref().map(|_| memory.agent.clone());
+                Ok(pruned.map(|pruned| *memory = pruned).is_some())
+            })?;
+            report.agents.extend(cut);
+        }
+        Ok(report)
+    }
+}
+
+fn step_or_task(memory: &Memory, entity: &str, metadata: &Value) -> Option<String> {
+    let task = memory.current.as_ref()?;
+    let step = metadata["step"]
+        .as_u64()
+        .and_then(|id| u32::try_from(id).ok());
+    match step
+        .filter(|_| entity == "step")
+        .and_then(|id| task.plan.step(id))
+    {
+        Some(step) => Some(step.status.name().to_owned()),
+        None => Some(task.status.name().to_owned()),
+    }
+}
+
+fn get(file: &KnownFile, context: &Context, path: &str) -> Result<Value, Error> {
+    let view: View = file.view(context)?;
+    path::get(view.document.value(), path)
+        .cloned()
+        .map_err(bad_path)
+}
+
+fn set(
+    file: &KnownFile,
+    context: &Context,
+    skeleton: &Skeleton,
+    path: &str,
+    value: &Value,
+) -> Result<Changed, Error> {
+    file.rewrite(context, |document: &JsonDocument| {
+        let mut next = document.value().clone();
+        path::set(skeleton, &mut next, path, value.clone(), context.now()).map_err(bad_path)?;
+        let moved = Moved::new("value", "SET", None, "set").with(json!({ "path": path }));
+        Ok((document.reconcile(&next), moved))
+    })
+}
+
+fn bad_path(error: PathError) -> Error {
+    match error {
+        PathError::NotFound { .. } => Error::NoValue {
+            message: error.to_string(),
+        },
+        PathError::BadPath { .. }
+        | PathError::Protected { .. }
+        | PathError::MustBeObject { .. }
+        | PathError::TooLarge { .. }
+        | PathError::NoMembers { .. } => Error::BadInput {
+            message: error.to_string(),
+            hint: error.hint().into(),
+        },
+    }
+}
+
+/// An entry of the history out of the effect that carries it.
+fn entry_of(value: &Value) -> Option<HistoryEntry> {
+    let document =
+        JsonDocument::new(json!({ "version": "1.0", "tasks": [value], "statistics": {} }));
+    TaskHistoryFile::read(&document)
+        .ok()?
+        .state
+        .into_iter()
+        .next()
+}

@@ -1,0 +1,246 @@
+//! Somebody who takes no lock writes in the very moment of our write.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bowline_statefiles::{Change, Error, Situation, StateFile, UpdateError, kind};
+use bowline_test_support::drill::one_story;
+use bowline_test_support::{Fault, FaultyDisk};
+use serde_json::value::RawValue;
+
+use crate::support::{Place, add, request, set, state_file};
+
+/// Replaces a file as a careful stranger does.
+fn move_in(path: &Path, text: &str) {
+    let scratch = path.with_extension("stranger");
+    std::fs::write(&scratch, text).unwrap();
+    std::fs::rename(scratch, path).unwrap();
+}
+
+/// A file on a disk where `act` is done right before the `nth` call of `operation`.
+fn meddled(
+    place: &Place,
+    operation: &'static str,
+    nth: usize,
+    plain: bool,
+    act: impl Fn(&Path) + Send + Sync + 'static,
+) -> StateFile {
+    let (path, calls) = (place.main(), AtomicUsize::new(0));
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
+        if name == operation && calls.fetch_add(1, Ordering::SeqCst) + 1 == nth {
+            act(&path);
+        }
+    });
+    state_file(&place.main()).with_disk(Arc::new(if plain { disk.plain() } else { disk }))
+}
+
+#[test]
+fn the_change_is_made_again_on_their_version() {
+    for plain in [false, true] {
+        let place = Place::new();
+        set(&place.file(), "a\n").unwrap();
+        let file = meddled(&place, "exchange", 1, plain, |path| {
+            move_in(path, "a\ntheirs\n")
+        });
+        let updated = add(&file, "ours").unwrap();
+        assert_eq!(
+            updated.snapshot.situation,
+            Situation::Outside {
+                ours: Some("a\n".to_owned())
+            }
+        );
+        assert_eq!(place.read("state.json"), "a\ntheirs\nours\n");
+        let lines = one_story(&file).unwrap();
+        let told: Vec<_> = lines
+            .iter()
+            .map(|line| (line.seq, line.kind.as_str(), line.voids))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (1, "change", None),
+                (2, "change", None),
+                (3, "outside", Some(2)),
+                (4, "change", None)
+            ]
+        );
+        assert_eq!(updated.seq, Some(4));
+        let versions = file.versions(0).unwrap();
+        let seqs: Vec<_> = versions.iter().map(|version| version.line.seq).collect();
+        assert_eq!(
+            seqs,
+            [1, 3, 4],
+            "the change that was taken back is not told"
+        );
+        assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    }
+}
+
+#[test]
+fn a_refusal_on_their_version_leaves_theirs_in_place() {
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    let file = meddled(&place, "exchange", 1, false, |path| {
+        move_in(path, "closed\n")
+    });
+    let effects = RawValue::from_string("[\"spawn\"]".to_owned()).unwrap();
+    let refused = file.update(&request("r"), |now| match now.text().unwrap() {
+        Some("a\n") => Ok(Some(Change {
+            effects: Some(effects.clone()),
+            ..Change::to("b\n")
+        })),
+        other => Err(other.map(str::to_owned)),
+    });
+    assert!(matches!(refused, Err(UpdateError::Refused(Some(seen))) if seen == "closed\n"));
+    assert_eq!(place.read("state.json"), "closed\n");
+    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    assert_eq!(
+        file.pending_effects().unwrap().len(),
+        0,
+        "nothing is done for a change that was taken back"
+    );
+}
+
+#[test]
+fn yet_another_version_while_theirs_is_put_back() {
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    let calls = AtomicUsize::new(0);
+    let path = place.main();
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
+        if name == "exchange" {
+            match calls.fetch_add(1, Ordering::SeqCst) {
+                0 => move_in(&path, "a\nx\n"),
+                1 => move_in(&path, "a\nx\ny\n"),
+                _ => {}
+            }
+        }
+    });
+    let file = place.file().with_disk(Arc::new(disk));
+    add(&file, "ours").unwrap();
+    assert_eq!(place.read("state.json"), "a\nx\ny\nours\n");
+    one_story(&file).unwrap();
+    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+}
+
+#[test]
+fn removed_in_the_same_moment() {
+    for plain in [false, true] {
+        let place = Place::new();
+        set(&place.file(), "a\n").unwrap();
+        let file = meddled(&place, "exchange", 1, plain, |path| {
+            std::fs::remove_file(path).unwrap()
+        });
+        add(&file, "ours").unwrap();
+        assert_eq!(place.read("state.json"), "ours\n");
+        one_story(&file).unwrap();
+        assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    }
+}
+
+#[test]
+fn created_in_the_same_moment() {
+    for plain in [false, true] {
+        let place = Place::new();
+        // The first exclusive rename on a file system without unnamed files is that of the lock.
+        let nth = if plain { 2 } else { 1 };
+        let file = meddled(&place, "rename_new", nth, plain, |path| {
+            move_in(path, "theirs\n")
+        });
+        add(&file, "ours").unwrap();
+        assert_eq!(place.read("state.json"), "theirs\nours\n");
+        one_story(&file).unwrap();
+        assert_eq!(file.load().unwrap().situation, Situation::Clean);
+    }
+}
+
+#[test]
+fn bytes_that_are_not_text_are_kept_aside() {
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    let file = meddled(&place, "exchange", 1, false, |path| {
+        std::fs::write(path, b"\xff").unwrap()
+    });
+    let updated = add(&file, "ours").unwrap();
+    assert_eq!(place.read("state.json"), "a\nours\n");
+    let codes: Vec<_> = updated
+        .snapshot
+        .findings
+        .iter()
+        .map(bowline_statefiles::Finding::code)
+        .collect();
+    assert_eq!(codes, ["kept_aside"]);
+    assert!(place.names().iter().any(|name| name.contains(".damaged-")));
+}
+
+#[test]
+fn somebody_who_never_stops_is_named() {
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    let (path, calls) = (place.main(), AtomicUsize::new(0));
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
+        if name == "exchange" {
+            move_in(
+                &path,
+                &format!("{}\n", calls.fetch_add(1, Ordering::SeqCst)),
+            );
+        }
+    });
+    let error = add(&place.file().with_disk(Arc::new(disk)), "ours").unwrap_err();
+    let contended = |error: &Error| error.code() == "contended";
+    let inner =
+        std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Box<Error>>());
+    assert!(
+        contended(&error) || inner.is_some_and(|inner| contended(inner)),
+        "{error:?}"
+    );
+    add(&place.file(), "later").unwrap();
+    one_story(&place.file()).unwrap();
+}
+
+/// Whatever fails while their version is between the names, it is not lost without a word.
+#[test]
+fn their_version_survives_a_failure_at_every_operation() {
+    for at in 1.. {
+        let place = Place::new();
+        set(&place.file(), "a\n").unwrap();
+        let (path, calls) = (place.main(), AtomicUsize::new(0));
+        let disk = Arc::new(FaultyDisk::new(at, Fault::Io, true).meddled(move |name| {
+            if name == "exchange" && calls.fetch_add(1, Ordering::SeqCst) == 0 {
+                move_in(&path, "a\ntheirs\n");
+            }
+        }));
+        let done = add(&place.file().with_disk(disk.clone()), "ours");
+        let next = place
+            .file()
+            .update(&request("next"), |now| -> Result<_, Infallible> {
+                Ok(Some(Change::to(format!(
+                    "{}next\n",
+                    now.text().unwrap().unwrap()
+                ))))
+            })
+            .unwrap();
+        let text = String::from_utf8(next.snapshot.bytes.unwrap()).unwrap();
+        let context = format!("operation {at} ({:?}): {done:?} then {text:?}", disk.hit());
+        one_story(&place.file()).unwrap_or_else(|error| panic!("{context}: {error}"));
+        let lines = place.file().history().unwrap().lines;
+        let told = lines.iter().any(|line| line.kind == kind::OUTSIDE);
+        let exchanged = text.contains("theirs");
+        assert!(exchanged == told, "{context}");
+        if done.is_ok() {
+            assert!(text.contains("ours"), "{context}");
+            if disk.hit().is_none() {
+                assert_eq!(text, "a\ntheirs\nours\nnext\n");
+                return;
+            }
+        }
+        let hidden: Vec<_> = place
+            .names()
+            .into_iter()
+            .filter(|name| name.starts_with('.'))
+            .collect();
+        assert_eq!(hidden, [""; 0], "{context}");
+    }
+}

@@ -1,0 +1,351 @@
+//! Things done to a state file, each of which is then interrupted at every disk operation.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bowline_statefiles::{
+    Archive, Change, Disk, Error, Layout, Replay, Request, Rescue, Situation, StateFile, Step,
+    UpdateError, Written,
+};
+use bowline_test_support::drill::one_story;
+use bowline_test_support::{Fault, FaultyDisk};
+use serde_json::value::RawValue;
+
+use crate::support::{NOW_MS, add, request, set};
+
+/// Steps are JSON strings; each adds its text as a line.
+#[derive(Debug)]
+pub(crate) struct AddLines;
+
+impl Replay for AddLines {
+    fn replay(
+        &self,
+        text: &str,
+        steps: &[&RawValue],
+    ) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+        let mut text = text.to_owned();
+        for step in steps {
+            text.push_str(&serde_json::from_str::<String>(step.get())?);
+            text.push('\n');
+        }
+        Ok(text)
+    }
+}
+
+pub(crate) fn step(line: &str) -> Step {
+    Step {
+        id: line.to_owned(),
+        at: String::new(),
+        logical: RawValue::from_string(format!("\"{line}\"")).unwrap(),
+        transition: None,
+        effects: None,
+    }
+}
+
+/// Something done to a state file; calls back with each document it has been told is durable.
+pub(crate) type Act = fn(&StateFile, &mut dyn FnMut(&str)) -> Result<(), Error>;
+
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    /// Prepares the folder, with a good disk.
+    pub(crate) prepare: fn(&Path),
+    /// Does the thing; every disk operation goes through the given disk.
+    pub(crate) act: Act,
+    /// The documents that may be found afterwards, in order; what is acknowledged is never followed by an earlier one.
+    pub(crate) versions: &'static [&'static str],
+    pub(crate) journal_bytes_max: u64,
+}
+
+pub(crate) fn named(name: &str) -> &'static Scenario {
+    ALL.iter().find(|scenario| scenario.name == name).unwrap()
+}
+
+/// One test for each scenario, and one that none is left out.
+macro_rules! for_each_scenario {
+    ($run:path) => {
+        crate::scenario::for_each_scenario! { $run;
+            create: "create";
+            update: "update";
+            important_update: "important update";
+            roll_forward: "roll forward";
+            roll_forward_of_a_creation: "roll forward of a creation";
+            rotate: "rotate";
+            batch: "batch";
+            recover: "recover";
+            quarantine: "quarantine";
+            recover_what_is_missing: "recover what is missing";
+        }
+    };
+    ($run:path; $($test:ident: $name:literal;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                $run(crate::scenario::named($name));
+            }
+        )*
+
+        #[test]
+        fn no_scenario_is_left_out() {
+            let names: Vec<_> = crate::scenario::ALL.iter().map(|scenario| scenario.name).collect();
+            assert_eq!(names, [$($name),*]);
+        }
+    };
+}
+pub(crate) use for_each_scenario;
+
+/// No file at all, in the list of versions.
+pub(crate) const NOTHING: &str = "(nothing)";
+
+pub(crate) const ALL: &[Scenario] = &[
+    Scenario {
+        name: "create",
+        prepare: |_| {},
+        act: |file, ack| set(file, "a\n").map(|_| ack("a\n")),
+        versions: &[NOTHING, "a\n"],
+        journal_bytes_max: u64::MAX,
+    },
+    Scenario {
+        name: "update",
+        prepare: two_versions,
+        act: |file, ack| add(file, "c").map(|_| ack("a\nb\nc\n")),
+        versions: &["a\nb\n", "a\nb\nc\n"],
+        journal_bytes_max: u64::MAX,
+    },
+    Scenario {
+        name: "important update",
+        prepare: two_versions,
+        act: |file, ack| {
+            let change = Change {
+                important: true,
+                ..Change::to("x\n")
+            };
+            let made = file.update(&request("r"), |_| {
+                Ok::<_, std::convert::Infallible>(Some(change.clone()))
+            });
+            match made {
+                Ok(_) => ack("x\n"),
+                Err(UpdateError::File(error)) => return Err(error),
+                Err(UpdateError::Refused(never)) => match never {},
+            }
+            Ok(())
+        },
+        versions: &["a\nb\n", "x\n"],
+        journal_bytes_max: u64::MAX,
+    },
+    Scenario {
+        name: "roll forward",
+        prepare: |folder| {
+            two_versions(folder);
+            std::fs::write(folder.join("state.json"), "a\n").unwrap();
+        },
+        act: |file, ack| add(file, "c").map(|_| ack("a\nb\nc\n")),
+        versions: &["a\nb\n", "a\nb\nc\n"],
+        journal_bytes_max: u64::MAX,
+    },
+    Scenario {
+        name: "roll forward of a creation",
+        prepare: |folder| {
+            two_versions(folder);
+            let journal = folder.join("state.json.journal.jsonl");
+            let lines = std::fs::read_to_string(&journal).unwrap();
+            std::fs::write(&journal, lines.lines().next().unwrap().to_owned() + "\n").unwrap();
+            std::fs::remove_file(folder.join("state.json.bak")).unwrap();
+            std::fs::remove_file(folder.join("state.json")).unwrap();
+            std::fs::write(folder.join(".state.json.bowline-new"), "a\n").unwrap();
+        },
+        act: |file, ack| add(file, "b").map(|_| ack("a\nb\n")),
+        versions: &["a\n", "a\nb\n"],
+        journal_bytes_max: u64::MAX,
+    },
+    Scenario {
+        name: "rotate",
+        prepare: two_versions,
+        act: |file, ack| {
+            add(file, "c").map(|_| ack("a\nb\nc\n"))?;
+            add(file, "d").map(|_| ack("a\nb\nc\nd\n"))
+        },
+        versions: &["a\nb\n", "a\nb\nc\n", "a\nb\nc\nd\n"],
+        journal_bytes_max: 100,
+    },
+    Scenario {
+        name: "batch",
+        prepare: two_versions,
+        act: |file, ack| {
+            let request = request("run");
+            let mut held = file.hold(&request)?;
+            held.commit(&request, &[step("c"), step("d")])?;
+            ack("a\nb\nc\nd\n");
+            written(held.write(&request, "a\nb\nc\nd\n")?);
+            held.commit(&request, &[step("e")])?;
+            ack("a\nb\nc\nd\ne\n");
+            written(held.write(&request, "a\nb\nc\nd\ne\n")?);
+            held.commit(&request, &[step("f")])?;
+            ack("a\nb\nc\nd\ne\nf\n");
+            Ok(())
+        },
+        versions: &[
+            "a\nb\n",
+            "a\nb\nc\n",
+            "a\nb\nc\nd\n",
+            "a\nb\nc\nd\ne\n",
+            "a\nb\nc\nd\ne\nf\n",
+        ],
+        journal_bytes_max: 400,
+    },
+    Scenario {
+        name: "recover",
+        prepare: |folder| {
+            two_versions(folder);
+            std::fs::write(folder.join("state.json"), "BROKEN").unwrap();
+        },
+        act: recover,
+        versions: &["BROKEN", "a\nb\n"],
+        journal_bytes_max: u64::MAX,
+    },
+    Scenario {
+        name: "quarantine",
+        prepare: |folder| {
+            two_versions(folder);
+            std::fs::write(folder.join("state.json"), "BROKEN").unwrap();
+        },
+        act: |file, ack| file.quarantine(&request("q"), "test").map(|_| ack(NOTHING)),
+        versions: &["BROKEN", NOTHING],
+        journal_bytes_max: u64::MAX,
+    },
+    Scenario {
+        name: "recover what is missing",
+        prepare: |folder| {
+            two_versions(folder);
+            std::fs::remove_file(folder.join("state.json")).unwrap();
+        },
+        act: recover,
+        versions: &[NOTHING, "a\nb\n"],
+        journal_bytes_max: u64::MAX,
+    },
+];
+
+fn written(written: Written) {
+    assert!(matches!(written, Written::Done { .. }), "{written:?}");
+}
+
+fn recover(file: &StateFile, ack: &mut dyn FnMut(&str)) -> Result<(), Error> {
+    let rescue = Rescue {
+        validate: &|text| text.starts_with("a\n"),
+        rebuild: &|| None,
+        empty: &|| Some("a\nempty\n".to_owned()),
+    };
+    let recovered = file.recover(&request("fix"), "broken", &rescue)?;
+    ack(&recovered.text);
+    Ok(())
+}
+
+fn two_versions(folder: &Path) {
+    let file = open(folder, None, u64::MAX);
+    set(&file, "a\n").unwrap();
+    add(&file, "b").unwrap();
+}
+
+pub(crate) fn open(
+    folder: &Path,
+    disk: Option<Arc<dyn Disk>>,
+    journal_bytes_max: u64,
+) -> StateFile {
+    let archive = Archive {
+        folder: folder.join("backup"),
+        stem: "state".to_owned(),
+        keep: 2,
+    };
+    let file = StateFile::new(Layout::new(folder.join("state.json")).with_archive(archive))
+        .with_replay(Arc::new(AddLines))
+        .with_journal_bytes_max(journal_bytes_max);
+    match disk {
+        Some(disk) => file.with_disk(disk),
+        None => file,
+    }
+}
+
+/// What was found after an interruption must be one of the versions, no older than the acknowledged one, and the next
+/// command must work and leave everything clean.
+pub(crate) fn check_after(
+    folder: &Path,
+    scenario: &Scenario,
+    acknowledged: Option<&str>,
+    old_only: bool,
+    plain: bool,
+    context: &str,
+) {
+    let context = format!("{}: {context}", scenario.name);
+    let good = FaultyDisk::new(0, Fault::Io, false);
+    let disk = Arc::new(if plain { good.plain() } else { good });
+    let file = open(folder, Some(disk), scenario.journal_bytes_max);
+    let snapshot = file.load().unwrap();
+    let found = snapshot.text().unwrap().unwrap_or(NOTHING).to_owned();
+    let rank = |text: &str| {
+        scenario
+            .versions
+            .iter()
+            .position(|version| *version == text)
+    };
+    let rank_found = rank(&found)
+        .unwrap_or_else(|| panic!("{context}: found {found:?} ({:?})", snapshot.situation));
+    let least = acknowledged.map_or(0, |text| rank(text).unwrap());
+    assert!(
+        rank_found >= least,
+        "{context}: {acknowledged:?} was acknowledged, found {found:?}"
+    );
+    if old_only {
+        assert_eq!(
+            rank_found, least,
+            "{context}: an error said that nothing changed, found {found:?}"
+        );
+    }
+    let ours_lost = matches!(
+        snapshot.situation,
+        Situation::Outside { .. } | Situation::Missing { .. }
+    );
+    let was_lost = scenario.versions[0] == "BROKEN" || scenario.name == "recover what is missing";
+    assert!(
+        !ours_lost || was_lost,
+        "{context}: {:?}",
+        snapshot.situation
+    );
+    assert_eq!(snapshot.findings, [], "{context}");
+    one_story(&file).unwrap_or_else(|error| panic!("{context}: {error}"));
+
+    let later = Request {
+        now_ms: NOW_MS + 60_000,
+        ..request("next")
+    };
+    let text = if found == NOTHING {
+        String::new()
+    } else {
+        found.clone()
+    };
+    let next = file.update(&later, |now| {
+        assert_eq!(
+            now.text().unwrap().unwrap_or(NOTHING),
+            found,
+            "{context}: reader and writer see the same"
+        );
+        Ok::<_, std::convert::Infallible>(Some(Change::to(format!("{text}next\n"))))
+    });
+    next.unwrap_or_else(|error| panic!("{context}: {error}"));
+    let last = file.load().unwrap();
+    assert_eq!(
+        (last.situation, last.bytes.unwrap()),
+        (Situation::Clean, format!("{text}next\n").into_bytes())
+    );
+    one_story(&file).unwrap_or_else(|error| panic!("{context}: {error}"));
+    for folder in [folder.to_path_buf(), folder.join("backup")] {
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            continue;
+        };
+        for entry in entries {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let left = name.starts_with('.') || name.ends_with(".lock");
+            // With unlink failing for good, a candidate stays until its process has ended: this one.
+            let own = name.contains(&format!("bowline-lock-{}-", std::process::id()));
+            assert!(!left || own, "{context}: {name} was left");
+        }
+    }
+}

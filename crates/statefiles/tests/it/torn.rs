@@ -1,0 +1,139 @@
+//! Journals that end or break where they should not.
+
+use bowline_statefiles::{Finding, Situation};
+use bowline_test_support::drill::one_story;
+
+use crate::support::{Place, STAMP, add, set};
+
+const JOURNAL: &str = "state.json.journal.jsonl";
+
+#[test]
+fn a_journal_cut_at_every_length_of_its_last_line() {
+    let source = Place::new();
+    set(&source.file(), "a\n").unwrap();
+    add(&source.file(), "b").unwrap();
+    let committed = source.read(JOURNAL);
+    add(&source.file(), "c").unwrap();
+    let whole = source.read(JOURNAL);
+    for length in committed.len()..=whole.len() {
+        let place = Place::new();
+        place.write("state.json", "a\nb\n");
+        place.write(JOURNAL, &whole.as_bytes()[..length]);
+        let snapshot = place.file().load().unwrap();
+        let complete = length == whole.len();
+        let expected = if complete {
+            Situation::RolledForward { lines: 1 }
+        } else {
+            Situation::Clean
+        };
+        assert_eq!(snapshot.situation, expected, "cut at {length}");
+        assert_eq!(
+            snapshot.text().unwrap(),
+            Some(if complete { "a\nb\nc\n" } else { "a\nb\n" })
+        );
+        assert_eq!(snapshot.findings, []);
+        add(&place.file(), "d").unwrap();
+        let lines = one_story(&place.file()).unwrap();
+        assert_eq!(lines.len(), if complete { 4 } else { 3 }, "cut at {length}");
+        assert_eq!(place.file().load().unwrap().situation, Situation::Clean);
+    }
+}
+
+#[test]
+fn a_journal_cut_anywhere_never_stops_the_work() {
+    let source = Place::new();
+    set(&source.file(), "a\n").unwrap();
+    add(&source.file(), "b").unwrap();
+    let whole = source.read(JOURNAL);
+    for length in 0..whole.len() {
+        let place = Place::new();
+        place.write("state.json", "a\nb\n");
+        place.write(JOURNAL, &whole.as_bytes()[..length]);
+        add(&place.file(), "d").unwrap();
+        assert_eq!(place.read("state.json"), "a\nb\nd\n", "cut at {length}");
+        one_story(&place.file()).unwrap();
+    }
+}
+
+#[test]
+fn a_last_line_with_a_wrong_sum_was_never_committed() {
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    let committed = place.read(JOURNAL);
+    add(&place.file(), "b").unwrap();
+    let whole = place.read(JOURNAL);
+    place.write(
+        JOURNAL,
+        committed.clone() + &whole[committed.len()..].replace("\"del\"", "\"dle\""),
+    );
+    place.write("state.json", "a\n");
+    assert_eq!(place.file().load().unwrap().situation, Situation::Clean);
+    place.write(JOURNAL, committed.clone() + &"\0".repeat(300));
+    assert_eq!(place.file().load().unwrap().situation, Situation::Clean);
+    add(&place.file(), "c").unwrap();
+    assert_eq!(one_story(&place.file()).unwrap().len(), 2);
+}
+
+#[test]
+fn a_bad_line_in_the_middle_is_a_finding() {
+    let place = Place::new();
+    for text in ["a\n", "b\n", "c\n", "d\n"] {
+        set(&place.file(), text).unwrap();
+    }
+    let lines: Vec<String> = place.read(JOURNAL).lines().map(str::to_owned).collect();
+    let broken = [&lines[0], "{\"seq\":2,", &lines[2], &lines[3], ""]
+        .map(str::to_owned)
+        .join("\n");
+    place.write(JOURNAL, &broken);
+    let file = place.file();
+    assert_eq!(
+        file.load().unwrap().situation,
+        Situation::Clean,
+        "the end is what counts"
+    );
+    let history = file.history().unwrap();
+    let offset = lines[0].len() as u64 + 1;
+    assert_eq!(history.findings, [Finding::BadJournalLine { offset }]);
+    assert_eq!(history.lines.len(), 3);
+    add(&file, "e").unwrap();
+    assert_eq!(place.read("state.json"), "d\ne\n");
+    assert_eq!(file.document_at(1).unwrap().as_deref(), Some("a\n"));
+    assert_eq!(file.document_at(3).unwrap_err().code(), "not_rebuildable");
+}
+
+#[test]
+fn a_journal_without_one_good_line_is_set_aside() {
+    let place = Place::new();
+    place.write("state.json", "a\n");
+    place.write(JOURNAL, "garbage\nmore garbage\nand more\n");
+    let file = place.file();
+    assert_eq!(file.load().unwrap().situation, Situation::Unmanaged);
+    let updated = add(&file, "b").unwrap();
+    let path = place.path(&format!("{JOURNAL}.damaged-{STAMP}"));
+    assert_eq!(
+        updated.snapshot.findings,
+        [Finding::JournalSetAside { path: path.clone() }]
+    );
+    assert!(
+        std::fs::read_to_string(path)
+            .unwrap()
+            .starts_with("garbage\n")
+    );
+    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+}
+
+#[test]
+fn only_the_end_of_a_long_journal_is_read() {
+    let place = Place::new();
+    let file = place.file();
+    set(&file, &"x\n".repeat(50_000)).unwrap();
+    add(&file, "y").unwrap();
+    let journal = place.read(JOURNAL);
+    // Nonsense in the first line goes unnoticed, because nobody looks there.
+    place.write(JOURNAL, journal.replacen("\"kind\"", "\"dnik\"", 1));
+    let snapshot = file.load().unwrap();
+    assert_eq!(
+        (snapshot.situation, snapshot.findings),
+        (Situation::Clean, vec![])
+    );
+}

@@ -1,0 +1,238 @@
+//! A disk that fails, or kills the process, at the n-th operation.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use bowline_statefiles::{Disk, RealDisk, Stat};
+use rustix::io::Errno;
+use rustix::process::{Signal, getpid, kill_process};
+
+/// What happens at the chosen operation. A write does half of its work first, except for [`Fault::Io`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The operation fails with an input/output error and does nothing.
+    Io,
+    /// The operation fails because the disk is full; a write stores half of its bytes.
+    Full,
+    /// The process is killed by SIGKILL; a write stores half of its bytes.
+    Kill,
+}
+
+/// Counts operations and fails at one of them, once or from then on.
+#[derive(Debug)]
+pub struct FaultyDisk {
+    real: RealDisk,
+    count: AtomicU64,
+    at: u64,
+    fault: Fault,
+    lasting: bool,
+    plain: bool,
+    healed: AtomicBool,
+    hit: Mutex<Option<&'static str>>,
+    meddler: Option<Meddler>,
+}
+
+/// Somebody else, acting right before an operation of ours.
+struct Meddler(Box<dyn Fn(&'static str) + Send + Sync>);
+
+impl std::fmt::Debug for Meddler {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Meddler")
+    }
+}
+
+/// What a single operation is to do.
+enum Order {
+    Go,
+    Fail(Errno),
+    /// Half of the bytes, then the fault.
+    Half(Option<Errno>),
+}
+
+impl FaultyDisk {
+    /// Fails at the `at`-th operation, counted from 1; 0 never fails. A lasting fault goes on failing.
+    #[must_use]
+    pub fn new(at: u64, fault: Fault, lasting: bool) -> Self {
+        Self {
+            real: RealDisk,
+            count: AtomicU64::new(0),
+            at,
+            fault,
+            lasting,
+            plain: false,
+            healed: AtomicBool::new(false),
+            hit: Mutex::new(None),
+            meddler: None,
+        }
+    }
+
+    /// Behaves like a file system that has neither exchange, nor exclusive rename, nor unnamed files.
+    #[must_use]
+    pub fn plain(mut self) -> Self {
+        self.plain = true;
+        self
+    }
+
+    /// Calls `act` with the name of each operation right before it is done.
+    #[must_use]
+    pub fn meddled(mut self, act: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
+        self.meddler = Some(Meddler(Box::new(act)));
+        self
+    }
+
+    /// Ends a lasting fault.
+    pub fn heal(&self) {
+        self.healed.store(true, Ordering::SeqCst);
+    }
+
+    /// Operations seen so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::SeqCst)
+    }
+
+    /// The first operation that failed, if any did.
+    #[must_use]
+    pub fn hit(&self) -> Option<&'static str> {
+        self.hit.lock().ok().and_then(|hit| *hit)
+    }
+
+    fn order(&self, name: &'static str) -> Order {
+        if let Some(meddler) = &self.meddler {
+            (meddler.0)(name);
+        }
+        let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        let due = number == self.at || self.lasting && self.at != 0 && number > self.at;
+        if !due || self.healed.load(Ordering::SeqCst) {
+            return Order::Go;
+        }
+        if let Ok(mut hit) = self.hit.lock() {
+            hit.get_or_insert(name);
+        }
+        match (self.fault, name) {
+            (Fault::Full, "write") => Order::Half(Some(Errno::NOSPC)),
+            (Fault::Kill, "write") => Order::Half(None),
+            (Fault::Io, _) => Order::Fail(Errno::IO),
+            (Fault::Full, _) => Order::Fail(Errno::NOSPC),
+            (Fault::Kill, _) => {
+                die();
+                Order::Fail(Errno::IO)
+            }
+        }
+    }
+
+    fn step<T>(&self, name: &'static str, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        match self.order(name) {
+            Order::Go => act(),
+            Order::Fail(errno) => Err(errno.into()),
+            Order::Half(errno) => Err(errno.unwrap_or(Errno::IO).into()),
+        }
+    }
+
+    fn modern<T>(&self, name: &'static str, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.step(name, || {
+            if self.plain {
+                Err(Errno::INVAL.into())
+            } else {
+                act()
+            }
+        })
+    }
+}
+
+fn die() {
+    // Cannot fail for our own process; if it ever did, the caller reports an error instead.
+    kill_process(getpid(), Signal::KILL).ok();
+}
+
+impl Disk for FaultyDisk {
+    fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
+        self.step("stat", || self.real.stat(path))
+    }
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        self.step("read_link", || self.real.read_link(path))
+    }
+    fn open_read(&self, path: &Path) -> io::Result<(File, Stat)> {
+        self.step("open_read", || self.real.open_read(path))
+    }
+    fn create_new(&self, path: &Path) -> io::Result<File> {
+        self.step("create_new", || self.real.create_new(path))
+    }
+    fn create_unnamed(&self, folder: &Path) -> io::Result<File> {
+        self.modern("create_unnamed", || self.real.create_unnamed(folder))
+    }
+    fn publish(&self, file: &File, path: &Path) -> io::Result<()> {
+        self.step("publish", || self.real.publish(file, path))
+    }
+    fn open_append(&self, path: &Path) -> io::Result<(File, bool)> {
+        self.step("open_append", || self.real.open_append(path))
+    }
+    fn open_write(&self, path: &Path) -> io::Result<File> {
+        self.step("open_write", || self.real.open_write(path))
+    }
+    fn read(&self, file: &File, limit: u64) -> io::Result<Vec<u8>> {
+        self.step("read", || self.real.read(file, limit))
+    }
+    fn read_at(&self, file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+        self.step("read_at", || self.real.read_at(file, offset, bytes))
+    }
+    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()> {
+        match self.order("write") {
+            Order::Go => self.real.write(file, bytes),
+            Order::Fail(errno) => Err(errno.into()),
+            Order::Half(errno) => {
+                self.real.write(file, &bytes[..bytes.len() / 2])?;
+                match errno {
+                    Some(errno) => Err(errno.into()),
+                    None => {
+                        die();
+                        Err(Errno::IO.into())
+                    }
+                }
+            }
+        }
+    }
+    fn truncate(&self, file: &File, bytes: u64) -> io::Result<()> {
+        self.step("truncate", || self.real.truncate(file, bytes))
+    }
+    fn dress(&self, file: &File, like: &Stat) -> io::Result<()> {
+        self.step("dress", || self.real.dress(file, like))
+    }
+    fn sync_data(&self, file: &File) -> io::Result<()> {
+        self.step("sync_data", || self.real.sync_data(file))
+    }
+    fn sync_all(&self, file: &File) -> io::Result<()> {
+        self.step("sync_all", || self.real.sync_all(file))
+    }
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        self.step("sync_folder", || self.real.sync_folder(path))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step("rename", || self.real.rename(from, to))
+    }
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        self.modern("exchange", || self.real.exchange(one, other))
+    }
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.modern("rename_new", || self.real.rename_new(from, to))
+    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step("link", || self.real.link(from, to))
+    }
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        self.step("unlink", || self.real.unlink(path))
+    }
+    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
+        self.step("list", || self.real.list(folder))
+    }
+    fn create_folders(&self, path: &Path) -> io::Result<()> {
+        self.step("create_folders", || self.real.create_folders(path))
+    }
+    fn try_lock(&self, file: &File) -> io::Result<bool> {
+        self.step("try_lock", || self.real.try_lock(file))
+    }
+}
