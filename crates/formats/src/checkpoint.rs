@@ -183,7 +183,6 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
     let known = modified.and_then(Value::as_str).and_then(parse);
     let created_at = reading.time_or("/createdAt", known.unwrap_or(Timestamp(0)), utc);
     let id = format!("cp_{}", created_at.0);
-    let phase = reading.count("/task/currentPhase");
     for place in [
         "/conversationHistory",
         "/environment",
@@ -192,6 +191,17 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
     ] {
         reading.object(place);
     }
+    for place in [
+        "/task/currentPhase",
+        "/agent/pid",
+        "/agent/currentPhase",
+        "/agent/currentStep",
+        "/agent/blockedBy",
+        "/workspace/lastModified",
+    ] {
+        reading.expect(place);
+    }
+    let phase = reading.count("/task/currentPhase");
     Checkpoint {
         id: reading.text("/id", &id),
         task_id: reading.text("/taskId", ""),
@@ -216,7 +226,7 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
         pid: reading.count("/agent/pid"),
         agent_phase: reading.count("/agent/currentPhase"),
         current_step: reading.optional_text("/agent/currentStep"),
-        tokens_used: reading.whole("/agent/tokensUsed").unwrap_or(0),
+        tokens_used: reading.whole_or("/agent/tokensUsed", 0),
         blocked_by: match reading.get("/agent/blockedBy") {
             None | Some(Value::Null) => None,
             Some(_) => read_block(reading),
@@ -236,7 +246,7 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
 }
 
 fn read_progress(reading: &mut Reading<'_>) -> u32 {
-    let progress = reading.count("/task/progress").unwrap_or(0);
+    let progress = reading.count_or("/task/progress", 0);
     if progress > 100 {
         let message = format!("is {progress}, but progress goes from 0 to 100");
         let place = "/task/progress";
@@ -258,9 +268,6 @@ fn read_block(reading: &mut Reading<'_>) -> Option<BlockedBy> {
 
 fn read_messages(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Message> {
     let list = "/conversationHistory/messages";
-    if reading.get(list).is_none() {
-        reading.list(list);
-    }
     let good = reading.objects(list);
     let mut messages = Vec::with_capacity(good.len());
     for &index in &good {
@@ -269,13 +276,23 @@ fn read_messages(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Message> {
             role: reading.word(&field("role"), &ROLES, |it| it, "system"),
             content: reading.text(&field("content"), ""),
             at: reading.time_or(&field("timestamp"), known, utc),
-            metadata: reading.get(&field("metadata")).cloned(),
+            metadata: read_metadata(reading, &field("metadata")),
         });
     }
     reading.retain(list, &good);
     let last = i64::try_from(messages.len()).unwrap_or(i64::MAX) - 1;
     reading.derived("/conversationHistory/lastMessageIndex", last.into());
     messages
+}
+
+fn read_metadata(reading: &mut Reading<'_>, place: &str) -> Option<Value> {
+    let found = reading.get(place)?;
+    if found.is_object() || found.is_null() {
+        return Some(found.clone());
+    }
+    let message = "should be an object or null".into();
+    reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
+    Some(Value::Null)
 }
 
 fn read_variables(reading: &mut Reading<'_>) -> Vec<String> {
@@ -303,9 +320,6 @@ fn is_sealed(value: &Value) -> bool {
 
 fn read_provided(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Provided> {
     let list = "/environment/dependencies";
-    if reading.get(list).is_none() {
-        reading.list(list);
-    }
     let good = reading.objects(list);
     let mut all = Vec::with_capacity(good.len());
     for &index in &good {

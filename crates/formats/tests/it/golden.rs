@@ -7,6 +7,8 @@ use bowline_formats::reading::put;
 use bowline_formats::schema;
 use bowline_formats::time;
 use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 pub(crate) fn load(name: &str) -> JsonDocument {
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -44,6 +46,17 @@ pub(crate) fn validate(kind: &str, value: &Value) {
 /// Whether a value is what the schema of a kind says.
 pub(crate) fn is_valid(kind: &str, value: &Value) -> bool {
     validator(kind).is_valid(value)
+}
+
+/// Whether a value is what the schema of a file's kind says; the schema is compiled once per thread.
+pub(crate) fn is_legal<F: StateFormat>(value: &Value) -> bool {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<&'static str, jsonschema::Validator>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        let validator = known.entry(F::KIND).or_insert_with(|| validator(F::KIND));
+        validator.is_valid(value)
+    })
 }
 
 fn validator(kind: &str) -> jsonschema::Validator {

@@ -7,6 +7,7 @@
 )]
 
 mod checkpoint;
+mod damage;
 mod develop;
 mod golden;
 mod markers;
