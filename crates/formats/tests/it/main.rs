@@ -13,6 +13,7 @@ mod golden;
 mod markers;
 mod memory;
 mod orchestrate;
+mod pages;
 mod tasks_md;
 mod thinking;
 
