@@ -5,11 +5,14 @@
     reason = "a chore talks to whoever runs it"
 )]
 
+mod bench;
 mod demo;
 mod docs;
 mod drill;
 mod shell;
 mod test;
+#[cfg(test)]
+mod tree;
 
 use std::process::ExitCode;
 
@@ -17,6 +20,8 @@ const HELP: &str = "\
 cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
 cargo xtask demo                a walk through what there is, in a temporary folder
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
+cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
+    transition | journal | markers | ready-set | growth     figures beside their floors; --write puts them into docs/
 cargo xtask drill NAME [--KEY N]...
     hammer    --processes 64 --updates 2000 [--foreign 1]   many writers and readers on one file
     kills     --processes 32 --updates 1000                 the same, with writers killed at random
@@ -33,6 +38,7 @@ fn main() -> ExitCode {
         ["demo"] => demo::run(),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
+        ["bench", options @ ..] => bench::run(options),
         ["drill", name, options @ ..] => drill::run(name, options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

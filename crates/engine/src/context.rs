@@ -2,6 +2,7 @@
 
 use crate::actor;
 use crate::clock::Clock;
+use crate::kinds::FileKind;
 use bowline_formats::time;
 use bowline_machines::{Actor, Timestamp};
 use bowline_statefiles::Request;
@@ -12,8 +13,8 @@ use std::time::Duration;
 pub struct Context {
     /// Where the time comes from.
     pub clock: Clock,
-    /// Who asks.
-    pub actor: Actor,
+    /// Who asks, where the caller knows.
+    pub actor: Option<Actor>,
     /// How long to wait for a lock.
     pub lock_wait: Duration,
     /// Decide, and write nothing.
@@ -27,16 +28,34 @@ impl Context {
     pub fn from_environment(what: &str) -> Self {
         Context {
             clock: Clock::from_environment(),
-            actor: actor::detect(),
+            actor: None,
             lock_wait: Duration::from_millis(bowline_statefiles::LOCK_WAIT_MS),
             dry_run: false,
             what: what.to_owned(),
         }
     }
 
+    /// Who asks. Found out only when a rule wants to know: it means a look at every ancestor of this process.
+    pub fn actor(&self) -> Actor {
+        self.actor.unwrap_or_else(actor::detect)
+    }
+
     /// Now.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Now, on the clock a kind of file is written by.
+    pub(crate) fn now_for(&self, kind: FileKind) -> Timestamp {
+        match kind {
+            FileKind::Develop => self.clock.local_civil(),
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Orchestrate => self.now(),
+        }
     }
 
     /// The request under which a file is written.

@@ -214,7 +214,7 @@ fn task(
         }
         TaskVerb::Recover { reason } => {
             let command = Command::TaskRecover {
-                by: context.actor,
+                by: context.actor(),
                 reason: reason.clone(),
             };
             let changed = memory.command(

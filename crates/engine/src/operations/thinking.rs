@@ -69,7 +69,7 @@ impl ThinkingRun {
         self.on_stage(context, stage, "START", &metadata, |run| Command::Start {
             stage,
             override_reason: reason.map(str::to_owned),
-            by: context.actor,
+            by: context.actor(),
             seen: self.look(run, &[]),
         })
     }

@@ -6,6 +6,8 @@
 )]
 
 mod damage;
+mod guarded;
+mod memory;
 mod outside;
 mod travel;
 
@@ -21,7 +23,7 @@ use std::time::Duration;
 fn context() -> Context {
     Context {
         clock: Clock::Fixed("2026-02-03T04:05:06Z".parse().unwrap()),
-        actor: Actor::Person,
+        actor: Some(Actor::Person),
         lock_wait: Duration::from_secs(5),
         dry_run: false,
         what: "test".into(),

@@ -48,7 +48,7 @@ fn going_back_is_a_persons_move() {
     let folder = tempfile::tempdir().unwrap();
     let run = begun(folder.path());
     let agent = Context {
-        actor: Actor::Agent,
+        actor: Some(Actor::Agent),
         ..context()
     };
     assert_eq!(

@@ -63,13 +63,20 @@ pub(super) fn duplicates(node: &Node<'_>, pointer: String, found: &mut Vec<Strin
         Node::Object(object) => {
             let mut times = std::collections::HashMap::new();
             for prop in &object.properties {
-                let here = child(&pointer, prop.name.as_str());
                 let times = times.entry(prop.name.as_str()).or_insert(0_usize);
                 *times += 1;
+                // Most members are plain values that stand once: nobody asks for their pointers.
+                let inner = matches!(prop.value, Node::Object(_) | Node::Array(_));
+                if *times != 2 && !inner {
+                    continue;
+                }
+                let here = child(&pointer, prop.name.as_str());
                 if *times == 2 {
                     found.push(here.clone());
                 }
-                duplicates(&prop.value, here, found);
+                if inner {
+                    duplicates(&prop.value, here, found);
+                }
             }
         }
         Node::Array(array) => {

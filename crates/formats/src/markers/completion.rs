@@ -2,7 +2,7 @@
 
 use super::FIELD_CHARS_MAX;
 use super::event::Kind;
-use super::fields::{longer_than_field, normalise};
+use super::fields::{decoded, longer_than_field, normalise};
 
 /// Endings by which a line is known to name a file even without a bullet before it.
 const FILE_ENDINGS: [&str; 9] = [
@@ -19,7 +19,7 @@ pub(super) enum Completion {
 impl Completion {
     /// Whether `line` belongs to the completion; `first` if none came before it.
     pub(super) fn takes(self, line: &[u8], first: bool) -> bool {
-        let line = String::from_utf8_lossy(line);
+        let line = decoded(line);
         match self {
             Self::Phase(_) => phase_line(&line).is_some(),
             Self::Custom => match custom_line(&line) {
@@ -87,7 +87,7 @@ impl Completion {
 
 /// Whether an unfinished `line` can be taken for a whole one because it ends like the name of a file.
 pub(super) fn names_file(line: &[u8]) -> bool {
-    let line = String::from_utf8_lossy(line);
+    let line = decoded(line);
     matches!(phase_line(&line), Some(PhaseLine::File(path)) if has_file_ending(path))
 }
 

@@ -13,30 +13,32 @@ use super::syntax::{Block, known_key};
 const FOUND_CHARS_MAX: usize = 60;
 
 /// The values of one message by field name. Of a field given twice the first counts.
-pub(super) struct Fields {
+pub(super) struct Fields<'t> {
     marker: Marker,
-    values: Vec<(&'static str, Value)>,
+    values: Vec<(&'static str, Value<'t>)>,
 }
 
-enum Value {
+enum Value<'t> {
     /// As written in a block or on one line: `\n` still stands for a line end.
-    Written(String),
+    Written(Cow<'t, str>),
     /// Already decoded.
     Plain(String),
     List(Vec<String>),
 }
 
-impl Fields {
+/// A field being read: its value so far and the indentation of its first further line.
+type Written<'t> = (&'static str, Cow<'t, str>, Option<usize>);
+
+impl<'t> Fields<'t> {
     /// Reads the lines between the tags.
-    pub(super) fn from_block(block: Block, body: &str) -> Self {
+    pub(super) fn from_block(block: Block, body: &'t str) -> Self {
         let mut fields = Self::empty(block);
-        // The field being read: its value so far and the indentation of its first further line.
-        let mut current: Option<(&'static str, String, Option<usize>)> = None;
+        let mut current: Option<Written<'t>> = None;
         for line in body.split('\n') {
             if let Some((key, value)) = known_key(line.as_bytes(), block.keys()) {
                 fields.keep(current.take());
                 let value = line[line.len() - value.len()..].trim_start();
-                current = Some((key, value.to_owned(), None));
+                current = Some((key, value.into(), None));
             } else if is_unknown_field(line) {
                 fields.keep(current.take());
             } else if let Some((_, value, indent)) = &mut current {
@@ -47,6 +49,7 @@ impl Fields {
                 } else {
                     own.min(*indent.get_or_insert(own))
                 };
+                let value = value.to_mut();
                 value.push('\n');
                 value.push_str(&line[cut..]);
             }
@@ -55,24 +58,25 @@ impl Fields {
         fields
     }
 
-    fn keep(&mut self, field: Option<(&'static str, String, Option<usize>)>) {
+    fn keep(&mut self, field: Option<Written<'t>>) {
         if let Some((key, value, _)) = field {
             self.insert(key, Value::Written(value));
         }
     }
 
     /// Reads `field: value, field: value`. A comma separates only before the name of a field, so values may hold commas.
-    pub(super) fn from_line(block: Block, text: &str) -> Self {
+    pub(super) fn from_line(block: Block, text: &'t str) -> Self {
         let mut fields = Self::empty(block);
-        let mut current: Option<(&'static str, String)> = None;
+        let mut current: Option<(&'static str, Cow<'t, str>)> = None;
         for piece in text.split(',') {
             let trimmed = piece.trim_start();
             if let Some((key, value)) = known_key(trimmed.as_bytes(), block.keys()) {
                 if let Some((key, value)) = current.take() {
                     fields.insert(key, Value::Written(value));
                 }
-                current = Some((key, trimmed[trimmed.len() - value.len()..].to_owned()));
+                current = Some((key, trimmed[trimmed.len() - value.len()..].into()));
             } else if let Some((_, value)) = &mut current {
+                let value = value.to_mut();
                 value.push(',');
                 value.push_str(piece);
             }
@@ -113,17 +117,17 @@ impl Fields {
     fn empty(block: Block) -> Self {
         Self {
             marker: block.marker(),
-            values: Vec::new(),
+            values: Vec::with_capacity(block.keys().len()),
         }
     }
 
-    fn insert(&mut self, key: &'static str, value: Value) {
+    fn insert(&mut self, key: &'static str, value: Value<'t>) {
         if self.values.iter().all(|(seen, _)| *seen != key) {
             self.values.push((key, value));
         }
     }
 
-    fn take(&mut self, key: &'static str) -> Option<Value> {
+    fn take(&mut self, key: &'static str) -> Option<Value<'t>> {
         let at = self.values.iter().position(|(seen, _)| *seen == key)?;
         Some(self.values.swap_remove(at).1)
     }
@@ -157,24 +161,27 @@ impl Fields {
         let items = match self.take(key) {
             None => return Ok(Vec::new()),
             Some(Value::List(items)) => items,
-            Some(Value::Written(text) | Value::Plain(text)) => {
-                let text = text.trim();
-                if text.is_empty() {
-                    return Ok(Vec::new());
-                }
-                split_list(text).ok_or_else(|| {
-                    self.bad_value(
-                        key,
-                        "a list of '- item' lines or [a, b, c]".to_owned(),
-                        text,
-                    )
-                })?
-            }
+            Some(Value::Written(text)) => self.split(key, &text)?,
+            Some(Value::Plain(text)) => self.split(key, &text)?,
         };
         items
             .into_iter()
             .filter_map(|item| self.bounded(key, normalise(&item)).transpose())
             .collect()
+    }
+
+    fn split(&self, key: &'static str, text: &str) -> Result<Vec<String>, Malformed> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
+        split_list(text).ok_or_else(|| {
+            self.bad_value(
+                key,
+                "a list of '- item' lines or [a, b, c]".to_owned(),
+                text,
+            )
+        })
     }
 
     /// The word of `key` as one of `all`.
@@ -227,15 +234,21 @@ pub(super) fn longer_than_field(text: &str) -> bool {
     text.len() > FIELD_CHARS_MAX && text.chars().count() > FIELD_CHARS_MAX
 }
 
+/// The text of some bytes; what is not UTF-8 is replaced.
+pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    // Nearly always it is UTF-8, and the check alone is much faster than the search for pieces that are not.
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 /// Text in the one form in which it is compared and stored: NFC, LF, no space around it.
 pub(super) fn normalise(text: &str) -> String {
-    let text: Cow<'_, str> = if text.contains('\r') {
+    let text: Cow<'_, str> = if memchr::memchr(b'\r', text.as_bytes()).is_some() {
         text.replace("\r\n", "\n").replace('\r', "\n").into()
     } else {
         text.into()
     };
     let text = text.trim();
-    if is_nfc_quick(text.chars()) == IsNormalized::Yes {
+    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
         text.to_owned()
     } else {
         text.nfc().collect()
@@ -244,7 +257,7 @@ pub(super) fn normalise(text: &str) -> String {
 
 /// `\n` becomes a line end; `\\n` stands for the two characters `\n`. Any other backslash is itself.
 fn unescape(text: &str) -> Cow<'_, str> {
-    if !text.contains("\\n") {
+    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
         return text.into();
     }
     let mut out = String::with_capacity(text.len());

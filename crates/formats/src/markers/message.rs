@@ -34,7 +34,7 @@ pub(super) fn read(block: Block, form: Form, text: &str) -> Kind {
         .unwrap_or_else(Kind::Malformed)
 }
 
-fn dependency(fields: &mut Fields) -> Result<DependencyRequest, Malformed> {
+fn dependency(fields: &mut Fields<'_>) -> Result<DependencyRequest, Malformed> {
     Ok(DependencyRequest {
         kind: word(fields, "type", DependencyType::ALL, DependencyType::as_str)?,
         name: fields.required("name")?,
@@ -44,7 +44,7 @@ fn dependency(fields: &mut Fields) -> Result<DependencyRequest, Malformed> {
     })
 }
 
-fn question(fields: &mut Fields) -> Result<UserQuestion, Malformed> {
+fn question(fields: &mut Fields<'_>) -> Result<UserQuestion, Malformed> {
     let category = word(fields, "category", Category::ALL, Category::as_str)?;
     let question = fields.required("question")?;
     let options = fields.list("options")?;
@@ -60,7 +60,7 @@ fn question(fields: &mut Fields) -> Result<UserQuestion, Malformed> {
     })
 }
 
-fn error(fields: &mut Fields, form: Form) -> Result<ErrorReport, Malformed> {
+fn error(fields: &mut Fields<'_>, form: Form) -> Result<ErrorReport, Malformed> {
     let severity = word(fields, "type", Severity::ALL, Severity::as_str)?;
     let recovery = fields.word("recovery", Recovery::ALL, Recovery::as_str)?;
     let (message, recovery) = if form == Form::OneLine {
@@ -116,7 +116,7 @@ fn error(fields: &mut Fields, form: Form) -> Result<ErrorReport, Malformed> {
 }
 
 fn word<T: Copy>(
-    fields: &mut Fields,
+    fields: &mut Fields<'_>,
     key: &'static str,
     all: &[T],
     as_str: fn(T) -> &'static str,
@@ -126,7 +126,7 @@ fn word<T: Copy>(
         .ok_or_else(|| fields.missing(key))
 }
 
-fn truth(fields: &mut Fields, key: &'static str) -> Result<bool, Malformed> {
+fn truth(fields: &mut Fields<'_>, key: &'static str) -> Result<bool, Malformed> {
     word(fields, key, &[true, false], |value| {
         if value { "true" } else { "false" }
     })

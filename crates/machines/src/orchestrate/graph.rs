@@ -1,6 +1,7 @@
 //! The graph of a run: which tasks there are, what each depends on, and which phase it belongs to. It never changes.
 
 use super::Id;
+use super::index::Index;
 use crate::dag::{Adjacency, cycle};
 use crate::kernel::Refuse;
 
@@ -91,8 +92,7 @@ impl Refuse for GraphError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
     ids: Vec<Id>,
-    /// The numbers of the tasks, sorted by id.
-    by_id: Vec<u32>,
+    by_id: Index,
     /// Phase numbers, ascending, each with at least one task.
     phases: Vec<u32>,
     /// For every task the place of its phase in `phases`.
@@ -104,22 +104,16 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Makes a graph, in time linear in tasks and dependencies (and a sort of the ids).
+    /// Makes a graph, in time linear in tasks and dependencies.
     pub fn new(nodes: Vec<NodeSpec>) -> Result<Graph, GraphError> {
         let count = nodes.len();
         if count > NODES_MAX {
             return Err(GraphError::TooMany { count });
         }
         let ids: Vec<Id> = nodes.iter().map(|node| node.id.clone()).collect();
-        let mut by_id: Vec<u32> = (0u32..).take(count).collect();
-        by_id.sort_by(|&a, &b| ids[a as usize].cmp(&ids[b as usize]));
-        let twice = by_id
-            .windows(2)
-            .find(|pair| ids[pair[0] as usize] == ids[pair[1] as usize]);
-        if let Some(pair) = twice {
-            let id = ids[pair[0] as usize].clone();
-            return Err(GraphError::DuplicateId { id });
-        }
+        let by_id = Index::new(&ids).map_err(|node| GraphError::DuplicateId {
+            id: ids[node as usize].clone(),
+        })?;
         let mut phases: Vec<u32> = nodes.iter().map(|node| node.phase).collect();
         phases.sort_unstable();
         phases.dedup();
@@ -132,7 +126,7 @@ impl Graph {
         for (from, node) in (0u32..).zip(&nodes) {
             targets.clear();
             for dependency in &node.dependencies {
-                let Some(to) = search(&ids, &by_id, dependency) else {
+                let Some(to) = by_id.find(&ids, dependency) else {
                     return Err(GraphError::MissingDependency {
                         id: node.id.clone(),
                         dependency: dependency.clone(),
@@ -230,7 +224,7 @@ impl Graph {
     }
 
     pub(super) fn find(&self, id: &str) -> Option<u32> {
-        search(&self.ids, &self.by_id, id)
+        self.by_id.find(&self.ids, id)
     }
 
     pub(super) fn id(&self, node: u32) -> &Id {
@@ -260,9 +254,4 @@ impl Graph {
     pub(super) fn dependents(&self, node: u32) -> &[u32] {
         self.dependents.of(node)
     }
-}
-
-fn search(ids: &[Id], by_id: &[u32], id: &str) -> Option<u32> {
-    let found = by_id.binary_search_by(|&node| ids[node as usize].as_ref().cmp(id));
-    found.ok().map(|place| by_id[place])
 }

@@ -7,6 +7,7 @@ mod catalogue;
 mod check;
 mod facts;
 mod graph;
+mod index;
 mod next;
 #[cfg(test)]
 mod properties;

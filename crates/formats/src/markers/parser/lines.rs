@@ -2,7 +2,7 @@
 
 use super::super::completion::Completion;
 use super::super::event::{Event, IgnoredReason, Kind, Malformed, Marker, Resume};
-use super::super::fields::{longer_than_field, normalise};
+use super::super::fields::{decoded, longer_than_field, normalise};
 use super::super::message::{self, Form};
 use super::super::syntax::{
     Block, Head, Opening, Progress, closes, fence_closing, fence_opening, opening, progress,
@@ -105,7 +105,7 @@ impl Parser {
                 block, json, text, ..
             } => {
                 let form = if json { Form::Json } else { Form::OneLine };
-                let kind = message::read(block, form, &String::from_utf8_lossy(text));
+                let kind = message::read(block, form, &decoded(text));
                 self.emit(start, end, kind, sink);
                 return;
             }
@@ -154,7 +154,7 @@ impl Parser {
         } else if closes(line, block) {
             let body = self.close();
             let form = if json { Form::Json } else { Form::Lines };
-            let kind = message::read(block, form, &String::from_utf8_lossy(&body));
+            let kind = message::read(block, form, &decoded(&body));
             self.body = emptied(body);
             self.emit(open.start, end, kind, sink);
         } else {
@@ -236,7 +236,7 @@ impl Parser {
         if let Some(length) = braces.feed(line) {
             let mut body = self.close();
             body.extend_from_slice(&line[..length]);
-            let kind = verification::read(&String::from_utf8_lossy(&body));
+            let kind = verification::read(&decoded(&body));
             self.body = emptied(body);
             self.emit(open.start, end, kind, sink);
         } else {
@@ -268,7 +268,7 @@ impl Parser {
         sink: &mut impl FnMut(Event),
     ) {
         let body = self.close();
-        let kind = completion.read(&String::from_utf8_lossy(&body));
+        let kind = completion.read(&decoded(&body));
         self.body = emptied(body);
         self.emit(open.start, end, kind, sink);
     }
@@ -320,19 +320,19 @@ fn too_long(open: Open) -> Malformed {
 }
 
 fn progress_event(progress: Progress<'_>) -> Option<Kind> {
-    let text = |name: &[u8]| {
-        let name = normalise(&String::from_utf8_lossy(name));
+    let told = |name: &[u8]| {
+        let name = normalise(&decoded(name));
         (!longer_than_field(&name)).then_some(name)
     };
     Some(match progress {
         Progress::Step { step, of, name } => Kind::Step {
             step,
             of,
-            name: text(name)?,
+            name: told(name)?,
         },
         Progress::PhaseStarting { phase, name } => Kind::PhaseStarting {
             phase,
-            name: text(name)?,
+            name: told(name)?,
         },
     })
 }

@@ -1,0 +1,68 @@
+//! Graphs of tasks for the benchmarks, and a run through one.
+
+use crate::Outcome;
+use bowline_machines::orchestrate::{
+    Command, Config, Graph, Id, NodeSpec, OrchestrateMachine, Run,
+};
+use bowline_machines::{Machine as _, Timestamp};
+use std::sync::Arc;
+
+/// The time of every command; the machine is given its clock.
+pub(crate) const AT: Timestamp = Timestamp(1_767_225_600);
+
+/// How the tasks of a graph hang together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shape {
+    /// Each task needs the one before.
+    Chain,
+    /// Layers of this width; each task needs three of the layer before.
+    Layers(usize),
+    /// Groups: one task, then this many that need it.
+    Fans(usize),
+}
+
+/// A graph of `nodes` tasks in one phase, in an order in which they can be done.
+pub(crate) fn graph(nodes: usize, shape: Shape) -> Outcome<Arc<Graph>> {
+    let id = |node: usize| Id::from(format!("T1.{node}"));
+    let specs = (0..nodes).map(|node| NodeSpec {
+        id: id(node),
+        phase: 1,
+        dependencies: needs(node, shape).into_iter().map(id).collect(),
+    });
+    Ok(Arc::new(Graph::new(specs.collect())?))
+}
+
+/// The tasks that `node` needs.
+pub(crate) fn needs(node: usize, shape: Shape) -> Vec<usize> {
+    match shape {
+        Shape::Chain => node.checked_sub(1).into_iter().collect(),
+        Shape::Layers(width) => {
+            let Some(above) = node.checked_sub(width) else {
+                return Vec::new();
+            };
+            let (layer, place) = (above / width * width, above % width);
+            let mut needs = vec![place, (place + 1) % width, (place + 7) % width];
+            needs.sort_unstable();
+            needs.dedup();
+            needs.into_iter().map(|place| layer + place).collect()
+        }
+        Shape::Fans(size) => match node % (size + 1) {
+            0 => Vec::new(),
+            within => vec![node - within],
+        },
+    }
+}
+
+/// A run nobody has begun, without a limit on tasks at once.
+pub(crate) fn begin(graph: &Arc<Graph>) -> Run {
+    let config = Config {
+        max_parallel: 0,
+        ..Config::default()
+    };
+    Run::new(Arc::clone(graph), config, AT)
+}
+
+/// The run after a command.
+pub(crate) fn step(run: &Run, command: Command) -> Outcome<Run> {
+    Ok(OrchestrateMachine::step(run, command, AT)?.next)
+}

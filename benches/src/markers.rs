@@ -1,0 +1,217 @@
+//! Finding markers in an agent's output, against merely finding the line ends.
+
+use crate::Outcome;
+use crate::measure::{Contender, in_turns, time};
+use crate::options::Options;
+use crate::report::{Bound, Report};
+use bowline_formats::markers::{Kind, Options as ParserOptions, Parser};
+use std::fmt::Write as _;
+use std::hint::black_box;
+
+const MB_PER_S_MIN: f64 = 200.0;
+/// What a pipe hands over at once.
+const CHUNK_BYTES: usize = 65_536;
+const MIX_BYTES: usize = 16_000_000;
+
+/// One kind of output, and how many markers are in it.
+struct Mix {
+    name: &'static str,
+    text: String,
+    markers: usize,
+}
+
+pub(crate) fn run(options: &Options) -> Outcome<Report> {
+    let rounds = options.rounds(40, 8);
+    let mut rows = Vec::new();
+    let mut slowest = f64::INFINITY;
+    for mix in mixes()? {
+        let bytes = mix.text.as_bytes();
+        let mut contenders: Vec<Contender<'_>> = vec![
+            Box::new(|_| {
+                let (taken, ends) = time(|| memchr::memchr_iter(b'\n', black_box(bytes)).count());
+                black_box(ends);
+                Ok(taken)
+            }),
+            Box::new(|_| {
+                let (taken, (good, bad)) = time(|| parse(black_box(bytes)));
+                if (good, bad) != (mix.markers, 0) {
+                    let wanted = mix.markers;
+                    return Err(
+                        format!("{}: {good} good and {bad} bad of {wanted}", mix.name).into(),
+                    );
+                }
+                Ok(taken)
+            }),
+        ];
+        let samples = in_turns(rounds, &mut contenders)?;
+        let speed = |at: usize| bytes.len() as f64 / 1e6 / samples[at].median().as_secs_f64();
+        slowest = slowest.min(speed(1));
+        let per_mb = mix.markers as f64 * 1e6 / bytes.len() as f64;
+        rows.push(vec![
+            mix.name.to_owned(),
+            format!("{per_mb:.0}"),
+            format!("{:.0}", speed(0)),
+            format!("{:.0}", speed(1)),
+        ]);
+    }
+    Ok(Report {
+        name: "markers",
+        about: format!(
+            "The marker parser over {} MB of output in pieces of 64 KiB on one core, against counting line ends in the \
+             same bytes. {rounds} rounds in turns; every marker must be found.",
+            MIX_BYTES / 1_000_000
+        ),
+        columns: &["output", "markers per MB", "line ends MB/s", "markers MB/s"],
+        rows,
+        bound: Some(Bound {
+            promise: "at least 200 MB/s for every kind of output",
+            found: format!("{slowest:.0} MB/s at worst"),
+            kept: slowest >= MB_PER_S_MIN,
+        }),
+    })
+}
+
+/// How many markers were understood, and how many were not.
+fn parse(bytes: &[u8]) -> (usize, usize) {
+    let (mut good, mut bad) = (0, 0);
+    let mut count = |event: bowline_formats::markers::Event| match event.kind {
+        Kind::Malformed(_) | Kind::Ignored { .. } => bad += 1,
+        _ => good += 1,
+    };
+    let mut parser = Parser::new(ParserOptions::default());
+    for chunk in bytes.chunks(CHUNK_BYTES) {
+        parser.push(chunk, &mut count);
+    }
+    parser.finish(&mut count);
+    (good, bad)
+}
+
+fn mixes() -> Result<Vec<Mix>, std::fmt::Error> {
+    Ok(vec![
+        mix("plain log", |text, line| {
+            writeln!(
+                text,
+                "{line} compiled module {} in {} ms, {} warnings",
+                line % 977,
+                line % 89,
+                line % 7
+            )?;
+            Ok(0)
+        })?,
+        mix("log lines that begin with `[`", |text, line| {
+            writeln!(
+                text,
+                "[2026-01-01 10:{:02}:{:02}] INFO worker {}: step finished, queue is at {line}",
+                line / 60 % 60,
+                line % 60,
+                line % 8
+            )?;
+            Ok(0)
+        })?,
+        mix("source code, indented and fenced", |text, line| {
+            match line % 12 {
+                0 => writeln!(text, "Here is the next part:\n\n```rust")?,
+                11 => writeln!(text, "```\n")?,
+                _ => writeln!(
+                    text,
+                    "    let value_{line} = compute(&input[{}..], \"[ERROR]\")?;",
+                    line % 40
+                )?,
+            }
+            Ok(0)
+        })?,
+        mix(
+            "mixed: log, code, a marker every 100 lines",
+            |text, line| {
+                match line % 100 {
+                    0 => return marker(text, line / 100),
+                    1 => writeln!(text, "```text")?,
+                    2..10 => writeln!(
+                        text,
+                        "  {line}: the quick check of part {} went well",
+                        line % 13
+                    )?,
+                    10 => writeln!(text, "```")?,
+                    _ => writeln!(
+                        text,
+                        "working on part {} of the list, {line} looked at so far",
+                        line % 13
+                    )?,
+                }
+                Ok(0)
+            },
+        )?,
+        mix(
+            "long lines (30 kB each, as JSON streams have)",
+            |text, line| {
+                write!(text, "{{\"type\":\"assistant\",\"n\":{line},\"text\":\"")?;
+                text.extend(std::iter::repeat_n("words and more words, ", 1_400));
+                writeln!(text, "\"}}")?;
+                Ok(0)
+            },
+        )?,
+        mix("many markers: every tenth line", |text, line| {
+            match line % 10 {
+                0 => marker(text, line / 10),
+                _ => {
+                    writeln!(
+                        text,
+                        "ordinary line {line} between two messages of the agent"
+                    )?;
+                    Ok(0)
+                }
+            }
+        })?,
+        mix("nothing but markers", marker)?,
+    ])
+}
+
+/// Output of about [`MIX_BYTES`]; `line` writes the next piece and says how many markers it has.
+fn mix(
+    name: &'static str,
+    line: impl Fn(&mut String, usize) -> Result<usize, std::fmt::Error>,
+) -> Result<Mix, std::fmt::Error> {
+    let mut text = String::with_capacity(MIX_BYTES + 65_536);
+    let mut markers = 0;
+    for number in 0.. {
+        if text.len() >= MIX_BYTES {
+            break;
+        }
+        markers += line(&mut text, number)?;
+    }
+    // An output that ends inside a fence or a message would count one marker less.
+    Ok(Mix {
+        name,
+        text,
+        markers,
+    })
+}
+
+/// One message, of every kind in turn.
+fn marker(text: &mut String, number: usize) -> Result<usize, std::fmt::Error> {
+    match number % 6 {
+        0 => writeln!(text, "Step {}/9: looking at part {number}", 1 + number % 9)?,
+        1 => writeln!(
+            text,
+            "[DEPENDENCY_REQUEST]\ntype: api_key\nname: KEY_{number}\ndescription: forecasts for the start page\n  (the free plan is enough)\nrequired: true\n[/DEPENDENCY_REQUEST]"
+        )?,
+        2 => writeln!(
+            text,
+            "[USER_QUESTION]\ncategory: choice\nquestion: Where should picture {number} live?\noptions:\n  - in the repository\n  - in a bucket\nrequired: false\n[/USER_QUESTION]"
+        )?,
+        3 => writeln!(
+            text,
+            "[ERROR] type: recoverable, message: limit reached, recovery: pause_and_retry, retry_after: 120"
+        )?,
+        4 => writeln!(
+            text,
+            "=== PHASE {} COMPLETE ===\nCompleted: Phase 1 (Outline)\nDocuments created:\n- docs/outline.md\n- docs/audience.md\n\nReady for review.",
+            1 + number % 4
+        )?,
+        _ => writeln!(
+            text,
+            "[USER_QUESTION_JSON]\n{{\"category\": \"confirmation\", \"question\": \"Delete table {number}?\", \"required\": true}}\n[/USER_QUESTION_JSON]"
+        )?,
+    }
+    Ok(1)
+}

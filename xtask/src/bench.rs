@@ -1,0 +1,119 @@
+//! Builds what is measured as it is released, runs the benchmarks, and keeps the figures of the docs.
+
+use crate::Outcome;
+use crate::shell::{cargo, command, root};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+const PAGE: &str = "docs/performance.md";
+const BEGIN: &str = "<!-- figures: written by `cargo xtask bench --write` -->\n";
+const END: &str = "<!-- end of figures -->";
+
+pub(crate) fn run(options: &[&str]) -> Outcome {
+    let write = options.contains(&"--write");
+    let options: Vec<&str> = options
+        .iter()
+        .copied()
+        .filter(|option| *option != "--write")
+        .collect();
+    if write && options.iter().any(|option| !option.starts_with('-')) {
+        return Err("--write takes all benchmarks or none: the page shows one run".into());
+    }
+    let programs = build()?;
+    let bowline = programs.join("bowline");
+    let mut benches = command(
+        &programs.join("bowline-benches").to_string_lossy(),
+        &options,
+    );
+    // Beside the build, not in the folder for temporary files: that one is often in memory, where a flush is free.
+    benches.args(["--scratch".as_ref(), programs.as_os_str()]);
+    benches.args(["--bowline".as_ref(), bowline.as_os_str()]);
+    let output = benches
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("benches: {error}"))?;
+    let figures = String::from_utf8_lossy(&output.stdout);
+    print!("{figures}");
+    if !output.status.success() {
+        return Err(format!("benches: {}", output.status));
+    }
+    if write {
+        let told = format!(
+            "`cargo xtask bench{}`, {}.\n\n{figures}",
+            options
+                .iter()
+                .map(|it| format!(" {it}"))
+                .collect::<String>(),
+            machine()
+        );
+        put(&told)?;
+        println!("{PAGE} is up to date");
+    }
+    Ok(())
+}
+
+/// Builds the program and the benchmarks, and says where they are.
+fn build() -> Outcome<PathBuf> {
+    let packages = ["--package", "bowline", "--package", "bowline-benches"];
+    let mut build = command(&cargo(), &["build", "--release", "--quiet"]);
+    let status = build
+        .args(packages)
+        .status()
+        .map_err(|error| format!("cargo build: {error}"))?;
+    if !status.success() {
+        return Err(format!("cargo build: {status}"));
+    }
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join("release"))
+}
+
+/// What the figures depend on, and nothing that names the machine.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .and_then(|rest| rest.trim().strip_suffix(" kB"))
+        .and_then(|kib| kib.parse::<u64>().ok());
+    match kib {
+        Some(kib) => format!(
+            "on {cores} cores with {} GiB of memory",
+            (kib + 524_288) >> 20
+        ),
+        None => format!("on {cores} cores"),
+    }
+}
+
+fn put(figures: &str) -> Outcome {
+    let path = root().join(PAGE);
+    let page = std::fs::read_to_string(&path).map_err(|error| format!("{PAGE}: {error}"))?;
+    let page =
+        between(&page, figures).ok_or(format!("{PAGE}: the marks for the figures are gone"))?;
+    std::fs::write(&path, page).map_err(|error| format!("{PAGE}: {error}"))
+}
+
+/// The page with other figures between its marks.
+fn between(page: &str, figures: &str) -> Option<String> {
+    let (head, rest) = page.split_once(BEGIN)?;
+    let (_, tail) = rest.split_once(END)?;
+    Some(format!(
+        "{head}{BEGIN}\n{}\n\n{END}{tail}",
+        figures.trim_end()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BEGIN, END, between};
+
+    #[test]
+    fn only_the_text_between_the_marks_is_replaced() {
+        let page = format!("# Title\n\n{BEGIN}old\n{END}\nmore\n");
+        let wanted = format!("# Title\n\n{BEGIN}\nnew\n\n{END}\nmore\n");
+        assert_eq!(between(&page, "new\n\n"), Some(wanted.clone()));
+        assert_eq!(between(&wanted, "new"), Some(wanted));
+        assert_eq!(between("no marks", "new"), None);
+    }
+}
