@@ -137,7 +137,7 @@ const README_LINES_MAX: usize = 120;
 #[test]
 fn arrows_between_our_crates() {
     let packages = packages();
-    let ours: BTreeSet<&str> = packages.iter().map(|package| name(package)).collect();
+    let ours: BTreeSet<&str> = packages.iter().map(name).collect();
     let table = BTreeMap::from(ARROWS);
     let mut wrong = Vec::new();
     for package in &packages {
