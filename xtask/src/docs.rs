@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use crate::shell::root;
+use bowline_formats::schema;
 use bowline_machines::develop::DevelopMachine;
 use bowline_machines::job::JobMachine;
 use bowline_machines::orchestrate::OrchestrateMachine;
@@ -46,6 +47,16 @@ pub(crate) fn check() -> Outcome {
 }
 
 fn pages() -> Vec<(String, String)> {
+    let mut pages = machine_pages();
+    for (kind, _) in schema::ALL {
+        if let Some(text) = schema::page(kind) {
+            pages.push((format!("formats/{kind}.md"), text));
+        }
+    }
+    pages
+}
+
+fn machine_pages() -> Vec<(String, String)> {
     let machine = |name: &str, text: String| (format!("machines/{name}.md"), text);
     vec![
         machine(

@@ -11,6 +11,8 @@ mod docs;
 mod drill;
 mod shell;
 mod test;
+#[cfg(test)]
+mod tree;
 
 use std::process::ExitCode;
 

@@ -89,7 +89,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         Error::Refused(Refusal::Thinking(refusal)) => thinking_refusal(refusal),
         Error::NoFile { kind, path } => (
             format!("{}에 {} 파일이 없습니다", path.display(), kind.name()),
-            kind.how_to_begin().into(),
+            kind.how_to_begin().unwrap_or_default().into(),
         ),
         Error::NothingHere { path } => (
             format!("{}와 그 위에 상태 파일이 없습니다", path.display()),

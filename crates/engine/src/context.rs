@@ -2,6 +2,7 @@
 
 use crate::actor;
 use crate::clock::Clock;
+use crate::kinds::FileKind;
 use bowline_formats::time;
 use bowline_machines::{Actor, Timestamp};
 use bowline_statefiles::Request;
@@ -42,6 +43,19 @@ impl Context {
     /// Now.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Now, on the clock a kind of file is written by.
+    pub(crate) fn now_for(&self, kind: FileKind) -> Timestamp {
+        match kind {
+            FileKind::Develop => self.clock.local_civil(),
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Orchestrate => self.now(),
+        }
     }
 
     /// The request under which a file is written.

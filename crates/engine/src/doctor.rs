@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::Error;
 use crate::files::{KnownFile, Moved, Notice};
-use crate::kinds;
+use crate::kinds::{self, FileKind};
 use crate::lost::{self, Lost};
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
@@ -47,7 +47,9 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
                 .notices
                 .iter()
                 .any(|notice| notice.code() == "lost_transition");
-            if !told && let Some((_, lost)) = lost::healed(&file.file, view.document.value())? {
+            if !told
+                && let Some((_, lost)) = lost::healed(&file.file, view.document.value(), false)?
+            {
                 diagnosis
                     .findings
                     .push(Notice::OutsideEdit { lost }.to_finding());
@@ -64,7 +66,8 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
 /// Examines a file and repairs what can be repaired: restores a damaged one, applies lost transitions again, mends fields.
 pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     let mut diagnosis = examine(context, file)?;
-    if diagnosis.document.is_none() {
+    let restored = diagnosis.document.is_none();
+    if restored {
         if let Some(notice) = file.recover(context, &diagnosis.findings)? {
             diagnosis.repairs.push(notice.to_string());
         }
@@ -76,16 +79,13 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         .notices
         .iter()
         .any(|notice| matches!(notice, Notice::OutsideEdit { .. }));
-    let healed = if outside {
-        lost::healed_with_edit(&file.file, view.document.value())?
-    } else {
-        lost::healed(&file.file, view.document.value())?
-    };
+    let healed = lost::healed(&file.file, view.document.value(), outside)?;
     let lost: Vec<Lost> = healed
         .as_ref()
         .map(|(_, lost)| lost.clone())
         .unwrap_or_default();
-    if !outside && healed.is_none() && !view.examined.needs_repair() {
+    let guarded = restored && file.kind == FileKind::Develop;
+    if !outside && healed.is_none() && !view.examined.needs_repair() && !guarded {
         return Ok(diagnosis);
     }
     let target = healed.map(|(value, _)| value);
@@ -97,6 +97,7 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         let examined =
             kinds::examine(file.kind, &joined).map_err(|findings| file.damaged(findings))?;
         let mended = joined.reconcile(&examined.fixed);
+        let mended = kinds::brought_back(file.kind, &mended, context.now_for(file.kind));
         let sequences: Vec<u64> = lost.iter().map(|one| one.sequence).collect();
         let moved = Moved {
             entity: "file",

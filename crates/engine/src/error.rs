@@ -177,7 +177,7 @@ impl Error {
     pub fn hint(&self) -> String {
         match self {
             Error::Refused(refusal) => refusal.hint(),
-            Error::NoFile { kind, .. } => kind.how_to_begin().into(),
+            Error::NoFile { kind, .. } => kind.how_to_begin().unwrap_or_default().into(),
             Error::NothingHere { .. } => {
                 "begin with 'bowline thinking new ID --title T --goal G', or name a folder with -C"
                     .into()

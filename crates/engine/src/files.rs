@@ -5,6 +5,7 @@ use crate::error::{Error, Refusal};
 use crate::kinds::{self, Examined, FileKind, MachineFile};
 use crate::lost;
 pub use crate::notice::Notice;
+use crate::rebuild::rebuild;
 use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
@@ -169,7 +170,8 @@ impl KnownFile {
         let (document, examined) = self
             .read(bytes)
             .map_err(|findings| self.damaged(findings))?;
-        let notices = self.notices(snapshot, document.value());
+        let mut notices = Self::notices(snapshot);
+        self.tell_lost(&mut notices, snapshot.seq, document.value());
         Ok(View {
             kind: self.kind,
             path: self.path.clone(),
@@ -195,7 +197,7 @@ impl KnownFile {
     }
 
     /// What a snapshot tells beside its document.
-    pub(crate) fn notices(&self, snapshot: &Snapshot, value: &Value) -> Vec<Notice> {
+    fn notices(snapshot: &Snapshot) -> Vec<Notice> {
         let mut notices: Vec<Notice> = snapshot
             .findings
             .iter()
@@ -208,16 +210,23 @@ impl KnownFile {
             Situation::RolledForward { lines } => {
                 notices.push(Notice::RolledForward { lines: *lines })
             }
-            Situation::Outside { .. } => {
-                let lost = lost::by_edit(&self.file, u64::MAX, value).unwrap_or_default();
-                notices.push(Notice::OutsideEdit { lost });
-            }
+            Situation::Outside { .. } => notices.push(Notice::OutsideEdit { lost: Vec::new() }),
             Situation::Absent
             | Situation::Unmanaged
             | Situation::Clean
             | Situation::Missing { .. } => {}
         }
         notices
+    }
+
+    /// Adds what an outside edit lost. Takes its time over the journal: never called while the lock is held.
+    fn tell_lost(&self, notices: &mut [Notice], last: u64, edited: &Value) {
+        for notice in notices {
+            if let Notice::OutsideEdit { lost } = notice {
+                // A journal that cannot be read is told elsewhere; the edit is told in any case.
+                *lost = lost::by_edit(&self.file, last, edited).unwrap_or_default();
+            }
+        }
     }
 
     /// Makes the file. Refused when it is there.
@@ -276,7 +285,7 @@ impl KnownFile {
     {
         self.repairing(context, |document| {
             let read = K::Format::read(document).map_err(Stop::Damaged)?;
-            let at = context.now();
+            let at = context.now_for(self.kind);
             let command =
                 command(document, &read.state).map_err(|error| Stop::Engine(Box::new(error)))?;
             let step = K::Machine::step(&read.state, command, at)
@@ -305,14 +314,14 @@ impl KnownFile {
             if !change(&mut state).map_err(|error| Stop::Engine(Box::new(error)))? {
                 return Ok(None);
             }
-            F::write(&state, &mut value, context.now());
+            F::write(&state, &mut value, context.now_for(self.kind));
             Ok(Some((document.reconcile(&value), moved.clone())))
         })
     }
 
     /// Makes the file as it is at the very beginning, unless it is there. Tells whether it was made.
     pub(crate) fn begin(&self, context: &Context) -> Result<bool, Error> {
-        if crate::workspace::is_there(&self.path) {
+        if self.kind.is_there(&self.path) {
             return Ok(false);
         }
         let Some(document) = kinds::empty(self.kind, &self.path, context.now()) else {
@@ -382,7 +391,7 @@ impl KnownFile {
                     message,
                 })));
             }
-            let mut notices = self.notices(snapshot, document.value());
+            let mut notices = Self::notices(snapshot);
             let mended = examined
                 .findings
                 .into_iter()
@@ -400,16 +409,17 @@ impl KnownFile {
                     .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
                 ..Change::to(next.text())
             };
-            outcome = Some((next, moved, notices));
+            outcome = Some((next, moved, notices, snapshot.seq, document));
             Ok((!context.dry_run).then_some(change))
         });
         let updated = updated.map_err(|error| match error {
             UpdateError::Refused(stop) => stop,
             UpdateError::File(error) => Stop::Engine(Box::new(Error::File(error))),
         })?;
-        let Some((document, moved, notices)) = outcome else {
+        let Some((document, moved, mut notices, last, edited)) = outcome else {
             return Ok(None);
         };
+        self.tell_lost(&mut notices, last, edited.value());
         let examined = kinds::examine(self.kind, &document).map_err(Stop::Damaged)?;
         let sequence = updated.seq.unwrap_or(updated.snapshot.seq);
         let view = View {
@@ -460,7 +470,10 @@ impl KnownFile {
         );
         let rescue = Rescue {
             validate: &|text| self.read(text.as_bytes()).is_ok(),
-            rebuild: &|| kinds::rebuild(self.kind, &self.path),
+            rebuild: &|| {
+                rebuild(self.kind, &self.path, context.now())
+                    .map(|document| document.text().to_owned())
+            },
             empty: &|| {
                 kinds::empty(self.kind, &self.path, context.now())
                     .map(|document| document.text().to_owned())

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::Error;
 use crate::files::{Changed, KnownFile, Moved};
+use crate::kinds;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Actor;
@@ -145,9 +146,10 @@ fn go_back(
         message: format!("the version after transition {sequence} cannot be read: {error}"),
         hint: "choose another one from 'bowline history'".into(),
     })?;
+    let earlier = kinds::brought_back(file.kind, &earlier, context.now_for(file.kind));
     file.rewrite(context, |now| {
         let status = |document: &JsonDocument| {
-            crate::kinds::examine(file.kind, document).map(|examined| examined.status)
+            kinds::examine(file.kind, document).map(|examined| examined.status)
         };
         let moved = Moved {
             entity: "file",

@@ -1,14 +1,18 @@
 //! The kinds of state file: where each lives, how it is read, and what takes its place when it is lost.
 
 use crate::workspace;
+use bowline_formats::develop::{self, DevelopFile};
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
 use bowline_formats::memory::shared_context::{self, SharedContextFile};
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state::{self, TaskStateFile};
+use bowline_formats::orchestrate::{self, OrchestrateFile};
 use bowline_formats::thinking::{self, ThinkingFile};
 use bowline_formats::{StateFormat, time};
+use bowline_machines::develop::{DevelopMachine, closed};
+use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::{self, PlanMachine, next_id};
 use bowline_machines::thinking::ThinkingMachine;
 use bowline_machines::{Advice, Machine, Timestamp};
@@ -34,16 +38,22 @@ pub enum FileKind {
     SharedContext,
     /// `agents/NAME.json` of the memory.
     AgentMemory,
+    /// `.develop-workflow/state.json`.
+    Develop,
+    /// `.claude/orchestrate-state.json`.
+    Orchestrate,
 }
 
 impl FileKind {
     /// Every kind, in the order they are shown.
-    pub const ALL: [FileKind; 5] = [
+    pub const ALL: [FileKind; 7] = [
         FileKind::Thinking,
         FileKind::TaskState,
         FileKind::TaskHistory,
         FileKind::SharedContext,
         FileKind::AgentMemory,
+        FileKind::Develop,
+        FileKind::Orchestrate,
     ];
 
     /// The name on the command line and in JSON.
@@ -54,6 +64,8 @@ impl FileKind {
             FileKind::TaskHistory => "task-history",
             FileKind::SharedContext => "shared-context",
             FileKind::AgentMemory => "agent-memory",
+            FileKind::Develop => "develop",
+            FileKind::Orchestrate => "orchestrate",
         }
     }
 
@@ -73,13 +85,18 @@ impl FileKind {
             | FileKind::TaskHistory
             | FileKind::SharedContext
             | FileKind::AgentMemory => "memory",
+            FileKind::Develop => "develop",
+            FileKind::Orchestrate => "orchestrate",
         }
     }
 
     /// Whether a machine moves it, or it only keeps things.
     pub const fn has_moves(self) -> bool {
         match self {
-            FileKind::Thinking | FileKind::TaskState => true,
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::Develop
+            | FileKind::Orchestrate => true,
             FileKind::TaskHistory | FileKind::SharedContext | FileKind::AgentMemory => false,
         }
     }
@@ -92,17 +109,20 @@ impl FileKind {
             FileKind::TaskHistory => ".claude/memory/task-history.json",
             FileKind::SharedContext => ".claude/memory/shared-context.json",
             FileKind::AgentMemory => ".claude/memory/agents",
+            FileKind::Develop => ".develop-workflow/state.json",
+            FileKind::Orchestrate => ".claude/orchestrate-state.json",
         }
     }
 
-    /// The command that makes the first one.
-    pub const fn how_to_begin(self) -> &'static str {
+    /// The command that makes the first one; `None` for kinds whose verbs are still to come.
+    pub const fn how_to_begin(self) -> Option<&'static str> {
         match self {
-            FileKind::Thinking => "bowline thinking new ID --title T --goal G",
+            FileKind::Thinking => Some("bowline thinking new ID --title T --goal G"),
             FileKind::TaskState | FileKind::TaskHistory | FileKind::SharedContext => {
-                "bowline memory init"
+                Some("bowline memory init")
             }
-            FileKind::AgentMemory => "bowline memory agent set NAME PATH VALUE",
+            FileKind::AgentMemory => Some("bowline memory agent set NAME PATH VALUE"),
+            FileKind::Develop | FileKind::Orchestrate => None,
         }
     }
 
@@ -119,6 +139,8 @@ impl FileKind {
             task_state::FILE_NAME => Some(FileKind::TaskState),
             task_history::FILE_NAME => Some(FileKind::TaskHistory),
             shared_context::FILE_NAME => Some(FileKind::SharedContext),
+            orchestrate::FILE_NAME => Some(FileKind::Orchestrate),
+            develop::FILE_NAME if folder == develop::FOLDER_NAME => Some(FileKind::Develop),
             _ if folder == agent_memory::FOLDER_NAME && is_agent_file(name) => {
                 Some(FileKind::AgentMemory)
             }
@@ -132,8 +154,10 @@ impl FileKind {
             FileKind::Thinking
             | FileKind::TaskState
             | FileKind::TaskHistory
-            | FileKind::SharedContext => {
-                if workspace::is_there(place) {
+            | FileKind::SharedContext
+            | FileKind::Develop
+            | FileKind::Orchestrate => {
+                if self.is_there(place) {
                     vec![place.to_owned()]
                 } else {
                     Vec::new()
@@ -150,10 +174,31 @@ impl FileKind {
         }
     }
 
+    /// Whether the file is at a path. One that was removed while its journal stayed is there too: it can be brought back.
+    pub(crate) fn is_there(self, path: &Path) -> bool {
+        let mut journal = path.file_name().unwrap_or_default().to_owned();
+        journal.push(".journal.jsonl");
+        let journal = match self {
+            FileKind::Develop => workspace::develop_folder(path).join(journal),
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Orchestrate => path.with_file_name(journal),
+        };
+        // A link to nowhere and a pipe are there as well: whoever reads them says what is wrong.
+        path.symlink_metadata().is_ok() || journal.exists()
+    }
+
     /// Where the file's companions live.
     pub(crate) fn layout(self, path: &Path) -> Layout {
         match self {
-            FileKind::Thinking => Layout::new(path),
+            FileKind::Thinking | FileKind::Orchestrate => Layout::new(path),
+            // Only the state file lives in its folder.
+            FileKind::Develop => {
+                Layout::new(path).with_side_folder(workspace::develop_folder(path))
+            }
             FileKind::TaskState | FileKind::TaskHistory | FileKind::SharedContext => {
                 Layout::new(path).with_archive(backups(path, path.parent()))
             }
@@ -268,11 +313,46 @@ impl MachineFile for TaskState {
     }
 }
 
+/// Develop runs as files.
+#[derive(Debug, Clone, Copy)]
+pub struct Develop;
+
+impl MachineFile for Develop {
+    type Machine = DevelopMachine;
+    type Format = DevelopFile;
+    const KIND: FileKind = FileKind::Develop;
+}
+
+/// Orchestrations as files.
+#[derive(Debug, Clone, Copy)]
+pub struct Orchestrate;
+
+impl MachineFile for Orchestrate {
+    type Machine = OrchestrateMachine;
+    type Format = OrchestrateFile;
+    const KIND: FileKind = FileKind::Orchestrate;
+}
+
+/// A document that comes back from the past, as it may come back: no gate opens by going back or by a repair.
+pub(crate) fn brought_back(kind: FileKind, document: &JsonDocument, at: Timestamp) -> JsonDocument {
+    if kind != FileKind::Develop {
+        return document.clone();
+    }
+    let Ok(read) = DevelopFile::read(document) else {
+        return document.clone();
+    };
+    let mut value = read.fixed;
+    DevelopFile::write(&read.state.as_ref().map(closed), &mut value, at);
+    document.reconcile(&value)
+}
+
 /// Reads a document as a kind.
 pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
     match kind {
         FileKind::Thinking => examine_machine::<Thinking>(document, "/task_id"),
         FileKind::TaskState => examine_machine::<TaskState>(document, "/current_task/id"),
+        FileKind::Develop => examine_machine::<Develop>(document, ""),
+        FileKind::Orchestrate => examine_machine::<Orchestrate>(document, ""),
         FileKind::TaskHistory => {
             examine_plain::<TaskHistoryFile>(document, |entries| format!("{} tasks", entries.len()))
         }
@@ -298,8 +378,10 @@ fn examine_machine<K: MachineFile>(
     Ok(Examined {
         status: K::Machine::status(&read.state).to_owned(),
         task_id,
+        // A command that does not exist yet is no advice.
         next: K::Machine::advice(&read.state)
             .iter()
+            .filter(|_| K::KIND.how_to_begin().is_some())
             .map(|advice| command_line(K::KIND, advice))
             .collect(),
         findings: read.findings,
@@ -334,17 +416,6 @@ fn command_line(kind: FileKind, advice: &Advice) -> String {
     }
 }
 
-/// A document rebuilt from other sources, when the file and its backups are lost.
-pub(crate) fn rebuild(kind: FileKind, _path: &Path) -> Option<String> {
-    match kind {
-        FileKind::Thinking
-        | FileKind::TaskState
-        | FileKind::TaskHistory
-        | FileKind::SharedContext
-        | FileKind::AgentMemory => None,
-    }
-}
-
 /// A document to start anew with.
 pub(crate) fn empty(kind: FileKind, path: &Path, now: Timestamp) -> Option<JsonDocument> {
     Some(match kind {
@@ -352,6 +423,8 @@ pub(crate) fn empty(kind: FileKind, path: &Path, now: Timestamp) -> Option<JsonD
             let id = workspace::folder_name(path.parent()?)?;
             thinking::new_document(&id, &id, "", now)
         }
+        // Nothing else would be true: a run is begun by a person, and tasks come from their list.
+        FileKind::Develop | FileKind::Orchestrate => return None,
         FileKind::TaskState => task_state::new_document(now),
         FileKind::TaskHistory => task_history::new_document(),
         FileKind::SharedContext => {

@@ -13,6 +13,7 @@ pub mod kinds;
 mod lost;
 mod notice;
 pub mod operations;
+pub mod rebuild;
 pub mod workspace;
 
 pub use context::Context;

@@ -1,13 +1,19 @@
 //! Acknowledged transitions that somebody who wrote around the lock made disappear, and how they come back.
+//!
+//! An edit is compared with the versions before it. The nearest one is the version it was made from; whatever was
+//! acknowledged after that version, and is not in the edit, is lost. It comes back transition by transition: what other
+//! edits did in between is theirs, and is never applied again.
 
 use bowline_formats::merge::{distance, merge};
 use bowline_formats::transition::Transition;
-use bowline_statefiles::{Error, StateFile, Version, kind};
+use bowline_statefiles::{Error, Line, StateFile, kind};
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::fmt;
+use std::rc::Rc;
 
-/// Versions an outside edit is compared with. An editor that held a file open for longer is compared with the oldest.
-const VERSIONS_MAX: usize = 256;
+/// Versions an edit is first compared with. Only when the oldest of them is the nearest are all compared.
+const NEAR_VERSIONS: usize = 128;
 
 /// An acknowledged transition that an outside edit lacks.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,108 +32,193 @@ impl fmt::Display for Lost {
     }
 }
 
-/// The version an edit was made from, and what came after it.
-struct Stale {
-    base: Value,
-    ours: Value,
-    lost: Vec<Lost>,
+/// A version of the document, and the transition that led to it; none where somebody else wrote it.
+struct Known {
+    before: Option<Rc<Value>>,
+    value: Rc<Value>,
+    transition: Option<Lost>,
 }
 
-/// The acknowledged transitions before line `before` that an edit lacks.
-pub(crate) fn by_edit(file: &StateFile, before: u64, edited: &Value) -> Result<Vec<Lost>, Error> {
-    let versions = file.versions(0)?;
-    let known = versions
-        .iter()
-        .take_while(|version| version.line.seq < before);
-    Ok(stale(&known.collect::<Vec<_>>(), edited).map_or_else(Vec::new, |stale| stale.lost))
+/// An acknowledged transition and what it changed.
+struct Change {
+    what: Lost,
+    before: Rc<Value>,
+    after: Rc<Value>,
 }
 
-/// What every outside edit in the journal lost, joined into the value the document has now. `None` when nothing is lost.
-pub(crate) fn healed(file: &StateFile, now: &Value) -> Result<Option<(Value, Vec<Lost>)>, Error> {
-    heal(&file.versions(0)?, now, false)
+/// The last versions before an edit.
+#[derive(Default)]
+struct Window {
+    versions: VecDeque<Known>,
+    /// Older versions were left out.
+    cut: bool,
+    last: Option<(String, Rc<Value>)>,
 }
 
-/// The same when the document is itself an outside edit that the journal does not know yet.
-pub(crate) fn healed_with_edit(
+impl Window {
+    fn remember(&mut self, max: usize, line: &Line, before: Option<&str>, after: Option<&str>) {
+        // A version that cannot be rebuilt ends what is known.
+        let Some(text) = after else {
+            self.versions.clear();
+            return;
+        };
+        let Some(value) = parse(text).map(Rc::new) else {
+            self.versions.clear();
+            return;
+        };
+        let before = match (&self.last, before) {
+            (Some((last, value)), Some(before)) if last == before => Some(Rc::clone(value)),
+            (_, before) => before.and_then(parse).map(Rc::new),
+        };
+        if self.versions.len() >= max {
+            self.versions.pop_front();
+            self.cut = true;
+        }
+        self.versions.push_back(Known {
+            before,
+            value: Rc::clone(&value),
+            transition: describe(line),
+        });
+        self.last = Some((text.to_owned(), value));
+    }
+
+    /// How many versions back the nearest one is; of equally near ones the newest.
+    fn nearest(&self, edited: &Value) -> Option<usize> {
+        let mut best: Option<(usize, usize)> = None;
+        for (back, known) in self.versions.iter().rev().enumerate() {
+            let far = distance(edited, &known.value);
+            if best.is_none_or(|(_, nearest)| far < nearest) {
+                best = Some((back, far));
+            }
+            if far == 0 {
+                break;
+            }
+        }
+        best.map(|(back, _)| back)
+    }
+
+    /// The acknowledged transitions of the last `back` versions.
+    fn changes(&self, back: usize) -> Vec<Change> {
+        let skip = self.versions.len().saturating_sub(back);
+        let after = self.versions.iter().skip(skip);
+        let change = |known: &Known| {
+            Some(Change {
+                what: known.transition.clone()?,
+                before: Rc::clone(known.before.as_ref()?),
+                after: Rc::clone(&known.value),
+            })
+        };
+        after.filter_map(change).collect()
+    }
+}
+
+/// The acknowledged transitions up to line `last` that an edit lacks.
+pub(crate) fn by_edit(file: &StateFile, last: u64, edited: &Value) -> Result<Vec<Lost>, Error> {
+    let since = last.saturating_sub(NEAR_VERSIONS as u64);
+    let mut window = Window {
+        cut: since > 0,
+        ..Window::default()
+    };
+    file.walk_versions(since, |line, before, after| {
+        if line.seq <= last {
+            window.remember(usize::MAX, line, before, after);
+        }
+    })?;
+    let changes = Edit::of(&window, last, edited).changes(file)?;
+    Ok(apply(&changes, &mut edited.clone()))
+}
+
+/// What the outside edits in the journal lost, joined into the value the document has now; `None` when nothing is lost.
+/// `edited` says that the document is itself an outside edit that the journal does not know yet.
+pub(crate) fn healed(
     file: &StateFile,
-    now: &Value,
-) -> Result<Option<(Value, Vec<Lost>)>, Error> {
-    heal(&file.versions(0)?, now, true)
-}
-
-fn heal(
-    versions: &[Version],
     now: &Value,
     edited: bool,
 ) -> Result<Option<(Value, Vec<Lost>)>, Error> {
-    let mut value = now.clone();
-    let mut lost = Vec::new();
-    if edited && let Some(stale) = stale(&versions.iter().collect::<Vec<_>>(), now) {
-        value = merge(&stale.base, &stale.ours, &value);
-        lost.extend(stale.lost);
+    let mut window = Window::default();
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut last = 0;
+    file.walk_versions(0, |line, before, after| {
+        // A repair settled what was lost before it, and so did a person who went back to a version of their choice.
+        let settled = |one: Lost| ["REPAIR", "RESTORE", "UNDO"].contains(&one.trigger.as_str());
+        if describe(line).is_some_and(settled) {
+            edits.clear();
+        }
+        if line.kind == kind::OUTSIDE
+            && let Some(value) = after.and_then(parse)
+        {
+            edits.push(Edit::of(&window, last, &value));
+        }
+        window.remember(NEAR_VERSIONS, line, before, after);
+        last = line.seq;
+    })?;
+    if edited {
+        edits.push(Edit::of(&window, last, now));
     }
-    // A repair settled what was lost before it, and so did a person who went back to a version of their choice.
-    let settled = versions.iter().rposition(|version| {
-        describe(version)
-            .is_some_and(|one| ["REPAIR", "RESTORE", "UNDO"].contains(&one.trigger.as_str()))
-    });
-    let open = settled.map_or(0, |index| index + 1);
-    for (index, version) in versions.iter().enumerate().skip(open) {
-        if version.line.kind != kind::OUTSIDE {
-            continue;
-        }
-        let Some(edited) = version.after.as_deref().and_then(parse) else {
-            continue;
-        };
-        let known: Vec<&Version> = versions[..index].iter().collect();
-        let Some(stale) = stale(&known, &edited) else {
-            continue;
-        };
-        let merged = merge(&stale.base, &stale.ours, &value);
-        if distance(&merged, &value) > 0 {
-            value = merged;
-            lost.extend(stale.lost);
-        }
+    let mut value = now.clone();
+    let mut lost: Vec<Lost> = Vec::new();
+    for edit in edits {
+        lost.extend(apply(&edit.changes(file)?, &mut value));
     }
     Ok((!lost.is_empty()).then_some((value, lost)))
 }
 
-/// The nearest earlier version an edit was made from, if that is not the last one.
-fn stale(versions: &[&Version], edited: &Value) -> Option<Stale> {
-    let mut nearest: Option<(usize, usize, Value)> = None;
-    let mut ours = None;
+/// Applies changes again; tells which of them made a difference.
+fn apply(changes: &[Change], value: &mut Value) -> Vec<Lost> {
     let mut lost = Vec::new();
-    // From the newest back; the first of equally near ones wins.
-    for (back, version) in versions.iter().rev().take(VERSIONS_MAX).enumerate() {
-        let Some(value) = version.after.as_deref().and_then(parse) else {
-            break;
-        };
-        let far = distance(edited, &value);
-        ours.get_or_insert_with(|| value.clone());
-        if nearest.as_ref().is_none_or(|(_, best, _)| far < *best) {
-            nearest = Some((back, far, value));
-        }
-        lost.push(describe(version));
-        if far == 0 {
-            break;
+    for change in changes {
+        let merged = merge(&change.before, &change.after, value);
+        if distance(&merged, value) > 0 {
+            *value = merged;
+            lost.push(change.what.clone());
         }
     }
-    let (back, _, base) = nearest.filter(|(back, _, _)| *back > 0)?;
-    lost.truncate(back);
-    lost.reverse();
-    Some(Stale {
-        base,
-        ours: ours?,
-        lost: lost.into_iter().flatten().collect(),
-    })
+    lost
 }
 
-/// The transition of a version; nothing for edits of others, which nobody acknowledged.
-fn describe(version: &Version) -> Option<Lost> {
-    let raw = version.line.transition.as_deref()?;
+/// What a window of versions tells of an edit.
+enum Edit {
+    /// What was acknowledged since the version it was made from.
+    Lacks(Vec<Change>),
+    /// It may have been made from a version before the window.
+    Old { last: u64, value: Value },
+}
+
+impl Edit {
+    fn of(window: &Window, last: u64, value: &Value) -> Edit {
+        match window.nearest(value) {
+            None => Edit::Lacks(Vec::new()),
+            Some(back) if window.cut && back + 1 == window.versions.len() => Edit::Old {
+                last,
+                value: value.clone(),
+            },
+            Some(back) => Edit::Lacks(window.changes(back)),
+        }
+    }
+
+    fn changes(self, file: &StateFile) -> Result<Vec<Change>, Error> {
+        let (last, value) = match self {
+            Edit::Lacks(changes) => return Ok(changes),
+            Edit::Old { last, value } => (last, value),
+        };
+        // Compares with every version there is: an editor may have held the file open for long.
+        let mut window = Window::default();
+        file.walk_versions(0, |line, before, after| {
+            if line.seq <= last {
+                window.remember(usize::MAX, line, before, after);
+            }
+        })?;
+        let back = window.nearest(&value).unwrap_or(0);
+        Ok(window.changes(back))
+    }
+}
+
+/// The transition of a line; nothing for edits of others, which nobody acknowledged.
+fn describe(line: &Line) -> Option<Lost> {
+    let raw = line.transition.as_deref()?;
     let transition: Transition = serde_json::from_str(raw.get()).ok()?;
     Some(Lost {
-        sequence: version.line.seq,
+        sequence: line.seq,
         trigger: transition.trigger,
         to: transition.to,
     })

@@ -23,14 +23,14 @@ pub fn locate(kind: FileKind, start: &Path) -> PathBuf {
     if let Some(found) = start
         .ancestors()
         .map(|folder| folder.join(relative))
-        .find(|path| is_there(path))
+        .find(|path| kind.is_there(path))
     {
         return found;
     }
     let top = git_top(&start);
     if let Some(main) = top.as_deref().and_then(main_worktree) {
         let path = main.join(relative);
-        if is_there(&path) {
+        if kind.is_there(&path) {
             return path;
         }
     }
@@ -115,14 +115,24 @@ pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf),
     }
 }
 
-/// Whether a state file is at a path. One that was removed while its journal stayed is there too: it can be brought back.
-pub(crate) fn is_there(path: &Path) -> bool {
-    let journal = path.with_file_name(format!(
-        "{}.journal.jsonl",
-        path.file_name().unwrap_or_default().to_string_lossy()
-    ));
-    // A link to nowhere and a pipe are there as well: whoever reads them says what is wrong.
-    path.symlink_metadata().is_ok() || journal.exists()
+/// Where everything about the develop run of a file lives but the file: the same for all worktrees of a repository.
+pub(crate) fn develop_folder(file: &Path) -> PathBuf {
+    // `ROOT/.develop-workflow/state.json`.
+    let root = absolute(file);
+    let root = root.parent().and_then(Path::parent).unwrap_or(&root);
+    let shared = git_top(root).and_then(|top| git_common_dir(&top));
+    let place = shared.unwrap_or_else(|| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
+    let key = bowline_statefiles::ContentHash::of(place.as_os_str().as_encoded_bytes());
+    state_home().join("bowline/develop").join(key.to_string())
+}
+
+/// `$XDG_STATE_HOME`, or where it is when not set.
+fn state_home() -> PathBuf {
+    let set = std::env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty());
+    set.map(PathBuf::from).unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+        home.join(".local/state")
+    })
 }
 
 /// The name of a folder, even when the path ends in `.` or `..`.

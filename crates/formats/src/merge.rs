@@ -32,6 +32,8 @@ pub fn distance(a: &Value, b: &Value) -> usize {
                 changed.chain(added).sum()
             }
             (Some(_) | None, _) => {
+                // Lists mostly grow at their end: what is the same at both ends need not be counted.
+                let (a, b) = without_common_ends(a, b);
                 let (mut ours, mut shared) = (bag(a), 0);
                 for item in b {
                     if let Some(count) = ours.get_mut(&item.to_string())
@@ -88,6 +90,18 @@ pub fn merge(base: &Value, ours: &Value, theirs: &Value) -> Value {
             _,
         ) => theirs.clone(),
     }
+}
+
+fn without_common_ends<'v>(a: &'v [Value], b: &'v [Value]) -> (&'v [Value], &'v [Value]) {
+    let head = a.iter().zip(b).take_while(|(a, b)| same(a, b)).count();
+    let (a, b) = (&a[head..], &b[head..]);
+    let tail = a
+        .iter()
+        .rev()
+        .zip(b.iter().rev())
+        .take_while(|(a, b)| same(a, b))
+        .count();
+    (&a[..a.len() - tail], &b[..b.len() - tail])
 }
 
 fn merge_maps(

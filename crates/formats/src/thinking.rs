@@ -121,6 +121,9 @@ fn read_stage(reading: &mut Reading<'_>, stage: Stage) -> StageState {
         );
         return StageState::pending();
     }
+    for name in ["started_at", "completed_at", "duration_minutes"] {
+        reading.expect(&field(name));
+    }
     let started_at = reading.time(&field("started_at"));
     let completed_at = reading.time(&field("completed_at"));
     let failed = reading.get(&field("error")).is_some_and(Value::is_object);
@@ -143,7 +146,10 @@ fn read_stage(reading: &mut Reading<'_>, stage: Stage) -> StageState {
             .or(started_at)
             .unwrap_or(Timestamp(0)),
     });
-    let retry_count = reading.count(&field("retry_count")).unwrap_or(0);
+    let retry_count = match reading.get(&field("retry_count")) {
+        None => 0,
+        Some(_) => reading.count_or(&field("retry_count"), 0),
+    };
     StageState {
         status,
         started_at,
@@ -157,11 +163,23 @@ fn read_stage(reading: &mut Reading<'_>, stage: Stage) -> StageState {
 
 fn read_evaluation(reading: &mut Reading<'_>) -> Evaluation {
     let Some(map) = reading.object("/core_values_evaluation") else {
-        return Evaluation::default();
+        let evaluation = Evaluation::default();
+        for score in &evaluation.scores {
+            let place = at(&["core_values_evaluation", &score.name]);
+            reading.set(&place, number(score.value));
+        }
+        return evaluation;
     };
     let mut scores = Vec::new();
     for name in map.keys().filter(|name| *name != "weighted_score") {
-        let value = reading.number(&at(&["core_values_evaluation", name]));
+        let place = at(&["core_values_evaluation", name]);
+        let value = reading.number(&place);
+        if let Some(value) = value
+            && !(0.0..=10.0).contains(&value)
+        {
+            let message = format!("is {value}, but scores go from 0 to 10");
+            reading.note(Severity::Error, "out_of_range", &place, message, None);
+        }
         scores.push(Score {
             name: name.clone(),
             value,
@@ -192,39 +210,31 @@ fn read_metrics(reading: &mut Reading<'_>) -> Metrics {
 
 fn read_feedback(reading: &mut Reading<'_>) -> Feedback {
     let mut feedback = Feedback::default();
-    if reading.object("/feedback").is_none() {
-        return feedback;
-    }
-    for index in 0..reading.list("/feedback/from_previous_tasks").len() {
-        let place = format!("/feedback/from_previous_tasks/{index}");
+    reading.object("/feedback");
+    let list = "/feedback/from_previous_tasks";
+    let good = reading.objects(list);
+    for &index in &good {
+        let place = format!("{list}/{index}");
         feedback.from_previous_tasks.push(AppliedLesson {
             task_id: reading.text(&format!("{place}/task_id"), ""),
             learnings: reading.texts(&format!("{place}/learnings")),
             stages: read_stages(reading, &format!("{place}/apply_to_stages")),
         });
     }
-    for (index, item) in reading.list("/feedback/for_next_tasks").iter().enumerate() {
-        let place = format!("/feedback/for_next_tasks/{index}");
-        // Lessons were never given a shape; a bare text is one as well.
-        if let Value::String(text) = item {
-            feedback.for_next_tasks.push(Lesson {
-                learnings: vec![text.clone()],
-                stages: Stage::ALL.to_vec(),
-            });
-            continue;
-        }
-        feedback.for_next_tasks.push(Lesson {
-            learnings: reading.texts(&format!("{place}/learnings")),
-            stages: read_stages(reading, &format!("{place}/apply_to_stages")),
-        });
-    }
-    if let Some(Value::Object(map)) = reading.get("/feedback/from_execution") {
+    reading.retain(list, &good);
+    read_next_lessons(reading, &mut feedback);
+    if reading.get("/feedback/from_execution").is_some()
+        && let Some(map) = reading.object("/feedback/from_execution")
+    {
         for name in map.keys() {
-            let value = reading.number(&at(&["feedback", "from_execution", name]));
-            match (name.as_str(), value) {
+            let place = at(&["feedback", "from_execution", name]);
+            match (name.as_str(), reading.number(&place)) {
+                (_, None) => {
+                    let message = "says nothing".into();
+                    reading.drop_key(Severity::Warning, "missing_field", &place, message);
+                }
                 ("goal_achievement", value) => feedback.goal_achievement = value,
                 (_, Some(value)) => feedback.from_execution.push((name.clone(), value)),
-                (_, None) => {}
             }
         }
     }
@@ -235,6 +245,34 @@ fn read_feedback(reading: &mut Reading<'_>) -> Feedback {
         feedback.improvements = reading.texts("/feedback/improvements");
     }
     feedback
+}
+
+fn read_next_lessons(reading: &mut Reading<'_>, feedback: &mut Feedback) {
+    let list = "/feedback/for_next_tasks";
+    let mut good = Vec::new();
+    for (index, item) in reading.list(list).iter().enumerate() {
+        let place = format!("{list}/{index}");
+        let lesson = match item {
+            // Lessons were never given a shape; a bare text is one as well.
+            Value::String(text) => Lesson {
+                learnings: vec![text.clone()],
+                stages: Stage::ALL.to_vec(),
+            },
+            Value::Object(_) => Lesson {
+                learnings: reading.texts(&format!("{place}/learnings")),
+                stages: read_stages(reading, &format!("{place}/apply_to_stages")),
+            },
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                let message = "should be an object or text".into();
+                let repair = Some("leave it out".into());
+                reading.note(Severity::Error, "wrong_type", &place, message, repair);
+                continue;
+            }
+        };
+        good.push(index);
+        feedback.for_next_tasks.push(lesson);
+    }
+    reading.retain(list, &good);
 }
 
 fn read_stages(reading: &mut Reading<'_>, pointer: &str) -> Vec<Stage> {

@@ -15,6 +15,7 @@ pub struct Transition {
     #[serde(rename = "type")]
     pub line_type: String,
     /// What moved: `task`, `agent`, or the kind's own word (`stage`, `step`, `gate`, …).
+    #[serde(default = "task")]
     pub entity: String,
     /// Where it stood; `null` when it is new.
     pub from: Option<String>,
@@ -27,6 +28,11 @@ pub struct Transition {
     /// Rising within the file or the server. A journal line carries it as its own number and leaves it out here.
     #[serde(default, skip_serializing_if = "is_unnumbered")]
     pub sequence: u64,
+}
+
+/// Logs from before agents had lines of their own name no entity.
+fn task() -> String {
+    "task".into()
 }
 
 fn is_unnumbered(sequence: &u64) -> bool {

@@ -1,5 +1,7 @@
 //! Looking back: the lines of the journal, earlier versions of the document, and effects still to be carried out.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, Finding};
 use crate::journal::{Line, Pending, read_all};
 use crate::roll::{Replay, roll};
@@ -70,9 +72,25 @@ impl StateFile {
     ///
     /// Taken back changes ([`Line::voids`]) and notes are left out.
     pub fn versions(&self, since: u64) -> Result<Vec<Version>, Error> {
-        let lines = self.history()?.lines;
-        let void: Vec<u64> = lines.iter().filter_map(|line| line.voids).collect();
         let mut versions = Vec::new();
+        self.walk_versions(since, |line, before, after| {
+            versions.push(Version {
+                line: line.clone(),
+                before: before.map(str::to_owned),
+                after: after.map(str::to_owned),
+            });
+        })?;
+        Ok(versions)
+    }
+
+    /// Shows the same changes one by one, without keeping them all: line, document before, document after.
+    pub fn walk_versions(
+        &self,
+        since: u64,
+        mut visit: impl FnMut(&Line, Option<&str>, Option<&str>),
+    ) -> Result<(), Error> {
+        let lines = self.history()?.lines;
+        let void: BTreeSet<u64> = lines.iter().filter_map(|line| line.voids).collect();
         let mut before = None;
         for index in 0..lines.len() {
             let line = &lines[index];
@@ -88,16 +106,12 @@ impl StateFile {
                 Known::Unknown => text_after(&lines, index, self.replay.as_deref()),
                 known => known,
             };
-            before = Some(after.clone());
             if !void.contains(&line.seq) {
-                versions.push(Version {
-                    line: line.clone(),
-                    before: start.text(),
-                    after: after.text(),
-                });
+                visit(line, start.text(), after.text());
             }
+            before = Some(after);
         }
-        Ok(versions)
+        Ok(())
     }
 }
 
@@ -133,7 +147,7 @@ enum Known {
 }
 
 impl Known {
-    fn text(self) -> Option<String> {
+    fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             Self::None | Self::Unknown => None,

@@ -108,7 +108,12 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
         done.store(true, Ordering::SeqCst);
     });
     let seconds = begun.elapsed().as_secs_f64();
-    judge(plan, &field, &tally, seconds)
+    let verdict = judge(plan, &field, &tally, seconds);
+    if verdict.is_err() {
+        println!("kept for a look: {}", scratch.0.display());
+        std::mem::forget(scratch);
+    }
+    verdict
 }
 
 fn write(plan: &Plan, field: &Field, tally: &Tally, next: &AtomicUsize, seed: usize) {

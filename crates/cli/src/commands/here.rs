@@ -1,7 +1,7 @@
 //! `bowline` alone and `bowline status`: what is here, and what can be done next.
 
 use crate::args::Lang;
-use crate::commands::{memory_view, thinking};
+use crate::commands::{develop_view, memory_view, orchestrate_view, thinking};
 use crate::korean;
 use crate::output::{Output, Tone, exit_code};
 use bowline_engine::files::{KnownFile, View};
@@ -47,8 +47,12 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
             "No state files here yet. Begin with one of:",
             "아직 상태 파일이 없습니다. 다음 중 하나로 시작하세요:",
         ));
-        for kind in FileKind::ALL {
-            output.line(&format!("  {}", kind.how_to_begin()));
+        let mut shown = Vec::new();
+        for command in FileKind::ALL.iter().filter_map(|kind| kind.how_to_begin()) {
+            if !shown.contains(&command) {
+                shown.push(command);
+                output.line(&format!("  {command}"));
+            }
         }
     }
     Ok(worst)
@@ -136,6 +140,8 @@ pub(crate) fn status_of(output: &Output, view: &View) -> Result<ExitCode, Error>
         FileKind::TaskHistory => memory_view::task_history(output, view),
         FileKind::SharedContext => memory_view::shared_context(view),
         FileKind::AgentMemory => memory_view::agent_memory(view),
+        FileKind::Develop => develop_view::overview(output, view),
+        FileKind::Orchestrate => orchestrate_view::overview(output, view),
     };
     for line in lines {
         output.line(&line);

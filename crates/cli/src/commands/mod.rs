@@ -1,11 +1,13 @@
 //! One module per command.
 
+mod develop_view;
 mod doctor;
 mod explain;
 mod here;
 mod history;
 mod memory;
 mod memory_view;
+mod orchestrate_view;
 mod thinking;
 
 use crate::args::{Cli, Command};

@@ -1,6 +1,6 @@
 //! Every code a program can meet has a section in `docs/errors.md`, and every section has a code.
 //!
-//! The codes are gathered from the sources, where they are written in four ways only: in a function `code` (or the
+//! The codes are gathered from the sources, where they are written in few ways only: in a function `code` (or the
 //! names of `TASKS.md` findings), as the code of a finding, in a call that makes a finding, and as a constant of the
 //! wire between scheduler and tasks.
 
@@ -46,6 +46,7 @@ fn the_scan_finds_codes_of_every_sort() {
         "not_json",
         "CIRCULAR_DEP",
         "TASKS_NOT_FOUND",
+        "overlapping_lists",
         "usage",
     ] {
         assert!(codes.contains(code), "{code} was not found");
@@ -104,6 +105,17 @@ fn codes() -> BTreeSet<String> {
             codes.extend(after(body, "=> \""));
             // A single code needs no table.
             codes.extend(after(body, "{\n        \""));
+        }
+        // A list of findings to be noted in one go: the code comes first in each.
+        for list in text.split("let notes = [").skip(1) {
+            let entries = list.split("];").next().unwrap_or_default().split('(');
+            let first = entries.filter_map(|entry| entry.trim_start().strip_prefix('"'));
+            codes.extend(
+                first
+                    .filter_map(|rest| rest.split('"').next())
+                    .filter(|word| is_code(word))
+                    .map(str::to_owned),
+            );
         }
         codes.extend(after(text, " code: \""));
         codes.extend(after(text, "\"code\": \""));

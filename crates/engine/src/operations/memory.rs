@@ -275,7 +275,7 @@ impl MemoryFolder {
     pub fn backup(&self, context: &Context) -> Result<Vec<PathBuf>, Error> {
         let mut copies = Vec::new();
         for file in self.files(context) {
-            if crate::workspace::is_there(&file.path) && !context.dry_run {
+            if file.kind.is_there(&file.path) && !context.dry_run {
                 copies.extend(file.file.archive(&context.request())?);
             }
         }

@@ -6,6 +6,8 @@
 )]
 
 mod damage;
+mod guarded;
+mod memory;
 mod outside;
 mod travel;
 

@@ -129,3 +129,47 @@ fn what_was_taken_back_on_purpose_is_not_brought_back() {
             .is_empty()
     );
 }
+
+#[test]
+fn an_edit_that_undoes_another_edit_does_not_take_acknowledged_work_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let output = |name: &str| {
+        run.output(&context(), Stage::Planning, &[name.into()])
+            .unwrap();
+    };
+    let third = fs::read_to_string(state_file(folder.path())).unwrap();
+    output("c.md");
+    output("d.md");
+    let fifth = fs::read_to_string(state_file(folder.path())).unwrap();
+    // First somebody overwrites two updates, then somebody else who saw them overwrites that.
+    fs::write(state_file(folder.path()), third.replace("에세이", "수필")).unwrap();
+    output("e.md");
+    fs::write(state_file(folder.path()), fifth.replace("에세이", "산문")).unwrap();
+    output("f.md");
+    doctor::repair(&context(), run.file()).unwrap();
+    let view = run.file().view(&context()).unwrap();
+    let mut outputs: Vec<String> =
+        serde_json::from_value(view.document.value()["stages"]["planning"]["outputs"].clone())
+            .unwrap();
+    outputs.sort();
+    assert_eq!(outputs, ["a.md", "b.md", "c.md", "d.md", "e.md", "f.md"]);
+}
+
+#[test]
+fn an_editor_that_held_the_file_open_for_long_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let stale = fs::read_to_string(state_file(folder.path())).unwrap();
+    for number in 0..150 {
+        run.output(&context(), Stage::Planning, &[format!("{number}.md")])
+            .unwrap();
+    }
+    fs::write(state_file(folder.path()), stale.replace("에세이", "수필")).unwrap();
+    let told = run.file().view(&context()).unwrap().notices[0].to_string();
+    assert_eq!(told.matches('#').count(), 150, "{told}");
+    doctor::repair(&context(), run.file()).unwrap();
+    let view = run.file().view(&context()).unwrap();
+    let outputs = &view.document.value()["stages"]["planning"]["outputs"];
+    assert_eq!(outputs.as_array().unwrap().len(), 152);
+}

@@ -3,7 +3,7 @@
 use super::path::Skeleton;
 use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
-use crate::finding::{Finding, Read};
+use crate::finding::{Finding, Read, Severity};
 use crate::json::JsonDocument;
 use crate::reading::{Reading, put, put_time, put_version};
 use crate::time::utc;
@@ -94,6 +94,14 @@ impl StateFormat for AgentMemoryFile {
             return Err(reading.give_up("/agent", "missing_field", message));
         }
         reading.version(VERSION_MAJOR, VERSION);
+        if !reading
+            .get("/agent")
+            .and_then(Value::as_str)
+            .is_some_and(is_name)
+        {
+            let message = "is not made of small letters, digits and dashes".into();
+            reading.note(Severity::Error, "bad_name", "/agent", message, None);
+        }
         let memory = AgentMemory {
             agent: reading.text("/agent", ""),
             preferences: reading.open("/preferences"),

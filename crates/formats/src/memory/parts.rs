@@ -18,9 +18,6 @@ pub(super) fn read_plan(reading: &mut Reading<'_>, place: &str, known: Timestamp
     let goal = reading.text(&field("goal"), "");
     let success_criteria = reading.texts(&field("success_criteria"));
     let list = field("steps");
-    if reading.get(&list).is_none() {
-        reading.list(&list);
-    }
     let good = reading.objects(&list);
     let mut steps = Vec::with_capacity(good.len());
     for &index in &good {
@@ -41,21 +38,10 @@ fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timest
     let field = |name: &str| child(place, name);
     // Steps are numbered from 1 in the order of the file, so the place tells the number that is missing.
     let guess = u32::try_from(index + 1).unwrap_or(u32::MAX);
-    let id = match reading.get(&field("id")) {
-        Some(value) if !value.is_null() => reading.count(&field("id")).unwrap_or(guess),
-        Some(_) | None => {
-            let message = "is missing".into();
-            let id = Value::from(guess);
-            reading.mend(
-                Severity::Warning,
-                "missing_field",
-                &field("id"),
-                message,
-                id,
-            );
-            guess
-        }
-    };
+    let id = reading.count_or(&field("id"), guess);
+    for name in ["started_at", "completed_at", "output", "error"] {
+        reading.expect(&field(name));
+    }
     let started_at = reading.time(&field("started_at"));
     let completed_at = reading.time(&field("completed_at"));
     let error = read_error(
@@ -70,9 +56,10 @@ fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timest
         (None, None, None) => StepStatus::Pending,
     };
     let status = reading.word(&field("status"), &StepStatus::ALL, StepStatus::name, status);
-    let retries = match reading.count(&field("retries")) {
-        Some(count) => count,
-        None => error.as_ref().map_or(0, |error| error.retries),
+    let counted = error.as_ref().map_or(0, |error| error.retries);
+    let retries = match reading.get(&field("retries")) {
+        None => counted,
+        Some(_) => reading.count_or(&field("retries"), counted),
     };
     let output = reading.get(&field("output")).filter(|it| !it.is_null());
     PlanStep {
@@ -116,7 +103,7 @@ fn read_error(reading: &mut Reading<'_>, place: &str, known: Timestamp) -> Optio
             ),
             message: reading.text(&field("message"), ""),
             at: reading.time_or(&field("timestamp"), known, utc),
-            retries: reading.count(&field("retries")).unwrap_or(0),
+            retries: reading.count_or(&field("retries"), 0),
         }),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
             let message = "should be an object or null".into();

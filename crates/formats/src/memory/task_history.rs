@@ -148,20 +148,7 @@ fn read_details(reading: &mut Reading<'_>, place: &str) -> HistoryDetails {
     let artifacts = read_artifacts(reading, &field("artifacts"));
     let mut metrics = HistoryMetrics::default();
     if reading.object(&field("metrics")).is_some() {
-        let count = |reading: &mut Reading<'_>, name: &str| match reading.get(&number(name)) {
-            Some(value) if !value.is_null() => reading.count(&number(name)).unwrap_or(0),
-            Some(_) | None => {
-                let message = "is missing".into();
-                reading.mend(
-                    Severity::Warning,
-                    "missing_field",
-                    &number(name),
-                    message,
-                    0.into(),
-                );
-                0
-            }
-        };
+        let count = |reading: &mut Reading<'_>, name: &str| reading.count_or(&number(name), 0);
         metrics = HistoryMetrics {
             steps_total: count(reading, "steps_total") as usize,
             steps_completed: count(reading, "steps_completed") as usize,

@@ -116,9 +116,6 @@ fn read_task(reading: &mut Reading<'_>) -> Task {
 }
 
 fn read_issues(reading: &mut Reading<'_>, list: &str, known: Timestamp) -> Vec<Issue> {
-    if reading.get(list).is_none() {
-        reading.list(list);
-    }
     let good = reading.objects(list);
     let mut issues = Vec::with_capacity(good.len());
     for &index in &good {
@@ -135,10 +132,7 @@ fn read_issues(reading: &mut Reading<'_>, list: &str, known: Timestamp) -> Vec<I
             reading.mend(Severity::Warning, "missing_field", &place, message, value);
         }
         issues.push(Issue {
-            step_id: match reading.get(&field("step_id")) {
-                Some(_) => reading.count(&field("step_id")).unwrap_or(0),
-                None => 0,
-            },
+            step_id: reading.count_or(&field("step_id"), 0),
             kind: reading.word(
                 &field("type"),
                 &FailureKind::ALL,

@@ -1,5 +1,6 @@
 //! Where the file disagrees with the run that follows from it: lists, counts and progress.
 
+use super::read::whole_seconds;
 use crate::finding::Severity;
 use crate::json::child;
 use crate::reading::Reading;
@@ -33,7 +34,9 @@ pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
         if let Some(Value::Array(tasks)) = reading.get(&child(&place, "tasks"))
             && reading.get(&child(&place, "tasks_count")).is_some()
         {
-            reading.derived(&child(&place, "tasks_count"), tasks.len().into());
+            let known = |item: &&Value| item.as_str().is_some_and(|id| run.node(id).is_some());
+            let count = tasks.iter().filter(known).count();
+            reading.derived(&child(&place, "tasks_count"), count.into());
         }
     }
     reading.object("/metrics");
@@ -58,8 +61,7 @@ pub(super) fn progress_text(completed: usize, total: usize) -> String {
 
 /// Whether a field says an average, fractions of a second aside.
 pub(super) fn says_average(found: Option<&Value>, average: i64) -> bool {
-    let rounded = |number: f64| format!("{:.0}", number.round()).parse::<i64>().ok();
-    found.and_then(Value::as_f64).and_then(rounded) == Some(average)
+    found.and_then(whole_seconds) == Some(average)
 }
 
 fn check_lists(reading: &mut Reading<'_>, run: &Run) {

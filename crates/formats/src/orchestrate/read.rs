@@ -106,6 +106,7 @@ fn collect(reading: &mut Reading<'_>) -> Known {
     );
     let updated_at = reading.time_or("/execution/last_updated", started_at, utc);
     let current_phase = reading.count("/execution/current_phase");
+    reading.expect("/execution/worktree");
     let worktree = reading.optional_text("/execution/worktree").map(Arc::from);
     let phases = read_checkpoints(reading, &mut ids);
     let traces = read_bookkeeping(reading, &mut ids, config);
@@ -230,15 +231,7 @@ fn read_dependencies<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> HashMa
 fn read_config(reading: &mut Reading<'_>) -> Config {
     reading.object("/config");
     let default = Config::default();
-    let mut count = |name: &str, default: u32| {
-        let place = child("/config", name);
-        reading.count(&place).unwrap_or_else(|| {
-            let message = "is missing".into();
-            let value = default.into();
-            reading.mend(Severity::Warning, "missing_field", &place, message, value);
-            default
-        })
-    };
+    let mut count = |name: &str, default| reading.count_or(&child("/config", name), default);
     let config = Config {
         max_parallel: count("max_parallel", default.max_parallel),
         retry_limit: count("retry_limit", default.retry_limit),
@@ -281,15 +274,21 @@ fn read_checkpoints<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<Pha
             completed_at = started_at;
         }
         let merged = match item.get("merged") {
-            None | Some(Value::Null) => None,
-            Some(_) => Some(reading.flag(&field("merged"), false)),
+            None => None,
+            Some(Value::Bool(merged)) => Some(*merged),
+            Some(_) => {
+                let message = "should be true or false".into();
+                reading.drop_key(Severity::Error, "wrong_type", &field("merged"), message);
+                None
+            }
         };
         let commit = reading.optional_text(&field("merge_commit"));
         let tasks = match item.get("tasks") {
             // A short form of the file has their number here.
-            None | Some(Value::Number(_)) => Vec::new(),
-            Some(_) => {
-                let (tasks, bad) = ids.list(reading.list(&field("tasks")));
+            None => Vec::new(),
+            Some(Value::Number(number)) if number.is_u64() => Vec::new(),
+            Some(Value::Array(items)) => {
+                let (tasks, bad) = ids.list(items);
                 if bad > 0 {
                     let message = format!("{bad} of its entries are no ids of tasks");
                     let kept: Vec<Value> = tasks.iter().map(|id| Value::from(&**id)).collect();
@@ -297,6 +296,11 @@ fn read_checkpoints<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<Pha
                     reading.mend(Severity::Error, "bad_id", &here, message, kept.into());
                 }
                 tasks
+            }
+            Some(_) => {
+                let message = "should be a list of tasks".into();
+                reading.drop_key(Severity::Error, "wrong_type", &field("tasks"), message);
+                Vec::new()
             }
         };
         let landing = match (merged, commit) {
@@ -393,6 +397,12 @@ fn count(
     place: &impl Fn() -> String,
 ) -> Option<u32> {
     let value = item.get(name)?;
+    if value.is_null() {
+        let message = "says nothing".into();
+        let here = child(&place(), name);
+        reading.drop_key(Severity::Warning, "missing_field", &here, message);
+        return None;
+    }
     match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
         Some(count) => Some(count),
         None => reading.count(&child(&place(), name)),
@@ -401,16 +411,14 @@ fn count(
 
 /// How long tasks took: as kept, or else as far as the average tells it.
 fn read_time(reading: &mut Reading<'_>, completed: usize) -> TaskTime {
-    let kept = |reading: &mut Reading<'_>, name: &str| match reading.get("/bookkeeping") {
-        Some(Value::Object(map)) if map.contains_key(name) => {
-            reading.whole(&child("/bookkeeping", name))
-        }
-        Some(_) | None => None,
-    };
-    let seconds = kept(reading, "task_seconds").and_then(|it| i64::try_from(it).ok());
-    let tasks = kept(reading, "timed_tasks").and_then(|it| u32::try_from(it).ok());
-    if let (Some(seconds), Some(tasks)) = (seconds, tasks) {
-        return TaskTime { seconds, tasks };
+    let book = reading.get("/bookkeeping");
+    let kept = |name: &str| book.is_some_and(|book| book.get(name).is_some());
+    if kept("task_seconds") || kept("timed_tasks") {
+        let seconds = reading.whole_or("/bookkeeping/task_seconds", 0);
+        return TaskTime {
+            seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
+            tasks: reading.count_or("/bookkeeping/timed_tasks", 0),
+        };
     }
     let average = reading.get("/metrics/average_task_time_seconds");
     time_from_average(average, completed)
@@ -418,13 +426,18 @@ fn read_time(reading: &mut Reading<'_>, completed: usize) -> TaskTime {
 
 /// What an average and a number of tasks say together.
 pub(super) fn time_from_average(average: Option<&Value>, completed: usize) -> TaskTime {
-    let average = average.and_then(Value::as_f64).unwrap_or(0.0);
+    let average = average.and_then(whole_seconds).unwrap_or(0);
     let tasks = u32::try_from(completed).unwrap_or(u32::MAX);
-    let seconds = format!("{:.0}", average * f64::from(tasks)).parse::<i64>();
-    match seconds {
-        Ok(seconds) if seconds > 0 => TaskTime { seconds, tasks },
-        Ok(_) | Err(_) => TaskTime::default(),
+    match average.saturating_mul(i64::from(tasks)) {
+        seconds if seconds > 0 => TaskTime { seconds, tasks },
+        _ => TaskTime::default(),
     }
+}
+
+/// A number of seconds, fractions rounded.
+pub(super) fn whole_seconds(value: &Value) -> Option<i64> {
+    let rounded = value.as_f64()?.round();
+    format!("{rounded:.0}").parse().ok()
 }
 
 fn nodes(

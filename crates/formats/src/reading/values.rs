@@ -43,6 +43,30 @@ impl<'d> Reading<'d> {
         default
     }
 
+    /// A field that may be `null` but should be there.
+    pub fn expect(&mut self, pointer: &str) {
+        if self.get(pointer).is_none() {
+            let message = "is missing".into();
+            self.mend(
+                Severity::Note,
+                "missing_field",
+                pointer,
+                message,
+                Value::Null,
+            );
+        }
+    }
+
+    /// A whole number from 0 that must be there; `default` where it is missing or `null`.
+    pub fn count_or(&mut self, pointer: &str, default: u32) -> u32 {
+        self.count(pointer).unwrap_or_else(|| {
+            let message = "is missing".into();
+            let value = default.into();
+            self.mend(Severity::Warning, "missing_field", pointer, message, value);
+            default
+        })
+    }
+
     /// A whole number from 0 that may be large, or nothing.
     pub fn whole(&mut self, pointer: &str) -> Option<u64> {
         let found = self.get(pointer)?;
@@ -67,20 +91,14 @@ impl<'d> Reading<'d> {
         Some(meant)
     }
 
-    /// A list of texts that need not be there.
-    pub fn optional_texts(&mut self, pointer: &str) -> Vec<String> {
-        match self.get(pointer) {
-            None => Vec::new(),
-            Some(_) => self.texts(pointer),
-        }
-    }
-
-    /// A list that need not be there.
-    pub fn optional_list(&mut self, pointer: &str) -> &'d [Value] {
-        match self.get(pointer) {
-            None => &[],
-            Some(_) => self.list(pointer),
-        }
+    /// A whole number from 0 that may be large and must be there; `default` where it is missing or `null`.
+    pub fn whole_or(&mut self, pointer: &str, default: u64) -> u64 {
+        self.whole(pointer).unwrap_or_else(|| {
+            let message = "is missing".into();
+            let value = default.into();
+            self.mend(Severity::Warning, "missing_field", pointer, message, value);
+            default
+        })
     }
 
     /// The members of an object whose keys are the user's own.
@@ -88,10 +106,10 @@ impl<'d> Reading<'d> {
         self.object(pointer).cloned().unwrap_or_default()
     }
 
-    /// A list of objects: the indices of those that are. The others are found, and [`Reading::retain`] takes them out.
+    /// A list of objects; missing is empty. The indices of those that are objects. The others are found, and [`Reading::retain`] takes them out.
     pub fn objects(&mut self, pointer: &str) -> Vec<usize> {
         let mut good = Vec::new();
-        for (index, item) in self.optional_list(pointer).iter().enumerate() {
+        for (index, item) in self.list(pointer).iter().enumerate() {
             if item.is_object() {
                 good.push(index);
                 continue;

@@ -7,6 +7,8 @@ use bowline_formats::reading::put;
 use bowline_formats::schema;
 use bowline_formats::time;
 use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 pub(crate) fn load(name: &str) -> JsonDocument {
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -34,13 +36,32 @@ pub(crate) fn read<F: StateFormat>(
 /// Checks a golden file against its schema by an independent validator.
 #[track_caller]
 pub(crate) fn validate(kind: &str, value: &Value) {
-    let schema: Value = serde_json::from_str(schema::get(kind).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator
+    let errors: Vec<String> = validator(kind)
         .iter_errors(value)
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
     assert_eq!(errors, Vec::<String>::new());
+}
+
+/// Whether a value is what the schema of a kind says.
+pub(crate) fn is_valid(kind: &str, value: &Value) -> bool {
+    validator(kind).is_valid(value)
+}
+
+/// Whether a value is what the schema of a file's kind says; the schema is compiled once per thread.
+pub(crate) fn is_legal<F: StateFormat>(value: &Value) -> bool {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<&'static str, jsonschema::Validator>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        let validator = known.entry(F::KIND).or_insert_with(|| validator(F::KIND));
+        validator.is_valid(value)
+    })
+}
+
+fn validator(kind: &str) -> jsonschema::Validator {
+    let schema: Value = serde_json::from_str(schema::get(kind).unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
 }
 
 /// Writing the state back at the time the file was last changed leaves every byte alone.

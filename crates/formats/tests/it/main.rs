@@ -6,11 +6,14 @@
     reason = "tests read their golden files, and a test that cannot unwrap has failed"
 )]
 
+mod checkpoint;
+mod damage;
 mod develop;
 mod golden;
 mod markers;
 mod memory;
 mod orchestrate;
+mod pages;
 mod tasks_md;
 mod thinking;
 

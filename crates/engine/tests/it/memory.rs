@@ -1,0 +1,216 @@
+//! The memory folder: two files that must agree, whatever happens in between.
+
+use crate::context;
+use bowline_engine::Context;
+use bowline_engine::files::KnownFile;
+use bowline_engine::kinds::FileKind;
+use bowline_engine::machines::Actor;
+use bowline_engine::machines::plan::{Command, FailureKind, NewStep, NewTask};
+use bowline_engine::operations::memory::MemoryFolder;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+fn begun(folder: &Path) -> MemoryFolder {
+    let memory = MemoryFolder::at(&context(), folder);
+    let step = |name: &str, dependencies: &[u32]| NewStep {
+        name: name.into(),
+        agent: "writer".into(),
+        dependencies: dependencies.to_vec(),
+        ..NewStep::default()
+    };
+    let new = NewTask {
+        name: "안내서".into(),
+        goal: "읽히는 안내서".into(),
+        steps: vec![step("자료", &[]), step("그림", &[]), step("글", &[1, 2])],
+        ..NewTask::default()
+    };
+    memory.task_new(&context(), &new).unwrap();
+    memory
+}
+
+fn go(memory: &MemoryFolder, command: &Command) {
+    memory
+        .command(&context(), "task", "TEST", json!({}), command)
+        .unwrap();
+}
+
+fn finish() -> Command {
+    Command::TaskFinish {
+        result: None,
+        summary: None,
+        lessons: vec!["먼저 묻기".into()],
+        tokens: Some(1200),
+    }
+}
+
+fn json(folder: &Path, name: &str) -> Value {
+    serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn a_finished_task_is_in_the_history_exactly_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = begun(folder.path());
+    for id in [1, 2, 3] {
+        go(&memory, &Command::StepStart { id });
+        let done = Command::StepComplete {
+            id,
+            output: None,
+            artifacts: vec![],
+        };
+        go(&memory, &done);
+    }
+    go(&memory, &finish());
+    memory.settle(&context()).unwrap();
+    memory.settle(&context()).unwrap();
+    let history = json(folder.path(), "task-history.json");
+    assert_eq!(history["tasks"].as_array().unwrap().len(), 1);
+    assert_eq!(history["tasks"][0]["result"], "success");
+    assert_eq!(history["statistics"]["success_rate"], 1);
+    assert_eq!(
+        json(folder.path(), "task-state.json")["current_task"],
+        Value::Null
+    );
+}
+
+#[test]
+fn a_crash_between_the_two_files_is_made_good_by_the_next_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = begun(folder.path());
+    go(&memory, &Command::StepStart { id: 1 });
+    // The history cannot be written: the state is committed, the history owes an entry.
+    let history = folder.path().join("task-history.json");
+    let kept = fs::read(&history).unwrap();
+    fs::remove_file(&history).unwrap();
+    fs::remove_file(folder.path().join("task-history.json.journal.jsonl")).unwrap();
+    fs::create_dir(&history).unwrap();
+    let cancelled = memory.command(
+        &context(),
+        "task",
+        "CANCEL",
+        json!({}),
+        &Command::TaskCancel,
+    );
+    assert!(cancelled.is_err());
+    fs::remove_dir(&history).unwrap();
+    fs::write(&history, kept).unwrap();
+    // Either nothing happened, or it happened and is still owed; in both cases the next command leaves both files right.
+    let next = NewTask {
+        name: "next".into(),
+        ..NewTask::default()
+    };
+    memory.task_new(&context(), &next).unwrap();
+    let state = json(folder.path(), "task-state.json");
+    let history = json(folder.path(), "task-history.json");
+    let current = state["current_task"]["name"].as_str().unwrap();
+    let past = history["tasks"].as_array().unwrap().len();
+    assert!(
+        matches!((current, past), ("안내서", 0) | ("next", 1)),
+        "{current} {past}"
+    );
+}
+
+#[test]
+fn a_current_task_that_the_history_has_is_cleared() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = begun(folder.path());
+    let before = fs::read(folder.path().join("task-state.json")).unwrap();
+    go(&memory, &Command::TaskCancel);
+    // Somebody puts the old file back.
+    fs::write(folder.path().join("task-state.json"), before).unwrap();
+    let next = NewTask {
+        name: "next".into(),
+        ..NewTask::default()
+    };
+    memory.task_new(&context(), &next).unwrap();
+    let state = json(folder.path(), "task-state.json");
+    assert_eq!(state["current_task"]["name"], "next");
+    let history = json(folder.path(), "task-history.json");
+    assert_eq!(history["tasks"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_escalated_task_is_recovered_by_a_person_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = begun(folder.path());
+    go(&memory, &Command::StepStart { id: 1 });
+    let fail = Command::StepFail {
+        id: 1,
+        kind: FailureKind::Critical,
+        message: "no key".into(),
+    };
+    go(&memory, &fail);
+    let agent = Context {
+        actor: Some(Actor::Agent),
+        ..context()
+    };
+    let recover = |by| Command::TaskRecover { by, reason: None };
+    let refused = memory.command(&agent, "task", "RECOVER", json!({}), &recover(Actor::Agent));
+    assert_eq!(refused.unwrap_err().code(), "needs_person");
+    go(&memory, &recover(Actor::Person));
+    assert_eq!(
+        json(folder.path(), "task-state.json")["current_task"]["status"],
+        "in_progress"
+    );
+}
+
+#[test]
+fn values_are_set_by_path_and_protected_ones_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = MemoryFolder::at(&context(), folder.path());
+    memory
+        .context_set(&context(), "shared_data.topic", &json!("매듭"))
+        .unwrap();
+    assert_eq!(
+        memory.context_get(&context(), "shared_data.topic").unwrap(),
+        "매듭"
+    );
+    for path in ["version", "last_updated", "session.id", "", "a..b"] {
+        assert!(
+            memory.context_set(&context(), path, &json!(1)).is_err(),
+            "{path}"
+        );
+    }
+    let missing = memory.context_get(&context(), "shared_data.nothing");
+    assert_eq!(missing.unwrap_err().code(), "no_value");
+    assert!(
+        memory
+            .agent_set(&context(), "../x", "cache.a", &json!(1))
+            .is_err()
+    );
+    memory
+        .agent_set(&context(), "writer", "cache.a", &json!([1]))
+        .unwrap();
+    assert_eq!(
+        memory.agent_get(&context(), "writer", "cache.a.0").unwrap(),
+        1
+    );
+}
+
+#[test]
+fn backups_are_kept_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = begun(folder.path());
+    assert_eq!(memory.backup(&context()).unwrap().len(), 3);
+    go(&memory, &Command::TaskCancel);
+    memory.restore(&context(), None).unwrap();
+    let state = KnownFile::new(
+        &context(),
+        FileKind::TaskState,
+        &folder.path().join("task-state.json"),
+    );
+    assert!(state.view(&context()).is_ok());
+    for _ in 0..30 {
+        memory.backup(&context()).unwrap();
+    }
+    let copies = fs::read_dir(folder.path().join("backup"))
+        .unwrap()
+        .flatten();
+    let states = copies.filter(|copy| {
+        copy.file_name()
+            .to_string_lossy()
+            .starts_with("task-state-")
+    });
+    assert_eq!(states.count(), 20);
+}

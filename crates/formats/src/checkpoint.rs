@@ -1,0 +1,432 @@
+//! `.checkpoints/checkpoint_TIME.json` in a task's workspace: everything needed to take the work up again elsewhere.
+//!
+//! Of environment variables it holds names only. Values stay in the store; one found in a file is never kept, nor told.
+
+use crate::StateFormat;
+use crate::finding::{Finding, Read, Severity};
+use crate::json::{JsonDocument, child};
+use crate::reading::{Reading, put, put_time};
+use crate::time::{parse, utc};
+use bowline_machines::Timestamp;
+use bowline_machines::job::{AgentStatus, BlockedBy, TaskStatus};
+use serde_json::{Map, Value, json};
+
+/// The folder of the files, in the workspace.
+pub const FOLDER_NAME: &str = ".checkpoints";
+/// Checkpoints a workspace keeps, the newest.
+pub const KEPT_MAX: usize = 10;
+/// Size of one file.
+pub const FILE_BYTES_MAX: usize = 50 * 1024 * 1024;
+
+const TASK_STATUSES: [TaskStatus; 6] = [
+    TaskStatus::Draft,
+    TaskStatus::Pending,
+    TaskStatus::InProgress,
+    TaskStatus::Review,
+    TaskStatus::Completed,
+    TaskStatus::Failed,
+];
+const AGENT_STATUSES: [AgentStatus; 8] = [
+    AgentStatus::Idle,
+    AgentStatus::Running,
+    AgentStatus::Paused,
+    AgentStatus::WaitingDependency,
+    AgentStatus::WaitingQuestion,
+    AgentStatus::WaitingReview,
+    AgentStatus::Completed,
+    AgentStatus::Failed,
+];
+const BLOCKS: [BlockedBy; 3] = [
+    BlockedBy::Dependency,
+    BlockedBy::Question,
+    BlockedBy::Review,
+];
+/// Who asks for a checkpoint.
+pub const CREATORS: [&str; 3] = ["auto", "user", "system"];
+/// Why one is saved.
+pub const REASONS: [&str; 9] = [
+    "interval",
+    "rate_limit",
+    "error",
+    "phase_complete",
+    "user_pause",
+    "dependency_request",
+    "user_question",
+    "completed",
+    "failed",
+];
+/// Who speaks in a conversation.
+pub const ROLES: [&str; 3] = ["user", "assistant", "system"];
+
+/// The format of a checkpoint.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckpointFile;
+
+/// A checkpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// Its id, `cp_…`.
+    pub id: String,
+    /// The task it belongs to.
+    pub task_id: String,
+    /// When it was saved.
+    pub created_at: Timestamp,
+    /// Who asked, one of [`CREATORS`].
+    pub created_by: &'static str,
+    /// Why, one of [`REASONS`].
+    pub reason: &'static str,
+    /// Where the task stood.
+    pub task_status: TaskStatus,
+    /// The task's type.
+    pub task_type: String,
+    /// The task's phase.
+    pub task_phase: Option<u32>,
+    /// How far the task had come, 0 to 100.
+    pub progress: u32,
+    /// Where the agent stood.
+    pub agent_status: AgentStatus,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// Its phase.
+    pub agent_phase: Option<u32>,
+    /// Its step.
+    pub current_step: Option<String>,
+    /// Tokens spent.
+    pub tokens_used: u64,
+    /// What it waited for.
+    pub blocked_by: Option<BlockedBy>,
+    /// What was said, the oldest first.
+    pub messages: Vec<Message>,
+    /// Names of environment variables that were set.
+    pub variables: Vec<String>,
+    /// Dependencies that were provided.
+    pub dependencies: Vec<Provided>,
+    /// The workspace folder.
+    pub workspace: String,
+    /// Files made, relative to it.
+    pub deliverables: Vec<String>,
+    /// When a file in it last changed.
+    pub last_modified: Option<Timestamp>,
+    /// Dependencies still asked for, as the agent asked.
+    pub pending_dependencies: Vec<Value>,
+    /// Questions still open, as the agent asked.
+    pub pending_questions: Vec<Value>,
+    /// Phases that were completed.
+    pub completed_phases: Vec<u32>,
+    /// The client's own session, to be resumed.
+    pub session_id: Option<String>,
+    /// The hidden git ref that holds the code.
+    pub code_ref: Option<String>,
+}
+
+/// Something said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// By whom, one of [`ROLES`].
+    pub role: &'static str,
+    /// What.
+    pub content: String,
+    /// When.
+    pub at: Timestamp,
+    /// Phase, step and sort of the message, where known.
+    pub metadata: Option<Value>,
+}
+
+/// A dependency that was provided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provided {
+    /// What sort of thing.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The name of the file of a checkpoint saved at that time.
+pub fn file_name(created_at: Timestamp) -> String {
+    let stamp = utc(created_at).replace([':', '.'], "-");
+    format!("checkpoint_{stamp}.json")
+}
+
+/// A new file.
+pub fn new_document(checkpoint: &Checkpoint) -> JsonDocument {
+    let mut value = json!({});
+    CheckpointFile::write(checkpoint, &mut value, checkpoint.created_at);
+    JsonDocument::new(value)
+}
+
+impl StateFormat for CheckpointFile {
+    type State = Checkpoint;
+    const KIND: &'static str = "checkpoint";
+
+    fn read(document: &JsonDocument) -> Result<Read<Checkpoint>, Vec<Finding>> {
+        let mut reading = Reading::begin(document)?;
+        for place in ["/task", "/agent"] {
+            if !reading.get(place).is_some_and(Value::is_object) {
+                let message = "there is nothing to take up again".into();
+                return Err(reading.give_up(place, "missing_field", message));
+            }
+        }
+        let checkpoint = read_checkpoint(&mut reading);
+        Ok(reading.end(checkpoint))
+    }
+
+    /// A checkpoint is written once and has only the time it was saved; `_at` is not used.
+    fn write(checkpoint: &Checkpoint, value: &mut Value, _at: Timestamp) {
+        write_checkpoint(checkpoint, value);
+    }
+}
+
+fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
+    let modified = reading.get("/workspace/lastModified");
+    let known = modified.and_then(Value::as_str).and_then(parse);
+    let created_at = reading.time_or("/createdAt", known.unwrap_or(Timestamp(0)), utc);
+    let id = format!("cp_{}", created_at.0);
+    for place in [
+        "/conversationHistory",
+        "/environment",
+        "/workspace",
+        "/protocols",
+    ] {
+        reading.object(place);
+    }
+    for place in [
+        "/task/currentPhase",
+        "/agent/pid",
+        "/agent/currentPhase",
+        "/agent/currentStep",
+        "/agent/blockedBy",
+        "/workspace/lastModified",
+    ] {
+        reading.expect(place);
+    }
+    let phase = reading.count("/task/currentPhase");
+    Checkpoint {
+        id: reading.text("/id", &id),
+        task_id: reading.text("/taskId", ""),
+        created_at,
+        created_by: reading.word("/createdBy", &CREATORS, |it| it, "system"),
+        reason: reading.word("/reason", &REASONS, |it| it, "interval"),
+        task_status: reading.word(
+            "/task/status",
+            &TASK_STATUSES,
+            TaskStatus::name,
+            TaskStatus::InProgress,
+        ),
+        task_type: reading.text("/task/type", "custom"),
+        task_phase: phase,
+        progress: read_progress(reading),
+        agent_status: reading.word(
+            "/agent/status",
+            &AGENT_STATUSES,
+            AgentStatus::name,
+            AgentStatus::Paused,
+        ),
+        pid: reading.count("/agent/pid"),
+        agent_phase: reading.count("/agent/currentPhase"),
+        current_step: reading.optional_text("/agent/currentStep"),
+        tokens_used: reading.whole_or("/agent/tokensUsed", 0),
+        blocked_by: match reading.get("/agent/blockedBy") {
+            None | Some(Value::Null) => None,
+            Some(_) => read_block(reading),
+        },
+        messages: read_messages(reading, created_at),
+        variables: read_variables(reading),
+        dependencies: read_provided(reading, created_at),
+        workspace: reading.text("/workspace/path", ""),
+        deliverables: reading.texts("/workspace/deliverables"),
+        last_modified: reading.time("/workspace/lastModified"),
+        pending_dependencies: reading.list("/protocols/pendingDependencies").to_vec(),
+        pending_questions: reading.list("/protocols/pendingQuestions").to_vec(),
+        completed_phases: read_phases(reading),
+        session_id: reading.optional_text("/sessionId"),
+        code_ref: reading.optional_text("/codeRef"),
+    }
+}
+
+fn read_progress(reading: &mut Reading<'_>) -> u32 {
+    let progress = reading.count_or("/task/progress", 0);
+    if progress > 100 {
+        let message = format!("is {progress}, but progress goes from 0 to 100");
+        let place = "/task/progress";
+        reading.mend(Severity::Error, "out_of_range", place, message, 100.into());
+    }
+    progress.min(100)
+}
+
+fn read_block(reading: &mut Reading<'_>) -> Option<BlockedBy> {
+    let place = "/agent/blockedBy";
+    let found = reading.get(place).and_then(Value::as_str);
+    let block = BLOCKS.into_iter().find(|it| Some(it.name()) == found);
+    if block.is_none() {
+        let message = "is not one of dependency, question, review, null".into();
+        reading.mend(Severity::Error, "unknown_word", place, message, Value::Null);
+    }
+    block
+}
+
+fn read_messages(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Message> {
+    let list = "/conversationHistory/messages";
+    let good = reading.objects(list);
+    let mut messages = Vec::with_capacity(good.len());
+    for &index in &good {
+        let field = |name: &str| format!("{list}/{index}/{name}");
+        messages.push(Message {
+            role: reading.word(&field("role"), &ROLES, |it| it, "system"),
+            content: reading.text(&field("content"), ""),
+            at: reading.time_or(&field("timestamp"), known, utc),
+            metadata: read_metadata(reading, &field("metadata")),
+        });
+    }
+    reading.retain(list, &good);
+    let last = i64::try_from(messages.len()).unwrap_or(i64::MAX) - 1;
+    reading.derived("/conversationHistory/lastMessageIndex", last.into());
+    messages
+}
+
+fn read_metadata(reading: &mut Reading<'_>, place: &str) -> Option<Value> {
+    let found = reading.get(place)?;
+    if found.is_object() || found.is_null() {
+        return Some(found.clone());
+    }
+    let message = "should be an object or null".into();
+    reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
+    Some(Value::Null)
+}
+
+fn read_variables(reading: &mut Reading<'_>) -> Vec<String> {
+    let Some(map) = reading.object("/environment/variables") else {
+        return Vec::new();
+    };
+    for (name, value) in map {
+        if !is_sealed(value) && !value.is_null() {
+            let place = child("/environment/variables", name);
+            let message = "holds a value; only names belong here".to_owned();
+            reading.set(&place, Value::Null);
+            let repair = Some("take the value out".into());
+            reading.note(Severity::Warning, "secret_in_file", &place, message, repair);
+        }
+    }
+    map.keys().cloned().collect()
+}
+
+/// Another writer may put the sealed value here; nobody can read it, and it need not go.
+fn is_sealed(value: &Value) -> bool {
+    value
+        .as_str()
+        .is_some_and(|it| it.starts_with("encrypted:"))
+}
+
+fn read_provided(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Provided> {
+    let list = "/environment/dependencies";
+    let good = reading.objects(list);
+    let mut all = Vec::with_capacity(good.len());
+    for &index in &good {
+        let field = |name: &str| format!("{list}/{index}/{name}");
+        all.push(Provided {
+            kind: reading.text(&field("type"), "env_variable"),
+            name: reading.text(&field("name"), ""),
+            at: reading.time_or(&field("providedAt"), known, utc),
+        });
+    }
+    reading.retain(list, &good);
+    all
+}
+
+fn read_phases(reading: &mut Reading<'_>) -> Vec<u32> {
+    let list = "/protocols/completedPhases";
+    let items = reading.list(list);
+    let number = |item: &Value| item.as_u64().and_then(|it| u32::try_from(it).ok());
+    let phases: Vec<u32> = items.iter().filter_map(number).collect();
+    if phases.len() != items.len() {
+        let message = "not all of it are numbers of phases".into();
+        let value = phases.clone().into();
+        reading.mend(Severity::Error, "wrong_type", list, message, value);
+    }
+    phases
+}
+
+fn write_checkpoint(checkpoint: &Checkpoint, value: &mut Value) {
+    let c = checkpoint;
+    let number = |number: Option<u32>| number.map_or(Value::Null, Value::from);
+    let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::from);
+    let blocked = c.blocked_by.map_or(Value::Null, |it| it.name().into());
+    put(value, "/id", c.id.clone().into());
+    put(value, "/taskId", c.task_id.clone().into());
+    put_time(value, "/createdAt", Some(c.created_at), utc);
+    put(value, "/createdBy", c.created_by.into());
+    put(value, "/reason", c.reason.into());
+    put(value, "/task/status", c.task_status.name().into());
+    put(value, "/task/type", c.task_type.clone().into());
+    put(value, "/task/currentPhase", number(c.task_phase));
+    put(value, "/task/progress", c.progress.into());
+    put(value, "/agent/status", c.agent_status.name().into());
+    put(value, "/agent/pid", number(c.pid));
+    put(value, "/agent/currentPhase", number(c.agent_phase));
+    put(value, "/agent/currentStep", text(&c.current_step));
+    put(value, "/agent/tokensUsed", c.tokens_used.into());
+    put(value, "/agent/blockedBy", blocked);
+    let list = "/conversationHistory/messages";
+    write_list(value, list, &c.messages, |item, message| {
+        put(item, "/role", message.role.into());
+        put(item, "/content", message.content.clone().into());
+        put_time(item, "/timestamp", Some(message.at), utc);
+        if let Some(metadata) = &message.metadata {
+            put(item, "/metadata", metadata.clone());
+        }
+    });
+    let last = i64::try_from(c.messages.len()).unwrap_or(i64::MAX) - 1;
+    put(value, "/conversationHistory/lastMessageIndex", last.into());
+    let old = value.pointer("/environment/variables");
+    let sealed = |name: &String| old?.get(name).filter(|it| is_sealed(it)).cloned();
+    let variables: Map<String, Value> = c
+        .variables
+        .iter()
+        .map(|name| (name.clone(), sealed(name).unwrap_or(Value::Null)))
+        .collect();
+    put(value, "/environment/variables", variables.into());
+    let list = "/environment/dependencies";
+    write_list(value, list, &c.dependencies, |item, provided| {
+        put(item, "/type", provided.kind.clone().into());
+        put(item, "/name", provided.name.clone().into());
+        put_time(item, "/providedAt", Some(provided.at), utc);
+    });
+    put(value, "/workspace/path", c.workspace.clone().into());
+    put(
+        value,
+        "/workspace/deliverables",
+        c.deliverables.clone().into(),
+    );
+    put_time(value, "/workspace/lastModified", c.last_modified, utc);
+    let asked = c.pending_dependencies.clone();
+    put(value, "/protocols/pendingDependencies", asked.into());
+    let questions = c.pending_questions.clone();
+    put(value, "/protocols/pendingQuestions", questions.into());
+    let phases = c.completed_phases.clone();
+    put(value, "/protocols/completedPhases", phases.into());
+    for (name, optional) in [("sessionId", &c.session_id), ("codeRef", &c.code_ref)] {
+        if optional.is_some() || value.get(name).is_some() {
+            put(value, &child("", name), text(optional));
+        }
+    }
+}
+
+/// Writes a list, keeping what else its elements say.
+fn write_list<T>(value: &mut Value, place: &str, items: &[T], write: impl Fn(&mut Value, &T)) {
+    let old = value.pointer_mut(place).map_or(Value::Null, Value::take);
+    let mut old = match old {
+        Value::Array(items) => items.into_iter(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            Vec::new().into_iter()
+        }
+    };
+    let mut new = Vec::with_capacity(items.len());
+    for item in items {
+        let known = old.next().filter(Value::is_object);
+        let mut object = known.unwrap_or_else(|| json!({}));
+        write(&mut object, item);
+        new.push(object);
+    }
+    put(value, place, new.into());
+}

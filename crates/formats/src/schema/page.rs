@@ -1,0 +1,151 @@
+//! A schema as a page of documentation: every field with its type, whether it must be there, and what it means.
+
+use serde_json::{Map, Value};
+use std::fmt::Write as _;
+
+/// Deeper fields are not listed; no schema of ours comes near.
+const DEPTH_MAX: usize = 12;
+
+/// The page of a kind as Markdown; `None` for a kind that does not exist.
+pub fn page(kind: &str) -> Option<String> {
+    let schema: Value = serde_json::from_str(super::get(kind)?).ok()?;
+    let mut rows = Rows {
+        schema: &schema,
+        text: String::new(),
+    };
+    rows.members(&schema, "", 0);
+    let description = schema["description"].as_str().unwrap_or_default();
+    let mut page = format!(
+        "# {kind}\n\n{description}\n\nThe schema is `bowline schema {kind}`. Keys that are not listed here are left alone.\n\n"
+    );
+    page.push_str("| Field | Type | Required | Meaning |\n|---|---|---|---|\n");
+    page.push_str(&rows.text);
+    if let Some(example) = super::example(kind) {
+        let _ = write!(
+            page,
+            "\n## Example\n\n```json\n{}\n```\n",
+            example.trim_end()
+        );
+    }
+    Some(page)
+}
+
+struct Rows<'s> {
+    schema: &'s Value,
+    text: String,
+}
+
+impl<'s> Rows<'s> {
+    /// A row for every member of an object, and for all that is in it.
+    fn members(&mut self, node: &'s Value, prefix: &str, depth: usize) {
+        if depth > DEPTH_MAX {
+            return;
+        }
+        let named = |name: &str| match prefix {
+            "" => name.to_owned(),
+            prefix => format!("{prefix}.{name}"),
+        };
+        let required = |name: &str| {
+            let names = node.get("required").and_then(Value::as_array);
+            names.is_some_and(|names| names.iter().any(|it| it == name))
+        };
+        for (name, member) in map(node, "properties") {
+            self.row(member, &named(name), required(name), depth);
+        }
+        for (pattern, member) in map(node, "patternProperties") {
+            let name = pattern.trim_matches(['^', '$']).replace("[0-9]+", "N");
+            self.row(member, &named(&name), false, depth);
+        }
+        if let Some(member @ Value::Object(_)) = node.get("additionalProperties") {
+            self.row(member, &named("NAME"), false, depth);
+        }
+    }
+
+    fn row(&mut self, member: &'s Value, name: &str, required: bool, depth: usize) {
+        let meaning = member.get("description").and_then(Value::as_str);
+        let mut meaning = meaning.unwrap_or_default().to_owned();
+        if let Some(default) = member.get("default") {
+            let _ = write!(meaning, " Default: `{default}`.");
+        }
+        let kind = self.type_of(member);
+        let required = if required { "yes" } else { "" };
+        let cell = |text: &str| text.trim().replace('|', "\\|");
+        let row = [&format!("`{name}`"), &kind, required, &meaning].map(cell);
+        let _ = writeln!(self.text, "| {} |", row.join(" | "));
+        for inner in self.variants(member) {
+            self.members(inner, name, depth + 1);
+            if let Some(items) = inner.get("items") {
+                for item in self.variants(items) {
+                    self.members(item, &format!("{name}[]"), depth + 1);
+                }
+            }
+        }
+    }
+
+    /// The node itself, what it refers to, or each of its alternatives.
+    fn variants(&self, node: &'s Value) -> Vec<&'s Value> {
+        if let Some(target) = self.target(node) {
+            return self.variants(target);
+        }
+        match node.get("anyOf").and_then(Value::as_array) {
+            Some(all) => all.iter().flat_map(|one| self.variants(one)).collect(),
+            None => vec![node],
+        }
+    }
+
+    fn target(&self, node: &Value) -> Option<&'s Value> {
+        let place = node.get("$ref")?.as_str()?;
+        self.schema.pointer(place.strip_prefix('#')?)
+    }
+
+    fn type_of(&self, node: &'s Value) -> String {
+        let variants = self.variants(node);
+        let words: Vec<String> = variants.iter().map(|one| self.word(one)).collect();
+        words.join(" or ")
+    }
+
+    fn word(&self, node: &'s Value) -> String {
+        if let Some(all) = node.get("enum").and_then(Value::as_array) {
+            let words: Vec<String> = all.iter().map(|it| format!("`{}`", bare(it))).collect();
+            return words.join(", ");
+        }
+        if let Some(only) = node.get("const") {
+            return format!("`{}`", bare(only));
+        }
+        let types = match node.get("type") {
+            Some(Value::String(one)) => vec![one.as_str()],
+            Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+            Some(_) | None => return "anything".into(),
+        };
+        let words: Vec<String> = types
+            .into_iter()
+            .map(|one| match (one, node.get("items")) {
+                ("array", Some(items)) => format!("list of {}", self.type_of(items)),
+                ("array", None) => "list".into(),
+                ("string", _) if is_time(node) => "time".into(),
+                ("string", _) => "text".into(),
+                ("integer", _) => "whole number".into(),
+                ("boolean", _) => "`true`, `false`".into(),
+                (other, _) => other.into(),
+            })
+            .collect();
+        words.join(" or ")
+    }
+}
+
+fn map<'s>(node: &'s Value, key: &str) -> impl Iterator<Item = (&'s String, &'s Value)> + use<'s> {
+    let members: Option<&Map<String, Value>> = node.get(key).and_then(Value::as_object);
+    members.into_iter().flatten()
+}
+
+/// A value without the quotes of a text.
+fn bare(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn is_time(node: &Value) -> bool {
+    let pattern = node.get("pattern").and_then(Value::as_str);
+    pattern.is_some_and(|pattern| pattern.starts_with("^\\d{4}-\\d{2}-\\d{2}T"))
+}

@@ -1,0 +1,386 @@
+//! What ARCHITECTURE.md promises about the tree as a whole, checked.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot unwrap has failed, and says where"
+)]
+
+use crate::shell::{cargo, command, root};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Which of our crates may use which. Planned crates have their line already.
+const ARROWS: [(&str, &[&str]); 12] = [
+    ("bowline-machines", &[]),
+    ("bowline-statefiles", &[]),
+    ("bowline-supervisor", &[]),
+    ("bowline-formats", &["bowline-machines"]),
+    ("bowline-store", &["bowline-formats", "bowline-machines"]),
+    (
+        "bowline-engine",
+        &[
+            "bowline-formats",
+            "bowline-machines",
+            "bowline-statefiles",
+            "bowline-store",
+            "bowline-supervisor",
+        ],
+    ),
+    ("bowline-server", &["bowline-engine"]),
+    ("bowline-mcp", &["bowline-engine"]),
+    (
+        "bowline",
+        &["bowline-engine", "bowline-mcp", "bowline-server"],
+    ),
+    (
+        "bowline-shim",
+        &[
+            "bowline-formats",
+            "bowline-machines",
+            "bowline-statefiles",
+            "bowline-supervisor",
+        ],
+    ),
+    // Test doubles implement the traits of the crates they stand in for.
+    (
+        "bowline-test-support",
+        &["bowline-statefiles", "bowline-store", "bowline-supervisor"],
+    ),
+    ("bowline-benches", TOOLS),
+];
+
+/// Chores and benchmarks stand outside: they may use everything.
+const TOOLS: &[&str] = &[
+    "bowline-engine",
+    "bowline-formats",
+    "bowline-machines",
+    "bowline-statefiles",
+    "bowline-store",
+    "bowline-supervisor",
+    "bowline-test-support",
+];
+
+/// What a crate may use of others, where that is a promise.
+const OUTSIDE_ONLY: [(&str, &[&str]); 1] = [("bowline-machines", &["imbl", "thiserror"])];
+
+/// What a crate must never use.
+const OUTSIDE_NEVER: [(&str, &[&str]); 2] = [
+    ("bowline-shim", &["clap", "tokio", "schemars"]),
+    ("bowline-formats", &["tokio", "rustix", "tempfile"]),
+];
+
+/// Bans that a crate's `clippy.toml` must hold.
+const BANS: [(&str, &[&str]); 4] = [
+    (
+        "machines",
+        &[
+            "std::time::SystemTime::now",
+            "std::time::Instant::now",
+            "std::env::var",
+            "std::fs::read",
+            "std::fs::write",
+            "std::fs::File",
+            "std::thread::spawn",
+            "std::process::Command::new",
+            "std::collections::HashMap",
+        ],
+    ),
+    (
+        "formats",
+        &[
+            "std::time::SystemTime::now",
+            "jiff::Timestamp::now",
+            "std::fs::read",
+            "std::fs::write",
+            "std::path::Path",
+            "std::path::PathBuf",
+            "std::process::Command::new",
+        ],
+    ),
+    (
+        "statefiles",
+        &["std::time::SystemTime::now", "std::process::Command::new"],
+    ),
+    (
+        "engine",
+        &[
+            "std::time::SystemTime::now",
+            "jiff::Timestamp::now",
+            "jiff::Zoned::now",
+            "std::fs::rename",
+            "std::fs::write",
+            "std::process::Command::new",
+        ],
+    ),
+];
+
+/// Calls of the product's sources that only some places may make.
+const ONLY_IN: [(&str, &[&str]); 6] = [
+    ("SystemTime::now(", &["crates/engine/src/clock.rs"]),
+    ("Timestamp::now(", &["crates/engine/src/clock.rs"]),
+    ("Zoned::now(", &["crates/engine/src/clock.rs"]),
+    (
+        "fs::rename(",
+        &["crates/statefiles/", "crates/test-support/"],
+    ),
+    ("renameat", &["crates/statefiles/", "crates/test-support/"]),
+    (
+        "Command::new(",
+        &["crates/supervisor/", "crates/shim/", "crates/test-support/"],
+    ),
+];
+
+const ARCHITECTURE_LINES_MAX: usize = 250;
+const RUST_LINES_MAX: usize = 700;
+const README_LINES_MAX: usize = 120;
+
+#[test]
+fn arrows_between_our_crates() {
+    let packages = packages();
+    let ours: BTreeSet<&str> = packages.iter().map(name).collect();
+    let table = BTreeMap::from(ARROWS);
+    let mut wrong = Vec::new();
+    for package in &packages {
+        let user = name(package);
+        let allowed = match user {
+            "xtask" => TOOLS,
+            _ => table
+                .get(user)
+                .unwrap_or_else(|| panic!("{user} is not in the table of arrows")),
+        };
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let used = name(dependency);
+            let testing = dependency["kind"] == "dev"
+                && (used == "bowline-test-support" || used == "bowline");
+            if ours.contains(used) && !allowed.contains(&used) && !testing {
+                wrong.push(format!("{user} -> {used}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "forbidden arrows: {wrong:?}");
+}
+
+#[test]
+fn arrows_to_crates_of_others() {
+    let packages = packages();
+    let mut wrong = Vec::new();
+    for package in &packages {
+        let user = name(package);
+        let dependencies = package["dependencies"].as_array().unwrap();
+        let normal = dependencies.iter().filter(|one| one["kind"].is_null());
+        for used in normal.map(name) {
+            let only = OUTSIDE_ONLY.iter().find(|(crate_, _)| *crate_ == user);
+            let never = OUTSIDE_NEVER.iter().find(|(crate_, _)| *crate_ == user);
+            if only.is_some_and(|(_, allowed)| !allowed.contains(&used))
+                || never.is_some_and(|(_, banned)| banned.contains(&used))
+            {
+                wrong.push(format!("{user} -> {used}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "forbidden dependencies: {wrong:?}");
+}
+
+/// One crate that switches it on changes how every tagged enum with floats is read in the whole binary.
+#[test]
+fn arbitrary_precision_is_off_everywhere() {
+    let arguments = [
+        "tree",
+        "--workspace",
+        "--offline",
+        "--edges",
+        "normal,build,dev",
+        "--prefix",
+        "none",
+        "--format",
+        "{p} features={f}",
+    ];
+    let tree = output(&cargo(), &arguments);
+    let lines: Vec<&str> = tree
+        .lines()
+        .filter(|line| line.starts_with("serde_json "))
+        .collect();
+    assert!(!lines.is_empty(), "serde_json is not in the tree:\n{tree}");
+    for line in lines {
+        assert!(!line.contains("arbitrary_precision"), "{line}");
+    }
+}
+
+#[test]
+fn promised_bans_are_in_force() {
+    for (crate_, banned) in BANS {
+        let path = root().join("crates").join(crate_).join("clippy.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        for call in banned {
+            assert!(
+                text.contains(&format!("path = \"{call}\"")),
+                "{} does not ban {call}",
+                path.display()
+            );
+        }
+    }
+}
+
+/// Behind the lints, because not every crate has a `clippy.toml` and an `expect` is quickly written.
+#[test]
+fn only_some_places_read_the_clock_rename_and_spawn() {
+    let mut wrong = Vec::new();
+    for file in tracked() {
+        let source = file.starts_with("crates/") && file.contains("/src/") && file.ends_with(".rs");
+        if !source || file.ends_with("tests.rs") {
+            continue;
+        }
+        let text = read(&file);
+        let product = text.split("#[cfg(test)]").next().unwrap();
+        for (call, places) in ONLY_IN {
+            if product.contains(call) && !places.iter().any(|place| file.starts_with(place)) {
+                wrong.push(format!("{file}: {call}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn documents_and_sources_stay_short() {
+    let lines = |file: &str| read(file).lines().count();
+    let architecture = lines("ARCHITECTURE.md");
+    assert!(
+        architecture < ARCHITECTURE_LINES_MAX,
+        "ARCHITECTURE.md has {architecture} lines"
+    );
+    for file in tracked() {
+        let max = match file.as_str() {
+            file if file.ends_with(".rs") => RUST_LINES_MAX,
+            file if file.ends_with("README.md") => README_LINES_MAX,
+            _ => continue,
+        };
+        let count = lines(&file);
+        assert!(count <= max, "{file} has {count} lines; {max} are allowed");
+    }
+}
+
+#[test]
+fn every_crate_has_a_readme() {
+    for package in packages() {
+        let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap());
+        let folder = manifest.parent().unwrap();
+        if folder.parent().unwrap().ends_with("crates") {
+            assert!(
+                folder.join("README.md").is_file(),
+                "{} has no README.md",
+                folder.display()
+            );
+        }
+    }
+}
+
+/// A path of somebody's machine helps nobody else.
+#[test]
+fn no_path_of_a_machine() {
+    // Put together here, so that this file does not find itself.
+    let folders = ["work", "root", "home", "Users"].map(|name| format!("/{name}/"));
+    let outside = ["..", "shared"].join("/");
+    let mut wrong = Vec::new();
+    for file in tracked() {
+        let Ok(text) = std::fs::read_to_string(root().join(&file)) else {
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            let absolute = folders.iter().any(|folder| begins_a_path(line, folder));
+            if absolute || line.contains(&outside) {
+                wrong.push(format!("{file}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut wrong = Vec::new();
+    for file in tracked().iter().filter(|file| file.ends_with(".md")) {
+        let folder = root().join(file).parent().unwrap().to_owned();
+        let text = read(file);
+        for link in links(&text) {
+            let path = link.split('#').next().unwrap_or_default();
+            if !path.is_empty() && !path.contains("://") && !folder.join(path).exists() {
+                wrong.push(format!("{file}: {link}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "links that lead nowhere: {wrong:#?}");
+}
+
+#[test]
+fn a_path_begins_after_something_that_is_no_path() {
+    assert!(begins_a_path("cd /opt/me", "/opt/"));
+    assert!(begins_a_path("(/opt/me)", "/opt/"));
+    assert!(!begins_a_path("[DIR]/opt/me", "/opt/"));
+    assert!(!begins_a_path("a/opt/me", "/opt/"));
+}
+
+/// Whether an absolute path with this beginning stands in a line.
+fn begins_a_path(line: &str, beginning: &str) -> bool {
+    line.match_indices(beginning).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        before.is_none_or(|letter| !letter.is_alphanumeric() && !"]}./_-$".contains(letter))
+    })
+}
+
+/// The targets of `[text](target)` outside of code.
+fn links(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if fenced {
+            continue;
+        }
+        // Every other part stands between backticks.
+        for part in line.split('`').step_by(2) {
+            let targets = part.split("](").skip(1);
+            found.extend(targets.filter_map(|rest| rest.split([')', ' ']).next()));
+        }
+    }
+    found
+}
+
+fn packages() -> Vec<Value> {
+    let arguments = [
+        "metadata",
+        "--format-version",
+        "1",
+        "--no-deps",
+        "--offline",
+    ];
+    let metadata: Value = serde_json::from_str(&output(&cargo(), &arguments)).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+fn name(value: &Value) -> &str {
+    value["name"].as_str().unwrap()
+}
+
+/// Every file under version control that is still there.
+fn tracked() -> Vec<String> {
+    let files = output("git", &["ls-files"]);
+    let there = |file: &&str| root().join(file).is_file();
+    files.lines().filter(there).map(str::to_owned).collect()
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(root().join(Path::new(file))).unwrap()
+}
+
+fn output(program: &str, arguments: &[&str]) -> String {
+    let output = command(program, arguments).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
