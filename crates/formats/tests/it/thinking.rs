@@ -91,3 +91,20 @@ fn a_file_without_stages_is_not_read_as_a_fresh_one() {
         assert!(ThinkingFile::read(&document).is_err(), "{text}");
     }
 }
+
+#[test]
+fn two_stages_in_progress_are_found_and_left_to_a_person() {
+    let mut value = golden::load("thinking.json").value().clone();
+    value["stages"]["creation"]["status"] = json!("in_progress");
+    value["stages"]["creation"]["completed_at"] = json!(null);
+    value["overall_status"] = json!("in_progress");
+    value["progress_percentage"] = json!(50);
+    let read = ThinkingFile::read(&JsonDocument::new(value.clone())).unwrap();
+    assert_eq!(read.fixed, value, "no repair chooses between them");
+    let found: Vec<_> = read
+        .findings
+        .iter()
+        .map(|one| (one.code, one.repair.is_some()))
+        .collect();
+    assert_eq!(found, [("rule_broken", false)]);
+}
