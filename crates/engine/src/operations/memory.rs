@@ -6,7 +6,7 @@ use crate::files::{Changed, KnownFile, Moved, View};
 use crate::kinds::{FileKind, TaskState};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
-use bowline_formats::memory::path::{self, PathError, Skeleton};
+use bowline_formats::memory::path::{self, Skeleton};
 use bowline_formats::memory::shared_context;
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state;
@@ -135,7 +135,14 @@ impl MemoryFolder {
         self.clear_finished(context)?;
         let describe = |before: &Memory, after: &Memory| {
             let status = |memory: &Memory| step_or_task(memory, entity, &metadata);
-            let to = status(after).unwrap_or_else(|| "none".into());
+            let id = |memory: &Memory| memory.current.as_ref().map(|task| task.id.clone());
+            // A task that is over is told by how it ended, not by the one that took its place.
+            let to = match trigger {
+                "FINISH" if id(before) != id(after) => Some("completed".into()),
+                "CANCEL" if id(before) != id(after) => Some("cancelled".into()),
+                _ => status(after),
+            };
+            let to = to.unwrap_or_else(|| "none".into());
             Moved::new(entity, trigger, status(before), to).with(metadata.clone())
         };
         let changed =
@@ -303,11 +310,9 @@ impl MemoryFolder {
                 break;
             }
         }
-        let (file, copy) = found.ok_or_else(|| Error::NoValue {
-            message: format!(
-                "there is no copy '{wanted}' in {}",
-                self.folder.join("backup").display()
-            ),
+        let (file, copy) = found.ok_or_else(|| Error::NoCopy {
+            which: wanted.to_owned(),
+            folder: self.folder.join("backup"),
         })?;
         let bad = |message: String| Error::BadInput {
             message: format!("{} {message}", copy.display()),
@@ -395,10 +400,10 @@ fn step_or_task(memory: &Memory, entity: &str, metadata: &Value) -> Option<Strin
 }
 
 fn get(file: &KnownFile, context: &Context, path: &str) -> Result<Value, Error> {
-    let view: View = file.view(context)?;
+    let view: View = file.view_or_empty(context)?;
     path::get(view.document.value(), path)
         .cloned()
-        .map_err(bad_path)
+        .map_err(Error::Path)
 }
 
 fn set(
@@ -410,26 +415,10 @@ fn set(
 ) -> Result<Changed, Error> {
     file.rewrite(context, |document: &JsonDocument| {
         let mut next = document.value().clone();
-        path::set(skeleton, &mut next, path, value.clone(), context.now()).map_err(bad_path)?;
+        path::set(skeleton, &mut next, path, value.clone(), context.now()).map_err(Error::Path)?;
         let moved = Moved::new("value", "SET", None, "set").with(json!({ "path": path }));
         Ok((document.reconcile(&next), moved))
     })
-}
-
-fn bad_path(error: PathError) -> Error {
-    match error {
-        PathError::NotFound { .. } => Error::NoValue {
-            message: error.to_string(),
-        },
-        PathError::BadPath { .. }
-        | PathError::Protected { .. }
-        | PathError::MustBeObject { .. }
-        | PathError::TooLarge { .. }
-        | PathError::NoMembers { .. } => Error::BadInput {
-            message: error.to_string(),
-            hint: error.hint().into(),
-        },
-    }
 }
 
 /// An entry of the history out of the effect that carries it.

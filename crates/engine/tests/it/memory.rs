@@ -173,7 +173,7 @@ fn values_are_set_by_path_and_protected_ones_are_not() {
         );
     }
     let missing = memory.context_get(&context(), "shared_data.nothing");
-    assert_eq!(missing.unwrap_err().code(), "no_value");
+    assert_eq!(missing.unwrap_err().code(), "path_not_found");
     assert!(
         memory
             .agent_set(&context(), "../x", "cache.a", &json!(1))
