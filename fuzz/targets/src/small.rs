@@ -1,0 +1,72 @@
+//! The small parsers: times, splices, transition lines, settings, paths into memory files.
+
+use bowline_formats::json::JsonDocument;
+use bowline_formats::memory::path;
+use bowline_formats::memory::shared_context::SKELETON;
+use bowline_formats::thinking_settings::{core_values, quality_standards};
+use bowline_formats::transition::Transition;
+use bowline_machines::Timestamp;
+use bowline_statefiles::splice::{Splice, apply, invert, splices};
+
+/// A time in any spelling.
+pub(crate) fn time(data: &[u8]) {
+    use bowline_formats::time::{civil, parse, utc};
+    let Ok(text) = str::from_utf8(data) else {
+        return;
+    };
+    if let Some(at) = parse(text) {
+        assert_eq!(parse(&utc(at)), Some(at), "{text}");
+        assert_eq!(parse(&civil(at)), Some(at), "{text}");
+    }
+}
+
+/// Two texts, and splices as a damaged journal may hold them.
+pub(crate) fn splice(data: &[u8]) {
+    let Some([before, after, foreign]) = crate::parts::<3>(data) else {
+        return;
+    };
+    let made = splices(before, after);
+    assert_eq!(apply(before, &made).as_deref(), Ok(after));
+    assert_eq!(apply(after, &invert(&made)).as_deref(), Ok(before));
+    if let Ok(foreign) = serde_json::from_str::<Vec<Splice>>(foreign) {
+        let back = invert(&foreign);
+        if let Ok(after) = apply(before, &foreign) {
+            assert_eq!(apply(&after, &back).as_deref(), Ok(before));
+        }
+    }
+}
+
+/// A transition line.
+pub(crate) fn transition(data: &[u8]) {
+    if let Ok(line) = serde_json::from_slice::<Transition>(data)
+        && let Ok(text) = serde_json::to_string(&line)
+    {
+        let again = serde_json::from_str::<Transition>(&text);
+        assert_eq!(again.ok().as_ref(), Some(&line), "{text}");
+    }
+}
+
+/// The YAML files that thinking runs may have.
+pub(crate) fn settings(data: &[u8]) {
+    if let Ok(text) = str::from_utf8(data) {
+        core_values(text).ok();
+        quality_standards(text).ok();
+    }
+}
+
+/// A document, a path into it, and a value to put there.
+pub(crate) fn memory_path(data: &[u8]) {
+    let Some([document, place, value]) = crate::parts::<3>(data) else {
+        return;
+    };
+    let Ok(document) = JsonDocument::from_text(document.to_owned()) else {
+        return;
+    };
+    path::get(document.value(), place).ok();
+    let new = path::value_of(value);
+    let mut root = document.value().clone();
+    match path::set(&SKELETON, &mut root, place, new.clone(), Timestamp(0)) {
+        Ok(()) => assert_eq!(path::get(&root, place).ok(), Some(&new), "{place}"),
+        Err(_) => assert_eq!(&root, document.value(), "a refusal changes nothing"),
+    }
+}
