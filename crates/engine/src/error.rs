@@ -1,6 +1,7 @@
 //! Every way an operation ends without doing what was asked.
 
 use crate::kinds::FileKind;
+use crate::notice::Notice;
 use bowline_formats::finding::Finding;
 use bowline_formats::memory::path::PathError;
 use bowline_machines::{Refuse, plan, thinking};
@@ -152,6 +153,14 @@ pub enum Error {
         /// What to do.
         hint: String,
     },
+    /// The command failed after the file had been repaired for it.
+    #[error("{error}")]
+    AfterRepair {
+        /// What the repair did.
+        notices: Vec<Notice>,
+        /// Why the command failed.
+        error: Box<Error>,
+    },
     /// The file could not be locked, read or written.
     #[error(transparent)]
     File(#[from] statefiles::Error),
@@ -176,6 +185,7 @@ impl Error {
             Error::Path(error) => error.code(),
             Error::NoCopy { .. } => "no_copy",
             Error::BadInput { .. } => "bad_input",
+            Error::AfterRepair { error, .. } => error.code(),
             Error::File(error) => error.code(),
         }
     }
@@ -207,6 +217,7 @@ impl Error {
             Error::Path(error) => error.hint().into(),
             Error::NoCopy { .. } => "'bowline memory backup' makes copies".into(),
             Error::BadInput { hint, .. } => hint.clone(),
+            Error::AfterRepair { error, .. } => error.hint(),
             Error::File(error) => error.hint().unwrap_or("see the message above").into(),
         }
     }
@@ -235,6 +246,7 @@ impl Error {
                 | PathError::TooLarge { .. },
             ) => ExitClass::Refused,
             Error::Damaged { .. } => ExitClass::Damaged,
+            Error::AfterRepair { error, .. } => error.class(),
             Error::File(error) => match error {
                 statefiles::Error::Locked { .. } | statefiles::Error::Contended { .. } => {
                     ExitClass::Locked

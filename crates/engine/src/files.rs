@@ -351,7 +351,14 @@ impl KnownFile {
                         changed
                     }));
                 }
-                Err(Stop::Engine(error)) => return Err(*error),
+                Err(Stop::Engine(error)) if restored.is_empty() => return Err(*error),
+                // Refused all the same; but what was repaired must not go unsaid.
+                Err(Stop::Engine(error)) => {
+                    return Err(Error::AfterRepair {
+                        notices: restored,
+                        error,
+                    });
+                }
                 // Once: what a repair leaves behind is readable, or there is no point in going on.
                 Err(Stop::Damaged(findings)) if restored.is_empty() && !context.dry_run => {
                     restored.extend(self.recover(context, &findings)?);
