@@ -219,7 +219,7 @@ fn backups_are_kept_and_come_back() {
 #[test]
 fn a_task_that_is_owed_to_the_history_keeps_its_id() {
     let folder = tempfile::tempdir().unwrap();
-    let memory = begun(folder.path());
+    begun(folder.path());
     let lock = folder.path().join("task-history.json.lock");
     fs::write(&lock, "somebody").unwrap();
     let hurried = Context {
@@ -227,6 +227,7 @@ fn a_task_that_is_owed_to_the_history_keeps_its_id() {
         clock: bowline_engine::clock::Clock::System,
         ..context()
     };
+    let memory = MemoryFolder::at(&hurried, folder.path());
     let finished = memory
         .command(&hurried, "task", "FINISH", json!({}), &finish())
         .unwrap();
