@@ -1,7 +1,7 @@
 //! Builds what is measured as it is released, runs the benchmarks, and keeps the figures of the docs.
 
 use crate::Outcome;
-use crate::shell::{cargo, command, root};
+use crate::shell::{cargo, command, host, root};
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -57,19 +57,12 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
 /// They are linked statically: half of what a small program takes to start is the search for its libraries. The target is
 /// named so that the setting reaches the programs and not the compiler's own plug-ins, which cannot be static.
 fn build() -> Outcome<PathBuf> {
-    let version = command("rustc", &["-vV"])
-        .output()
-        .map_err(|error| format!("rustc: {error}"))?;
-    let version = String::from_utf8_lossy(&version.stdout);
-    let host = version
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .ok_or("rustc does not say which host it is for")?;
+    let host = host()?;
     let flags = format!("target.{host}.rustflags=[\"-Ctarget-feature=+crt-static\"]");
     let packages = ["--package", "bowline", "--package", "bowline-benches"];
     let mut build = command(&cargo(), &["build", "--release", "--quiet"]);
     let status = build
-        .args(["--target", host, "--config", &flags])
+        .args(["--target", &host, "--config", &flags])
         .args(packages)
         .status()
         .map_err(|error| format!("cargo build: {error}"))?;

@@ -9,6 +9,7 @@ mod bench;
 mod demo;
 mod docs;
 mod drill;
+mod fuzz;
 mod shell;
 mod test;
 #[cfg(test)]
@@ -22,6 +23,8 @@ cargo xtask demo                a walk through what there is, in a temporary fol
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
 cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
     transition | journal | markers | ready-set | growth     figures beside their floors; --write puts them into docs/
+cargo xtask fuzz [--seconds N] [TARGET]...
+    feeds every parser with inputs found by coverage, N seconds each (5); needs a C++ compiler
 cargo xtask drill NAME [--KEY N]...
     hammer    --processes 64 --updates 2000 [--foreign 1]   many writers and readers on one file
     kills     --processes 32 --updates 1000                 the same, with writers killed at random
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["bench", options @ ..] => bench::run(options),
+        ["fuzz", options @ ..] => fuzz::run(options),
         ["drill", name, options @ ..] => drill::run(name, options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -44,6 +44,16 @@ pub(crate) fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 
+/// The name of this machine's target, for builds that must tell programs from the compiler's plug-ins.
+pub(crate) fn host() -> Outcome<String> {
+    let version = command("rustc", &["-vV"])
+        .output()
+        .map_err(|error| format!("rustc: {error}"))?;
+    let version = String::from_utf8_lossy(&version.stdout);
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("rustc does not name its host")?.to_owned())
+}
+
 /// Builds the `bowline` binary in the profile of tests and returns its path.
 pub(crate) fn bowline() -> Outcome<PathBuf> {
     let status = command(&cargo(), &["build", "--quiet", "--package", "bowline"]).status();

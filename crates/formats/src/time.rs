@@ -3,6 +3,7 @@
 use bowline_machines::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use std::ops::RangeInclusive;
 
 /// `2026-01-21T09:00:00Z`.
 pub fn utc(at: Timestamp) -> String {
@@ -21,9 +22,17 @@ pub fn civil(at: Timestamp) -> String {
     }
 }
 
+/// The years whose numbers have four digits and no sign: from 0000 to the last days of 9999, where the calendar ends.
+const FOUR_DIGIT_YEARS: RangeInclusive<i64> = -62_167_219_200..=253_402_207_200;
+
 /// Reads a time with or without zone, fraction, `T` or seconds. Without a zone it is taken as UTC.
 pub fn parse(text: &str) -> Option<Timestamp> {
-    let text = text.trim();
+    let at = read(text.trim())?;
+    // Others could not be written back.
+    FOUR_DIGIT_YEARS.contains(&at.0).then_some(at)
+}
+
+fn read(text: &str) -> Option<Timestamp> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Some(Timestamp(time.as_second()));
     }
@@ -53,8 +62,19 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["", "now", "ISO-8601", "2025-13-01T00:00:00Z", "12345"] {
+        for text in [
+            "",
+            "now",
+            "ISO-8601",
+            "2025-13-01T00:00:00Z",
+            "12345",
+            "-005225-10-13T19:50:00Z",
+        ] {
             assert_eq!(parse(text), None, "{text}");
+        }
+        for edge in [FOUR_DIGIT_YEARS.start(), FOUR_DIGIT_YEARS.end()] {
+            let text = utc(Timestamp(*edge));
+            assert_eq!(parse(&text), Some(Timestamp(*edge)), "{text}");
         }
         assert_eq!(utc(Timestamp(i64::MAX)), "1970-01-01T00:00:00Z");
     }
