@@ -1,7 +1,8 @@
 //! Korean texts of what the crates below say in English.
 
-use bowline_engine::files::Notice;
+use bowline_engine::files::{Notice, Origin};
 use bowline_engine::formats::finding::Severity;
+use bowline_engine::formats::memory::path::PathError;
 use bowline_engine::machines::plan;
 use bowline_engine::machines::thinking;
 use bowline_engine::{Error, Refusal, statefiles};
@@ -74,17 +75,21 @@ pub(crate) fn notice(notice: &Notice) -> String {
 }
 
 /// Where a restored document came from.
-fn source(from: &str) -> String {
+fn source(from: &Origin) -> String {
     match from {
-        "the journal, nothing lost" => "저널에서 손실 없이 복원했습니다".into(),
-        "its other sources" => "다른 자료로 다시 만들었습니다".into(),
-        "nothing: it starts anew" => "새로 시작합니다".into(),
-        path => format!("{path}에서 복원했습니다"),
+        Origin::Journal => "저널에서 손실 없이 복원했습니다".into(),
+        Origin::Copy(path) => format!("{}에서 복원했습니다", path.display()),
+        Origin::Rebuilt => "다른 파일로 다시 만들었습니다".into(),
+        Origin::Anew => "복원할 것이 없어 새로 시작합니다".into(),
     }
 }
 
 /// An error's message and hint in Korean.
 pub(crate) fn error(error: &Error) -> (String, String) {
+    error_of(error)
+}
+
+fn error_of(error: &Error) -> (String, String) {
     match error {
         Error::Refused(Refusal::Thinking(refusal)) => thinking_refusal(refusal),
         Error::NoFile { kind, path } => (
@@ -151,10 +156,15 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         ),
         Error::BadInput { message, hint } => (message.clone(), hint.clone()),
         Error::Refused(Refusal::Plan(refusal)) => plan_refusal(refusal),
-        Error::NoValue { message } => (
-            message.clone(),
-            "마지막 부분을 빼면 무엇이 있는지 볼 수 있습니다".into(),
+        Error::NoCopy { which, folder } => (
+            format!(
+                "{}에 '{which}'(으)로 시작하는 사본이 없습니다",
+                folder.display()
+            ),
+            "'bowline memory backup'으로 사본을 만듭니다".into(),
         ),
+        Error::Path(cause) => path_error(cause),
+        Error::AfterRepair { error: cause, .. } => error_of(cause),
         Error::File(cause) => file_error(cause, &error.hint()),
     }
 }
@@ -412,4 +422,34 @@ fn plan_refusal(refusal: &plan::Refusal) -> (String, String) {
             "'bowline memory status'로 대기열을 확인하세요".into(),
         ),
     }
+}
+
+fn path_error(error: &PathError) -> (String, String) {
+    let (message, hint) = match error {
+        PathError::BadPath { path } => (
+            format!("'{path}'은(는) 경로가 아닙니다"),
+            "점으로 나눈 이름을 쓰세요. 예: shared_data.current_topic",
+        ),
+        PathError::NotFound { path } => (
+            format!("'{path}'에 값이 없습니다"),
+            "마지막 부분을 빼면 무엇이 있는지 볼 수 있습니다",
+        ),
+        PathError::Protected { path } => (
+            format!("'{path}'은(는) 바꿀 수 없습니다"),
+            "Bowline이 직접 관리하는 값입니다",
+        ),
+        PathError::MustBeObject { path } => (
+            format!("'{path}'은(는) 객체여야 합니다"),
+            "그 안의 값을 하나씩 저장하세요",
+        ),
+        PathError::NoMembers { path } => (
+            format!("'{path}'은(는) 안에 값을 담을 수 없는 값을 지나갑니다"),
+            "더 짧은 경로를 쓰세요",
+        ),
+        PathError::TooLarge { path, bytes, max } => (
+            format!("'{path}'이(가) {bytes}바이트가 됩니다. 최대 {max}바이트입니다"),
+            "큰 값은 파일에 두고 경로만 저장하세요",
+        ),
+    };
+    (message, hint.into())
 }

@@ -71,7 +71,7 @@ impl Output {
 
     /// A line of data. A reader that went away is not an error.
     pub(crate) fn line(&self, text: &str) {
-        let _ = writeln!(std::io::stdout(), "{text}");
+        let _ = writeln!(std::io::stdout(), "{}", harmless(text));
     }
 
     /// Text as it is.
@@ -81,7 +81,7 @@ impl Output {
 
     /// A line of talk.
     pub(crate) fn talk(&self, text: &str) {
-        eprintln!("{text}");
+        eprintln!("{}", harmless(text));
     }
 
     /// The JSON form of a look at a file.
@@ -186,6 +186,9 @@ impl Output {
 
     /// An error, and the exit code it has.
     pub(crate) fn error(&self, error: &Error) -> ExitCode {
+        if let Error::AfterRepair { notices, .. } = error {
+            self.notices(notices);
+        }
         if self.json {
             self.line(&json!({ "error": self.error_json(error) }).to_string());
         } else {
@@ -203,6 +206,27 @@ impl Output {
         }
         exit_code(error.class())
     }
+}
+
+/// Text without what a terminal would obey: titles and paths come from others. Our own colours stay.
+fn harmless(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let colour = rest.strip_prefix("\u{1b}[").and_then(|tail| {
+            let end = tail.find('m')?;
+            let plain = end <= 2 && tail[..end].bytes().all(|byte| byte.is_ascii_digit());
+            plain.then(|| rest.len() - tail.len() + end + 1)
+        });
+        let length = colour.unwrap_or(letter.len_utf8());
+        if colour.is_some() || !letter.is_control() || letter == '\n' || letter == '\t' {
+            clean.push_str(&rest[..length]);
+        } else {
+            clean.push(char::REPLACEMENT_CHARACTER);
+        }
+        rest = &rest[length..];
+    }
+    clean
 }
 
 /// A wrong command line: clap's own text, or JSON.

@@ -5,9 +5,11 @@ use crate::error::Error;
 use crate::files::{KnownFile, Moved, Notice};
 use crate::kinds::{self, FileKind};
 use crate::lost::{self, Lost};
+use crate::operations::memory::MemoryFolder;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use serde_json::json;
+use std::path::Path;
 
 /// What the doctor says about one file.
 #[derive(Debug, Clone)]
@@ -20,15 +22,16 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// What a repair did; empty without one.
     pub repairs: Vec<String>,
+    /// What is still there after a repair; the same as `findings` without one.
+    pub remaining: Vec<Finding>,
 }
 
 impl Diagnosis {
-    /// Whether the file is fit for work: nothing found worse than a note, or all of it repaired.
+    /// Whether the file is fit for work: nothing is left that is worse than a warning.
     pub fn healthy(&self) -> bool {
-        self.findings
+        self.remaining
             .iter()
             .all(|finding| finding.severity < Severity::Error)
-            || !self.repairs.is_empty()
     }
 }
 
@@ -39,6 +42,7 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
         document: None,
         findings: Vec::new(),
         repairs: Vec::new(),
+        remaining: Vec::new(),
     };
     match file.view(context) {
         Ok(view) => {
@@ -60,11 +64,68 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
         Err(Error::Damaged { findings, .. }) => diagnosis.findings = findings,
         Err(error) => return Err(error),
     }
+    diagnosis.findings.extend(journal_findings(file)?);
+    if owes_history(file)? {
+        diagnosis.findings.push(Finding {
+            severity: Severity::Error,
+            code: "history_owed",
+            pointer: String::new(),
+            message: "a task that is over is not in the history yet".into(),
+            repair: Some("write it there".into()),
+        });
+    }
+    diagnosis.remaining = diagnosis.findings.clone();
     Ok(diagnosis)
 }
 
-/// Examines a file and repairs what can be repaired: restores a damaged one, applies lost transitions again, mends fields.
+/// Lines of the journal that cannot be read or do not follow each other. Nothing repairs the past.
+fn journal_findings(file: &KnownFile) -> Result<Vec<Finding>, Error> {
+    let history = file.file.history()?;
+    let bad = history.findings.iter().map(|one| Finding {
+        severity: Severity::Warning,
+        code: one.code(),
+        pointer: String::new(),
+        message: one.to_string(),
+        repair: None,
+    });
+    let mut findings: Vec<Finding> = bad.collect();
+    let numbers: Vec<u64> = history.lines.iter().map(|line| line.seq).collect();
+    if let Some(pair) = numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
+        findings.push(Finding {
+            severity: Severity::Warning,
+            code: "journal_broken",
+            pointer: String::new(),
+            message: format!(
+                "the journal goes from line {} to line {}: history and undo end there",
+                pair[0], pair[1]
+            ),
+            repair: None,
+        });
+    }
+    Ok(findings)
+}
+
+/// Whether a finished task has not reached the history.
+fn owes_history(file: &KnownFile) -> Result<bool, Error> {
+    Ok(file.kind == FileKind::TaskState && !file.file.pending_effects()?.is_empty())
+}
+
+/// Examines a file and repairs what can be repaired: restores a damaged one, applies lost transitions again, mends fields,
+/// and writes what is owed to the history. Looks again afterwards.
 pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
+    let mut diagnosis = mend(context, file)?;
+    if owes_history(file)? {
+        let folder = file.path.parent().unwrap_or(Path::new("."));
+        MemoryFolder::at(context, folder).settle(context)?;
+        diagnosis
+            .repairs
+            .push("wrote the finished task to the history".into());
+    }
+    diagnosis.remaining = examine(context, file)?.findings;
+    Ok(diagnosis)
+}
+
+fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     let mut diagnosis = examine(context, file)?;
     let restored = diagnosis.document.is_none();
     if restored {

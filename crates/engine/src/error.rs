@@ -1,7 +1,9 @@
 //! Every way an operation ends without doing what was asked.
 
 use crate::kinds::FileKind;
+use crate::notice::Notice;
 use bowline_formats::finding::Finding;
+use bowline_formats::memory::path::PathError;
 use bowline_machines::{Refuse, plan, thinking};
 use bowline_statefiles as statefiles;
 use std::path::PathBuf;
@@ -132,11 +134,16 @@ pub enum Error {
         /// What it was.
         trigger: String,
     },
-    /// A path into a document leads nowhere.
-    #[error("{message}")]
-    NoValue {
-        /// Which path.
-        message: String,
+    /// A path into a document cannot be read or set.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// There is no such dated copy.
+    #[error("there is no copy '{which}…' in {}", folder.display())]
+    NoCopy {
+        /// What was asked for.
+        which: String,
+        /// Where copies are.
+        folder: PathBuf,
     },
     /// An input file or argument is not usable.
     #[error("{message}")]
@@ -145,6 +152,14 @@ pub enum Error {
         message: String,
         /// What to do.
         hint: String,
+    },
+    /// The command failed after the file had been repaired for it.
+    #[error("{error}")]
+    AfterRepair {
+        /// What the repair did.
+        notices: Vec<Notice>,
+        /// Why the command failed.
+        error: Box<Error>,
     },
     /// The file could not be locked, read or written.
     #[error(transparent)]
@@ -167,8 +182,10 @@ impl Error {
             Error::NoSuchTransition { .. } => "no_such_transition",
             Error::NothingToUndo { .. } => "nothing_to_undo",
             Error::EffectsLeft { .. } => "effects_left",
-            Error::NoValue { .. } => "no_value",
+            Error::Path(error) => error.code(),
+            Error::NoCopy { .. } => "no_copy",
             Error::BadInput { .. } => "bad_input",
+            Error::AfterRepair { error, .. } => error.code(),
             Error::File(error) => error.code(),
         }
     }
@@ -197,8 +214,10 @@ impl Error {
             Error::EffectsLeft { .. } => {
                 "with --state-only the file goes back and what was done outside it stays".into()
             }
-            Error::NoValue { .. } => "leave the last part away to see what is there".into(),
+            Error::Path(error) => error.hint().into(),
+            Error::NoCopy { .. } => "'bowline memory backup' makes copies".into(),
             Error::BadInput { hint, .. } => hint.clone(),
+            Error::AfterRepair { error, .. } => error.hint(),
             Error::File(error) => error.hint().unwrap_or("see the message above").into(),
         }
     }
@@ -217,8 +236,17 @@ impl Error {
             | Error::NothingHere { .. }
             | Error::UnknownKind { .. }
             | Error::NoSuchTransition { .. }
-            | Error::NoValue { .. } => ExitClass::NotFound,
+            | Error::NoCopy { .. } => ExitClass::NotFound,
+            Error::Path(PathError::NotFound { .. }) => ExitClass::NotFound,
+            Error::Path(PathError::BadPath { .. }) => ExitClass::Usage,
+            Error::Path(
+                PathError::Protected { .. }
+                | PathError::MustBeObject { .. }
+                | PathError::NoMembers { .. }
+                | PathError::TooLarge { .. },
+            ) => ExitClass::Refused,
             Error::Damaged { .. } => ExitClass::Damaged,
+            Error::AfterRepair { error, .. } => error.class(),
             Error::File(error) => match error {
                 statefiles::Error::Locked { .. } | statefiles::Error::Contended { .. } => {
                     ExitClass::Locked

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::{Error, Refusal};
 use crate::kinds::{self, Examined, FileKind, MachineFile};
 use crate::lost;
-pub use crate::notice::Notice;
+pub use crate::notice::{Notice, Origin};
 use crate::rebuild::rebuild;
 use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
@@ -351,7 +351,14 @@ impl KnownFile {
                         changed
                     }));
                 }
-                Err(Stop::Engine(error)) => return Err(*error),
+                Err(Stop::Engine(error)) if restored.is_empty() => return Err(*error),
+                // Refused all the same; but what was repaired must not go unsaid.
+                Err(Stop::Engine(error)) => {
+                    return Err(Error::AfterRepair {
+                        notices: restored,
+                        error,
+                    });
+                }
                 // Once: what a repair leaves behind is readable, or there is no point in going on.
                 Err(Stop::Damaged(findings)) if restored.is_empty() && !context.dry_run => {
                     restored.extend(self.recover(context, &findings)?);
@@ -482,10 +489,10 @@ impl KnownFile {
         let recovered = self.file.recover(&context.request(), &reason, &rescue)?;
         let from = match recovered.source {
             Source::Intact => return Ok(None),
-            Source::Journal => "the journal, nothing lost".to_owned(),
-            Source::Backup(path) | Source::Archive(path) => path.display().to_string(),
-            Source::Rebuilt => "its other sources".to_owned(),
-            Source::Empty => "nothing: it starts anew".to_owned(),
+            Source::Journal => Origin::Journal,
+            Source::Backup(path) | Source::Archive(path) => Origin::Copy(path),
+            Source::Rebuilt => Origin::Rebuilt,
+            Source::Empty => Origin::Anew,
         };
         Ok(Some(Notice::Restored {
             from,

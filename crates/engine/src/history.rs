@@ -71,18 +71,17 @@ pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Cha
         .ok_or_else(|| Error::NothingToUndo {
             path: file.path.clone(),
         })?;
-    let previous = transitions
-        .iter()
-        .rfind(|one| one.sequence < target.sequence);
-    let Some(previous) = previous else {
+    // The version before it, whoever made that one.
+    let previous = target.sequence - 1;
+    if previous == 0 || file.file.document_at(previous)?.is_none() {
         return Err(Error::NothingToUndo {
             path: file.path.clone(),
         });
-    };
+    }
     go_back(
         context,
         file,
-        previous.sequence,
+        previous,
         "UNDO",
         json!({ "undone": target.sequence }),
         state_only,
@@ -97,9 +96,12 @@ pub fn restore(
     state_only: bool,
 ) -> Result<Changed, Error> {
     person(context, "restore")?;
-    if !transitions(file)?
+    if !file
+        .file
+        .history()?
+        .lines
         .iter()
-        .any(|one| one.sequence == sequence)
+        .any(|line| line.seq == sequence)
     {
         return Err(Error::NoSuchTransition {
             path: file.path.clone(),

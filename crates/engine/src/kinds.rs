@@ -354,7 +354,10 @@ pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<
         FileKind::Develop => examine_machine::<Develop>(document, ""),
         FileKind::Orchestrate => examine_machine::<Orchestrate>(document, ""),
         FileKind::TaskHistory => {
-            examine_plain::<TaskHistoryFile>(document, |entries| format!("{} tasks", entries.len()))
+            examine_plain::<TaskHistoryFile>(document, |entries| match entries.len() {
+                1 => "1 task".to_owned(),
+                count => format!("{count} tasks"),
+            })
         }
         FileKind::SharedContext => {
             examine_plain::<SharedContextFile>(document, |context| context.session_id.clone())

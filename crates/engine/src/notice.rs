@@ -21,8 +21,8 @@ pub enum Notice {
     Mended(Finding),
     /// The file was damaged and something took its place.
     Restored {
-        /// Where the document came from, in words.
-        from: String,
+        /// Where the document came from.
+        from: Origin,
         /// Where the damaged file is now.
         set_aside: Option<PathBuf>,
     },
@@ -33,6 +33,30 @@ pub enum Notice {
         /// A sentence for people.
         message: String,
     },
+}
+
+/// Where a restored document came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The version last acknowledged: nothing is lost.
+    Journal,
+    /// A copy of an earlier version.
+    Copy(PathBuf),
+    /// Other files that know the same.
+    Rebuilt,
+    /// Nowhere: it begins anew.
+    Anew,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Origin::Journal => f.write_str("restored from the journal, nothing lost"),
+            Origin::Copy(path) => write!(f, "restored from {}", path.display()),
+            Origin::Rebuilt => f.write_str("rebuilt from other files"),
+            Origin::Anew => f.write_str("nothing to restore it from was found, so it begins anew"),
+        }
+    }
 }
 
 impl Notice {
@@ -101,14 +125,14 @@ impl std::fmt::Display for Notice {
             } => {
                 write!(
                     f,
-                    "the file was damaged; restored from {from}, the damaged one is {}",
+                    "the file was damaged: {from}; the damaged one is {}",
                     path.display()
                 )
             }
             Notice::Restored {
                 from,
                 set_aside: None,
-            } => write!(f, "the file was missing; restored from {from}"),
+            } => write!(f, "the file was missing: {from}"),
             Notice::Keeper { message, .. } => f.write_str(message),
         }
     }

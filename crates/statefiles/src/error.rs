@@ -50,7 +50,7 @@ pub enum Error {
         what: &'static str,
     },
     /// The document is larger than this crate handles.
-    #[error("{} would have {bytes} bytes; the limit is {bytes_max}", path.display())]
+    #[error("{} is too big: {bytes} bytes; the limit is {bytes_max}", path.display())]
     TooBig {
         /// The state file.
         path: PathBuf,
@@ -241,8 +241,10 @@ impl Error {
             | Self::StepsNotWritten { .. }
             | Self::NoSuchVersion { .. }
             | Self::NotRebuildable { .. }
-            | Self::NothingToRestore { .. }
             | Self::Io { .. } => None,
+            Self::NothingToRestore { .. } => {
+                Some("put a good copy in its place, or move it away and begin anew")
+            }
         }
     }
 
@@ -340,7 +342,7 @@ impl std::fmt::Display for Finding {
             Self::ForeignLockTakenOver { owner } => {
                 write!(
                     out,
-                    "a lock file of another program ({owner}) was taken over"
+                    "the lock file of {owner} was left behind and was taken over"
                 )
             }
             Self::KeptAside { path } => {

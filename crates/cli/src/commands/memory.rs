@@ -73,8 +73,13 @@ pub(crate) fn run(
         ),
         MemoryVerb::Prune => prune(context, output, &memory),
         MemoryVerb::Backup => {
-            for path in memory.backup(context)? {
-                output.line(&path.display().to_string());
+            let copies = memory.backup(context)?;
+            if output.json {
+                output.line(&json!({ "copies": copies }).to_string());
+            } else {
+                for path in copies {
+                    output.line(&path.display().to_string());
+                }
             }
             Ok(ExitCode::SUCCESS)
         }

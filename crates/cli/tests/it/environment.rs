@@ -24,7 +24,7 @@ pub(crate) struct TestEnvironment {
 impl TestEnvironment {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["home", "work"] {
+        for name in ["home", "project"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
         TestEnvironment {
@@ -47,7 +47,7 @@ impl TestEnvironment {
 
     /// A path in the workspace.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.root().join("work").join(name)
+        self.root().join("project").join(name)
     }
 
     /// Writes a file of the workspace as a program that knows nothing of Bowline would.

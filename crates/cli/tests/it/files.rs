@@ -122,7 +122,7 @@ fn a_read_only_folder() {
         .unwrap();
     };
     mode("", 0o755);
-    mode("work", 0o555);
+    mode("project", 0o555);
     let mut text = String::new();
     for line in [
         "status",
@@ -141,7 +141,7 @@ fn a_read_only_folder() {
         let output = command.args(line.split(' ')).output().unwrap();
         text.push_str(&world.told(line, &output));
     }
-    mode("work", 0o755);
+    mode("project", 0o755);
     check!(text);
 }
 

@@ -2,17 +2,18 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{Changed, KnownFile, Moved, View};
+use crate::files::{Changed, KnownFile, Moved, Notice, View};
 use crate::kinds::{FileKind, TaskState};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
-use bowline_formats::memory::path::{self, PathError, Skeleton};
+use bowline_formats::memory::path::{self, Skeleton};
 use bowline_formats::memory::shared_context;
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state;
 use bowline_formats::{StateFormat as _, time};
+use bowline_machines::Machine as _;
 use bowline_machines::plan::{
-    Command, HistoryEntry, Memory, NewTask, Pruned, next_id, prune, push,
+    Command, HistoryEntry, Memory, NewTask, PlanMachine, Pruned, next_id, prune, push,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -93,6 +94,8 @@ impl MemoryFolder {
     /// Begins a task, or queues it behind the current one.
     pub fn task_new(&self, context: &Context, new: &NewTask) -> Result<Changed, Error> {
         self.init(context)?;
+        // A task that is over but not in the history yet still has its id.
+        self.settle(context)?;
         let past = self.past_ids(context)?;
         let today = time::utc(context.now());
         let day = today.split('T').next().unwrap_or_default().to_owned();
@@ -119,6 +122,11 @@ impl MemoryFolder {
         metadata: Value,
         command: &Command,
     ) -> Result<Changed, Error> {
+        if !self.state.kind.is_there(&self.state.path) {
+            // A refusal makes no files.
+            PlanMachine::step(&Memory::default(), command.clone(), context.now())
+                .map_err(|refusal| Error::Refused(refusal.into()))?;
+        }
         self.init(context)?;
         self.on_task(context, entity, trigger, metadata, |_| command.clone())
     }
@@ -132,16 +140,32 @@ impl MemoryFolder {
         command: impl Fn(&Memory) -> Command,
     ) -> Result<Changed, Error> {
         self.settle(context)?;
-        self.clear_finished(context)?;
+        let cleared = self.clear_finished(context)?;
         let describe = |before: &Memory, after: &Memory| {
             let status = |memory: &Memory| step_or_task(memory, entity, &metadata);
-            let to = status(after).unwrap_or_else(|| "none".into());
+            let id = |memory: &Memory| memory.current.as_ref().map(|task| task.id.clone());
+            // A task that is over is told by how it ended, not by the one that took its place.
+            let to = match trigger {
+                "FINISH" if id(before) != id(after) => Some("completed".into()),
+                "CANCEL" if id(before) != id(after) => Some("cancelled".into()),
+                _ => status(after),
+            };
+            let to = to.unwrap_or_else(|| "none".into());
             Moved::new(entity, trigger, status(before), to).with(metadata.clone())
         };
-        let changed =
+        let mut changed =
             self.state
                 .transact::<TaskState>(context, |_, memory| Ok(command(memory)), describe)?;
-        self.settle(context)?;
+        changed.view.notices.extend(cleared);
+        if let Err(error) = self.settle(context) {
+            // The change is committed and says so; what it owes the history is kept, and done by the next command.
+            changed.view.notices.push(Notice::Keeper {
+                code: "history_owed",
+                message: format!(
+                    "the history could not be written now ({error}); the next command does it"
+                ),
+            });
+        }
         Ok(changed)
     }
 
@@ -174,14 +198,14 @@ impl MemoryFolder {
     }
 
     /// A current task that the history already has was finished by somebody who did not get to clear it.
-    fn clear_finished(&self, context: &Context) -> Result<(), Error> {
+    fn clear_finished(&self, context: &Context) -> Result<Option<Notice>, Error> {
         let past = self.past(context)?;
         let Ok(view) = self.state.view(context) else {
-            return Ok(());
+            return Ok(None);
         };
         let id = view.document.value()["current_task"]["id"].as_str();
         if !past.iter().any(|entry| Some(entry.id.as_str()) == id) {
-            return Ok(());
+            return Ok(None);
         }
         let moved = Moved::new("task", "CONSISTENCY", None, "none").with(json!({ "task": id }));
         self.state
@@ -189,7 +213,13 @@ impl MemoryFolder {
                 let cleared = memory.without_finished(&past, context.now());
                 Ok(cleared.map(|cleared| *memory = cleared).is_some())
             })?;
-        Ok(())
+        Ok(Some(Notice::Keeper {
+            code: "finished_task_cleared",
+            message: format!(
+                "task '{}' is in the history already and is no longer current",
+                id.unwrap_or_default()
+            ),
+        }))
     }
 
     /// The tasks that are over; none where there is no history yet.
@@ -223,6 +253,14 @@ impl MemoryFolder {
         path: &str,
         value: &Value,
     ) -> Result<Changed, Error> {
+        let mut now = self.shared.view_or_empty(context)?.document.value().clone();
+        path::set(
+            &shared_context::SKELETON,
+            &mut now,
+            path,
+            value.clone(),
+            context.now(),
+        )?;
         self.init(context)?;
         set(
             &self.shared,
@@ -267,6 +305,14 @@ impl MemoryFolder {
         value: &Value,
     ) -> Result<Changed, Error> {
         let file = self.agent(context, name)?;
+        let mut now = file.view_or_empty(context)?.document.value().clone();
+        path::set(
+            &agent_memory::SKELETON,
+            &mut now,
+            path,
+            value.clone(),
+            context.now(),
+        )?;
         file.begin(context)?;
         set(&file, context, &agent_memory::SKELETON, path, value)
     }
@@ -303,11 +349,9 @@ impl MemoryFolder {
                 break;
             }
         }
-        let (file, copy) = found.ok_or_else(|| Error::NoValue {
-            message: format!(
-                "there is no copy '{wanted}' in {}",
-                self.folder.join("backup").display()
-            ),
+        let (file, copy) = found.ok_or_else(|| Error::NoCopy {
+            which: wanted.to_owned(),
+            folder: self.folder.join("backup"),
         })?;
         let bad = |message: String| Error::BadInput {
             message: format!("{} {message}", copy.display()),
@@ -395,10 +439,10 @@ fn step_or_task(memory: &Memory, entity: &str, metadata: &Value) -> Option<Strin
 }
 
 fn get(file: &KnownFile, context: &Context, path: &str) -> Result<Value, Error> {
-    let view: View = file.view(context)?;
+    let view: View = file.view_or_empty(context)?;
     path::get(view.document.value(), path)
         .cloned()
-        .map_err(bad_path)
+        .map_err(Error::Path)
 }
 
 fn set(
@@ -410,26 +454,10 @@ fn set(
 ) -> Result<Changed, Error> {
     file.rewrite(context, |document: &JsonDocument| {
         let mut next = document.value().clone();
-        path::set(skeleton, &mut next, path, value.clone(), context.now()).map_err(bad_path)?;
+        path::set(skeleton, &mut next, path, value.clone(), context.now()).map_err(Error::Path)?;
         let moved = Moved::new("value", "SET", None, "set").with(json!({ "path": path }));
         Ok((document.reconcile(&next), moved))
     })
-}
-
-fn bad_path(error: PathError) -> Error {
-    match error {
-        PathError::NotFound { .. } => Error::NoValue {
-            message: error.to_string(),
-        },
-        PathError::BadPath { .. }
-        | PathError::Protected { .. }
-        | PathError::MustBeObject { .. }
-        | PathError::TooLarge { .. }
-        | PathError::NoMembers { .. } => Error::BadInput {
-            message: error.to_string(),
-            hint: error.hint().into(),
-        },
-    }
 }
 
 /// An entry of the history out of the effect that carries it.

@@ -291,6 +291,13 @@ impl ThinkingRun {
         Some((newest, precise(words)))
     }
 
+    /// Whether an output is a file of the task folder. A link that leads out of it is none.
+    fn has(&self, path: &str) -> bool {
+        let inside = |file: PathBuf| Some(file.starts_with(self.folder.canonicalize().ok()?));
+        let file = self.folder.join(path).canonicalize();
+        file.is_ok_and(|file| file.is_file() && inside(file).unwrap_or(false))
+    }
+
     /// Which of the files that may matter are really there.
     fn look(&self, run: &Run, more: &[String]) -> Seen {
         let recorded = run
@@ -301,9 +308,7 @@ impl ThinkingRun {
         let wanted = recorded
             .cloned()
             .chain(["thinking/selection/selected.json".to_owned()]);
-        let mut seen: Vec<String> = wanted
-            .filter(|path| self.folder.join(path).is_file())
-            .collect();
+        let mut seen: Vec<String> = wanted.filter(|path| self.has(path)).collect();
         if let Ok(drafts) = std::fs::read_dir(self.folder.join("drafts")) {
             let files = drafts.flatten().filter(|entry| entry.path().is_file());
             seen.extend(

@@ -2,6 +2,7 @@
 
 use crate::context;
 use bowline_engine::Context;
+use bowline_engine::doctor;
 use bowline_engine::files::KnownFile;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::Actor;
@@ -173,7 +174,7 @@ fn values_are_set_by_path_and_protected_ones_are_not() {
         );
     }
     let missing = memory.context_get(&context(), "shared_data.nothing");
-    assert_eq!(missing.unwrap_err().code(), "no_value");
+    assert_eq!(missing.unwrap_err().code(), "path_not_found");
     assert!(
         memory
             .agent_set(&context(), "../x", "cache.a", &json!(1))
@@ -213,4 +214,63 @@ fn backups_are_kept_and_come_back() {
             .starts_with("task-state-")
     });
     assert_eq!(states.count(), 20);
+}
+
+#[test]
+fn a_task_that_is_owed_to_the_history_keeps_its_id() {
+    let folder = tempfile::tempdir().unwrap();
+    begun(folder.path());
+    let lock = folder.path().join("task-history.json.lock");
+    fs::write(&lock, "somebody").unwrap();
+    let hurried = Context {
+        lock_wait: std::time::Duration::from_millis(50),
+        clock: bowline_engine::clock::Clock::System,
+        ..context()
+    };
+    let memory = MemoryFolder::at(&hurried, folder.path());
+    let finished = memory
+        .command(&hurried, "task", "FINISH", json!({}), &finish())
+        .unwrap();
+    let codes: Vec<_> = finished.view.notices.iter().map(|one| one.code()).collect();
+    assert_eq!(codes, ["history_owed"]);
+    let state = memory.state();
+    assert!(!doctor::examine(&hurried, state).unwrap().healthy());
+    // While it is owed, no new task may take its id.
+    let next = NewTask {
+        name: "next".into(),
+        ..NewTask::default()
+    };
+    assert_eq!(
+        memory.task_new(&hurried, &next).unwrap_err().code(),
+        "locked"
+    );
+    fs::remove_file(&lock).unwrap();
+    memory.task_new(&hurried, &next).unwrap();
+    let history = json(folder.path(), "task-history.json");
+    let state = json(folder.path(), "task-state.json");
+    assert_eq!(history["tasks"].as_array().unwrap().len(), 1);
+    assert_eq!(state["current_task"]["name"], "next");
+    assert_ne!(state["current_task"]["id"], history["tasks"][0]["id"]);
+    assert!(doctor::examine(&hurried, memory.state()).unwrap().healthy());
+}
+
+#[test]
+fn a_refusal_makes_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("memory");
+    let memory = MemoryFolder::at(&context(), &place);
+    let start = Command::StepStart { id: 1 };
+    let refused = memory.command(&context(), "step", "STEP_START", json!({}), &start);
+    assert_eq!(refused.unwrap_err().code(), "no_task");
+    assert!(
+        memory
+            .context_set(&context(), "version", &json!(3))
+            .is_err()
+    );
+    assert!(
+        memory
+            .agent_set(&context(), "writer", "version", &json!(3))
+            .is_err()
+    );
+    assert!(!place.exists());
 }

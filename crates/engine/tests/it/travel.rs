@@ -80,3 +80,58 @@ fn a_dry_run_decides_and_writes_nothing() {
     assert_eq!(fs::read(state_file(folder.path())).unwrap(), before);
     assert_eq!(history::transitions(run.file()).unwrap().len(), 3);
 }
+
+#[test]
+fn the_first_change_of_a_strangers_file_can_be_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    begun(folder.path());
+    for name in ["journal.jsonl", "bak"] {
+        fs::remove_file(folder.path().join(format!("thinking_state.json.{name}"))).unwrap();
+    }
+    let before = fs::read_to_string(state_file(folder.path())).unwrap();
+    let run = bowline_engine::operations::thinking::ThinkingRun::at(&context(), folder.path());
+    run.output(&context(), Stage::Planning, &["c.md".into()])
+        .unwrap();
+    history::undo(&context(), run.file(), false).unwrap();
+    assert_eq!(
+        fs::read_to_string(state_file(folder.path())).unwrap(),
+        before
+    );
+}
+
+#[test]
+fn a_link_out_of_the_folder_is_no_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    for name in ["a.md", "b.md"] {
+        fs::write(folder.path().join(name), "x").unwrap();
+    }
+    std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
+    let refused = run.complete(&context(), Stage::Planning, &["link".into()]);
+    assert_eq!(refused.unwrap_err().code(), "outputs_missing");
+    run.complete(&context(), Stage::Planning, &[]).unwrap();
+}
+
+#[test]
+fn a_journal_with_missing_lines_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let path = folder.path().join("thinking_state.json.journal.jsonl");
+    let lines = fs::read_to_string(&path).unwrap();
+    let kept: Vec<&str> = lines
+        .lines()
+        .enumerate()
+        .filter(|(at, _)| *at != 1)
+        .map(|(_, line)| line)
+        .collect();
+    fs::write(&path, format!("{}\n", kept.join("\n"))).unwrap();
+    let findings = bowline_engine::doctor::examine(&context(), run.file())
+        .unwrap()
+        .findings;
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding.code == "journal_broken"),
+        "{findings:?}"
+    );
+}

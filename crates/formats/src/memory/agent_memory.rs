@@ -68,7 +68,9 @@ pub fn new_document(agent: &str, at: Timestamp) -> JsonDocument {
 pub fn pruned(memory: &AgentMemory, at: Timestamp) -> Option<AgentMemory> {
     let mut cut = memory.clone();
     let unused = at.seconds_since(memory.last_updated);
-    if unused >= CACHE_DAYS_UNUSED_MAX * DAY_SECONDS {
+    // A file without a time reads as very old; that is no reason to forget.
+    let dated = memory.last_updated > Timestamp(0);
+    if dated && unused >= CACHE_DAYS_UNUSED_MAX * DAY_SECONDS {
         cut.cache.clear();
     }
     for entry in cut.cache.values_mut() {
