@@ -104,7 +104,13 @@ fn two_stages_in_progress_are_found_and_left_to_a_person() {
     let found: Vec<_> = read
         .findings
         .iter()
-        .map(|one| (one.code, one.repair.is_some()))
+        .map(|one| (one.code, one.pointer.as_str(), one.repair.is_some()))
         .collect();
-    assert_eq!(found, [("rule_broken", false)]);
+    assert_eq!(
+        found,
+        [
+            ("rule_broken", "/stages/creation", false),
+            ("rule_broken", "/stages/reflection", false),
+        ]
+    );
 }

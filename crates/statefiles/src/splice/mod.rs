@@ -52,8 +52,8 @@ pub fn invert(splices: &[Splice]) -> Vec<Splice> {
     let (mut inserted, mut deleted) = (0, 0);
     let mut back = Vec::with_capacity(splices.len());
     for splice in splices {
-        // Only nonsense from a damaged journal could deleted-overtake the position; `apply` then refuses it.
-        let at = (splice.at + inserted).saturating_sub(deleted);
+        // Only nonsense from a damaged journal could leave the range of positions; `apply` then refuses it.
+        let at = splice.at.saturating_add(inserted).saturating_sub(deleted);
         back.push(Splice {
             at,
             del: splice.ins.clone(),
