@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which of our crates may use which. Planned crates have their line already.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("bowline-machines", &[]),
     ("bowline-statefiles", &[]),
     ("bowline-supervisor", &[]),
@@ -47,6 +47,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
         &["bowline-statefiles", "bowline-store", "bowline-supervisor"],
     ),
     ("bowline-benches", TOOLS),
+    ("bowline-fuzz-targets", TOOLS),
 ];
 
 /// Chores and benchmarks stand outside: they may use everything.
