@@ -86,10 +86,6 @@ fn source(from: &Origin) -> String {
 
 /// An error's message and hint in Korean.
 pub(crate) fn error(error: &Error) -> (String, String) {
-    error_of(error)
-}
-
-fn error_of(error: &Error) -> (String, String) {
     match error {
         Error::Refused(Refusal::Thinking(refusal)) => thinking_refusal(refusal),
         Error::NoFile { kind, path } => (
@@ -164,7 +160,7 @@ fn error_of(error: &Error) -> (String, String) {
             "'bowline memory backup'으로 사본을 만듭니다".into(),
         ),
         Error::Path(cause) => path_error(cause),
-        Error::AfterRepair { error: cause, .. } => error_of(cause),
+        Error::AfterRepair { error: cause, .. } => self::error(cause),
         Error::File(cause) => file_error(cause, &error.hint()),
     }
 }
