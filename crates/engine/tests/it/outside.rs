@@ -12,6 +12,14 @@ fn codes(notices: &[bowline_engine::files::Notice]) -> Vec<&'static str> {
         .collect()
 }
 
+/// The recorded outputs of planning, sorted: a repair adds at the end what was lost in the middle.
+fn outputs(view: &bowline_engine::files::View) -> Vec<String> {
+    let list = &view.document.value()["stages"]["planning"]["outputs"];
+    let mut outputs: Vec<String> = serde_json::from_value(list.clone()).unwrap();
+    outputs.sort();
+    outputs
+}
+
 #[test]
 fn an_edit_of_the_last_version_is_adopted_and_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -73,11 +81,7 @@ fn an_edit_of_an_older_version_names_what_it_lost_and_the_doctor_brings_it_back(
     let repaired = doctor::repair(&context(), run.file()).unwrap();
     assert!(repaired.healthy());
     let view = run.file().view(&context()).unwrap();
-    let mut outputs: Vec<String> =
-        serde_json::from_value(view.document.value()["stages"]["planning"]["outputs"].clone())
-            .unwrap();
-    outputs.sort();
-    assert_eq!(outputs, ["a.md", "b.md", "c.md", "d.md", "e.md"]);
+    assert_eq!(outputs(&view), ["a.md", "b.md", "c.md", "d.md", "e.md"]);
     assert_eq!(view.document.value()["goal"], "짧은 글");
     assert!(doctor::examine(&context(), run.file()).unwrap().healthy());
     assert!(
@@ -149,11 +153,10 @@ fn an_edit_that_undoes_another_edit_does_not_take_acknowledged_work_with_it() {
     output("f.md");
     doctor::repair(&context(), run.file()).unwrap();
     let view = run.file().view(&context()).unwrap();
-    let mut outputs: Vec<String> =
-        serde_json::from_value(view.document.value()["stages"]["planning"]["outputs"].clone())
-            .unwrap();
-    outputs.sort();
-    assert_eq!(outputs, ["a.md", "b.md", "c.md", "d.md", "e.md", "f.md"]);
+    assert_eq!(
+        outputs(&view),
+        ["a.md", "b.md", "c.md", "d.md", "e.md", "f.md"]
+    );
 }
 
 #[test]
