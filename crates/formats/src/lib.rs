@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod develop;
 pub mod finding;
+pub mod hook;
 pub mod json;
 pub mod markers;
 pub mod memory;
