@@ -105,6 +105,16 @@ enum Stop {
     Damaged(Vec<Finding>),
 }
 
+/// What is to become of a document.
+struct Decided {
+    next: JsonDocument,
+    moved: Moved,
+    /// What was found in the document as it was.
+    found: Vec<Finding>,
+    /// What the next document says, where whoever decided knows it already.
+    examined: Option<Examined>,
+}
+
 impl KnownFile {
     /// A file of a kind at a place.
     pub fn new(context: &Context, kind: FileKind, path: &Path) -> Self {
@@ -182,9 +192,26 @@ impl KnownFile {
         })
     }
 
+    fn parse(bytes: &[u8]) -> Result<JsonDocument, Vec<Finding>> {
+        JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error.to_string())])
+    }
+
+    /// Refuses to write a file that a newer program wrote.
+    fn writable(&self, found: &[Finding]) -> Result<(), Stop> {
+        match found
+            .iter()
+            .find(|finding| finding.severity == Severity::ReadOnly)
+        {
+            None => Ok(()),
+            Some(finding) => Err(Stop::Engine(Box::new(Error::NewerVersion {
+                path: self.path.clone(),
+                message: finding.message.clone(),
+            }))),
+        }
+    }
+
     fn read(&self, bytes: &[u8]) -> Result<(JsonDocument, Examined), Vec<Finding>> {
-        let document =
-            JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error.to_string())])?;
+        let document = Self::parse(bytes)?;
         let examined = kinds::examine(self.kind, &document)?;
         Ok((document, examined))
     }
@@ -285,6 +312,7 @@ impl KnownFile {
     {
         self.repairing(context, |document| {
             let read = K::Format::read(document).map_err(Stop::Damaged)?;
+            self.writable(&read.findings)?;
             let at = context.now_for(self.kind);
             let command =
                 command(document, &read.state).map_err(|error| Stop::Engine(Box::new(error)))?;
@@ -295,7 +323,16 @@ impl KnownFile {
             let mut moved = describe(&read.state, &step.next);
             moved.important |= K::important(&step.effects);
             moved.effects = K::outward(&step.effects);
-            Ok(Some((document.reconcile(&value), moved)))
+            let next = document.reconcile(&value);
+            // What was repaired on the way is not in the file any more.
+            let left = read.findings.iter().filter(|one| one.repair.is_none());
+            let examined = kinds::examined::<K>(&step.next, left.cloned().collect(), value);
+            Ok(Some(Decided {
+                next,
+                moved,
+                found: read.findings,
+                examined: Some(examined),
+            }))
         })?
         .ok_or_else(|| self.no_file())
     }
@@ -310,12 +347,18 @@ impl KnownFile {
     ) -> Result<Option<Changed>, Error> {
         self.repairing(context, |document| {
             let read = F::read(document).map_err(Stop::Damaged)?;
+            self.writable(&read.findings)?;
             let (mut state, mut value) = (read.state, read.fixed);
             if !change(&mut state).map_err(|error| Stop::Engine(Box::new(error)))? {
                 return Ok(None);
             }
             F::write(&state, &mut value, context.now_for(self.kind));
-            Ok(Some((document.reconcile(&value), moved.clone())))
+            Ok(Some(Decided {
+                next: document.reconcile(&value),
+                moved: moved.clone(),
+                found: read.findings,
+                examined: None,
+            }))
         })
     }
 
@@ -340,7 +383,7 @@ impl KnownFile {
     fn repairing(
         &self,
         context: &Context,
-        mut decide: impl FnMut(&JsonDocument) -> Result<Option<(JsonDocument, Moved)>, Stop>,
+        mut decide: impl FnMut(&JsonDocument) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Error> {
         let mut restored = Vec::new();
         loop {
@@ -372,7 +415,7 @@ impl KnownFile {
     fn change(
         &self,
         context: &Context,
-        mut decide: impl FnMut(&JsonDocument) -> Result<Option<(JsonDocument, Moved)>, Stop>,
+        mut decide: impl FnMut(&JsonDocument) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Stop> {
         let request = context.request();
         let mut outcome = None;
@@ -390,25 +433,13 @@ impl KnownFile {
                     })),
                 });
             };
-            let (document, examined) = self.read(bytes).map_err(Stop::Damaged)?;
-            if let Some(finding) = examined.read_only() {
-                let message = finding.message.clone();
-                return Err(Stop::Engine(Box::new(Error::NewerVersion {
-                    path: self.path.clone(),
-                    message,
-                })));
-            }
-            let mut notices = Self::notices(snapshot);
-            let mended = examined
-                .findings
-                .into_iter()
-                .filter(|one| one.severity >= Severity::Warning && one.repair.is_some());
-            notices.extend(mended.map(Notice::Mended));
-            let Some((next, moved)) = decide(&document)? else {
+            let document = Self::parse(bytes).map_err(Stop::Damaged)?;
+            let Some(decided) = decide(&document)? else {
                 return Ok(None);
             };
+            let Decided { next, moved, .. } = &decided;
             let change = Change {
-                transition: Some(self.transition(context, next.value(), &moved)),
+                transition: Some(self.transition(context, next.value(), moved)),
                 important: moved.important,
                 effects: moved
                     .effects
@@ -416,18 +447,28 @@ impl KnownFile {
                     .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
                 ..Change::to(next.text())
             };
-            outcome = Some((next, moved, notices, snapshot.seq, document));
+            let notices = Self::notices(snapshot);
+            outcome = Some((decided, notices, snapshot.seq, document));
             Ok((!context.dry_run).then_some(change))
         });
         let updated = updated.map_err(|error| match error {
             UpdateError::Refused(stop) => stop,
             UpdateError::File(error) => Stop::Engine(Box::new(Error::File(error))),
         })?;
-        let Some((document, moved, mut notices, last, edited)) = outcome else {
+        let Some((decided, mut notices, last, edited)) = outcome else {
             return Ok(None);
         };
         self.tell_lost(&mut notices, last, edited.value());
-        let examined = kinds::examine(self.kind, &document).map_err(Stop::Damaged)?;
+        let mended = decided
+            .found
+            .into_iter()
+            .filter(|one| one.severity >= Severity::Warning && one.repair.is_some());
+        notices.extend(mended.map(Notice::Mended));
+        let (document, moved) = (decided.next, decided.moved);
+        let examined = match decided.examined {
+            Some(examined) => examined,
+            None => kinds::examine(self.kind, &document).map_err(Stop::Damaged)?,
+        };
         let sequence = updated.seq.unwrap_or(updated.snapshot.seq);
         let view = View {
             kind: self.kind,
@@ -447,9 +488,17 @@ impl KnownFile {
         decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
     ) -> Result<Changed, Error> {
         let outcome = self.change(context, |document| {
-            decide(document)
-                .map(Some)
-                .map_err(|error| Stop::Engine(Box::new(error)))
+            let found = kinds::examine(self.kind, document)
+                .map_err(Stop::Damaged)?
+                .findings;
+            self.writable(&found)?;
+            let (next, moved) = decide(document).map_err(|error| Stop::Engine(Box::new(error)))?;
+            Ok(Some(Decided {
+                next,
+                moved,
+                found,
+                examined: None,
+            }))
         });
         let changed = outcome.map_err(|stop| match stop {
             Stop::Engine(error) => *error,

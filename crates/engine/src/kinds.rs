@@ -3,7 +3,7 @@
 use crate::workspace;
 use bowline_formats::develop::{self, DevelopFile};
 use bowline_formats::finding::{Finding, Severity};
-use bowline_formats::json::JsonDocument;
+use bowline_formats::json::{JsonDocument, lookup};
 use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
 use bowline_formats::memory::shared_context::{self, SharedContextFile};
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
@@ -233,13 +233,6 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// Why this program must not write the file, if it must not.
-    pub fn read_only(&self) -> Option<&Finding> {
-        self.findings
-            .iter()
-            .find(|finding| finding.severity == Severity::ReadOnly)
-    }
-
     /// Whether something is wrong that a repair would change.
     pub fn needs_repair(&self) -> bool {
         self.findings
@@ -339,13 +332,26 @@ pub(crate) fn brought_back(kind: FileKind, document: &JsonDocument, at: Timestam
     document.reconcile(&value)
 }
 
+/// Where the id of the task stands that a document is about.
+const fn id_pointer(kind: FileKind) -> Option<&'static str> {
+    match kind {
+        FileKind::Thinking => Some("/task_id"),
+        FileKind::TaskState => Some("/current_task/id"),
+        FileKind::TaskHistory
+        | FileKind::SharedContext
+        | FileKind::AgentMemory
+        | FileKind::Develop
+        | FileKind::Orchestrate => None,
+    }
+}
+
 /// Reads a document as a kind.
 pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
     match kind {
-        FileKind::Thinking => examine_machine::<Thinking>(document, "/task_id"),
-        FileKind::TaskState => examine_machine::<TaskState>(document, "/current_task/id"),
-        FileKind::Develop => examine_machine::<Develop>(document, ""),
-        FileKind::Orchestrate => examine_machine::<Orchestrate>(document, ""),
+        FileKind::Thinking => examine_machine::<Thinking>(document),
+        FileKind::TaskState => examine_machine::<TaskState>(document),
+        FileKind::Develop => examine_machine::<Develop>(document),
+        FileKind::Orchestrate => examine_machine::<Orchestrate>(document),
         FileKind::TaskHistory => {
             examine_plain::<TaskHistoryFile>(document, |entries| match entries.len() {
                 1 => "1 task".to_owned(),
@@ -361,28 +367,30 @@ pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<
     }
 }
 
-fn examine_machine<K: MachineFile>(
-    document: &JsonDocument,
-    id: &str,
-) -> Result<Examined, Vec<Finding>> {
+fn examine_machine<K: MachineFile>(document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
     let read = K::Format::read(document)?;
-    let task_id = document
-        .value()
-        .pointer(id)
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    Ok(Examined {
-        status: K::Machine::status(&read.state).to_owned(),
-        task_id,
+    Ok(examined::<K>(&read.state, read.findings, read.fixed))
+}
+
+/// What is to be said of a state that was read, or that a step led to.
+pub(crate) fn examined<K: MachineFile>(
+    state: &<K::Machine as Machine>::State,
+    findings: Vec<Finding>,
+    fixed: Value,
+) -> Examined {
+    let id = id_pointer(K::KIND).and_then(|pointer| lookup(&fixed, pointer));
+    Examined {
+        status: K::Machine::status(state).to_owned(),
+        task_id: id.and_then(Value::as_str).map(str::to_owned),
         // A command that does not exist yet is no advice.
-        next: K::Machine::advice(&read.state)
+        next: K::Machine::advice(state)
             .iter()
             .filter(|_| K::KIND.how_to_begin().is_some())
             .map(|advice| command_line(K::KIND, advice))
             .collect(),
-        findings: read.findings,
-        fixed: read.fixed,
-    })
+        findings,
+        fixed,
+    }
 }
 
 fn examine_plain<F: StateFormat>(
