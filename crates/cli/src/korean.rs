@@ -32,6 +32,9 @@ pub(crate) fn status(word: &str) -> &str {
         "cancelled" => "취소됨",
         "blocked" => "차단됨",
         "idle" => "없음",
+        "success" => "성공",
+        "failure" => "실패",
+        "partial" => "일부",
         other => other,
     }
 }
@@ -441,6 +444,10 @@ fn path_error(error: &PathError) -> (String, String) {
         PathError::NoMembers { path } => (
             format!("'{path}'은(는) 안에 값을 담을 수 없는 값을 지나갑니다"),
             "더 짧은 경로를 쓰세요",
+        ),
+        PathError::NotAList { path } => (
+            format!("'{path}'은(는) 목록이 아닙니다"),
+            "다른 경로에 추가하거나 먼저 목록으로 저장하세요",
         ),
         PathError::TooLarge { path, bytes, max } => (
             format!("'{path}'이(가) {bytes}바이트가 됩니다. 최대 {max}바이트입니다"),

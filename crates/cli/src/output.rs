@@ -108,12 +108,29 @@ impl Output {
             self.line(&value.to_string());
         } else {
             self.notices(&changed.view.notices);
-            let mark = if self.dry_run {
-                self.say("(dry run) ", "(시험 실행) ")
-            } else {
-                ""
-            };
-            self.line(&format!("{mark}{text}"));
+            self.line(&self.marked(text));
+        }
+    }
+
+    /// The outcome of a verb that changes several files or none: lines of text, or JSON.
+    pub(crate) fn done(&self, mut body: Value, lines: &[String]) {
+        if self.json {
+            if self.dry_run {
+                body["dryRun"] = json!(true);
+            }
+            self.line(&body.to_string());
+            return;
+        }
+        for line in lines {
+            self.line(&self.marked(line));
+        }
+    }
+
+    /// A line that says so when nothing was really done.
+    pub(crate) fn marked(&self, text: &str) -> String {
+        match self.dry_run {
+            true => format!("{}{text}", self.say("(dry run) ", "(시험 실행) ")),
+            false => text.to_owned(),
         }
     }
 
@@ -173,7 +190,11 @@ impl Output {
 
     /// The JSON form of an error.
     pub(crate) fn error_json(&self, error: &Error) -> Value {
-        let (message, hint) = self.words(error);
+        let (mut message, hint) = self.words(error);
+        // One sentence with all its reasons: whoever reads JSON sees no lines below it.
+        for cause in causes(error) {
+            message.push_str(&format!(": {cause}"));
+        }
         let mut body = json!({ "code": error.code(), "message": message, "hint": hint });
         if let Error::Damaged { findings, .. } = error {
             body["findings"] = findings
@@ -195,10 +216,8 @@ impl Output {
             let (message, hint) = self.words(error);
             let head = self.say("error", "오류");
             self.talk(&format!("{head}[{}]: {message}", error.code()));
-            let mut source = std::error::Error::source(error);
-            while let Some(cause) = source {
+            for cause in causes(error) {
                 self.talk(&format!("  {}: {cause}", self.say("because", "원인")));
-                source = cause.source();
             }
             if !hint.is_empty() {
                 self.talk(&format!("{}: {hint}", self.say("hint", "도움말")));
@@ -206,6 +225,17 @@ impl Output {
         }
         exit_code(error.class())
     }
+}
+
+/// The reasons behind an error, the nearest first.
+fn causes(error: &Error) -> Vec<String> {
+    let mut causes = Vec::new();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        causes.push(cause.to_string());
+        source = cause.source();
+    }
+    causes
 }
 
 /// Text without what a terminal would obey: titles and paths come from others. Our own colours stay.

@@ -60,8 +60,13 @@ pub(crate) fn run(
             tell(output, &diagnosis);
         }
     }
-    if output.json {
-        output.line(&json!({ "healthy": healthy, "files": reports }).to_string());
+    let body = json!({ "healthy": healthy, "files": reports });
+    // Only a repair would have written anything.
+    if repair && context.dry_run {
+        let text = output.say("nothing was repaired", "아무것도 고치지 않았습니다");
+        output.done(body, &[text.to_owned()]);
+    } else if output.json {
+        output.line(&body.to_string());
     }
     Ok(if healthy {
         ExitCode::SUCCESS
