@@ -11,7 +11,6 @@ use bowline_engine::files::{Changed, Notice, View};
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::{Error, ExitClass};
-use clap::error::ErrorKind;
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -173,11 +172,20 @@ impl Output {
             Some(_) | None => String::new(),
         };
         let head = self.tone(tone, &format!("{word}[{}]", finding.code));
-        let mut text = format!("{head}:{place} {}", finding.message);
+        let mut text = format!("{head}:{place} {}", self.found(&finding.message));
         if let Some(repair) = &finding.repair {
-            text.push_str(&format!("\n  {}: {repair}", self.say("repair", "고침")));
+            let (word, repair) = (self.say("repair", "고침"), self.found(repair));
+            text.push_str(&format!("\n  {word}: {repair}"));
         }
         text
+    }
+
+    /// A sentence of a finding in the language of the output.
+    pub(crate) fn found(&self, sentence: &str) -> String {
+        match self.lang {
+            Lang::En => sentence.to_owned(),
+            Lang::Ko => korean::findings::sentence(sentence),
+        }
     }
 
     /// An error's message and hint in the language of the output.
@@ -259,34 +267,6 @@ fn harmless(text: &str) -> String {
     clean
 }
 
-/// A wrong command line: clap's own text, or JSON.
-pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
-    if !error.use_stderr() {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
-    }
-    if json {
-        let text = error.to_string();
-        let message = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-            "a command is missing".to_owned()
-        } else {
-            // The first paragraph; usage and tips follow behind an empty line.
-            let lines: Vec<&str> = text
-                .lines()
-                .map(str::trim)
-                .take_while(|line| !line.is_empty())
-                .collect();
-            lines.join(" ").trim_start_matches("error: ").to_owned()
-        };
-        let body =
-            json!({ "error": { "code": "usage", "message": message, "hint": "bowline --help" } });
-        println!("{body}");
-    } else {
-        let _ = error.print();
-    }
-    ExitCode::from(2)
-}
-
 /// The public exit codes.
 pub(crate) fn exit_code(class: ExitClass) -> ExitCode {
     ExitCode::from(match class {
@@ -313,7 +293,8 @@ fn all_findings(view: &View) -> Vec<Value> {
     notices.chain(found).collect()
 }
 
-fn lang_of_locale() -> Lang {
+/// The language the locale asks for.
+pub(crate) fn lang_of_locale() -> Lang {
     let locale = ["LC_ALL", "LC_MESSAGES", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))

@@ -109,8 +109,9 @@ fn tell(output: &Output, diagnosis: &Diagnosis) {
     }
     for repair in &diagnosis.repairs {
         output.line(&format!(
-            "  {}: {repair}",
-            output.tone(Tone::Good, output.say("repaired", "고쳤음"))
+            "  {}: {}",
+            output.tone(Tone::Good, output.say("repaired", "고쳤음")),
+            output.found(repair)
         ));
     }
     if !diagnosis.healthy() {

@@ -140,11 +140,11 @@ pub(crate) fn task_history(output: &Output, view: &View) -> Vec<String> {
     let value = view.document.value();
     let statistics = &value["statistics"];
     let mut lines = vec![format!(
-        "{} {} · {} {:.0}% · {} {}",
+        "{}{} · {} {:.0}% · {} {}",
         statistics["total_tasks"],
         match statistics["total_tasks"].as_u64() {
-            Some(1) => output.say("task", "개 작업"),
-            _ => output.say("tasks", "개 작업"),
+            Some(1) => output.say(" task", "개 작업"),
+            _ => output.say(" tasks", "개 작업"),
         },
         output.say("success", "성공률"),
         statistics["success_rate"].as_f64().unwrap_or(0.0) * 100.0,

@@ -152,7 +152,13 @@ impl MemoryFolder {
                 _ => status(after),
             };
             let to = to.unwrap_or_else(|| "none".into());
-            Moved::new(entity, trigger, status(before), to).with(metadata.clone())
+            let mut metadata = metadata.clone();
+            if trigger == "NEW" {
+                // The line is under the id of the current task, which need not be the new one.
+                let queued = after.queue.last().map(|queued| queued.id.clone());
+                metadata["id"] = json!(queued.or_else(|| id(after)));
+            }
+            Moved::new(entity, trigger, status(before), to).with(metadata)
         };
         let mut changed =
             self.state
