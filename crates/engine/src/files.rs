@@ -12,7 +12,9 @@ use bowline_formats::json::JsonDocument;
 use bowline_formats::time;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Machine;
-use bowline_statefiles::{Change, Rescue, Situation, Snapshot, Source, StateFile, UpdateError};
+use bowline_statefiles::{
+    Change, Request, Rescue, Situation, Snapshot, Source, StateFile, UpdateError, Updated,
+};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
@@ -274,11 +276,10 @@ impl KnownFile {
                 transition: Some(self.transition(context, document.value(), &moved)),
                 ..Change::to(document.text())
             };
-            Ok((!context.dry_run).then_some(change))
+            Ok(Some(change))
         };
         let updated = self
-            .file
-            .update(&request, decide)
+            .decided(context, &request, decide)
             .map_err(|error| match error {
                 UpdateError::Refused(error) => *error,
                 UpdateError::File(error) => Error::File(error),
@@ -419,8 +420,9 @@ impl KnownFile {
     ) -> Result<Option<Changed>, Stop> {
         let request = context.request();
         let mut outcome = None;
-        let updated = self.file.update(&request, |snapshot| {
-            let Some(bytes) = &snapshot.bytes else {
+        let updated = self.decided(context, &request, |snapshot| {
+            let begun = self.begun_for_a_dry_run(context, snapshot);
+            let Some(bytes) = begun.as_ref().or(snapshot.bytes.as_ref()) else {
                 return Err(match snapshot.situation {
                     Situation::Missing { .. } => Stop::Damaged(vec![missing()]),
                     Situation::Absent
@@ -449,7 +451,7 @@ impl KnownFile {
             };
             let notices = Self::notices(snapshot);
             outcome = Some((decided, notices, snapshot.seq, document));
-            Ok((!context.dry_run).then_some(change))
+            Ok(Some(change))
         });
         let updated = updated.map_err(|error| match error {
             UpdateError::Refused(stop) => stop,
@@ -481,25 +483,68 @@ impl KnownFile {
         Ok(Some(Changed { view, moved }))
     }
 
+    /// Lets a decision be made on the file and makes it durable. A dry run decides on what can be read, takes no lock and
+    /// needs no right to write.
+    fn decided<E>(
+        &self,
+        context: &Context,
+        request: &Request,
+        mut decide: impl FnMut(&Snapshot) -> Result<Option<Change>, E>,
+    ) -> Result<Updated, UpdateError<E>> {
+        if !context.dry_run {
+            return self.file.update(request, decide);
+        }
+        let snapshot = self.file.load()?;
+        decide(&snapshot).map_err(UpdateError::Refused)?;
+        Ok(Updated {
+            seq: None,
+            snapshot,
+        })
+    }
+
+    /// The document a dry run goes on with where the real run would have made the file first.
+    fn begun_for_a_dry_run(&self, context: &Context, snapshot: &Snapshot) -> Option<Vec<u8>> {
+        let begins = context.dry_run
+            && self.kind.begins_by_itself()
+            && matches!(snapshot.situation, Situation::Absent);
+        let document = begins.then(|| kinds::empty(self.kind, &self.path, context.now()));
+        Some(document??.text().as_bytes().to_vec())
+    }
+
+    /// Changes the document of a file without a machine, repairing a damaged one first.
+    pub(crate) fn adjust(
+        &self,
+        context: &Context,
+        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
+    ) -> Result<Changed, Error> {
+        let changed = self.repairing(context, |document| self.decide_on(document, &decide))?;
+        changed.ok_or_else(|| self.no_file())
+    }
+
+    /// A decision over the document as a whole, once it can be read and may be written.
+    fn decide_on(
+        &self,
+        document: &JsonDocument,
+        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
+    ) -> Result<Option<Decided>, Stop> {
+        let examined = kinds::examine(self.kind, document).map_err(Stop::Damaged)?;
+        self.writable(&examined.findings)?;
+        let (next, moved) = decide(document).map_err(|error| Stop::Engine(Box::new(error)))?;
+        Ok(Some(Decided {
+            next,
+            moved,
+            found: examined.findings,
+            examined: None,
+        }))
+    }
+
     /// Changes the document as a whole: time travel and repair.
     pub(crate) fn rewrite(
         &self,
         context: &Context,
         decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
     ) -> Result<Changed, Error> {
-        let outcome = self.change(context, |document| {
-            let found = kinds::examine(self.kind, document)
-                .map_err(Stop::Damaged)?
-                .findings;
-            self.writable(&found)?;
-            let (next, moved) = decide(document).map_err(|error| Stop::Engine(Box::new(error)))?;
-            Ok(Some(Decided {
-                next,
-                moved,
-                found,
-                examined: None,
-            }))
-        });
+        let outcome = self.change(context, |document| self.decide_on(document, &decide));
         let changed = outcome.map_err(|stop| match stop {
             Stop::Engine(error) => *error,
             Stop::Damaged(findings) => self.damaged(findings),

@@ -1,5 +1,6 @@
 //! The kinds of state file: where each lives, how it is read, and what takes its place when it is lost.
 
+use crate::advice::command_line;
 use crate::workspace;
 use bowline_formats::develop::{self, DevelopFile};
 use bowline_formats::finding::{Finding, Severity};
@@ -15,7 +16,7 @@ use bowline_machines::develop::{DevelopMachine, closed};
 use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::{self, PlanMachine, next_id};
 use bowline_machines::thinking::ThinkingMachine;
-use bowline_machines::{Advice, Machine, Timestamp};
+use bowline_machines::{Machine, Timestamp};
 use bowline_statefiles::{Archive, Layout};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -123,6 +124,17 @@ impl FileKind {
             }
             FileKind::AgentMemory => Some("bowline memory agent set NAME PATH VALUE"),
             FileKind::Develop | FileKind::Orchestrate => None,
+        }
+    }
+
+    /// Whether a changing verb makes the file where it is missing.
+    pub const fn begins_by_itself(self) -> bool {
+        match self {
+            FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory => true,
+            FileKind::Thinking | FileKind::Develop | FileKind::Orchestrate => false,
         }
     }
 
@@ -386,7 +398,7 @@ pub(crate) fn examined<K: MachineFile>(
         next: K::Machine::advice(state)
             .iter()
             .filter(|_| K::KIND.how_to_begin().is_some())
-            .map(|advice| command_line(K::KIND, advice))
+            .map(|advice| command_line(K::KIND, advice, &fixed))
             .collect(),
         findings,
         fixed,
@@ -405,19 +417,6 @@ fn examine_plain<F: StateFormat>(
         fixed: read.fixed,
         next: Vec::new(),
     })
-}
-
-/// An advice as the command a person would type.
-fn command_line(kind: FileKind, advice: &Advice) -> String {
-    let noun = kind.noun();
-    match &advice.target {
-        // Options stand behind the target: `start planning --override REASON`.
-        Some(target) => match advice.verb.split_once(" --") {
-            Some((verb, option)) => format!("bowline {noun} {verb} {target} --{option}"),
-            None => format!("bowline {noun} {} {target}", advice.verb),
-        },
-        None => format!("bowline {noun} {}", advice.verb),
-    }
 }
 
 /// A document to start anew with.
