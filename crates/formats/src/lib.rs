@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod develop;
+pub mod engagement;
 pub mod finding;
 pub mod hook;
 pub mod json;
