@@ -9,6 +9,7 @@
 
 mod graphs;
 mod growth;
+mod hook;
 mod journal;
 mod markers;
 mod measure;
@@ -28,8 +29,9 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 type Bench = fn(&Options) -> Outcome<Report>;
 
 /// The benchmarks in the order they are run.
-const ALL: [(&str, Bench); 5] = [
+const ALL: [(&str, Bench); 6] = [
     ("transition", transition::run),
+    ("hook", hook::run),
     ("journal", journal::run),
     ("markers", markers::run),
     ("ready-set", ready_set::run),
