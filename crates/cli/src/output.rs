@@ -1,9 +1,5 @@
 //! What is printed where: data on stdout, talk on stderr, and the exit codes.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "printing is this module's job"
-)]
+#![expect(clippy::print_stderr, reason = "printing is this module's job")]
 
 use crate::args::{Common, Lang};
 use crate::korean;
