@@ -1,6 +1,6 @@
 //! Korean texts of what the crates below say in English.
 
-pub(crate) mod findings;
+pub(crate) mod sentences;
 
 use bowline_engine::files::{Notice, Origin};
 use bowline_engine::formats::finding::Severity;
@@ -58,10 +58,10 @@ pub(crate) fn notice(notice: &Notice) -> String {
             )
         }
         Notice::Mended(finding) => {
-            let message = findings::sentence(&finding.message);
+            let message = sentences::translated(&finding.message);
             match &finding.repair {
                 Some(repair) => {
-                    let repair = findings::sentence(repair);
+                    let repair = sentences::translated(repair);
                     format!("{} {message}: {repair}", finding.pointer)
                 }
                 None => format!("{} {message}", finding.pointer),
@@ -81,7 +81,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             from,
             set_aside: None,
         } => format!("파일이 없어 {}", source(from)),
-        Notice::Keeper { message, .. } => findings::sentence(message),
+        Notice::Keeper { message, .. } => sentences::translated(message),
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             findings: found,
         } => {
             let reason = found.first().map_or("읽을 수 없음".to_owned(), |finding| {
-                findings::sentence(&finding.message)
+                sentences::translated(&finding.message)
             });
             (
                 format!("{}이(가) 손상되었습니다: {reason}", path.display()),
@@ -145,7 +145,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!(
                 "{}은(는) 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {}",
                 path.display(),
-                findings::sentence(message)
+                sentences::translated(message)
             ),
             "이 파일을 바꾸려면 Bowline을 업데이트하세요".into(),
         ),
@@ -165,7 +165,9 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!("전이 {sequence}번({trigger})은 파일 밖에 영향을 남겼습니다"),
             "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다".into(),
         ),
-        Error::BadInput { message, hint } => (message.clone(), hint.clone()),
+        Error::BadInput { message, hint } => {
+            (sentences::translated(message), sentences::translated(hint))
+        }
         Error::Refused(Refusal::Plan(refusal)) => plan_refusal(refusal),
         Error::NoCopy { which, folder } => (
             format!(

@@ -39,7 +39,7 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
     if let Some(text) = Clock::misread() {
         return Err(Error::BadInput {
             message: format!("{CLOCK_VARIABLE} is '{text}', which is not a time"),
-            hint: "set it to a time such as 2026-03-01T09:00:00Z, or unset it".into(),
+            hint: "give it a time such as 2026-03-01T09:00:00Z, or unset it".into(),
         });
     }
     let context = Context {

@@ -31,6 +31,7 @@ mod repair;
 mod thinking;
 mod travel;
 mod worked_examples;
+mod wrong_input;
 
 #[test]
 fn no_test_file_is_forgotten() {

@@ -164,22 +164,24 @@ impl MemoryFolder {
             self.state
                 .transact::<TaskState>(context, |_, memory| Ok(command(memory)), describe)?;
         changed.view.notices.extend(cleared);
-        if let Err(error) = self.settle(context) {
+        match self.settle(context) {
+            Ok(notices) => changed.view.notices.extend(notices),
             // The change is committed and says so; what it owes the history is kept, and done by the next command.
-            changed.view.notices.push(Notice::Keeper {
+            Err(error) => changed.view.notices.push(Notice::Keeper {
                 code: "history_owed",
                 message: format!(
                     "the history could not be written now ({error}); the next command does it"
                 ),
-            });
+            }),
         }
         Ok(changed)
     }
 
-    /// Carries out what a committed change still owes the history. Safe to repeat.
-    pub fn settle(&self, context: &Context) -> Result<(), Error> {
+    /// Carries out what a committed change still owes the history. Safe to repeat. Tells what happened to the history.
+    pub fn settle(&self, context: &Context) -> Result<Vec<Notice>, Error> {
+        let mut notices = Vec::new();
         if context.dry_run {
-            return Ok(());
+            return Ok(notices);
         }
         for pending in self.state.file.pending_effects()? {
             let effects: Value = serde_json::from_str(pending.effects.get()).unwrap_or_default();
@@ -190,18 +192,20 @@ impl MemoryFolder {
                     ..Moved::new("history", "PUSH", None, entry.result.name())
                 };
                 let moved = moved.with(json!({ "task": entry.id }));
-                self.history
+                let pushed = self
+                    .history
                     .edit::<TaskHistoryFile>(context, &moved, |entries| {
                         let added = push(entries, entry.clone());
                         let pruned = prune(entries, context.now());
                         Ok(added || pruned != Pruned::default())
                     })?;
+                notices.extend(pushed.into_iter().flat_map(|changed| changed.view.notices));
             }
             self.state
                 .file
                 .effects_done(&context.request(), &[pending.seq])?;
         }
-        Ok(())
+        Ok(notices)
     }
 
     /// A current task that the history already has was finished by somebody who did not get to clear it.
