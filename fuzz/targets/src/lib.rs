@@ -28,9 +28,10 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     target("agent-memory", state::check::<AgentMemoryFile>),
     target("develop", state::check::<DevelopFile>),
+    target("engagement", small::engagement),
     target("journal", journal::check),
     target("json", json::check),
     target("markers", markers::check),
