@@ -81,20 +81,28 @@ impl MemoryFolder {
         Ok(KnownFile::new(context, FileKind::AgentMemory, &path))
     }
 
-    /// Makes the files that are missing. Tells which.
+    /// Makes the files that are missing, and brings back those of which only the journal is here. Tells which.
     pub fn init(&self, context: &Context) -> Result<Vec<FileKind>, Error> {
         let mut made = Vec::new();
         for file in [&self.state, &self.history, &self.shared] {
-            if file.begin(context)? {
+            if file.begin(context)? || file.bring_back(context)? {
                 made.push(file.kind);
             }
         }
         Ok(made)
     }
 
+    /// Makes the files that were never there. One that is gone is restored by the change itself, which then tells.
+    fn make_missing(&self, context: &Context) -> Result<(), Error> {
+        for file in [&self.state, &self.history, &self.shared] {
+            file.begin(context)?;
+        }
+        Ok(())
+    }
+
     /// Begins a task, or queues it behind the current one.
     pub fn task_new(&self, context: &Context, new: &NewTask) -> Result<Changed, Error> {
-        self.init(context)?;
+        self.make_missing(context)?;
         // A task that is over but not in the history yet still has its id.
         self.settle(context)?;
         let past = self.past_ids(context)?;
@@ -128,7 +136,7 @@ impl MemoryFolder {
             PlanMachine::step(&Memory::default(), command.clone(), context.now())
                 .map_err(|refusal| Error::Refused(refusal.into()))?;
         }
-        self.init(context)?;
+        self.make_missing(context)?;
         self.on_task(context, entity, trigger, metadata, |_| command.clone())
     }
 
@@ -254,7 +262,7 @@ impl MemoryFolder {
 
     /// Begins another session. What is shared stays: who wants it gone sets it.
     pub fn session_new(&self, context: &Context) -> Result<Changed, Error> {
-        self.init(context)?;
+        self.make_missing(context)?;
         let today = time::utc(context.now());
         let day = today.split('T').next().unwrap_or_default();
         let moved = Moved {
