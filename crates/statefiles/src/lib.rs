@@ -29,6 +29,7 @@ mod journal;
 mod layout;
 mod load;
 mod lock;
+mod removal;
 mod request;
 mod roll;
 pub mod splice;
