@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod develop;
 pub mod finding;
+pub mod glob;
 pub mod json;
 pub mod markers;
 pub mod memory;
