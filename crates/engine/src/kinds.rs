@@ -176,17 +176,12 @@ impl FileKind {
 
     /// Whether the file is at a path. One that was removed while its journal stayed is there too: it can be brought back.
     pub(crate) fn is_there(self, path: &Path) -> bool {
+        if self == FileKind::Develop {
+            return bowline_gate::locate::is_develop_file(path);
+        }
         let mut journal = path.file_name().unwrap_or_default().to_owned();
         journal.push(".journal.jsonl");
-        let journal = match self {
-            FileKind::Develop => workspace::develop_folder(path).join(journal),
-            FileKind::Thinking
-            | FileKind::TaskState
-            | FileKind::TaskHistory
-            | FileKind::SharedContext
-            | FileKind::AgentMemory
-            | FileKind::Orchestrate => path.with_file_name(journal),
-        };
+        let journal = path.with_file_name(journal);
         // A link to nowhere and a pipe are there as well: whoever reads them says what is wrong.
         path.symlink_metadata().is_ok() || journal.exists()
     }
@@ -196,9 +191,7 @@ impl FileKind {
         match self {
             FileKind::Thinking | FileKind::Orchestrate => Layout::new(path),
             // Only the state file lives in its folder.
-            FileKind::Develop => {
-                Layout::new(path).with_side_folder(workspace::develop_folder(path))
-            }
+            FileKind::Develop => bowline_gate::locate::layout(path),
             FileKind::TaskState | FileKind::TaskHistory | FileKind::SharedContext => {
                 Layout::new(path).with_archive(backups(path, path.parent()))
             }

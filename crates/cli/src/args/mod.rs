@@ -1,6 +1,9 @@
 //! The command line.
 
+mod deferred;
 pub(crate) mod memory;
+
+pub(crate) use deferred::Deferred;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -47,10 +50,10 @@ pub(crate) enum Lang {
 pub(crate) enum Command {
     /// Thinking runs: four stages with outputs, tries and scores
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Thinking(ThinkingArgs),
+    Thinking(Deferred<ThinkingArgs>),
     /// The memory of agents: one current task, its history, shared context
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Memory(memory::MemoryArgs),
+    Memory(Deferred<memory::MemoryArgs>),
     /// Show where a state file stands
     Status {
         /// A path or a kind; all that is here when left away

@@ -10,7 +10,7 @@ mod memory_view;
 mod orchestrate_view;
 mod thinking;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Deferred};
 use crate::output::Output;
 use bowline_engine::formats::schema;
 use bowline_engine::{Context, Error};
@@ -39,8 +39,8 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
     };
     match &cli.command {
         None => here::show(&context, output, &folder),
-        Some(Command::Thinking(args)) => thinking::run(&context, output, &folder, args),
-        Some(Command::Memory(args)) => memory::run(&context, output, &folder, args),
+        Some(Command::Thinking(Deferred(args))) => thinking::run(&context, output, &folder, args),
+        Some(Command::Memory(Deferred(args))) => memory::run(&context, output, &folder, args),
         Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(&context, output, &folder, what.as_deref(), *last)
