@@ -5,7 +5,9 @@ use crate::error::{Error, Refusal};
 use crate::kinds::{self, Examined, FileKind, MachineFile};
 use crate::lost;
 pub use crate::notice::{Notice, Origin};
+use crate::operations;
 use crate::rebuild::rebuild;
+use crate::trust;
 use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
@@ -105,10 +107,21 @@ enum Stop {
     Damaged(Vec<Finding>),
 }
 
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Engine(Box::new(error))
+    }
+}
+
+/// What a decision wants: the next document, or none any more.
+type Decided = (Option<JsonDocument>, Moved);
+
 impl KnownFile {
     /// A file of a kind at a place.
     pub fn new(context: &Context, kind: FileKind, path: &Path) -> Self {
-        let file = StateFile::new(kind.layout(path)).with_lock_wait(context.lock_wait);
+        let file = StateFile::new(kind.layout(path))
+            .with_lock_wait(context.lock_wait)
+            .with_disk(context.disk.clone());
         KnownFile {
             kind,
             path: path.to_owned(),
@@ -119,7 +132,7 @@ impl KnownFile {
     /// Looks at the file. Takes no lock and changes nothing.
     pub fn view(&self, context: &Context) -> Result<View, Error> {
         let snapshot = self.file.load()?;
-        match self.view_of(&snapshot) {
+        let view = match self.view_of(&snapshot) {
             Err(Error::Damaged { .. }) => {
                 // A program that writes in place may be half-way through.
                 let again = self
@@ -128,7 +141,17 @@ impl KnownFile {
                 self.view_of(again.as_ref().unwrap_or(&snapshot))
             }
             other => other,
+        }?;
+        self.advised(context, view)
+    }
+
+    /// The view with advice that knows what only the side folder of a run knows.
+    fn advised(&self, context: &Context, mut view: View) -> Result<View, Error> {
+        if self.kind == FileKind::Develop {
+            let next = operations::develop::next(context, &self.path, &self.file, &view)?;
+            view.examined.next = next.into_iter().map(|one| one.command).collect();
         }
+        Ok(view)
     }
 
     /// Looks at the file; where there is none, at what it would be at the very beginning.
@@ -155,22 +178,16 @@ impl KnownFile {
 
     fn view_of(&self, snapshot: &Snapshot) -> Result<View, Error> {
         let Some(bytes) = &snapshot.bytes else {
-            return Err(match snapshot.situation {
-                Situation::Missing { .. } => self.damaged(vec![missing()]),
-                Situation::Absent
-                | Situation::Unmanaged
-                | Situation::Clean
-                | Situation::RolledForward { .. }
-                | Situation::Outside { .. } => Error::NoFile {
-                    kind: self.kind,
-                    path: self.path.clone(),
-                },
+            return Err(match self.is_missing(snapshot) {
+                true => self.damaged(vec![missing()]),
+                false => self.no_file(),
             });
         };
+        let mut notices = Self::notices(snapshot);
         let (document, examined) = self
             .read(bytes)
+            .and_then(|read| self.believed(snapshot, read, &mut notices))
             .map_err(|findings| self.damaged(findings))?;
-        let mut notices = Self::notices(snapshot);
         self.tell_lost(&mut notices, snapshot.seq, document.value());
         Ok(View {
             kind: self.kind,
@@ -186,6 +203,39 @@ impl KnownFile {
         let document =
             JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error.to_string())])?;
         let examined = kinds::examine(self.kind, &document)?;
+        Ok((document, examined))
+    }
+
+    /// Whether a file that is not there should be.
+    fn is_missing(&self, snapshot: &Snapshot) -> bool {
+        match self.kind {
+            // A run that is over may be removed by anyone.
+            FileKind::Develop => trust::is_missing(&self.path, &self.file, snapshot),
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Orchestrate => matches!(snapshot.situation, Situation::Missing { .. }),
+        }
+    }
+
+    /// The document as far as it is believed.
+    fn believed(
+        &self,
+        snapshot: &Snapshot,
+        read: (JsonDocument, Examined),
+        notices: &mut Vec<Notice>,
+    ) -> Result<(JsonDocument, Examined), Vec<Finding>> {
+        if self.kind != FileKind::Develop {
+            return Ok(read);
+        }
+        let (document, mut examined) = read;
+        let (document, distrusted) = trust::believed(&self.path, &self.file, snapshot, document)?;
+        if !distrusted.is_empty() {
+            examined = kinds::examine(self.kind, &document)?;
+            notices.push(Notice::Distrusted { places: distrusted });
+        }
         Ok((document, examined))
     }
 
@@ -284,20 +334,30 @@ impl KnownFile {
         Refusal: From<<K::Machine as Machine>::Refusal>,
     {
         self.repairing(context, |document| {
+            let document = document.ok_or_else(|| self.no_file())?;
             let read = K::Format::read(document).map_err(Stop::Damaged)?;
             let at = context.now_for(self.kind);
-            let command =
-                command(document, &read.state).map_err(|error| Stop::Engine(Box::new(error)))?;
+            let command = command(document, &read.state)?;
             let step = K::Machine::step(&read.state, command, at)
-                .map_err(|refusal| Stop::Engine(Box::new(Error::Refused(refusal.into()))))?;
+                .map_err(|refusal| Error::Refused(refusal.into()))?;
             let mut value = read.fixed;
             K::Format::write(&step.next, &mut value, at);
             let mut moved = describe(&read.state, &step.next);
             moved.important |= K::important(&step.effects);
             moved.effects = K::outward(&step.effects);
-            Ok(Some((document.reconcile(&value), moved)))
+            Ok(Some((Some(document.reconcile(&value)), moved)))
         })?
         .ok_or_else(|| self.no_file())
+    }
+
+    /// Puts another document in the place of the one there, makes the first, or takes the last away.
+    pub(crate) fn replace(
+        &self,
+        context: &Context,
+        decide: impl Fn(Option<&JsonDocument>) -> Result<Decided, Error>,
+    ) -> Result<Changed, Error> {
+        self.repairing(context, |document| Ok(Some(decide(document)?)))?
+            .ok_or_else(|| self.no_file())
     }
 
     /// Changes what a file without a machine keeps, repairing a damaged one first. `None` when `change` says that nothing
@@ -309,13 +369,14 @@ impl KnownFile {
         mut change: impl FnMut(&mut F::State) -> Result<bool, Error>,
     ) -> Result<Option<Changed>, Error> {
         self.repairing(context, |document| {
+            let document = document.ok_or_else(|| self.no_file())?;
             let read = F::read(document).map_err(Stop::Damaged)?;
             let (mut state, mut value) = (read.state, read.fixed);
-            if !change(&mut state).map_err(|error| Stop::Engine(Box::new(error)))? {
+            if !change(&mut state)? {
                 return Ok(None);
             }
             F::write(&state, &mut value, context.now_for(self.kind));
-            Ok(Some((document.reconcile(&value), moved.clone())))
+            Ok(Some((Some(document.reconcile(&value)), moved.clone())))
         })
     }
 
@@ -340,9 +401,11 @@ impl KnownFile {
     fn repairing(
         &self,
         context: &Context,
-        mut decide: impl FnMut(&JsonDocument) -> Result<Option<(JsonDocument, Moved)>, Stop>,
+        mut decide: impl FnMut(Option<&JsonDocument>) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Error> {
         let mut restored = Vec::new();
+        // Only a doctor who is asked brings a develop run back, and closes its gates.
+        let may_restore = !context.dry_run && self.kind != FileKind::Develop;
         loop {
             match self.change(context, &mut decide) {
                 Ok(changed) => {
@@ -360,7 +423,7 @@ impl KnownFile {
                     });
                 }
                 // Once: what a repair leaves behind is readable, or there is no point in going on.
-                Err(Stop::Damaged(findings)) if restored.is_empty() && !context.dry_run => {
+                Err(Stop::Damaged(findings)) if restored.is_empty() && may_restore => {
                     restored.extend(self.recover(context, &findings)?);
                 }
                 Err(Stop::Damaged(findings)) => return Err(self.damaged(findings)),
@@ -372,51 +435,62 @@ impl KnownFile {
     fn change(
         &self,
         context: &Context,
-        mut decide: impl FnMut(&JsonDocument) -> Result<Option<(JsonDocument, Moved)>, Stop>,
+        mut decide: impl FnMut(Option<&JsonDocument>) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Stop> {
         let request = context.request();
         let mut outcome = None;
+        if self.kind == FileKind::Develop {
+            // Under the lock a journal that cannot be read is set aside, and nothing would be known of the gates.
+            let snapshot = self.file.load().map_err(Error::File)?;
+            trust::check(&self.path, &self.file, &snapshot).map_err(Stop::Damaged)?;
+        }
         let updated = self.file.update(&request, |snapshot| {
-            let Some(bytes) = &snapshot.bytes else {
-                return Err(match snapshot.situation {
-                    Situation::Missing { .. } => Stop::Damaged(vec![missing()]),
-                    Situation::Absent
-                    | Situation::Unmanaged
-                    | Situation::Clean
-                    | Situation::RolledForward { .. }
-                    | Situation::Outside { .. } => Stop::Engine(Box::new(Error::NoFile {
-                        kind: self.kind,
-                        path: self.path.clone(),
-                    })),
-                });
-            };
-            let (document, examined) = self.read(bytes).map_err(Stop::Damaged)?;
-            if let Some(finding) = examined.read_only() {
-                let message = finding.message.clone();
-                return Err(Stop::Engine(Box::new(Error::NewerVersion {
-                    path: self.path.clone(),
-                    message,
-                })));
-            }
             let mut notices = Self::notices(snapshot);
-            let mended = examined
-                .findings
-                .into_iter()
-                .filter(|one| one.severity >= Severity::Warning && one.repair.is_some());
-            notices.extend(mended.map(Notice::Mended));
-            let Some((next, moved)) = decide(&document)? else {
+            let document = match &snapshot.bytes {
+                None if self.is_missing(snapshot) => return Err(Stop::Damaged(vec![missing()])),
+                None => None,
+                Some(bytes) => {
+                    let (document, examined) = self
+                        .read(bytes)
+                        .and_then(|read| self.believed(snapshot, read, &mut notices))
+                        .map_err(Stop::Damaged)?;
+                    if let Some(finding) = examined.read_only() {
+                        let message = finding.message.clone();
+                        return Err(Stop::Engine(Box::new(Error::NewerVersion {
+                            path: self.path.clone(),
+                            message,
+                        })));
+                    }
+                    let mended = examined
+                        .findings
+                        .into_iter()
+                        .filter(|one| one.severity >= Severity::Warning && one.repair.is_some());
+                    notices.extend(mended.map(Notice::Mended));
+                    Some(document)
+                }
+            };
+            let Some((next, moved)) = decide(document.as_ref())? else {
+                return Ok(None);
+            };
+            let basis = match &next {
+                Some(next) => Change::to(next.text()),
+                None => Change::removal(),
+            };
+            // What goes is shown once more.
+            let Some(shown) = next.or_else(|| document.clone()) else {
                 return Ok(None);
             };
             let change = Change {
-                transition: Some(self.transition(context, next.value(), &moved)),
+                transition: Some(self.transition(context, shown.value(), &moved)),
                 important: moved.important,
                 effects: moved
                     .effects
                     .as_ref()
                     .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
-                ..Change::to(next.text())
+                ..basis
             };
-            outcome = Some((next, moved, notices, snapshot.seq, document));
+            let edited = document.unwrap_or_else(|| shown.clone());
+            outcome = Some((shown, moved, notices, snapshot.seq, edited));
             Ok((!context.dry_run).then_some(change))
         });
         let updated = updated.map_err(|error| match error {
@@ -437,6 +511,7 @@ impl KnownFile {
             notices,
             sequence,
         };
+        let view = self.advised(context, view)?;
         Ok(Some(Changed { view, moved }))
     }
 
@@ -447,9 +522,9 @@ impl KnownFile {
         decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
     ) -> Result<Changed, Error> {
         let outcome = self.change(context, |document| {
-            decide(document)
-                .map(Some)
-                .map_err(|error| Stop::Engine(Box::new(error)))
+            let document = document.ok_or_else(|| self.no_file())?;
+            let (next, moved) = decide(document)?;
+            Ok(Some((Some(next), moved)))
         });
         let changed = outcome.map_err(|stop| match stop {
             Stop::Engine(error) => *error,
@@ -458,7 +533,7 @@ impl KnownFile {
         changed.ok_or_else(|| self.no_file())
     }
 
-    fn no_file(&self) -> Error {
+    pub(crate) fn no_file(&self) -> Error {
         Error::NoFile {
             kind: self.kind,
             path: self.path.clone(),

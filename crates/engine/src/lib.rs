@@ -5,6 +5,7 @@
 pub mod actor;
 pub mod clock;
 pub mod context;
+pub mod develop;
 pub mod doctor;
 pub mod error;
 pub mod files;
@@ -13,7 +14,10 @@ pub mod kinds;
 mod lost;
 mod notice;
 pub mod operations;
+pub mod process;
 pub mod rebuild;
+mod tree;
+mod trust;
 pub mod workspace;
 
 pub use context::Context;

@@ -2,13 +2,16 @@
 //!
 //! A file of its own (YAML or JSON), or a fenced block of a Markdown document.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Checkpoints a contract may have.
 pub const CHECKPOINTS_MAX: usize = 200;
 
+/// The name of the file that keeps the contract of a run in its folder.
+pub const FILE_NAME: &str = "contract.json";
+
 /// One checkpoint of a contract.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
     /// Its id in the state file.
     pub id: String,

@@ -1,8 +1,8 @@
 //! One process, no faults: what each operation leaves on disk.
 
 use bowline_statefiles::{
-    Archive, Change, Error, Layout, Request, Rescue, Situation, Source, StateFile, UpdateError,
-    kind,
+    Archive, Change, Error, Layout, RealDisk, Request, Rescue, Situation, Source, StateFile,
+    UpdateError, append_line, kind,
 };
 
 use crate::support::{NOW_MS, Place, STAMP, add, request, set};
@@ -450,4 +450,15 @@ fn a_removal_is_ours_and_what_comes_back_is_not() {
     add(&file, "c").unwrap();
     assert_eq!(place.read("state.json"), "b\nc\n");
     assert_eq!(file.load().unwrap().situation, Situation::Clean);
+}
+
+#[test]
+fn a_torn_line_spoils_no_other() {
+    let place = Place::new();
+    let path = place.path("deep/lines.jsonl");
+    append_line(&RealDisk, &path, "1").unwrap();
+    append_line(&RealDisk, &path, "2").unwrap();
+    place.write("deep/lines.jsonl", "1\n2\n3 is to");
+    append_line(&RealDisk, &path, "4").unwrap();
+    assert_eq!(place.read("deep/lines.jsonl"), "1\n2\n3 is to\n4\n");
 }
