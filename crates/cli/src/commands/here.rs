@@ -186,7 +186,7 @@ pub(crate) fn standing(output: &Output, view: &View) -> String {
 }
 
 /// A progress bar of ten cells.
-fn bar(percent: u64) -> String {
+pub(crate) fn bar(percent: u64) -> String {
     let full = usize::try_from(percent.min(100) / 10).unwrap_or(0);
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
