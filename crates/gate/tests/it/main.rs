@@ -5,6 +5,7 @@
 )]
 
 mod belief;
+mod calls;
 mod locate;
 
 #[test]
