@@ -79,6 +79,13 @@ impl Output {
         eprintln!("{}", harmless(text));
     }
 
+    /// A line on a terminal that the next one takes the place of; nothing elsewhere.
+    pub(crate) fn progress(&self, text: &str) {
+        if std::io::stderr().is_terminal() && !self.json {
+            eprint!("\r{}\u{1b}[K", harmless(text));
+        }
+    }
+
     /// The JSON form of a look at a file.
     pub(crate) fn view_json(&self, view: &View) -> Value {
         json!({
@@ -90,17 +97,22 @@ impl Output {
         })
     }
 
+    /// The JSON form of a change.
+    pub(crate) fn changed_json(&self, changed: &Changed) -> Value {
+        let mut value = self.view_json(&changed.view);
+        value["from"] = json!(changed.moved.from);
+        value["to"] = json!(changed.moved.to);
+        value["sequence"] = json!(changed.view.sequence);
+        if self.dry_run {
+            value["dryRun"] = json!(true);
+        }
+        value
+    }
+
     /// The outcome of a change: one line of text, or JSON.
     pub(crate) fn changed(&self, changed: &Changed, text: &str) {
         if self.json {
-            let mut value = self.view_json(&changed.view);
-            value["from"] = json!(changed.moved.from);
-            value["to"] = json!(changed.moved.to);
-            value["sequence"] = json!(changed.view.sequence);
-            if self.dry_run {
-                value["dryRun"] = json!(true);
-            }
-            self.line(&value.to_string());
+            self.line(&self.changed_json(changed).to_string());
         } else {
             self.notices(&changed.view.notices);
             self.line(&self.marked(text));
@@ -134,6 +146,7 @@ impl Output {
         for notice in notices {
             let word = match notice {
                 Notice::OutsideEdit { lost } if !lost.is_empty() => self.say("warning", "경고"),
+                Notice::Distrusted { .. } | Notice::NotIgnored => self.say("warning", "경고"),
                 Notice::RolledForward { .. }
                 | Notice::OutsideEdit { .. }
                 | Notice::Mended(_)

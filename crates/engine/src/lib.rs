@@ -6,6 +6,7 @@ pub mod actor;
 mod advice;
 pub mod clock;
 pub mod context;
+pub mod develop;
 pub mod doctor;
 pub mod error;
 pub mod files;
@@ -14,7 +15,10 @@ pub mod kinds;
 mod lost;
 mod notice;
 pub mod operations;
+pub mod process;
 pub mod rebuild;
+mod tree;
+mod trust;
 pub mod workspace;
 
 pub use context::Context;

@@ -2,10 +2,10 @@
 
 use crate::error::Error;
 use crate::kinds::FileKind;
+pub use bowline_gate::locate::WORKSPACE_VARIABLE;
+pub(crate) use bowline_gate::locate::{absolute, git_top};
+use bowline_gate::locate::{develop_file, main_worktree};
 use std::path::{Path, PathBuf};
-
-/// Names the root outright.
-pub const WORKSPACE_VARIABLE: &str = "BOWLINE_WORKSPACE";
 
 /// Folders below a root that are searched for state files.
 const SEARCH_DEPTH_MAX: usize = 4;
@@ -15,6 +15,9 @@ const SEARCH_FOLDERS_MAX: usize = 5_000;
 /// The path of a kind's file as seen from a folder: in the named workspace, the nearest ancestor that has one, the main
 /// worktree of the same repository, the top of the repository, or the folder itself.
 pub fn locate(kind: FileKind, start: &Path) -> PathBuf {
+    if kind == FileKind::Develop {
+        return develop_file(start);
+    }
     let relative = kind.relative_path();
     if let Some(named) = std::env::var_os(WORKSPACE_VARIABLE) {
         return PathBuf::from(named).join(relative);
@@ -138,26 +141,6 @@ pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf),
     }
 }
 
-/// Where everything about the develop run of a file lives but the file: the same for all worktrees of a repository.
-pub(crate) fn develop_folder(file: &Path) -> PathBuf {
-    // `ROOT/.develop-workflow/state.json`.
-    let root = absolute(file);
-    let root = root.parent().and_then(Path::parent).unwrap_or(&root);
-    let shared = git_top(root).and_then(|top| git_common_dir(&top));
-    let place = shared.unwrap_or_else(|| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
-    let key = bowline_statefiles::ContentHash::of(place.as_os_str().as_encoded_bytes());
-    state_home().join("bowline/develop").join(key.to_string())
-}
-
-/// `$XDG_STATE_HOME`, or where it is when not set.
-fn state_home() -> PathBuf {
-    let set = std::env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty());
-    set.map(PathBuf::from).unwrap_or_else(|| {
-        let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
-        home.join(".local/state")
-    })
-}
-
 /// The name of a folder, even when the path ends in `.` or `..`.
 pub(crate) fn folder_name(folder: &Path) -> Option<String> {
     let folder = if folder.as_os_str().is_empty() {
@@ -167,39 +150,6 @@ pub(crate) fn folder_name(folder: &Path) -> Option<String> {
     };
     let absolute = folder.canonicalize().ok()?;
     Some(absolute.file_name()?.to_string_lossy().into_owned())
-}
-
-/// The path from the root of the file system, links kept.
-pub(crate) fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// The top folder of the repository or worktree a folder is in.
-pub(crate) fn git_top(start: &Path) -> Option<PathBuf> {
-    start
-        .ancestors()
-        .find(|folder| folder.join(".git").exists())
-        .map(Path::to_owned)
-}
-
-/// The main worktree of the repository a linked worktree belongs to.
-fn main_worktree(top: &Path) -> Option<PathBuf> {
-    let common = git_common_dir(top)?;
-    (common.file_name()? == ".git")
-        .then(|| common.parent().map(Path::to_owned))
-        .flatten()
-}
-
-/// The folder all worktrees of a repository share.
-pub(crate) fn git_common_dir(top: &Path) -> Option<PathBuf> {
-    let git = top.join(".git");
-    if git.is_dir() {
-        return git.canonicalize().ok();
-    }
-    let link = std::fs::read_to_string(&git).ok()?;
-    let folder = top.join(link.strip_prefix("gitdir:")?.trim());
-    let common = std::fs::read_to_string(folder.join("commondir")).ok()?;
-    folder.join(common.trim()).canonicalize().ok()
 }
 
 fn subfolders(folder: &Path) -> Vec<PathBuf> {

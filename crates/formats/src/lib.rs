@@ -4,6 +4,8 @@ pub mod checkpoint;
 pub mod develop;
 pub mod engagement;
 pub mod finding;
+pub mod glob;
+pub mod hook;
 pub mod json;
 pub mod markers;
 pub mod memory;

@@ -1,6 +1,10 @@
 //! The command line.
 
+mod deferred;
+pub(crate) mod develop;
 pub(crate) mod memory;
+
+pub(crate) use deferred::Deferred;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -47,10 +51,19 @@ pub(crate) enum Lang {
 pub(crate) enum Command {
     /// Thinking runs: four stages with outputs, tries and scores
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Thinking(ThinkingArgs),
+    Thinking(Deferred<ThinkingArgs>),
     /// The memory of agents: one current task, its history, shared context
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Memory(memory::MemoryArgs),
+    Memory(Deferred<memory::MemoryArgs>),
+    /// Develop runs: five phases, gates that open on evidence, checkpoints
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Develop(Deferred<develop::DevelopArgs>),
+    /// Check the evidence of a develop run against the tree as it is now
+    Verify {
+        /// The key the evidence must be signed with
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+    },
     /// Show where a state file stands
     Status {
         /// A path or a kind; all that is here when left away

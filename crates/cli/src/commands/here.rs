@@ -211,7 +211,7 @@ fn findings(output: &Output, view: &View) {
     }
 }
 
-fn next(output: &Output, view: &View) {
+pub(crate) fn next(output: &Output, view: &View) {
     for (index, command) in view.examined.next.iter().enumerate() {
         let head = if index == 0 {
             output.say("next", "다음")

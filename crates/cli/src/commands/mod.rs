@@ -1,5 +1,6 @@
 //! One module per command.
 
+mod develop;
 mod develop_view;
 mod doctor;
 mod explain;
@@ -12,7 +13,7 @@ mod orchestrate_view;
 mod thinking;
 mod thinking_board;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Deferred};
 use crate::output::Output;
 use bowline_engine::clock::{CLOCK_VARIABLE, Clock};
 use bowline_engine::formats::schema;
@@ -48,8 +49,10 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
     };
     match &cli.command {
         None => here::show(&context, output, &folder),
-        Some(Command::Thinking(args)) => thinking::run(&context, output, &folder, args),
-        Some(Command::Memory(args)) => memory::run(&context, output, &folder, args),
+        Some(Command::Thinking(Deferred(args))) => thinking::run(&context, output, &folder, args),
+        Some(Command::Memory(Deferred(args))) => memory::run(&context, output, &folder, args),
+        Some(Command::Develop(Deferred(args))) => develop::run(&context, output, &folder, args),
+        Some(Command::Verify { key }) => develop::verify(&context, output, &folder, key.as_deref()),
         Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(&context, output, &folder, what.as_deref(), *last)
