@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod error;
 pub mod files;
 pub mod history;
+pub mod install;
 pub mod kinds;
 mod lost;
 mod notice;

@@ -1,6 +1,7 @@
 //! Every shape another program can see. Pure: bytes in, bytes out, never a path.
 
 pub mod checkpoint;
+pub mod client_hooks;
 pub mod develop;
 pub mod engagement;
 pub mod finding;

@@ -47,6 +47,15 @@ pub(crate) enum Lang {
     Ko,
 }
 
+/// An agent client that has hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientName {
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Thinking runs: four stages with outputs, tries and scores
@@ -63,6 +72,15 @@ pub(crate) enum Command {
         /// The key the evidence must be signed with
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
+    },
+    /// Install the hooks of agent clients and of git; shows what changes, keeps what is there
+    Init {
+        /// An agent client (default: those used here, else claude)
+        #[arg(long = "agent", value_name = "NAME")]
+        clients: Vec<ClientName>,
+        /// Take them out again
+        #[arg(long)]
+        uninstall: bool,
     },
     /// Show where a state file stands
     Status {

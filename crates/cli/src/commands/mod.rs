@@ -6,6 +6,7 @@ mod doctor;
 mod explain;
 mod here;
 mod history;
+mod init;
 mod memory;
 mod memory_input;
 mod memory_view;
@@ -53,6 +54,9 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         Some(Command::Memory(Deferred(args))) => memory::run(&context, output, &folder, args),
         Some(Command::Develop(Deferred(args))) => develop::run(&context, output, &folder, args),
         Some(Command::Verify { key }) => develop::verify(&context, output, &folder, key.as_deref()),
+        Some(Command::Init { clients, uninstall }) => {
+            init::run(&context, output, &folder, clients, *uninstall)
+        }
         Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(&context, output, &folder, what.as_deref(), *last)

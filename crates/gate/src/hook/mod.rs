@@ -2,4 +2,4 @@
 
 mod world;
 
-pub use world::{World, is_ignored};
+pub use world::{Repository, World, is_ignored};
