@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod hook;
 mod korean;
 mod output;
 mod usage;
@@ -12,6 +13,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    // Before anything that could fail or take its time.
+    if arguments.get(1).is_some_and(|word| word == "hook") {
+        return hook::run(arguments.get(2));
+    }
     let json = arguments.iter().any(|argument| argument == "--json");
     let cli = match args::Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
