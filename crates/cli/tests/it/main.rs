@@ -13,6 +13,10 @@ macro_rules! check {
 
 mod codes;
 mod completions;
+mod develop;
+mod develop_evidence;
+mod develop_rounds;
+mod develop_table;
 mod environment;
 mod files;
 mod help;
