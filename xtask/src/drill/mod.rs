@@ -1,5 +1,6 @@
 //! Drills: the promises under load, through the real binary. Counts are parameters; CI runs small ones.
 
+mod gates;
 mod hammer;
 
 use crate::Outcome;
@@ -23,6 +24,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
             foreign: false,
             kills: true,
         }),
+        "gates" => gates::run(get("count", 200)),
         other => Err(format!("there is no drill '{other}'")),
     }
 }
