@@ -50,21 +50,41 @@ pub fn discover(start: &Path) -> Vec<(FileKind, PathBuf)> {
                 .map(|path| (kind, path)),
         );
     }
+    for (kind, path) in below(start, &FileKind::ALL, SEARCH_DEPTH_MAX).files {
+        if !found.iter().any(|(_, known)| *known == path) {
+            found.push((kind, path));
+        }
+    }
+    found
+}
+
+/// What a search below a folder found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The files, the nearest folder first.
+    pub files: Vec<(FileKind, PathBuf)>,
+    /// Whether every folder down to the wanted depth was looked into.
+    pub complete: bool,
+}
+
+/// State files of some kinds in a folder and below it.
+pub fn below(start: &Path, kinds: &[FileKind], depth_max: usize) -> Found {
+    let mut files = Vec::new();
     let mut folders = vec![(absolute(start), 0)];
     let mut looked = 0;
     while let Some((folder, depth)) = folders.pop() {
         looked += 1;
         if looked > SEARCH_FOLDERS_MAX {
-            break;
+            return Found {
+                files,
+                complete: false,
+            };
         }
-        for kind in FileKind::ALL {
-            for path in kind.files_at(&folder.join(kind.relative_path())) {
-                if !found.iter().any(|(_, known)| *known == path) {
-                    found.push((kind, path));
-                }
-            }
+        for &kind in kinds {
+            let paths = kind.files_at(&folder.join(kind.relative_path()));
+            files.extend(paths.into_iter().map(|path| (kind, path)));
         }
-        if depth < SEARCH_DEPTH_MAX {
+        if depth < depth_max {
             folders.extend(
                 subfolders(&folder)
                     .into_iter()
@@ -72,7 +92,10 @@ pub fn discover(start: &Path) -> Vec<(FileKind, PathBuf)> {
             );
         }
     }
-    found
+    Found {
+        files,
+        complete: true,
+    }
 }
 
 /// The file a person means by a path, a kind's name, or nothing at all.

@@ -1,5 +1,6 @@
 //! The real binary, killed while it passes a gate: an acknowledged gate is open, an open one has its evidence.
 
+use super::field::pause;
 use crate::Outcome;
 use crate::shell::{Scratch, bowline};
 use serde_json::Value;
@@ -138,7 +139,7 @@ fn end_at(worker: &mut Child, moment: Duration) -> Outcome<Option<i32>> {
         if let Some(status) = worker.try_wait().map_err(failed)? {
             return Ok(status.code());
         }
-        std::thread::sleep(LOOK);
+        pause(LOOK);
     }
     worker.kill().map_err(failed)?;
     Ok(worker.wait().map_err(failed)?.code())

@@ -1,7 +1,9 @@
 //! Drills: the promises under load, through the real binary. Counts are parameters; CI runs small ones.
 
+mod field;
 mod gates;
 mod hammer;
+mod memory;
 
 use crate::Outcome;
 use std::collections::BTreeMap;
@@ -25,6 +27,10 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
             kills: true,
         }),
         "gates" => gates::run(get("count", 200)),
+        "memory" => memory::run(&memory::Plan {
+            processes: get("processes", 32),
+            updates: get("updates", 1_200),
+        }),
         other => Err(format!("there is no drill '{other}'")),
     }
 }
