@@ -30,6 +30,7 @@ cargo xtask fuzz [--seconds N] [TARGET]...
 cargo xtask drill NAME [--KEY N]...
     hammer    --processes 64 --updates 2000 [--foreign 1]   many writers and readers on one file
     kills     --processes 32 --updates 1000                 the same, with writers killed at random
+    gates     --count 200                                   a gate is passed and the process killed at every moment
     memory    --processes 32 --updates 1200                 every verb of one memory folder at once, with kills
 ";
 

@@ -1,6 +1,7 @@
 //! Drills: the promises under load, through the real binary. Counts are parameters; CI runs small ones.
 
 mod field;
+mod gates;
 mod hammer;
 mod memory;
 
@@ -25,6 +26,7 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
             foreign: false,
             kills: true,
         }),
+        "gates" => gates::run(get("count", 200)),
         "memory" => memory::run(&memory::Plan {
             processes: get("processes", 32),
             updates: get("updates", 1_200),

@@ -14,6 +14,10 @@ macro_rules! check {
 mod board;
 mod codes;
 mod completions;
+mod develop;
+mod develop_evidence;
+mod develop_rounds;
+mod develop_table;
 mod dry_run;
 mod environment;
 mod every_state;

@@ -3,6 +3,7 @@
 use super::{DevelopRun, Known, refused};
 use crate::context::Context;
 use crate::develop::evidence::{For, Watch};
+use crate::develop::seal::SealState;
 use crate::error::Error;
 use crate::files::Changed;
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
@@ -53,9 +54,13 @@ impl DevelopRun {
             (None, None, Some(_)) => Evidence::Given { exit_code: 0 },
             (None, None, None) => Evidence::None,
         };
+        let by_hand = proof.by_hand.is_some();
+        if known.seal == SealState::Broken && !by_hand {
+            // Otherwise it would look as if nothing had ever been sealed.
+            known.sealed()?;
+        }
         // An hour of tests for a gate that would not open anyway helps nobody.
         self.check(context, &|_| Ok(pass(good.clone())))?;
-        let by_hand = proof.by_hand.is_some();
         if !by_hand {
             known.sealed()?;
         }
