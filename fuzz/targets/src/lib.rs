@@ -6,6 +6,7 @@
 mod journal;
 mod json;
 mod markers;
+mod shell;
 mod small;
 mod state;
 mod tasks;
@@ -28,11 +29,13 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 21] = [
     target("agent-memory", state::check::<AgentMemoryFile>),
     target("develop", state::check::<DevelopFile>),
     target("engagement", small::engagement),
     target("journal", journal::check),
+    target("disguise", shell::disguised),
+    target("hook-message", shell::message),
     target("json", json::check),
     target("markers", markers::check),
     target("memory-path", small::memory_path),
@@ -40,6 +43,7 @@ pub const TARGETS: [Target; 18] = [
     target("orchestrate", state::check::<OrchestrateFile>),
     target("settings", small::settings),
     target("shared-context", state::check::<SharedContextFile>),
+    target("shell", shell::check),
     target("splice", small::splice),
     target("task-history", state::check::<TaskHistoryFile>),
     target("task-state", state::check::<TaskStateFile>),

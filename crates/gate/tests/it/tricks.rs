@@ -5,153 +5,16 @@
 use crate::calls::{Known, Repository};
 use bowline_gate::shell::{Deed, deeds};
 use bowline_gate::verdict::Offence;
+use bowline_test_support::disguise::{self, Choices};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Ways to write a word that the shell reads as the same word.
-fn spelled(word: &'static str) -> impl Strategy<Value = String> {
-    let letters: Vec<char> = word.chars().collect();
-    let spelling = prop::collection::vec(0..7_usize, letters.len());
-    (spelling, 0..8_usize).prop_map(move |(ways, whole)| {
-        let plain: String = letters.iter().collect();
-        match whole {
-            0 => return format!("'{plain}'"),
-            1 => return format!("\"{plain}\""),
-            2 => return format!("$'{plain}'"),
-            3 => return format!("$(echo {plain})"),
-            4 => return format!("`printf %s {plain}`"),
-            _ => {}
-        }
-        letters
-            .iter()
-            .zip(ways)
-            .map(|(letter, way)| match way {
-                0 => format!("\\{letter}"),
-                1 => format!("'{letter}'"),
-                2 => format!("\"{letter}\""),
-                3 => format!("{letter}''"),
-                4 => format!("$'\\x{:02x}'", *letter as u32),
-                5 => format!("$'\\{:03o}'", *letter as u32),
-                _ => letter.to_string(),
-            })
-            .collect()
-    })
-}
-
-/// Ways to run a command inside of another.
-fn wrapped(inner: impl Strategy<Value = String> + 'static) -> BoxedStrategy<String> {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-    let base = inner.boxed();
-    base.prop_recursive(4, 16, 1, move |inner| {
-        (inner, 0..34_usize).prop_map(move |(text, way)| match way {
-            0 => format!("true && {text}"),
-            1 => format!("false || {text}"),
-            2 => format!("true; {text}"),
-            3 => format!("true\n{text}"),
-            4 => format!("( {text}\n)"),
-            5 => format!("{{ {text}\n}}"),
-            6 => format!("bash -c {}", quoted(&text)),
-            7 => format!("sh -c {}", quoted(&text)),
-            8 => format!("eval {}", quoted(&text)),
-            9 => format!("echo \"$( {text}\n)\""),
-            10 => format!("if true; then {text}\nfi"),
-            11 => format!("for i in 1; do {text}\ndone"),
-            12 => format!("while true; do {text}\nbreak; done"),
-            13 => format!("case x in x) {text}\n;; esac"),
-            14 => format!("f() {{ {text}\n}}; f"),
-            15 => format!("bash <<'END_{way}'\n{text}\nEND_{way}\n"),
-            16 => format!("echo {} | bash", quoted(&text)),
-            17 => format!("cat <( {text}\n) > /dev/null"),
-            18 => format!("! {text}"),
-            19 => format!("x={}; eval \"$x\"", quoted(&text)),
-            20 => format!("env bash -c {}", quoted(&text)),
-            21 => format!("timeout 5 bash -c {}", quoted(&text)),
-            22 => format!("true | {{ {text}\n}}"),
-            23 => format!("[[ a == a ]] && {text}"),
-            24 => format!("bash -c 'eval \"$1\"' _ {}", quoted(&text)),
-            25 => format!("command eval {}", quoted(&text)),
-            26 => format!("set -- {}; eval \"$1\"", quoted(&text)),
-            27 => format!("printf '%s' {} | sh", quoted(&text)),
-            28 => format!("bash <<< {}", quoted(&text)),
-            29 => format!("echo a # comment\n{text}"),
-            30 => format!("a=({}); eval \"${{a[0]}}\"", quoted(&text)),
-            31 => format!("nohup bash -c {} 2> /dev/null", quoted(&text)),
-            32 => format!(". /dev/stdin <<< {}", quoted(&text)),
-            _ => format!("trap {} EXIT; true", quoted(&text)),
-        })
-    })
-    .boxed()
-}
-
-/// A call of git with words in between that do not matter.
-fn call() -> impl Strategy<Value = String> {
-    let options = prop_oneof![
-        Just(""),
-        Just("-c a.b=c "),
-        Just("-C . "),
-        Just("--no-pager "),
-        Just("--git-dir=.git "),
-    ];
-    let command = prop_oneof![
-        spelled("commit"),
-        spelled("push"),
-        spelled("merge"),
-        spelled("update-ref"),
-        spelled("cherry-pick"),
-    ];
-    let before = prop_oneof![
-        Just(""),
-        Just("A=b "),
-        Just("env "),
-        Just("command "),
-        Just("nice "),
-        Just("> /dev/null ")
-    ];
-    (before, spelled("git"), options, command)
-        .prop_map(|(before, git, options, command)| format!("{before}{git} {options}{command} x"))
-}
-
-fn variables() -> impl Strategy<Value = String> {
-    (0..8_usize, spelled("git"), spelled("push")).prop_map(|(way, git, push)| match way {
-        0 => format!("g={git}; $g {push}"),
-        1 => format!("g={git} c={push}; \"$g\" $c"),
-        2 => format!("c={push}; {git} \"${{c}}\""),
-        3 => format!("a=({git} {push}); \"${{a[@]}}\""),
-        4 => format!("g() {{ {git} \"$@\"; }}; g {push}"),
-        5 => format!("set -- {git} {push}; \"$@\""),
-        6 => format!("{git} -c alias.zz={push} zz"),
-        _ => format!("x=; $x {git} {push}"),
-    })
-}
-
-fn write() -> impl Strategy<Value = String> {
-    let target = prop_oneof![
-        Just("src/main.rs"),
-        Just("'src/main.rs'"),
-        Just("./src/main.rs"),
-        Just("\"$PWD\"/src/main.rs"),
-        Just("$(echo src/main.rs)"),
-        Just("src/{main,}.rs"),
-    ];
-    (target, 0..7_usize).prop_map(|(target, way)| {
-        let target = if way < 4 {
-            target.replace("{main,}", "main")
-        } else {
-            target.to_owned()
-        };
-        match way {
-            0 => format!("echo hello > {target}"),
-            1 => format!("echo hello >> {target}"),
-            2 => format!("> {target} echo hello"),
-            3 => format!("cat <<< hello >| {target}"),
-            4 => format!("echo hello | tee {target}"),
-            5 => format!("cp Cargo.toml {target}"),
-            _ => format!("sed -i s/a/b/ {target}"),
-        }
-    })
+/// Bytes that choose a disguise.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), 0..48)
 }
 
 /// Folders with a `git` that only leaves a mark, so that a disguise can be tried in earnest.
@@ -220,30 +83,31 @@ fn what_bash_really_runs_is_seen() {
     let arena = Arena::new();
     let folder = arena.app();
     let really = std::cell::Cell::new(0);
-    let disguised = wrapped(prop_oneof![call().boxed(), variables().boxed()]);
-    runner(400)
-        .run(&disguised, |text| {
+    runner(300)
+        .run(&bytes(), |bytes| {
+            let text = disguise::finish(&mut Choices(&bytes));
             let ran = arena.ran(&text);
-            let finishing = ["commit", "push", "merge", "update-ref", "cherry-pick"];
-            let finished = ran.split_whitespace().any(|word| finishing.contains(&word));
+            let finished = ran
+                .split_whitespace()
+                .any(|word| disguise::FINISHING.contains(&word));
             if finished {
                 really.set(really.get() + 1);
-                prop_assert!(seen(&text, &folder), "bash ran: git {ran}");
+                prop_assert!(seen(&text, &folder), "bash ran: git {ran} by: {text}");
             }
             Ok(())
         })
         .unwrap();
     let really = really.get();
-    assert!(really > 200, "only {really} of the disguises work at all");
+    assert!(really > 150, "only {really} of the disguises work at all");
 }
 
 #[test]
 fn a_disguised_finish_is_never_let_through() {
     let folder = std::env::temp_dir();
-    let disguised = wrapped(prop_oneof![call().boxed(), variables().boxed()]);
-    runner(3_000)
-        .run(&disguised, |text| {
-            prop_assert!(seen(&text, &folder), "not seen");
+    runner(5_000)
+        .run(&bytes(), |bytes| {
+            let text = disguise::finish(&mut Choices(&bytes));
+            prop_assert!(seen(&text, &folder), "not seen: {text}");
             Ok(())
         })
         .unwrap();
@@ -252,12 +116,13 @@ fn a_disguised_finish_is_never_let_through() {
 #[test]
 fn a_disguised_write_is_never_let_through() {
     let repository = Repository::new();
-    runner(1_000)
-        .run(&wrapped(write()), |text| {
+    runner(2_000)
+        .run(&bytes(), |bytes| {
+            let text = disguise::write(&mut Choices(&bytes));
             let found = repository.offences("Bash", &text);
             let counts =
                 |it: &Offence| matches!(it, Offence::Write { .. } | Offence::Hidden { .. });
-            prop_assert!(found.iter().any(counts), "not seen: {found:?}");
+            prop_assert!(found.iter().any(counts), "not seen: {text}: {found:?}");
             Ok(())
         })
         .unwrap();
