@@ -5,7 +5,11 @@
 )]
 
 mod actors;
+mod control;
 mod life;
+mod lost;
+mod misbehaviour;
+mod streams;
 mod support;
 
 #[test]

@@ -5,7 +5,7 @@ use bowline_supervisor::{
 };
 use bowline_test_support::wait_until;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ pub(crate) const BOUND: Duration = Duration::from_secs(40);
 pub(crate) const GRACE_MS: u64 = 300;
 
 pub(crate) struct World {
-    pub(crate) folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
     pub(crate) attempt: Attempt,
 }
 
@@ -49,12 +49,10 @@ impl World {
         spec.bounds.grace_ms = GRACE_MS;
         change(&mut spec);
         let attempt = Attempt::create(at, spec).unwrap();
-        World { folder, attempt }
-    }
-
-    /// A file the script may use.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        World {
+            _folder: folder,
+            attempt,
+        }
     }
 
     /// Starts shim and agent.
@@ -120,6 +118,12 @@ impl World {
         found
     }
 
+    /// No process of the attempt is left.
+    pub(crate) fn nobody(&self) {
+        let left = self.processes();
+        assert!(left.is_empty(), "left behind: {left:?}");
+    }
+
     /// The kernel's letters for all processes of the attempt.
     pub(crate) fn letters(&self) -> Vec<char> {
         self.processes().into_iter().filter_map(letter).collect()
@@ -178,4 +182,21 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
 pub(crate) fn letter(pid: i32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+/// A shim that can write files of so many blocks of 512 bytes only; what limits it can be lifted.
+pub(crate) fn shim_limited(blocks: u32) -> Shim {
+    let script = format!("ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+    let program = env!("CARGO_BIN_EXE_bowline-shim");
+    Shim::new(Path::new("/bin/sh"), &["-c", &script, program])
+}
+
+pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// Stopped, or the parent of a `vfork` whose child is.
+pub(crate) fn still(letter: char) -> bool {
+    matches!(letter, 'T' | 'D')
 }

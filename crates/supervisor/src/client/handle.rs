@@ -100,15 +100,19 @@ impl Handle {
         Ok(&self.status)
     }
 
-    /// How the agent shall be. The answer comes before it is so: see [`Handle::wait`].
+    /// How the agent shall be. The answer comes before it is so: see [`Handle::wait`]. An agent that has ended meanwhile
+    /// cannot be wanted otherwise.
     pub fn want(&mut self, state: Want, generation: u64) -> Result<&Status, Error> {
         let request = Request::Want {
             fence: self.fence,
             state,
             generation,
         };
-        self.ask(request, &[])?;
-        Ok(&self.status)
+        match self.ask(request, &[]) {
+            Ok(_) => Ok(&self.status),
+            Err(error) if state == Want::Ended => self.ended_or(error),
+            Err(error) => Err(self.not_running_or(error)),
+        }
     }
 
     /// Hands message `seq` to the agent, at most 1 MiB. `last` closes its standard input behind it.
@@ -119,12 +123,11 @@ impl Handle {
             bytes: bytes.len() as u64,
             last,
         };
-        let already = self.ask(request, bytes)?;
-        Ok(if already {
-            Sent::Already
-        } else {
-            Sent::Accepted
-        })
+        match self.ask(request, bytes) {
+            Ok(true) => Ok(Sent::Already),
+            Ok(false) => Ok(Sent::Accepted),
+            Err(error) => Err(self.not_running_or(error)),
+        }
     }
 
     /// Output up to these offsets has been processed.
@@ -134,8 +137,10 @@ impl Handle {
             out,
             err,
         };
-        self.ask(request, &[])?;
-        Ok(&self.status)
+        match self.ask(request, &[]) {
+            Ok(_) => Ok(&self.status),
+            Err(error) => self.ended_or(error),
+        }
     }
 
     /// How things are. An attempt that has ended meanwhile says so; its shim is gone.
@@ -183,6 +188,17 @@ impl Handle {
         self.status.err.end = exit.err;
         self.status.exit = Some(exit);
         Ok(&self.status)
+    }
+
+    /// The same for requests that make no sense after the end.
+    fn not_running_or(&mut self, error: Error) -> Error {
+        match self.ended_or(error) {
+            Ok(_) => Error::Refused {
+                why: Refused::NotRunning,
+                message: format!("the agent of attempt {} has ended", self.attempt.id()),
+            },
+            Err(error) => error,
+        }
     }
 
     fn ask(&mut self, request: Request, body: &[u8]) -> Result<bool, Error> {

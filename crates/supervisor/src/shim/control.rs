@@ -150,11 +150,29 @@ impl Control {
         if let Some(cgroup) = cgroup {
             cgroup.freeze(false);
         }
-        let stopped: Vec<&Process> = living.iter().filter(|one| one.stopped()).collect();
-        for process in &stopped {
+        // Everyone once, stopped or not: a process may not have got round to a stop that was sent to it, and SIGCONT takes
+        // that back.
+        let mut clean = true;
+        for process in living {
+            let known = self
+                .seen
+                .iter()
+                .any(|seen| seen.pid == process.pid && seen.start == process.start);
+            if known && !process.stopped() {
+                continue;
+            }
+            clean = false;
             process.signal(Signal::CONT);
+            if !known {
+                self.seen.push(Seen {
+                    pid: process.pid,
+                    start: process.start,
+                    at: now,
+                    held: None,
+                });
+            }
         }
-        stopped.is_empty() || past(self.since, RESUME_MS, now)
+        clean || past(self.since, RESUME_MS, now)
     }
 
     fn pause(&mut self, now: Instant, living: &[Process], cgroup: Option<&Cgroup>) -> bool {

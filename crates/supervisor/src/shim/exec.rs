@@ -4,6 +4,7 @@ use super::CANNOT_RUN;
 use crate::attempt::{Attempt, new_file};
 use crate::cgroup::Cgroup;
 use crate::spec::{Limits, Spec};
+use nix::sys::signal::SigSet;
 use rustix::process::{
     Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
 };
@@ -42,6 +43,10 @@ fn tell(mut file: File, why: &str) {
 
 fn prepare(attempt: &Attempt, shim: Option<i32>) -> Result<(), String> {
     let spec: &Spec = attempt.spec();
+    // The shim blocks the signals it reads from a file, and a new program inherits what is blocked.
+    SigSet::empty()
+        .thread_set_mask()
+        .map_err(|error| format!("cannot unblock signals: {error}"))?;
     if spec.command.is_empty() {
         return Err("there is no command".into());
     }
