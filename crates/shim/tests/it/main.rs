@@ -5,10 +5,13 @@
 )]
 
 mod actors;
+mod cgroups;
 mod control;
 mod life;
 mod lost;
 mod misbehaviour;
+mod protocol;
+mod sandbox;
 mod streams;
 mod support;
 

@@ -75,6 +75,11 @@ impl Handle {
         })
     }
 
+    /// Gives orders under another fencing number from now on.
+    pub fn set_fence(&mut self, fence: u64) {
+        self.fence = fence;
+    }
+
     /// Who answers.
     pub fn hello(&self) -> &Hello {
         &self.hello

@@ -8,6 +8,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -59,6 +60,7 @@ impl Sandbox {
 
     /// Puts this process, and everything it will start, into the sandbox. There is no way out.
     pub(crate) fn enter(&self) -> Result<(), String> {
+        drop_privileges().map_err(|error| format!("cannot drop privileges: {error}"))?;
         self.rules()
             .and_then(RulesetCreated::restrict_self)
             .map(drop)
@@ -100,6 +102,22 @@ impl Sandbox {
         }
         Ok(rules)
     }
+}
+
+/// Leaves an agent of root what it needs for files inside its roots, and none of the privileges that reach around the
+/// sandbox. The sandbox forbids gaining new ones, so none comes back with the next program.
+fn drop_privileges() -> rustix::io::Result<()> {
+    let kept = CapabilitySet::CHOWN
+        | CapabilitySet::DAC_OVERRIDE
+        | CapabilitySet::FOWNER
+        | CapabilitySet::FSETID;
+    let have = capabilities(None)?;
+    let fewer = CapabilitySets {
+        effective: have.effective & kept,
+        permitted: have.permitted & kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, fewer)
 }
 
 fn allow(
