@@ -13,9 +13,6 @@ const MB_PER_S_MIN: f64 = 200.0;
 const CHUNK_BYTES: usize = 65_536;
 const MIX_BYTES: usize = 16_000_000;
 
-/// The one mix that no agent prints: after most messages it waits for an answer. It shows what a message costs.
-const EXTREME: &str = "nothing but messages";
-
 /// One kind of output, and how many markers are in it.
 struct Mix {
     name: &'static str,
@@ -49,9 +46,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
         ];
         let samples = in_turns(rounds, &mut contenders)?;
         let speed = |at: usize| bytes.len() as f64 / 1e6 / samples[at].median().as_secs_f64();
-        if mix.name != EXTREME {
-            slowest = slowest.min(speed(1));
-        }
+        slowest = slowest.min(speed(1));
         let per_mb = mix.markers as f64 * 1e6 / bytes.len() as f64;
         rows.push(vec![
             mix.name.to_owned(),
@@ -64,8 +59,8 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
         name: "markers",
         about: format!(
             "The marker parser over {} MB of output in pieces of 64 KiB, per second of one core's time, against counting line ends in the \
-             same bytes. {rounds} rounds in turns; every message must be found. The last row is no output of any agent, \
-             which would wait for answers; it shows what reading a message costs.",
+             same bytes. {rounds} rounds in turns; every message must be found. No agent prints the last row, since it \
+             would wait for answers; it shows what reading a message costs.",
             MIX_BYTES / 1_000_000
         ),
         columns: &[
@@ -76,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
         ],
         rows,
         bound: Some(Bound {
-            promise: "at least 200 MB/s, up to a message in every tenth line",
+            promise: "at least 200 MB/s, whatever the output",
             found: format!("{slowest:.0} MB/s at worst"),
             kept: slowest >= MB_PER_S_MIN,
         }),
@@ -174,7 +169,7 @@ fn mixes() -> Result<Vec<Mix>, std::fmt::Error> {
                 }
             }
         })?,
-        mix(EXTREME, marker)?,
+        mix("nothing but messages", marker)?,
     ])
 }
 

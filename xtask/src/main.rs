@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | demo | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | demo | install | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -10,6 +10,7 @@ mod demo;
 mod docs;
 mod drill;
 mod fuzz;
+mod release;
 mod shell;
 mod test;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
 cargo xtask demo                a walk through what there is, in a temporary folder
+cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
 cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
     transition | journal | markers | ready-set | growth     figures beside their floors; --write puts them into docs/
@@ -28,6 +30,7 @@ cargo xtask fuzz [--seconds N] [TARGET]...
 cargo xtask drill NAME [--KEY N]...
     hammer    --processes 64 --updates 2000 [--foreign 1]   many writers and readers on one file
     kills     --processes 32 --updates 1000                 the same, with writers killed at random
+    memory    --processes 32 --updates 1200                 every verb of one memory folder at once, with kills
 ";
 
 /// A chore that failed says why.
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] => test::run(),
         ["demo"] => demo::run(),
+        ["install", options @ ..] => release::install(options),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["bench", options @ ..] => bench::run(options),

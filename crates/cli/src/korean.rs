@@ -1,5 +1,7 @@
 //! Korean texts of what the crates below say in English.
 
+pub(crate) mod findings;
+
 use bowline_engine::files::{Notice, Origin};
 use bowline_engine::formats::finding::Severity;
 use bowline_engine::formats::memory::path::PathError;
@@ -32,6 +34,9 @@ pub(crate) fn status(word: &str) -> &str {
         "cancelled" => "취소됨",
         "blocked" => "차단됨",
         "idle" => "없음",
+        "success" => "성공",
+        "failure" => "실패",
+        "partial" => "일부",
         other => other,
     }
 }
@@ -52,10 +57,16 @@ pub(crate) fn notice(notice: &Notice) -> String {
                 names.join(", ")
             )
         }
-        Notice::Mended(finding) => match &finding.repair {
-            Some(repair) => format!("{} {}: {repair}", finding.pointer, finding.message),
-            None => format!("{} {}", finding.pointer, finding.message),
-        },
+        Notice::Mended(finding) => {
+            let message = findings::sentence(&finding.message);
+            match &finding.repair {
+                Some(repair) => {
+                    let repair = findings::sentence(repair);
+                    format!("{} {message}: {repair}", finding.pointer)
+                }
+                None => format!("{} {message}", finding.pointer),
+            }
+        }
         Notice::Restored {
             from,
             set_aside: Some(path),
@@ -70,7 +81,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             from,
             set_aside: None,
         } => format!("파일이 없어 {}", source(from)),
-        Notice::Keeper { message, .. } => message.clone(),
+        Notice::Keeper { message, .. } => findings::sentence(message),
     }
 }
 
@@ -118,10 +129,13 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!("{}이(가) 이미 있습니다", path.display()),
             "다른 폴더를 고르거나 'bowline status'로 이어서 진행하세요".into(),
         ),
-        Error::Damaged { path, findings } => {
-            let reason = findings
-                .first()
-                .map_or("읽을 수 없음", |finding| finding.message.as_str());
+        Error::Damaged {
+            path,
+            findings: found,
+        } => {
+            let reason = found.first().map_or("읽을 수 없음".to_owned(), |finding| {
+                findings::sentence(&finding.message)
+            });
             (
                 format!("{}이(가) 손상되었습니다: {reason}", path.display()),
                 error.hint(),
@@ -129,8 +143,9 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         }
         Error::NewerVersion { path, message } => (
             format!(
-                "{}은(는) 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {message}",
-                path.display()
+                "{}은(는) 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {}",
+                path.display(),
+                findings::sentence(message)
             ),
             "이 파일을 바꾸려면 Bowline을 업데이트하세요".into(),
         ),
@@ -441,6 +456,10 @@ fn path_error(error: &PathError) -> (String, String) {
         PathError::NoMembers { path } => (
             format!("'{path}'은(는) 안에 값을 담을 수 없는 값을 지나갑니다"),
             "더 짧은 경로를 쓰세요",
+        ),
+        PathError::NotAList { path } => (
+            format!("'{path}'은(는) 목록이 아닙니다"),
+            "다른 경로에 추가하거나 먼저 목록으로 저장하세요",
         ),
         PathError::TooLarge { path, bytes, max } => (
             format!("'{path}'이(가) {bytes}바이트가 됩니다. 최대 {max}바이트입니다"),

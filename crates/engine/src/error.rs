@@ -243,6 +243,7 @@ impl Error {
                 PathError::Protected { .. }
                 | PathError::MustBeObject { .. }
                 | PathError::NoMembers { .. }
+                | PathError::NotAList { .. }
                 | PathError::TooLarge { .. },
             ) => ExitClass::Refused,
             Error::Damaged { .. } => ExitClass::Damaged,

@@ -12,7 +12,9 @@ use bowline_formats::json::JsonDocument;
 use bowline_formats::time;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Machine;
-use bowline_statefiles::{Change, Rescue, Situation, Snapshot, Source, StateFile, UpdateError};
+use bowline_statefiles::{
+    Change, Request, Rescue, Situation, Snapshot, Source, StateFile, UpdateError, Updated,
+};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
@@ -105,6 +107,16 @@ enum Stop {
     Damaged(Vec<Finding>),
 }
 
+/// What is to become of a document.
+struct Decided {
+    next: JsonDocument,
+    moved: Moved,
+    /// What was found in the document as it was.
+    found: Vec<Finding>,
+    /// What the next document says, where whoever decided knows it already.
+    examined: Option<Examined>,
+}
+
 impl KnownFile {
     /// A file of a kind at a place.
     pub fn new(context: &Context, kind: FileKind, path: &Path) -> Self {
@@ -182,9 +194,26 @@ impl KnownFile {
         })
     }
 
+    fn parse(bytes: &[u8]) -> Result<JsonDocument, Vec<Finding>> {
+        JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error.to_string())])
+    }
+
+    /// Refuses to write a file that a newer program wrote.
+    fn writable(&self, found: &[Finding]) -> Result<(), Stop> {
+        match found
+            .iter()
+            .find(|finding| finding.severity == Severity::ReadOnly)
+        {
+            None => Ok(()),
+            Some(finding) => Err(Stop::Engine(Box::new(Error::NewerVersion {
+                path: self.path.clone(),
+                message: finding.message.clone(),
+            }))),
+        }
+    }
+
     fn read(&self, bytes: &[u8]) -> Result<(JsonDocument, Examined), Vec<Finding>> {
-        let document =
-            JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error.to_string())])?;
+        let document = Self::parse(bytes)?;
         let examined = kinds::examine(self.kind, &document)?;
         Ok((document, examined))
     }
@@ -247,11 +276,10 @@ impl KnownFile {
                 transition: Some(self.transition(context, document.value(), &moved)),
                 ..Change::to(document.text())
             };
-            Ok((!context.dry_run).then_some(change))
+            Ok(Some(change))
         };
         let updated = self
-            .file
-            .update(&request, decide)
+            .decided(context, &request, decide)
             .map_err(|error| match error {
                 UpdateError::Refused(error) => *error,
                 UpdateError::File(error) => Error::File(error),
@@ -285,6 +313,7 @@ impl KnownFile {
     {
         self.repairing(context, |document| {
             let read = K::Format::read(document).map_err(Stop::Damaged)?;
+            self.writable(&read.findings)?;
             let at = context.now_for(self.kind);
             let command =
                 command(document, &read.state).map_err(|error| Stop::Engine(Box::new(error)))?;
@@ -295,7 +324,16 @@ impl KnownFile {
             let mut moved = describe(&read.state, &step.next);
             moved.important |= K::important(&step.effects);
             moved.effects = K::outward(&step.effects);
-            Ok(Some((document.reconcile(&value), moved)))
+            let next = document.reconcile(&value);
+            // What was repaired on the way is not in the file any more.
+            let left = read.findings.iter().filter(|one| one.repair.is_none());
+            let examined = kinds::examined::<K>(&step.next, left.cloned().collect(), value);
+            Ok(Some(Decided {
+                next,
+                moved,
+                found: read.findings,
+                examined: Some(examined),
+            }))
         })?
         .ok_or_else(|| self.no_file())
     }
@@ -310,12 +348,18 @@ impl KnownFile {
     ) -> Result<Option<Changed>, Error> {
         self.repairing(context, |document| {
             let read = F::read(document).map_err(Stop::Damaged)?;
+            self.writable(&read.findings)?;
             let (mut state, mut value) = (read.state, read.fixed);
             if !change(&mut state).map_err(|error| Stop::Engine(Box::new(error)))? {
                 return Ok(None);
             }
             F::write(&state, &mut value, context.now_for(self.kind));
-            Ok(Some((document.reconcile(&value), moved.clone())))
+            Ok(Some(Decided {
+                next: document.reconcile(&value),
+                moved: moved.clone(),
+                found: read.findings,
+                examined: None,
+            }))
         })
     }
 
@@ -340,7 +384,7 @@ impl KnownFile {
     fn repairing(
         &self,
         context: &Context,
-        mut decide: impl FnMut(&JsonDocument) -> Result<Option<(JsonDocument, Moved)>, Stop>,
+        mut decide: impl FnMut(&JsonDocument) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Error> {
         let mut restored = Vec::new();
         loop {
@@ -372,12 +416,13 @@ impl KnownFile {
     fn change(
         &self,
         context: &Context,
-        mut decide: impl FnMut(&JsonDocument) -> Result<Option<(JsonDocument, Moved)>, Stop>,
+        mut decide: impl FnMut(&JsonDocument) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Stop> {
         let request = context.request();
         let mut outcome = None;
-        let updated = self.file.update(&request, |snapshot| {
-            let Some(bytes) = &snapshot.bytes else {
+        let updated = self.decided(context, &request, |snapshot| {
+            let begun = self.begun_for_a_dry_run(context, snapshot);
+            let Some(bytes) = begun.as_ref().or(snapshot.bytes.as_ref()) else {
                 return Err(match snapshot.situation {
                     Situation::Missing { .. } => Stop::Damaged(vec![missing()]),
                     Situation::Absent
@@ -390,25 +435,13 @@ impl KnownFile {
                     })),
                 });
             };
-            let (document, examined) = self.read(bytes).map_err(Stop::Damaged)?;
-            if let Some(finding) = examined.read_only() {
-                let message = finding.message.clone();
-                return Err(Stop::Engine(Box::new(Error::NewerVersion {
-                    path: self.path.clone(),
-                    message,
-                })));
-            }
-            let mut notices = Self::notices(snapshot);
-            let mended = examined
-                .findings
-                .into_iter()
-                .filter(|one| one.severity >= Severity::Warning && one.repair.is_some());
-            notices.extend(mended.map(Notice::Mended));
-            let Some((next, moved)) = decide(&document)? else {
+            let document = Self::parse(bytes).map_err(Stop::Damaged)?;
+            let Some(decided) = decide(&document)? else {
                 return Ok(None);
             };
+            let Decided { next, moved, .. } = &decided;
             let change = Change {
-                transition: Some(self.transition(context, next.value(), &moved)),
+                transition: Some(self.transition(context, next.value(), moved)),
                 important: moved.important,
                 effects: moved
                     .effects
@@ -416,18 +449,28 @@ impl KnownFile {
                     .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
                 ..Change::to(next.text())
             };
-            outcome = Some((next, moved, notices, snapshot.seq, document));
-            Ok((!context.dry_run).then_some(change))
+            let notices = Self::notices(snapshot);
+            outcome = Some((decided, notices, snapshot.seq, document));
+            Ok(Some(change))
         });
         let updated = updated.map_err(|error| match error {
             UpdateError::Refused(stop) => stop,
             UpdateError::File(error) => Stop::Engine(Box::new(Error::File(error))),
         })?;
-        let Some((document, moved, mut notices, last, edited)) = outcome else {
+        let Some((decided, mut notices, last, edited)) = outcome else {
             return Ok(None);
         };
         self.tell_lost(&mut notices, last, edited.value());
-        let examined = kinds::examine(self.kind, &document).map_err(Stop::Damaged)?;
+        let mended = decided
+            .found
+            .into_iter()
+            .filter(|one| one.severity >= Severity::Warning && one.repair.is_some());
+        notices.extend(mended.map(Notice::Mended));
+        let (document, moved) = (decided.next, decided.moved);
+        let examined = match decided.examined {
+            Some(examined) => examined,
+            None => kinds::examine(self.kind, &document).map_err(Stop::Damaged)?,
+        };
         let sequence = updated.seq.unwrap_or(updated.snapshot.seq);
         let view = View {
             kind: self.kind,
@@ -440,17 +483,68 @@ impl KnownFile {
         Ok(Some(Changed { view, moved }))
     }
 
+    /// Lets a decision be made on the file and makes it durable. A dry run decides on what can be read, takes no lock and
+    /// needs no right to write.
+    fn decided<E>(
+        &self,
+        context: &Context,
+        request: &Request,
+        mut decide: impl FnMut(&Snapshot) -> Result<Option<Change>, E>,
+    ) -> Result<Updated, UpdateError<E>> {
+        if !context.dry_run {
+            return self.file.update(request, decide);
+        }
+        let snapshot = self.file.load()?;
+        decide(&snapshot).map_err(UpdateError::Refused)?;
+        Ok(Updated {
+            seq: None,
+            snapshot,
+        })
+    }
+
+    /// The document a dry run goes on with where the real run would have made the file first.
+    fn begun_for_a_dry_run(&self, context: &Context, snapshot: &Snapshot) -> Option<Vec<u8>> {
+        let begins = context.dry_run
+            && self.kind.begins_by_itself()
+            && matches!(snapshot.situation, Situation::Absent);
+        let document = begins.then(|| kinds::empty(self.kind, &self.path, context.now()));
+        Some(document??.text().as_bytes().to_vec())
+    }
+
+    /// Changes the document of a file without a machine, repairing a damaged one first.
+    pub(crate) fn adjust(
+        &self,
+        context: &Context,
+        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
+    ) -> Result<Changed, Error> {
+        let changed = self.repairing(context, |document| self.decide_on(document, &decide))?;
+        changed.ok_or_else(|| self.no_file())
+    }
+
+    /// A decision over the document as a whole, once it can be read and may be written.
+    fn decide_on(
+        &self,
+        document: &JsonDocument,
+        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
+    ) -> Result<Option<Decided>, Stop> {
+        let examined = kinds::examine(self.kind, document).map_err(Stop::Damaged)?;
+        self.writable(&examined.findings)?;
+        let (next, moved) = decide(document).map_err(|error| Stop::Engine(Box::new(error)))?;
+        Ok(Some(Decided {
+            next,
+            moved,
+            found: examined.findings,
+            examined: None,
+        }))
+    }
+
     /// Changes the document as a whole: time travel and repair.
     pub(crate) fn rewrite(
         &self,
         context: &Context,
         decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
     ) -> Result<Changed, Error> {
-        let outcome = self.change(context, |document| {
-            decide(document)
-                .map(Some)
-                .map_err(|error| Stop::Engine(Box::new(error)))
-        });
+        let outcome = self.change(context, |document| self.decide_on(document, &decide));
         let changed = outcome.map_err(|stop| match stop {
             Stop::Engine(error) => *error,
             Stop::Damaged(findings) => self.damaged(findings),

@@ -3,6 +3,7 @@
 //! The order is always the same: load, decide, persist, act, publish.
 
 pub mod actor;
+mod advice;
 pub mod clock;
 pub mod context;
 pub mod doctor;

@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod develop;
+pub mod engagement;
 pub mod finding;
 pub mod json;
 pub mod markers;

@@ -188,6 +188,7 @@ impl Held {
             return Ok(Written::Done { seq: line.seq });
         }
         // Before the commit, so that a full disk is met while nothing has changed yet.
+        self.check_backup()?;
         self.write_fresh(text)?;
         let archived = match copy
             .map(|copy| {

@@ -53,6 +53,11 @@ pub struct Snapshot {
     pub seq: u64,
     /// When the file was last written, Unix milliseconds.
     pub modified_ms: Option<i64>,
+    /// The kind of the last line that says which document is in place: [`crate::kind::OUTSIDE`] when somebody else's was
+    /// noted and nothing was written since.
+    pub last_kind: Option<String>,
+    /// There is a journal, but nothing in it can be read.
+    pub journal_damaged: bool,
     /// What else was noticed.
     pub findings: Vec<Finding>,
 }
@@ -262,6 +267,12 @@ fn load_once(
             situation,
             seq: tail.last_seq(),
             modified_ms: stat.map(|stat| stat.modified_ms),
+            last_kind: tail
+                .read_so_far()
+                .iter()
+                .find(|line| line.moves())
+                .map(|line| line.kind.clone()),
+            journal_damaged: tail.is_damaged(),
             findings,
         },
         on_disk,

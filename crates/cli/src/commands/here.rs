@@ -217,6 +217,20 @@ pub(crate) fn status_word(output: &Output, word: &str) -> String {
     }
 }
 
+/// A time span in its largest unit.
+pub(crate) fn duration(output: &Output, seconds: i64) -> String {
+    const MINUTE: i64 = 60;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    let (count, text) = match seconds {
+        MINUTE..HOUR => (seconds / MINUTE, output.say("{} min", "{}분")),
+        HOUR..DAY => (seconds / HOUR, output.say("{} h", "{}시간")),
+        DAY.. => (seconds / DAY, output.say("{} d", "{}일")),
+        _ => (seconds, output.say("{} s", "{}초")),
+    };
+    text.replace("{}", &count.to_string())
+}
+
 /// A text padded to a width on the screen: Korean letters are two columns wide.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))

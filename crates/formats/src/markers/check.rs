@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::FIELD_CHARS_MAX;
 use super::event::DependencyType;
-use super::fields::normalise;
+use super::text::normalise;
 
 /// Characters an API key has at least.
 pub const API_KEY_CHARS_MIN: usize = 8;

@@ -2,12 +2,10 @@
 
 use super::FIELD_CHARS_MAX;
 use super::event::Kind;
-use super::fields::{decoded, longer_than_field, normalise};
+use super::text::{decoded, longer_than_field, normalise, split_lines, trim};
 
-/// Endings by which a line is known to name a file even without a bullet before it.
-const FILE_ENDINGS: [&str; 9] = [
-    ".md", ".ts", ".tsx", ".js", ".jsx", ".json", ".yaml", ".yml", ".txt",
-];
+/// Endings behind a dot by which a line is known to name a file even without a bullet before it.
+const FILE_ENDINGS: [&str; 9] = ["md", "ts", "tsx", "js", "jsx", "json", "yaml", "yml", "txt"];
 
 /// What was completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +33,7 @@ impl Completion {
             Self::Phase(phase) => {
                 let mut name = None;
                 let mut deliverables = Vec::new();
-                for line in body.split('\n').filter_map(phase_line) {
+                for line in split_lines(body).filter_map(phase_line) {
                     match line {
                         PhaseLine::Name(text) if name.is_none() => name = Some(cut(text)),
                         PhaseLine::File(path) if !longer_than_field(path) => {
@@ -53,7 +51,7 @@ impl Completion {
             Self::Custom => {
                 let (mut task, mut summary): (Option<String>, Option<String>) = (None, None);
                 let mut in_summary = false;
-                for line in body.split('\n') {
+                for line in split_lines(body) {
                     match custom_line(line) {
                         Some(CustomLine::Task(text)) => {
                             task.get_or_insert_with(|| text.to_owned());
@@ -99,7 +97,7 @@ enum PhaseLine<'a> {
 }
 
 fn phase_line(line: &str) -> Option<PhaseLine<'_>> {
-    let line = line.trim();
+    let line = trim(line);
     if line.starts_with("===") || strip_word(line, "Ready for review").is_some() {
         return None;
     }
@@ -165,19 +163,21 @@ fn parenthesised(text: &str) -> Option<&str> {
     (after.len() < rest.len() && !name.is_empty()).then_some(name)
 }
 
-/// `text` behind `word` at its beginning, in any case.
+/// `text` behind `word` at its beginning, in any case; `word` is ASCII.
 fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    let head = text.get(..word.len())?;
-    head.eq_ignore_ascii_case(word).then(|| &text[word.len()..])
+    let head = text.as_bytes().get(..word.len())?;
+    head.eq_ignore_ascii_case(word.as_bytes())
+        .then(|| &text[word.len()..])
 }
 
 fn has_file_ending(path: &str) -> bool {
-    FILE_ENDINGS.iter().any(|ending| {
-        path.len() > ending.len()
-            && path
-                .get(path.len() - ending.len()..)
-                .is_some_and(|end| end.eq_ignore_ascii_case(ending))
-    })
+    memchr::memrchr(b'.', path.as_bytes())
+        .filter(|dot| *dot > 0)
+        .is_some_and(|dot| {
+            FILE_ENDINGS
+                .iter()
+                .any(|ending| ending.eq_ignore_ascii_case(&path[dot + 1..]))
+        })
 }
 
 fn cut(text: &str) -> String {

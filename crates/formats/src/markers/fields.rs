@@ -2,175 +2,188 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value as Json};
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+use serde_json::Value as Json;
 
-use super::FIELD_CHARS_MAX;
-use super::event::{Malformed, Marker};
-use super::syntax::{Block, known_key};
+use super::event::Malformed;
+use super::members::{Member, known_members};
+use super::syntax::{Block, KEYS_MAX, Key, known_key};
+use super::text::{
+    longer_than_field, normal, split, split_lines, trim, trim_start, unescape, unescaped_normal,
+};
 
 /// Characters of an offending value that are repeated in a report about it.
 const FOUND_CHARS_MAX: usize = 60;
 
+/// Bytes set aside for a value when its second line comes: most are whole by then, and grow no more.
+const FURTHER_LINES_BYTES: usize = 96;
+
 /// The values of one message by field name. Of a field given twice the first counts.
 pub(super) struct Fields<'t> {
-    marker: Marker,
-    values: Vec<(&'static str, Value<'t>)>,
+    block: Block,
+    /// In the order of the block's keys.
+    values: [Value<'t>; KEYS_MAX],
 }
 
 enum Value<'t> {
+    Absent,
     /// As written in a block or on one line: `\n` still stands for a line end.
     Written(Cow<'t, str>),
     /// Already decoded.
-    Plain(String),
+    Plain(Cow<'t, str>),
     List(Vec<String>),
 }
 
-/// A field being read: its value so far and the indentation of its first further line.
-type Written<'t> = (&'static str, Cow<'t, str>, Option<usize>);
-
 impl<'t> Fields<'t> {
+    /// No field of a message of this kind yet.
+    pub(super) fn new(block: Block) -> Self {
+        Self {
+            block,
+            values: [const { Value::Absent }; KEYS_MAX],
+        }
+    }
+
     /// Reads the lines between the tags.
-    pub(super) fn from_block(block: Block, body: &'t str) -> Self {
-        let mut fields = Self::empty(block);
-        let mut current: Option<Written<'t>> = None;
-        for line in body.split('\n') {
-            if let Some((key, value)) = known_key(line.as_bytes(), block.keys()) {
-                fields.keep(current.take());
-                let value = line[line.len() - value.len()..].trim_start();
-                current = Some((key, value.into(), None));
-            } else if is_unknown_field(line) {
-                fields.keep(current.take());
-            } else if let Some((_, value, indent)) = &mut current {
-                let text = line.trim_start_matches([' ', '\t']);
-                let own = line.len() - text.len();
-                let cut = if text.is_empty() {
+    pub(super) fn read_block(&mut self, body: &'t str) {
+        let keys = self.block.keys();
+        // The field being read, and the indentation of its first further line.
+        let mut current: Option<usize> = None;
+        let mut indent = None;
+        for line in split_lines(body) {
+            if let Some((at, value)) = known_key(line.as_bytes(), keys) {
+                let value = &line[line.len() - value.len()..];
+                current = self.begin(at, value);
+                indent = None;
+            } else if is_unknown_field(line.as_bytes()) {
+                current = None;
+            } else if current.is_some() {
+                let blank = |b: &u8| matches!(b, b' ' | b'\t');
+                let own = line.bytes().take_while(blank).count();
+                let cut = if own == line.len() {
                     own
                 } else {
                     own.min(*indent.get_or_insert(own))
                 };
-                let value = value.to_mut();
-                value.push('\n');
-                value.push_str(&line[cut..]);
+                self.append(current, '\n', &line[cut..]);
             }
-        }
-        fields.keep(current);
-        fields
-    }
-
-    fn keep(&mut self, field: Option<Written<'t>>) {
-        if let Some((key, value, _)) = field {
-            self.insert(key, Value::Written(value));
         }
     }
 
     /// Reads `field: value, field: value`. A comma separates only before the name of a field, so values may hold commas.
-    pub(super) fn from_line(block: Block, text: &'t str) -> Self {
-        let mut fields = Self::empty(block);
-        let mut current: Option<(&'static str, Cow<'t, str>)> = None;
-        for piece in text.split(',') {
-            let trimmed = piece.trim_start();
-            if let Some((key, value)) = known_key(trimmed.as_bytes(), block.keys()) {
-                if let Some((key, value)) = current.take() {
-                    fields.insert(key, Value::Written(value));
-                }
-                current = Some((key, trimmed[trimmed.len() - value.len()..].into()));
-            } else if let Some((_, value)) = &mut current {
-                let value = value.to_mut();
-                value.push(',');
-                value.push_str(piece);
+    pub(super) fn read_line(&mut self, text: &'t str) {
+        let keys = self.block.keys();
+        let mut current: Option<usize> = None;
+        for piece in split(text, b',') {
+            let trimmed = trim_start(piece);
+            if let Some((at, value)) = known_key(trimmed.as_bytes(), keys) {
+                let value = &trimmed[trimmed.len() - value.len()..];
+                current = self.begin(at, value);
+            } else {
+                self.append(current, ',', piece);
             }
         }
-        if let Some((key, value)) = current {
-            fields.insert(key, Value::Written(value));
+    }
+
+    /// Begins a value as it is written; `None` if the field has one already.
+    fn begin(&mut self, at: usize, value: &'t str) -> Option<usize> {
+        let slot = &mut self.values[at];
+        if !matches!(slot, Value::Absent) {
+            return None;
         }
-        fields
+        *slot = Value::Written(value.into());
+        Some(at)
+    }
+
+    /// Adds `more` to the value being read, if there is one.
+    fn append(&mut self, current: Option<usize>, between: char, more: &str) {
+        let Some(Value::Written(value)) = current.map(|at| &mut self.values[at]) else {
+            return;
+        };
+        if let Cow::Borrowed(first) = *value {
+            let mut whole = String::with_capacity(first.len() + FURTHER_LINES_BYTES);
+            whole.push_str(first);
+            *value = whole.into();
+        }
+        let value = value.to_mut();
+        value.push(between);
+        value.push_str(more);
     }
 
     /// Reads a JSON object. Numbers, truth values and nested values stand for their own text.
-    pub(super) fn from_json(block: Block, text: &str) -> Result<Self, Malformed> {
-        let mut fields = Self::empty(block);
-        let object: Map<String, Json> =
-            serde_json::from_str(text).map_err(|error| Malformed::BadJson {
-                marker: block.marker(),
-                problem: error.to_string(),
-            })?;
-        for (name, value) in object {
-            let Some(key) = block
-                .keys()
-                .iter()
-                .find(|key| key.eq_ignore_ascii_case(&name))
-            else {
+    pub(super) fn read_json(&mut self, text: &'t str) -> Result<(), Malformed> {
+        let keys = self.block.keys();
+        let known = known_members(text, keys).map_err(|error| Malformed::BadJson {
+            marker: self.block.marker(),
+            problem: error.to_string(),
+        })?;
+        for member in known {
+            let slot = &mut self.values[member.at];
+            if !matches!(slot, Value::Absent) {
                 continue;
-            };
-            match value {
-                Json::Null => {}
-                Json::Array(items) if *key == "options" => {
-                    fields.insert(key, Value::List(items.into_iter().map(json_text).collect()));
-                }
-                other => fields.insert(key, Value::Plain(json_text(other))),
             }
+            *slot = match member.value {
+                Member::Text(text) => Value::Plain(text),
+                Member::Other(Json::Null) => Value::Absent,
+                Member::Other(Json::Array(items)) if keys[member.at] == Key::Options => {
+                    Value::List(items.into_iter().map(json_text).collect())
+                }
+                Member::Other(other) => Value::Plain(other.to_string().into()),
+            };
         }
-        Ok(fields)
+        Ok(())
     }
 
-    fn empty(block: Block) -> Self {
-        Self {
-            marker: block.marker(),
-            values: Vec::with_capacity(block.keys().len()),
-        }
+    fn take(&mut self, key: Key) -> Value<'t> {
+        let at = self.block.keys().iter().position(|known| *known == key);
+        at.map_or(Value::Absent, |at| {
+            std::mem::replace(&mut self.values[at], Value::Absent)
+        })
     }
 
-    fn insert(&mut self, key: &'static str, value: Value<'t>) {
-        if self.values.iter().all(|(seen, _)| *seen != key) {
-            self.values.push((key, value));
-        }
-    }
-
-    fn take(&mut self, key: &'static str) -> Option<Value<'t>> {
-        let at = self.values.iter().position(|(seen, _)| *seen == key)?;
-        Some(self.values.swap_remove(at).1)
-    }
-
-    /// The text of `key`; an empty value is no value.
-    pub(super) fn text(&mut self, key: &'static str) -> Result<Option<String>, Malformed> {
+    /// The value of `key` as text; an empty value is no value.
+    fn value(&mut self, key: Key) -> Result<Option<Cow<'t, str>>, Malformed> {
         let text = match self.take(key) {
-            None => return Ok(None),
-            Some(Value::Written(text)) => normalise(&unescape(&text)),
-            Some(Value::Plain(text)) => normalise(&text),
-            Some(Value::List(items)) => normalise(&items.join("\n")),
+            Value::Absent => return Ok(None),
+            Value::Written(text) => unescaped_normal(text),
+            Value::Plain(text) => normal(text),
+            Value::List(items) => normal(items.join("\n").into()),
         };
         self.bounded(key, text)
     }
 
+    /// The text of `key`; an empty value is no value.
+    pub(super) fn text(&mut self, key: Key) -> Result<Option<String>, Malformed> {
+        Ok(self.value(key)?.map(Cow::into_owned))
+    }
+
     /// The text of `key`, which must be there.
-    pub(super) fn required(&mut self, key: &'static str) -> Result<String, Malformed> {
+    pub(super) fn required(&mut self, key: Key) -> Result<String, Malformed> {
         self.text(key)?.ok_or_else(|| self.missing(key))
     }
 
     /// A report that `key` is missing.
-    pub(super) fn missing(&self, key: &'static str) -> Malformed {
+    pub(super) fn missing(&self, key: Key) -> Malformed {
         Malformed::MissingField {
-            marker: self.marker,
-            field: key,
+            marker: self.block.marker(),
+            field: key.as_str(),
         }
     }
 
     /// The items of `key`: `- item` lines, `[a, b, c]`, or a JSON array.
-    pub(super) fn list(&mut self, key: &'static str) -> Result<Vec<String>, Malformed> {
-        let items = match self.take(key) {
-            None => return Ok(Vec::new()),
-            Some(Value::List(items)) => items,
-            Some(Value::Written(text)) => self.split(key, &text)?,
-            Some(Value::Plain(text)) => self.split(key, &text)?,
+    pub(super) fn list(&mut self, key: Key) -> Result<Vec<String>, Malformed> {
+        let mut items = match self.take(key) {
+            Value::Absent => return Ok(Vec::new()),
+            Value::List(items) => items,
+            Value::Written(text) | Value::Plain(text) => self.split(key, &text)?,
         };
-        items
-            .into_iter()
-            .filter_map(|item| self.bounded(key, normalise(&item)).transpose())
-            .collect()
+        for item in &mut items {
+            let text = normal(std::mem::take(item).into());
+            *item = self.bounded(key, text)?.unwrap_or_default().into_owned();
+        }
+        items.retain(|item| !item.is_empty());
+        Ok(items)
     }
 
-    fn split(&self, key: &'static str, text: &str) -> Result<Vec<String>, Malformed> {
+    fn split(&self, key: Key, text: &str) -> Result<Vec<String>, Malformed> {
         let text = text.trim();
         if text.is_empty() {
             return Ok(Vec::new());
@@ -187,11 +200,11 @@ impl<'t> Fields<'t> {
     /// The word of `key` as one of `all`.
     pub(super) fn word<T: Copy>(
         &mut self,
-        key: &'static str,
+        key: Key,
         all: &[T],
         as_str: fn(T) -> &'static str,
     ) -> Result<Option<T>, Malformed> {
-        let Some(text) = self.text(key)? else {
+        let Some(text) = self.value(key)? else {
             return Ok(None);
         };
         let found = all
@@ -205,91 +218,44 @@ impl<'t> Fields<'t> {
     }
 
     /// A report that `key` holds `found` where `expected` was wanted.
-    pub(super) fn bad_value(&self, key: &'static str, expected: String, found: &str) -> Malformed {
+    pub(super) fn bad_value(&self, key: Key, expected: String, found: &str) -> Malformed {
         let mut cut: String = found.chars().take(FOUND_CHARS_MAX).collect();
         if cut.len() < found.len() {
             cut.push('…');
         }
         Malformed::BadValue {
-            marker: self.marker,
-            field: key,
+            marker: self.block.marker(),
+            field: key.as_str(),
             expected,
             found: cut,
         }
     }
 
-    fn bounded(&self, key: &'static str, text: String) -> Result<Option<String>, Malformed> {
+    fn bounded<'a>(&self, key: Key, text: Cow<'a, str>) -> Result<Option<Cow<'a, str>>, Malformed> {
         if longer_than_field(&text) {
             return Err(Malformed::FieldTooLong {
-                marker: self.marker,
-                field: key,
+                marker: self.block.marker(),
+                field: key.as_str(),
             });
         }
         Ok((!text.is_empty()).then_some(text))
     }
 }
 
-/// Whether `text` is more than one field may hold.
-pub(super) fn longer_than_field(text: &str) -> bool {
-    text.len() > FIELD_CHARS_MAX && text.chars().count() > FIELD_CHARS_MAX
-}
-
-/// The text of some bytes; what is not UTF-8 is replaced.
-pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
-    // Nearly always it is UTF-8, and the check alone is much faster than the search for pieces that are not.
-    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
-}
-
-/// Text in the one form in which it is compared and stored: NFC, LF, no space around it.
-pub(super) fn normalise(text: &str) -> String {
-    let text: Cow<'_, str> = if memchr::memchr(b'\r', text.as_bytes()).is_some() {
-        text.replace("\r\n", "\n").replace('\r', "\n").into()
-    } else {
-        text.into()
-    };
-    let text = text.trim();
-    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
-        text.to_owned()
-    } else {
-        text.nfc().collect()
-    }
-}
-
-/// `\n` becomes a line end; `\\n` stands for the two characters `\n`. Any other backslash is itself.
-fn unescape(text: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
-        return text.into();
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let (taken, put) = if rest.starts_with("\\\\n") {
-            (3, "\\n")
-        } else if rest.starts_with("\\n") {
-            (2, "\n")
-        } else {
-            (1, "\\")
-        };
-        out.push_str(put);
-        rest = &rest[taken..];
-    }
-    out.push_str(rest);
-    out.into()
-}
-
 /// `name: …` with a name nobody knows. The space after the colon is required here, so that a value wrapped in front of
 /// `https://…` stays whole.
-fn is_unknown_field(line: &str) -> bool {
-    let Some((name, rest)) = line.split_once(':') else {
+fn is_unknown_field(line: &[u8]) -> bool {
+    if !line.first().is_some_and(u8::is_ascii_alphabetic) {
         return false;
-    };
-    name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
-        && (rest.is_empty() || rest.starts_with([' ', '\t']))
+    }
+    let after_name = line
+        .iter()
+        .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')));
+    match after_name.map(|at| &line[at..]) {
+        Some([b':']) => true,
+        Some([b':', next, ..]) => matches!(next, b' ' | b'\t'),
+        _ => false,
+    }
 }
 
 fn split_list(text: &str) -> Option<Vec<String>> {
@@ -303,19 +269,19 @@ fn split_list(text: &str) -> Option<Vec<String>> {
         return Some(
             inner
                 .split(',')
-                .map(|item| unescape(unquote(item.trim())).into_owned())
+                .map(|item| unescape(unquote(trim(item)).into()).into_owned())
                 .collect(),
         );
     }
     let mut items: Vec<String> = Vec::new();
-    for line in text.split('\n').map(str::trim) {
+    for line in split_lines(text).map(trim) {
         if let Some(item) = line.strip_prefix(['-', '*']) {
-            items.push(unescape(unquote(item.trim())).into_owned());
+            items.push(unescape(unquote(trim(item)).into()).into_owned());
         } else if !line.is_empty() {
             // A wrapped item; before the first item there is nothing it could belong to.
             let last = items.last_mut()?;
             last.push(' ');
-            last.push_str(&unescape(line));
+            last.push_str(&unescape(line.into()));
         }
     }
     Some(items)

@@ -5,7 +5,7 @@ use super::event::{
     UserQuestion,
 };
 use super::fields::Fields;
-use super::syntax::Block;
+use super::syntax::{Block, Key};
 
 /// A `retry_after` above this is not a number of seconds but a Unix time.
 const RETRY_AFTER_SECONDS_MAX: u64 = 1_000_000_000;
@@ -20,92 +20,106 @@ pub(super) enum Form {
 
 /// Builds the event of a whole message.
 pub(super) fn read(block: Block, form: Form, text: &str) -> Kind {
-    let fields = match form {
-        Form::Lines => Ok(Fields::from_block(block, text)),
-        Form::OneLine => Ok(Fields::from_line(block, text)),
-        Form::Json => Fields::from_json(block, text),
+    let mut fields = Fields::new(block);
+    let read = match form {
+        Form::Lines => {
+            fields.read_block(text);
+            Ok(())
+        }
+        Form::OneLine => {
+            fields.read_line(text);
+            Ok(())
+        }
+        Form::Json => fields.read_json(text),
     };
-    fields
-        .and_then(|mut fields| match block {
-            Block::DependencyRequest => dependency(&mut fields).map(Kind::DependencyRequest),
-            Block::UserQuestion => question(&mut fields).map(Kind::UserQuestion),
-            Block::Error => error(&mut fields, form).map(Kind::Error),
-        })
-        .unwrap_or_else(Kind::Malformed)
+    if let Err(defect) = read {
+        return Kind::Malformed(defect);
+    }
+    match block {
+        Block::DependencyRequest => dependency(&mut fields).map(Kind::DependencyRequest),
+        Block::UserQuestion => question(&mut fields).map(Kind::UserQuestion),
+        Block::Error => error(&mut fields, form).map(Kind::Error),
+    }
+    .unwrap_or_else(Kind::Malformed)
 }
 
 fn dependency(fields: &mut Fields<'_>) -> Result<DependencyRequest, Malformed> {
     Ok(DependencyRequest {
-        kind: word(fields, "type", DependencyType::ALL, DependencyType::as_str)?,
-        name: fields.required("name")?,
-        description: fields.required("description")?,
-        required: truth(fields, "required")?,
-        default: fields.text("default")?,
+        kind: word(
+            fields,
+            Key::Type,
+            DependencyType::ALL,
+            DependencyType::as_str,
+        )?,
+        name: fields.required(Key::Name)?,
+        description: fields.required(Key::Description)?,
+        required: truth(fields, Key::Required)?,
+        default: fields.text(Key::Default)?,
     })
 }
 
 fn question(fields: &mut Fields<'_>) -> Result<UserQuestion, Malformed> {
-    let category = word(fields, "category", Category::ALL, Category::as_str)?;
-    let question = fields.required("question")?;
-    let options = fields.list("options")?;
+    let category = word(fields, Key::Category, Category::ALL, Category::as_str)?;
+    let question = fields.required(Key::Question)?;
+    let options = fields.list(Key::Options)?;
     if category == Category::Choice && options.is_empty() {
-        return Err(fields.missing("options"));
+        return Err(fields.missing(Key::Options));
     }
     Ok(UserQuestion {
         category,
         question,
         options,
-        default: fields.text("default")?,
-        required: truth(fields, "required")?,
+        default: fields.text(Key::Default)?,
+        required: truth(fields, Key::Required)?,
     })
 }
 
 fn error(fields: &mut Fields<'_>, form: Form) -> Result<ErrorReport, Malformed> {
-    let severity = word(fields, "type", Severity::ALL, Severity::as_str)?;
-    let recovery = fields.word("recovery", Recovery::ALL, Recovery::as_str)?;
+    let severity = word(fields, Key::Type, Severity::ALL, Severity::as_str)?;
+    let recovery = fields.word(Key::Recovery, Recovery::ALL, Recovery::as_str)?;
     let (message, recovery) = if form == Form::OneLine {
         let usual = match severity {
             Severity::Recoverable => Recovery::PauseAndRetry,
             Severity::Fatal => Recovery::CheckpointAndFail,
         };
         (
-            fields.text("message")?.unwrap_or_default(),
+            fields.text(Key::Message)?.unwrap_or_default(),
             recovery.unwrap_or(usual),
         )
     } else {
-        let message = fields.required("message")?;
+        let message = fields.required(Key::Message)?;
         match recovery {
             Some(recovery) => (message, recovery),
-            None => return Err(fields.missing("recovery")),
+            None => return Err(fields.missing(Key::Recovery)),
         }
     };
     let mut report = ErrorReport {
         severity,
         message,
-        details: fields.text("details")?,
+        details: fields.text(Key::Details)?,
         recovery,
         retry_after_s: None,
         reset_at: None,
     };
-    if let Some(text) = fields.text("retry_after")? {
+    if let Some(text) = fields.text(Key::RetryAfter)? {
         let expected = || "a whole number of seconds".to_owned();
         let number: u64 = text
             .parse()
-            .map_err(|_| fields.bad_value("retry_after", expected(), &text))?;
+            .map_err(|_| fields.bad_value(Key::RetryAfter, expected(), &text))?;
         if number > RETRY_AFTER_SECONDS_MAX {
             let at = i64::try_from(number)
                 .ok()
                 .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok())
-                .ok_or_else(|| fields.bad_value("retry_after", expected(), &text))?;
+                .ok_or_else(|| fields.bad_value(Key::RetryAfter, expected(), &text))?;
             report.reset_at = Some(at);
         } else {
             report.retry_after_s = Some(number);
         }
     }
-    if let Some(text) = fields.text("reset_at")? {
+    if let Some(text) = fields.text(Key::ResetAt)? {
         let at = text.parse().map_err(|_| {
             fields.bad_value(
-                "reset_at",
+                Key::ResetAt,
                 "a time such as 2031-04-05T06:07:08Z".to_owned(),
                 &text,
             )
@@ -117,7 +131,7 @@ fn error(fields: &mut Fields<'_>, form: Form) -> Result<ErrorReport, Malformed> 
 
 fn word<T: Copy>(
     fields: &mut Fields<'_>,
-    key: &'static str,
+    key: Key,
     all: &[T],
     as_str: fn(T) -> &'static str,
 ) -> Result<T, Malformed> {
@@ -126,7 +140,7 @@ fn word<T: Copy>(
         .ok_or_else(|| fields.missing(key))
 }
 
-fn truth(fields: &mut Fields<'_>, key: &'static str) -> Result<bool, Malformed> {
+fn truth(fields: &mut Fields<'_>, key: Key) -> Result<bool, Malformed> {
     word(fields, key, &[true, false], |value| {
         if value { "true" } else { "false" }
     })

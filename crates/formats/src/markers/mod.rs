@@ -10,11 +10,13 @@ pub mod check;
 mod completion;
 mod event;
 mod fields;
+mod members;
 mod message;
 mod parser;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod text;
 mod verification;
 pub mod write;
 

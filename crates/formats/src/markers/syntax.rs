@@ -85,19 +85,73 @@ impl Block {
         }
     }
 
-    /// The fields this message knows.
-    pub(super) fn keys(self) -> &'static [&'static str] {
+    /// The fields this message knows, at most [`KEYS_MAX`].
+    pub(super) fn keys(self) -> &'static [Key] {
         match self {
-            Self::DependencyRequest => &["type", "name", "description", "required", "default"],
-            Self::UserQuestion => &["category", "question", "options", "default", "required"],
-            Self::Error => &[
-                "type",
-                "message",
-                "details",
-                "recovery",
-                "retry_after",
-                "reset_at",
+            Self::DependencyRequest => &[
+                Key::Type,
+                Key::Name,
+                Key::Description,
+                Key::Required,
+                Key::Default,
             ],
+            Self::UserQuestion => &[
+                Key::Category,
+                Key::Question,
+                Key::Options,
+                Key::Default,
+                Key::Required,
+            ],
+            Self::Error => &[
+                Key::Type,
+                Key::Message,
+                Key::Details,
+                Key::Recovery,
+                Key::RetryAfter,
+                Key::ResetAt,
+            ],
+        }
+    }
+}
+
+/// Fields a message has at most.
+pub(super) const KEYS_MAX: usize = 6;
+
+/// The field names of all messages in square brackets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    Category,
+    Default,
+    Description,
+    Details,
+    Message,
+    Name,
+    Options,
+    Question,
+    Recovery,
+    Required,
+    ResetAt,
+    RetryAfter,
+    Type,
+}
+
+impl Key {
+    /// The name as agents spell it, in any case.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Category => "category",
+            Self::Default => "default",
+            Self::Description => "description",
+            Self::Details => "details",
+            Self::Message => "message",
+            Self::Name => "name",
+            Self::Options => "options",
+            Self::Question => "question",
+            Self::Recovery => "recovery",
+            Self::Required => "required",
+            Self::ResetAt => "reset_at",
+            Self::RetryAfter => "retry_after",
+            Self::Type => "type",
         }
     }
 }
@@ -134,10 +188,13 @@ fn banner(line: &[u8]) -> Option<Opening<'_>> {
 }
 
 fn bracket_opening(line: &[u8]) -> Option<Opening<'_>> {
+    // The name follows the bracket directly: `[ ERROR]` is somebody's prose, and `[/ERROR]` opens nothing.
+    if !line.get(1)?.is_ascii_uppercase() {
+        return None;
+    }
     let close = memchr::memchr(b']', line)?;
     let mut words = words(&line[1..close]);
-    // The name follows the bracket directly; `[ ERROR]` is somebody's prose.
-    let name = words.next().filter(|_| !line[1].is_ascii_whitespace())?;
+    let name = words.next()?;
     let (block, json) = Block::ALL.into_iter().find_map(|block| {
         match name.strip_prefix(block.name().as_bytes())? {
             b"" => Some((block, false)),
@@ -207,18 +264,17 @@ fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|word| !word.is_empty())
 }
 
-/// The key of `keys` that `text` begins with, in any case, and what follows its colon.
-pub(super) fn known_key<'a>(
-    text: &'a [u8],
-    keys: &'static [&'static str],
-) -> Option<(&'static str, &'a [u8])> {
-    let colon = text
-        .iter()
-        .position(|b| !(b.is_ascii_alphanumeric() || *b == b'_'))?;
-    let key = keys
-        .iter()
-        .find(|key| key.as_bytes().eq_ignore_ascii_case(&text[..colon]))?;
-    (text[colon] == b':').then(|| (*key, &text[colon + 1..]))
+/// Which of `keys` `text` begins with, in any case, and what follows its colon.
+pub(super) fn known_key<'a>(text: &'a [u8], keys: &[Key]) -> Option<(usize, &'a [u8])> {
+    let first = text.first()?.to_ascii_lowercase();
+    let at = keys.iter().position(|key| {
+        let key = key.as_str().as_bytes();
+        // Most lines of a message differ from most keys in the first byte.
+        key[0] == first
+            && text.get(key.len()) == Some(&b':')
+            && text[..key.len()].eq_ignore_ascii_case(key)
+    })?;
+    Some((at, &text[keys[at].as_str().len() + 1..]))
 }
 
 /// A progress line of the log.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::fields::Fields;
-use super::syntax::Block;
+use super::syntax::{Block, Key};
 use super::write::Message;
 
 proptest! {
@@ -15,9 +15,10 @@ proptest! {
         let body = body
             .trim_start_matches("[DEPENDENCY_REJECTED]\n")
             .trim_end_matches("[/DEPENDENCY_REJECTED]\n");
-        let mut fields = Fields::from_block(Block::DependencyRequest, body);
-        prop_assert_eq!(fields.required("name").ok(), Some(name));
-        let read = fields.required("description").ok();
+        let mut fields = Fields::new(Block::DependencyRequest);
+        fields.read_block(body);
+        prop_assert_eq!(fields.required(Key::Name).ok(), Some(name));
+        let read = fields.required(Key::Description).ok();
         // The reader takes the first further line's own indentation off all of them.
         let flat = |text: &str| text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
         prop_assert_eq!(read.as_deref().map(flat), Some(flat(&value)));

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::event::{Criterion, CriterionStatus, Kind, Malformed, Marker};
-use super::fields::{longer_than_field, normalise};
+use super::text::{longer_than_field, normalise};
 
 const MARKER: Marker = Marker::VerificationResult;
 

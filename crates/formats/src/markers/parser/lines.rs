@@ -2,11 +2,11 @@
 
 use super::super::completion::Completion;
 use super::super::event::{Event, IgnoredReason, Kind, Malformed, Marker, Resume};
-use super::super::fields::{decoded, longer_than_field, normalise};
 use super::super::message::{self, Form};
 use super::super::syntax::{
     Block, Head, Opening, Progress, closes, fence_closing, fence_opening, opening, progress,
 };
+use super::super::text::{decoded, longer_than_field, normalise};
 use super::super::verification::{self, Braces, bad_json};
 use super::super::{LINE_BYTES_MAX, MESSAGE_BYTES_MAX};
 use super::{End, Open, Parser, What, emptied, without_cr};
@@ -247,6 +247,7 @@ impl Parser {
     }
 
     fn append(&mut self, open: Open, line: &[u8]) {
+        self.body.reserve(line.len() + 1);
         self.body.extend_from_slice(line);
         self.body.push(b'\n');
         self.open = Some(Open {

@@ -1,0 +1,138 @@
+//! The text of a message: decoded, trimmed, unescaped and normalised, without a copy where nothing has to change.
+
+use std::borrow::Cow;
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+use super::FIELD_CHARS_MAX;
+
+/// Whether `text` is more than one field may hold.
+pub(super) fn longer_than_field(text: &str) -> bool {
+    text.len() > FIELD_CHARS_MAX && text.chars().count() > FIELD_CHARS_MAX
+}
+
+/// The text of some bytes; what is not UTF-8 is replaced.
+pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    // Nearly always it is UTF-8, and the check alone is much faster than the search for pieces that are not.
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+/// Text in the one form in which it is compared and stored: NFC, LF, no space around it.
+pub(super) fn normalise(text: &str) -> String {
+    normal(text.into()).into_owned()
+}
+
+/// Like [`normalise`], and without a copy where the text already is as it should be.
+pub(super) fn normal(text: Cow<'_, str>) -> Cow<'_, str> {
+    let (odd, _) = oddities(&text);
+    if odd {
+        normal_slow(&text).into()
+    } else {
+        trimmed(text)
+    }
+}
+
+/// [`unescape`], then [`normal`].
+pub(super) fn unescaped_normal(text: Cow<'_, str>) -> Cow<'_, str> {
+    match oddities(&text) {
+        (false, false) => trimmed(text),
+        _ => normal(unescape(text)),
+    }
+}
+
+/// Whether `text` has something in it that is not as it should be, and whether it has a backslash. One pass without a branch in
+/// it; nearly every value has neither.
+fn oddities(text: &str) -> (bool, bool) {
+    text.bytes().fold((false, false), |(odd, escapes), b| {
+        (odd | (b == b'\r') | !b.is_ascii(), escapes | (b == b'\\'))
+    })
+}
+
+fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => trim(text).into(),
+        Cow::Owned(text) => {
+            let trimmed = trim(&text);
+            if trimmed.len() == text.len() {
+                text.into()
+            } else {
+                trimmed.to_owned().into()
+            }
+        }
+    }
+}
+
+fn normal_slow(text: &str) -> String {
+    let text: Cow<'_, str> = if memchr::memchr(b'\r', text.as_bytes()).is_some() {
+        text.replace("\r\n", "\n").replace('\r', "\n").into()
+    } else {
+        text.into()
+    };
+    let text = text.trim();
+    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        text.to_owned()
+    } else {
+        text.nfc().collect()
+    }
+}
+
+/// `str::trim`, decided by single bytes where the text begins and ends in a plain space and a visible ASCII character.
+pub(super) fn trim(text: &str) -> &str {
+    let text = trim_start(text);
+    match text.as_bytes().last() {
+        Some(b) if b.is_ascii_graphic() => text,
+        _ => text.trim_end(),
+    }
+}
+
+/// `str::trim_start`, decided by single bytes where the text begins with a visible ASCII character after plain spaces.
+pub(super) fn trim_start(text: &str) -> &str {
+    let spaces = text.bytes().take_while(|b| *b == b' ').count();
+    let text = &text[spaces..];
+    match text.as_bytes().first() {
+        Some(b) if b.is_ascii_graphic() => text,
+        _ => text.trim_start(),
+    }
+}
+
+/// The lines of `text`, the last one without an end.
+pub(super) fn split_lines(text: &str) -> impl Iterator<Item = &str> {
+    split(text, b'\n')
+}
+
+/// The pieces of `text` between the ASCII characters `at`, as `str::split` has them.
+pub(super) fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let Some(end) = memchr::memchr(at, text.as_bytes()) else {
+            return rest.take();
+        };
+        rest = Some(&text[end + 1..]);
+        Some(&text[..end])
+    })
+}
+
+/// `\n` becomes a line end; `\\n` stands for the two characters `\n`. Any other backslash is itself.
+pub(super) fn unescape(text: Cow<'_, str>) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (taken, put) = if rest.starts_with("\\\\n") {
+            (3, "\\n")
+        } else if rest.starts_with("\\n") {
+            (2, "\n")
+        } else {
+            (1, "\\")
+        };
+        out.push_str(put);
+        rest = &rest[taken..];
+    }
+    out.push_str(rest);
+    out.into()
+}
