@@ -30,6 +30,7 @@ cargo xtask fuzz [--seconds N] [TARGET]...
 cargo xtask drill NAME [--KEY N]...
     hammer    --processes 64 --updates 2000 [--foreign 1]   many writers and readers on one file
     kills     --processes 32 --updates 1000                 the same, with writers killed at random
+    supervisor --clients 500 --shims 100                    clients and shims of agents killed at random
     memory    --processes 32 --updates 1200                 every verb of one memory folder at once, with kills
 ";
 
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         ["docs", "--check"] => docs::check(),
         ["bench", options @ ..] => bench::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
+        ["drill-client", folder, notes, total] => drill::supervisor::client(folder, notes, total),
         ["drill", name, options @ ..] => drill::run(name, options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -133,6 +133,16 @@ impl Attempt {
         })
     }
 
+    /// Makes a folder of the attempt for somebody's use, for instance a sandboxed agent's temporary files.
+    pub fn make_folder(&self, name: &str) -> Result<PathBuf, Error> {
+        let path = self.path(name);
+        DirBuilder::new()
+            .mode(FOLDER_MODE)
+            .create(&path)
+            .map_err(Error::io("make the folder", &path))?;
+        Ok(path)
+    }
+
     /// Its folder.
     pub fn folder(&self) -> &Path {
         &self.folder

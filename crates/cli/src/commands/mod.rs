@@ -1,5 +1,6 @@
 //! One module per command.
 
+mod agents;
 mod develop_view;
 mod doctor;
 mod explain;
@@ -50,6 +51,10 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         None => here::show(&context, output, &folder),
         Some(Command::Thinking(Deferred(args))) => thinking::run(&context, output, &folder, args),
         Some(Command::Memory(Deferred(args))) => memory::run(&context, output, &folder, args),
+        Some(Command::RunAgent(Deferred(args))) => {
+            agents::run_agent(&context, output, &folder, args)
+        }
+        Some(Command::Attach(Deferred(args))) => agents::attach(output, args),
         Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(&context, output, &folder, what.as_deref(), *last)
