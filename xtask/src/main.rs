@@ -24,7 +24,8 @@ cargo xtask demo                a walk through what there is, in a temporary fol
 cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
 cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
-    transition | journal | markers | ready-set | growth     figures beside their floors; --write puts them into docs/
+    transition | journal | markers | ready-set | growth | shims | agent-start | agent-output
+            figures beside their floors; --write puts them into docs/
 cargo xtask fuzz [--seconds N] [TARGET]...
     feeds every parser with inputs found by coverage, N seconds each (5); needs a C++ compiler
 cargo xtask drill NAME [--KEY N]...

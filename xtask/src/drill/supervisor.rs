@@ -3,6 +3,7 @@
 //! The promises: output complete and in order, input exactly once, paused stays paused, what is lost is found and swept,
 //! nothing is started twice.
 
+use super::field::Random;
 use crate::Outcome;
 use crate::shell::{Scratch, bowline, cargo, command};
 use bowline_supervisor::{
@@ -68,19 +69,6 @@ fn environment() -> BTreeMap<String, String> {
     BTreeMap::from([("PATH".to_owned(), path)])
 }
 
-/// Numbers that look random and are the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % bound
-    }
-}
-
 /// Clients that send and process are killed; the agent numbers what it reads.
 fn clients(kills: usize, shim: &Path) -> Outcome {
     let scratch = Scratch::new("drill-clients")?;
@@ -102,7 +90,7 @@ fn clients(kills: usize, shim: &Path) -> Outcome {
             .spawn()
             .map_err(told)
     };
-    let mut dice = Dice(7);
+    let mut dice = Random(7);
     let mut generation = 0;
     let mut held = 0;
     for round in 0..kills {
@@ -226,7 +214,7 @@ fn shims(kills: usize, shim: &Path) -> Outcome {
         sleep 1000 & (setsid sleep 1001 &)
         (setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 0.01; done' &)
         while :; do echo tick; sleep 0.01; done";
-    let mut dice = Dice(11);
+    let mut dice = Random(11);
     let (mut lost, mut intended, mut paused, mut swept) = (0, 0, 0, 0);
     for round in 0..kills {
         let scratch = Scratch::new(&format!("drill-shims-{round}"))?;
@@ -352,7 +340,7 @@ fn megabyte(shim: &Path) -> Outcome {
     handle.go(&environment()).map_err(told)?;
     handle.want(Want::Paused, 1).map_err(told)?;
     until(&mut handle, State::Paused)?;
-    let mut dice = Dice(3);
+    let mut dice = Random(3);
     let text: Vec<u8> = (0..1 << 20)
         .map(|_| b'a' + u8::try_from(dice.below(26)).unwrap_or(0))
         .collect();
