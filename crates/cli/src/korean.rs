@@ -1,5 +1,6 @@
 //! Korean texts of what the crates below say in English.
 
+mod agents;
 pub(crate) mod sentences;
 
 use bowline_engine::files::{Notice, Origin};
@@ -38,6 +39,23 @@ pub(crate) fn status(word: &str) -> &str {
         "success" => "성공",
         "failure" => "실패",
         "partial" => "일부",
+        other => other,
+    }
+}
+
+/// What has become of an attempt, as people read it.
+pub(crate) fn agent_state(word: &'static str) -> &'static str {
+    match word {
+        "intended" => "예정",
+        "alive" => "살아 있음",
+        "waiting" => "대기 중",
+        "running" => "실행 중",
+        "pausing" => "멈추는 중",
+        "paused" => "일시 중지",
+        "resuming" => "다시 시작하는 중",
+        "ending" => "끝내는 중",
+        "ended" => "끝남",
+        "lost" => "잃음",
         other => other,
     }
 }
@@ -207,6 +225,30 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         Error::Path(cause) => path_error(cause),
         Error::AfterRepair { error: cause, .. } => self::error(cause),
         Error::File(cause) => file_error(cause, &error.hint()),
+        Error::Agent(cause) => agents::error(cause),
+        Error::NoAttempt { id } => (
+            format!("실행 '{id}'이(가) 없습니다"),
+            "'bowline attach'로 목록을 볼 수 있습니다".into(),
+        ),
+        Error::AmbiguousId { id, fitting } => (
+            format!(
+                "'{id}'(으)로 시작하는 실행이 여러 개입니다: {}",
+                fitting.join(", ")
+            ),
+            "ID를 더 길게 적으세요".into(),
+        ),
+        Error::NotRunning { id } => (
+            format!("실행 {id}의 에이전트가 돌고 있지 않습니다"),
+            "'bowline attach'로 목록을 볼 수 있습니다".into(),
+        ),
+        Error::AgentNotStarted { id, message } => (
+            format!("실행 {id}의 에이전트를 시작할 수 없습니다: {message}"),
+            "명령, 폴더, 샌드박스를 확인하세요".into(),
+        ),
+        Error::Output { .. } => (
+            "출력을 보여 줄 수 없습니다".into(),
+            "에이전트는 계속 돕니다. 'bowline attach'로 목록을 볼 수 있습니다".into(),
+        ),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod agents;
 mod deferred;
 pub(crate) mod develop;
 pub(crate) mod memory;
@@ -82,6 +83,10 @@ pub(crate) enum Command {
         #[arg(long)]
         uninstall: bool,
     },
+    /// Run one agent that outlives this command, and show its output
+    RunAgent(Deferred<agents::RunAgentArgs>),
+    /// Show the output of an agent again, or control it; list all when no id is given
+    Attach(Deferred<agents::AttachArgs>),
     /// Show where a state file stands
     Status {
         /// A path or a kind; all that is here when left away

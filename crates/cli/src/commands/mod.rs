@@ -1,5 +1,6 @@
 //! One module per command.
 
+mod agents;
 mod develop;
 mod develop_view;
 mod doctor;
@@ -57,6 +58,10 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         Some(Command::Init { clients, uninstall }) => {
             init::run(&context, output, &folder, clients, *uninstall)
         }
+        Some(Command::RunAgent(Deferred(args))) => {
+            agents::run_agent(&context, output, &folder, args)
+        }
+        Some(Command::Attach(Deferred(args))) => agents::attach(output, args),
         Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(&context, output, &folder, what.as_deref(), *last)

@@ -11,6 +11,7 @@ macro_rules! check {
     };
 }
 
+mod agents;
 mod board;
 mod codes;
 mod completions;
