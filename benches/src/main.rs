@@ -7,6 +7,7 @@
     reason = "a benchmark talks to whoever runs it"
 )]
 
+mod agents;
 mod graphs;
 mod growth;
 mod journal;
@@ -28,10 +29,11 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 type Bench = fn(&Options) -> Outcome<Report>;
 
 /// The benchmarks in the order they are run.
-const ALL: [(&str, Bench); 5] = [
+const ALL: [(&str, Bench); 6] = [
     ("transition", transition::run),
     ("journal", journal::run),
     ("markers", markers::run),
+    ("agents", agents::run),
     ("ready-set", ready_set::run),
     ("growth", growth::run),
 ];

@@ -2,6 +2,7 @@
 
 pub mod drill;
 mod faulty_disk;
+pub mod model_server;
 mod wait;
 
 pub use faulty_disk::{Fault, FaultyDisk};

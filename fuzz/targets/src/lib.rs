@@ -3,6 +3,7 @@
 //! `cargo xtask fuzz` feeds them by coverage; the test of this crate feeds them their seeds and some thousand mutations of
 //! those, everywhere and without special tools.
 
+mod agents;
 mod journal;
 mod json;
 mod markers;
@@ -28,8 +29,9 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     target("agent-memory", state::check::<AgentMemoryFile>),
+    target("agents", agents::check),
     target("develop", state::check::<DevelopFile>),
     target("journal", journal::check),
     target("json", json::check),

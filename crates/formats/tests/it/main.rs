@@ -6,6 +6,7 @@
     reason = "tests read their golden files, and a test that cannot unwrap has failed"
 )]
 
+mod agents;
 mod checkpoint;
 mod damage;
 mod develop;
