@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | demo | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | demo | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -6,6 +6,7 @@
 )]
 
 mod bench;
+mod clients;
 mod demo;
 mod docs;
 mod drill;
@@ -19,10 +20,11 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
+cargo xtask clients             the tests with the real agent clients, which are installed below target/
 cargo xtask demo                a walk through what there is, in a temporary folder
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
 cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
-    transition | journal | markers | ready-set | growth     figures beside their floors; --write puts them into docs/
+    transition | journal | markers | agents | ready-set | growth     figures beside their floors; --write puts them into docs/
 cargo xtask fuzz [--seconds N] [TARGET]...
     feeds every parser with inputs found by coverage, N seconds each (5); needs a C++ compiler
 cargo xtask drill NAME [--KEY N]...
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test"] => test::run(),
+        ["clients"] => clients::run(),
         ["demo"] => demo::run(),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),

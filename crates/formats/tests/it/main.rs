@@ -8,6 +8,7 @@
 
 mod agents;
 mod checkpoint;
+mod clients;
 mod damage;
 mod develop;
 mod golden;
