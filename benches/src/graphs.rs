@@ -62,7 +62,8 @@ pub(crate) fn begin(graph: &Arc<Graph>) -> Run {
     Run::new(Arc::clone(graph), config, AT)
 }
 
-/// The run after a command.
-pub(crate) fn step(run: &Run, command: Command) -> Outcome<Run> {
-    Ok(OrchestrateMachine::step(run, command, AT)?.next)
+/// Moves a run on, in place, as whoever holds the only copy does.
+pub(crate) fn advance(run: &mut Run, command: Command) -> Outcome {
+    OrchestrateMachine::advance(run, command, AT)?;
+    Ok(())
 }

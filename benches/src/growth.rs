@@ -129,10 +129,10 @@ impl Walk {
         }
         let id = self.order[self.done / 2].clone();
         let told = if self.done.is_multiple_of(2) {
-            self.run = graphs::step(&self.run, Command::Start { id: id.clone() })?;
+            graphs::advance(&mut self.run, Command::Start { id: id.clone() })?;
             (id, "START", "ready", "in_progress")
         } else {
-            self.run = graphs::step(&self.run, Command::Complete { id: id.clone() })?;
+            graphs::advance(&mut self.run, Command::Complete { id: id.clone() })?;
             (id, "COMPLETE", "in_progress", "completed")
         };
         self.done += 1;

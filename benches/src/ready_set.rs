@@ -43,8 +43,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
         name: "ready-set",
         about: format!(
             "A run of {NODES} tasks worked off, {PARALLEL} at once: for each task the question what is ready, `start` and \
-             `complete`, each giving a new state that shares the rest with the one before, against counting down plain \
-             numbers in place (nothing to go back to, no names, no effects). Processor time, {rounds} rounds in turns."
+             `complete`, against counting down plain numbers (no names, no effects, nothing to ask). Processor time, {rounds} rounds in turns."
         ),
         columns: &[
             "graph",
@@ -69,12 +68,12 @@ fn complete_all(graph: &Arc<Graph>) -> Outcome<Duration> {
         for _ in 0..graph.len() {
             if let Next::Ready(ready) = next(&run) {
                 for id in ready {
-                    run = graphs::step(&run, Command::Start { id: id.clone() })?;
+                    graphs::advance(&mut run, Command::Start { id: id.clone() })?;
                     running.push_back(id);
                 }
             }
             let id = running.pop_front().ok_or("nothing runs")?;
-            run = graphs::step(&run, Command::Complete { id })?;
+            graphs::advance(&mut run, Command::Complete { id })?;
         }
         Ok(())
     });

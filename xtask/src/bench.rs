@@ -1,8 +1,8 @@
 //! Builds what is measured as it is released, runs the benchmarks, and keeps the figures of the docs.
 
 use crate::Outcome;
-use crate::shell::{cargo, command, host, root};
-use std::path::PathBuf;
+use crate::release;
+use crate::shell::{command, root};
 use std::process::Stdio;
 
 const PAGE: &str = "docs/performance.md";
@@ -19,7 +19,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     if write && options.iter().any(|option| !option.starts_with('-')) {
         return Err("--write takes all benchmarks or none: the page shows one run".into());
     }
-    let programs = build()?;
+    let programs = release::build(&["bowline", "bowline-benches"])?;
     let bowline = programs.join("bowline");
     let mut benches = command(
         &programs.join("bowline-benches").to_string_lossy(),
@@ -50,28 +50,6 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         println!("{PAGE} is up to date");
     }
     Ok(())
-}
-
-/// Builds the program and the benchmarks, and says where they are.
-///
-/// They are linked statically: half of what a small program takes to start is the search for its libraries. The target is
-/// named so that the setting reaches the programs and not the compiler's own plug-ins, which cannot be static.
-fn build() -> Outcome<PathBuf> {
-    let host = host()?;
-    let flags = format!("target.{host}.rustflags=[\"-Ctarget-feature=+crt-static\"]");
-    let packages = ["--package", "bowline", "--package", "bowline-benches"];
-    let mut build = command(&cargo(), &["build", "--release", "--quiet"]);
-    let status = build
-        .args(["--target", &host, "--config", &flags])
-        .args(packages)
-        .status()
-        .map_err(|error| format!("cargo build: {error}"))?;
-    if !status.success() {
-        return Err(format!("cargo build: {status}"));
-    }
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join(host).join("release"))
 }
 
 /// What the figures depend on, and nothing that names the machine.

@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | clients | demo | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | demo | install | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -11,6 +11,7 @@ mod demo;
 mod docs;
 mod drill;
 mod fuzz;
+mod release;
 mod shell;
 mod test;
 #[cfg(test)]
@@ -22,6 +23,7 @@ const HELP: &str = "\
 cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
 cargo xtask clients             the tests with the real agent clients, which are installed below target/
 cargo xtask demo                a walk through what there is, in a temporary folder
+cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
 cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
     transition | journal | markers | agents | ready-set | growth     figures beside their floors; --write puts them into docs/
@@ -30,6 +32,7 @@ cargo xtask fuzz [--seconds N] [TARGET]...
 cargo xtask drill NAME [--KEY N]...
     hammer    --processes 64 --updates 2000 [--foreign 1]   many writers and readers on one file
     kills     --processes 32 --updates 1000                 the same, with writers killed at random
+    memory    --processes 32 --updates 1200                 every verb of one memory folder at once, with kills
 ";
 
 /// A chore that failed says why.
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["clients"] => clients::run(),
         ["demo"] => demo::run(),
+        ["install", options @ ..] => release::install(options),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["bench", options @ ..] => bench::run(options),

@@ -43,6 +43,7 @@ pub(crate) fn run() -> Outcome {
         &["--processes", "16", "--updates", "160", "--foreign", "1"],
     )?;
     drill::run("kills", &["--processes", "16", "--updates", "160"])?;
+    drill::run("memory", &["--processes", "16", "--updates", "160"])?;
     println!("\nall green");
     Ok(())
 }

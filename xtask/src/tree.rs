@@ -10,16 +10,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which of our crates may use which. Planned crates have their line already.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("bowline-machines", &[]),
     ("bowline-statefiles", &[]),
     ("bowline-supervisor", &[]),
     ("bowline-formats", &["bowline-machines"]),
     ("bowline-store", &["bowline-formats", "bowline-machines"]),
     (
+        "bowline-gate",
+        &["bowline-formats", "bowline-machines", "bowline-statefiles"],
+    ),
+    (
         "bowline-engine",
         &[
             "bowline-formats",
+            "bowline-gate",
             "bowline-machines",
             "bowline-statefiles",
             "bowline-store",
@@ -36,6 +41,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
         "bowline-shim",
         &[
             "bowline-formats",
+            "bowline-gate",
             "bowline-machines",
             "bowline-statefiles",
             "bowline-supervisor",
@@ -54,6 +60,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
 const TOOLS: &[&str] = &[
     "bowline-engine",
     "bowline-formats",
+    "bowline-gate",
     "bowline-machines",
     "bowline-statefiles",
     "bowline-store",
@@ -65,13 +72,14 @@ const TOOLS: &[&str] = &[
 const OUTSIDE_ONLY: [(&str, &[&str]); 1] = [("bowline-machines", &["imbl", "thiserror"])];
 
 /// What a crate must never use.
-const OUTSIDE_NEVER: [(&str, &[&str]); 2] = [
+const OUTSIDE_NEVER: [(&str, &[&str]); 3] = [
+    ("bowline-gate", &["clap", "tokio", "schemars"]),
     ("bowline-shim", &["clap", "tokio", "schemars"]),
     ("bowline-formats", &["tokio", "rustix", "tempfile"]),
 ];
 
 /// Bans that a crate's `clippy.toml` must hold.
-const BANS: [(&str, &[&str]); 4] = [
+const BANS: [(&str, &[&str]); 5] = [
     (
         "machines",
         &[
@@ -103,6 +111,10 @@ const BANS: [(&str, &[&str]); 4] = [
         &["std::time::SystemTime::now", "std::process::Command::new"],
     ),
     (
+        "gate",
+        &["std::time::SystemTime::now", "std::process::Command::new"],
+    ),
+    (
         "engine",
         &[
             "std::time::SystemTime::now",
@@ -127,7 +139,15 @@ const ONLY_IN: [(&str, &[&str]); 6] = [
     ("renameat", &["crates/statefiles/", "crates/test-support/"]),
     (
         "Command::new(",
-        &["crates/supervisor/", "crates/shim/", "crates/test-support/"],
+        &[
+            "crates/supervisor/",
+            "crates/shim/",
+            "crates/test-support/",
+            // Evidence commands and git, bounded and guarded.
+            "crates/engine/src/process.rs",
+            // What only git knows, on the rare ways where it decides.
+            "crates/gate/src/hook/world.rs",
+        ],
     ),
 ];
 

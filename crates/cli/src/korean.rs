@@ -1,8 +1,11 @@
 //! Korean texts of what the crates below say in English.
 
+pub(crate) mod findings;
+
 use bowline_engine::files::{Notice, Origin};
 use bowline_engine::formats::finding::Severity;
 use bowline_engine::formats::memory::path::PathError;
+use bowline_engine::machines::develop;
 use bowline_engine::machines::plan;
 use bowline_engine::machines::thinking;
 use bowline_engine::{Error, Refusal, statefiles};
@@ -32,6 +35,9 @@ pub(crate) fn status(word: &str) -> &str {
         "cancelled" => "취소됨",
         "blocked" => "차단됨",
         "idle" => "없음",
+        "success" => "성공",
+        "failure" => "실패",
+        "partial" => "일부",
         other => other,
     }
 }
@@ -52,10 +58,23 @@ pub(crate) fn notice(notice: &Notice) -> String {
                 names.join(", ")
             )
         }
-        Notice::Mended(finding) => match &finding.repair {
-            Some(repair) => format!("{} {}: {repair}", finding.pointer, finding.message),
-            None => format!("{} {}", finding.pointer, finding.message),
-        },
+        Notice::Distrusted { places } => format!(
+            "Bowline 밖에서 바뀌어 인정하지 않는 값: {}",
+            places.join(", ")
+        ),
+        Notice::NotIgnored => {
+            "git이 .develop-workflow/를 무시하지 않습니다. .gitignore에 추가하세요".into()
+        }
+        Notice::Mended(finding) => {
+            let message = findings::sentence(&finding.message);
+            match &finding.repair {
+                Some(repair) => {
+                    let repair = findings::sentence(repair);
+                    format!("{} {message}: {repair}", finding.pointer)
+                }
+                None => format!("{} {message}", finding.pointer),
+            }
+        }
         Notice::Restored {
             from,
             set_aside: Some(path),
@@ -70,7 +89,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             from,
             set_aside: None,
         } => format!("파일이 없어 {}", source(from)),
-        Notice::Keeper { message, .. } => message.clone(),
+        Notice::Keeper { message, .. } => findings::sentence(message),
     }
 }
 
@@ -118,10 +137,13 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!("{}이(가) 이미 있습니다", path.display()),
             "다른 폴더를 고르거나 'bowline status'로 이어서 진행하세요".into(),
         ),
-        Error::Damaged { path, findings } => {
-            let reason = findings
-                .first()
-                .map_or("읽을 수 없음", |finding| finding.message.as_str());
+        Error::Damaged {
+            path,
+            findings: found,
+        } => {
+            let reason = found.first().map_or("읽을 수 없음".to_owned(), |finding| {
+                findings::sentence(&finding.message)
+            });
             (
                 format!("{}이(가) 손상되었습니다: {reason}", path.display()),
                 error.hint(),
@@ -129,8 +151,9 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         }
         Error::NewerVersion { path, message } => (
             format!(
-                "{}은(는) 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {message}",
-                path.display()
+                "{}은(는) 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {}",
+                path.display(),
+                findings::sentence(message)
             ),
             "이 파일을 바꾸려면 Bowline을 업데이트하세요".into(),
         ),
@@ -152,6 +175,26 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         ),
         Error::BadInput { message, hint } => (message.clone(), hint.clone()),
         Error::Refused(Refusal::Plan(refusal)) => plan_refusal(refusal),
+        Error::Refused(Refusal::Develop(refusal)) => develop_refusal(refusal),
+        Error::StaleEvidence { changes, tree_only } => (
+            format!(
+                "봉인하거나 확인한 뒤에 바뀌었습니다: {}",
+                changes.join(", ")
+            ),
+            match tree_only {
+                true => "gate를 다시 통과하세요: 'gate reset 이름', 'gate pass 이름'",
+                false => "사람이 확인한 뒤 'bowline develop seal'로 다시 봉인합니다",
+            }
+            .into(),
+        ),
+        Error::NotVerified { reasons } => (
+            format!("확인되지 않았습니다: {}", reasons.join("; ")),
+            "이 트리에서 gate를 다시 통과하세요".into(),
+        ),
+        Error::ProgramFailed { program, message } => (
+            format!("'{program}' 실행에 실패했습니다: {message}"),
+            "프로그램이 남긴 말을 확인하세요".into(),
+        ),
         Error::NoCopy { which, folder } => (
             format!(
                 "{}에 '{which}'(으)로 시작하는 사본이 없습니다",
@@ -420,6 +463,106 @@ fn plan_refusal(refusal: &plan::Refusal) -> (String, String) {
     }
 }
 
+fn develop_refusal(refusal: &develop::Refusal) -> (String, String) {
+    use develop::Refusal as R;
+    match refusal {
+        R::NoRun => (
+            "진행 중인 워크플로우가 없습니다".into(),
+            "'bowline develop start 기능'으로 시작하세요".into(),
+        ),
+        R::RunOpen { feature, phase } => (
+            format!("이미 진행 중입니다: '{feature}', Phase {}", phase.name()),
+            "'resume'으로 이어서 진행하거나 'start --fresh'로 처음부터 시작하세요".into(),
+        ),
+        R::WrongPhase { phase, wanted, .. } => (
+            format!(
+                "{} phase에서는 할 수 없습니다. {} phase의 일입니다",
+                phase.name(),
+                wanted.name()
+            ),
+            "'bowline develop status'로 확인하세요".into(),
+        ),
+        R::NotBack { phase, to } => (
+            format!(
+                "{}에서 {}(으)로 되돌아갈 수 없습니다",
+                phase.name(),
+                to.name()
+            ),
+            "앞선 phase를 지정하세요".into(),
+        ),
+        R::GatesClosed { missing, phase } => {
+            let names: Vec<&str> = missing.iter().map(|gate| gate.name()).collect();
+            let hint = match missing.first() {
+                Some(gate) if gate.phase() < *phase => {
+                    format!("사람이 'back {}'(으)로 되돌아갑니다", gate.phase().name())
+                }
+                Some(gate) => format!("'gate pass {}'(으)로 통과하세요", gate.name()),
+                None => "'bowline develop status'로 확인하세요".into(),
+            };
+            (format!("미충족 gate: {}", names.join(", ")), hint)
+        }
+        R::GateAlreadyOpen { gate } => (
+            format!("gate '{}'은(는) 이미 열려 있습니다", gate.name()),
+            format!("다시 확인하려면 먼저 'gate reset {}'", gate.name()),
+        ),
+        R::CheckpointsOpen { checkpoints } => (
+            format!("통과하지 못한 checkpoint: {}", checkpoints.join(", ")),
+            "모든 checkpoint를 먼저 통과하세요".into(),
+        ),
+        R::EvidenceRequired { gate } => (
+            format!("gate '{}'에는 증거가 필요합니다", gate.name()),
+            format!(
+                "[develop.gates.{}] run=을 정하고 사람이 봉인하세요. 사람은 --run이나 --by-hand도 쓸 수 있습니다",
+                gate.name()
+            ),
+        ),
+        R::EvidenceRed { gate, exit_code } => (
+            format!(
+                "gate '{}'은(는) 닫혀 있습니다: 확인 명령이 코드 {exit_code}(으)로 끝났습니다",
+                gate.name()
+            ),
+            "문제를 고치고 다시 시도하세요".into(),
+        ),
+        R::EvidenceStale => (
+            "봉인한 파일이 봉인 뒤에 바뀌었습니다".into(),
+            "사람이 'bowline develop seal'로 다시 봉인합니다".into(),
+        ),
+        R::NeedsPerson { .. } => (
+            "사람만 할 수 있습니다".into(),
+            "함께 일하는 사람에게 요청하세요".into(),
+        ),
+        R::UnknownCheckpoint { id } => (
+            format!("checkpoint '{id}'이(가) 없습니다"),
+            "REVIEW에 들어갈 때 'review --checkpoint ID'로 지정하세요".into(),
+        ),
+        R::DuplicateCheckpoint { id } => (
+            format!("checkpoint '{id}'이(가) 두 번 나옵니다"),
+            "checkpoint마다 한 번만 적으세요".into(),
+        ),
+        R::CheckpointIs { id, status, .. } => {
+            let hint = match *status {
+                "escalated" | "failed" => {
+                    format!("사람이 'checkpoint start {id} --override 이유'로 다시 엽니다")
+                }
+                "pending" => format!("'checkpoint start {id}'(으)로 시작하세요"),
+                _ => "'bowline develop status'로 확인하세요".into(),
+            };
+            (
+                format!("checkpoint '{id}'의 상태가 {status}이라서 할 수 없습니다"),
+                hint,
+            )
+        }
+        R::Empty { what } => (
+            format!("{what}이(가) 비어 있습니다"),
+            format!("{what}을(를) 적으세요"),
+        ),
+        R::AlreadyAdopted => (
+            "이미 Bowline이 관리하는 워크플로우입니다".into(),
+            "할 일이 없습니다".into(),
+        ),
+    }
+}
+
 fn path_error(error: &PathError) -> (String, String) {
     let (message, hint) = match error {
         PathError::BadPath { path } => (
@@ -441,6 +584,10 @@ fn path_error(error: &PathError) -> (String, String) {
         PathError::NoMembers { path } => (
             format!("'{path}'은(는) 안에 값을 담을 수 없는 값을 지나갑니다"),
             "더 짧은 경로를 쓰세요",
+        ),
+        PathError::NotAList { path } => (
+            format!("'{path}'은(는) 목록이 아닙니다"),
+            "다른 경로에 추가하거나 먼저 목록으로 저장하세요",
         ),
         PathError::TooLarge { path, bytes, max } => (
             format!("'{path}'이(가) {bytes}바이트가 됩니다. 최대 {max}바이트입니다"),

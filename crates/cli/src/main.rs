@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod korean;
 mod output;
+mod usage;
 
 use clap::Parser as _;
 use output::Output;
@@ -14,7 +15,10 @@ fn main() -> ExitCode {
     let json = arguments.iter().any(|argument| argument == "--json");
     let cli = match args::Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error, json),
+        Err(error) => {
+            let lang = usage::language(&arguments).unwrap_or_else(output::lang_of_locale);
+            return usage::tell(&error, lang, json);
+        }
     };
     let output = Output::new(&cli.common);
     match commands::run(&cli, &output) {

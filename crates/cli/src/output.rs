@@ -1,9 +1,5 @@
 //! What is printed where: data on stdout, talk on stderr, and the exit codes.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "printing is this module's job"
-)]
+#![expect(clippy::print_stderr, reason = "printing is this module's job")]
 
 use crate::args::{Common, Lang};
 use crate::korean;
@@ -11,7 +7,6 @@ use bowline_engine::files::{Changed, Notice, View};
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::{Error, ExitClass};
-use clap::error::ErrorKind;
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -84,6 +79,13 @@ impl Output {
         eprintln!("{}", harmless(text));
     }
 
+    /// A line on a terminal that the next one takes the place of; nothing elsewhere.
+    pub(crate) fn progress(&self, text: &str) {
+        if std::io::stderr().is_terminal() && !self.json {
+            eprint!("\r{}\u{1b}[K", harmless(text));
+        }
+    }
+
     /// The JSON form of a look at a file.
     pub(crate) fn view_json(&self, view: &View) -> Value {
         json!({
@@ -95,25 +97,47 @@ impl Output {
         })
     }
 
+    /// The JSON form of a change.
+    pub(crate) fn changed_json(&self, changed: &Changed) -> Value {
+        let mut value = self.view_json(&changed.view);
+        value["from"] = json!(changed.moved.from);
+        value["to"] = json!(changed.moved.to);
+        value["sequence"] = json!(changed.view.sequence);
+        if self.dry_run {
+            value["dryRun"] = json!(true);
+        }
+        value
+    }
+
     /// The outcome of a change: one line of text, or JSON.
     pub(crate) fn changed(&self, changed: &Changed, text: &str) {
         if self.json {
-            let mut value = self.view_json(&changed.view);
-            value["from"] = json!(changed.moved.from);
-            value["to"] = json!(changed.moved.to);
-            value["sequence"] = json!(changed.view.sequence);
-            if self.dry_run {
-                value["dryRun"] = json!(true);
-            }
-            self.line(&value.to_string());
+            self.line(&self.changed_json(changed).to_string());
         } else {
             self.notices(&changed.view.notices);
-            let mark = if self.dry_run {
-                self.say("(dry run) ", "(시험 실행) ")
-            } else {
-                ""
-            };
-            self.line(&format!("{mark}{text}"));
+            self.line(&self.marked(text));
+        }
+    }
+
+    /// The outcome of a verb that changes several files or none: lines of text, or JSON.
+    pub(crate) fn done(&self, mut body: Value, lines: &[String]) {
+        if self.json {
+            if self.dry_run {
+                body["dryRun"] = json!(true);
+            }
+            self.line(&body.to_string());
+            return;
+        }
+        for line in lines {
+            self.line(&self.marked(line));
+        }
+    }
+
+    /// A line that says so when nothing was really done.
+    pub(crate) fn marked(&self, text: &str) -> String {
+        match self.dry_run {
+            true => format!("{}{text}", self.say("(dry run) ", "(시험 실행) ")),
+            false => text.to_owned(),
         }
     }
 
@@ -122,6 +146,7 @@ impl Output {
         for notice in notices {
             let word = match notice {
                 Notice::OutsideEdit { lost } if !lost.is_empty() => self.say("warning", "경고"),
+                Notice::Distrusted { .. } | Notice::NotIgnored => self.say("warning", "경고"),
                 Notice::RolledForward { .. }
                 | Notice::OutsideEdit { .. }
                 | Notice::Mended(_)
@@ -156,11 +181,20 @@ impl Output {
             Some(_) | None => String::new(),
         };
         let head = self.tone(tone, &format!("{word}[{}]", finding.code));
-        let mut text = format!("{head}:{place} {}", finding.message);
+        let mut text = format!("{head}:{place} {}", self.found(&finding.message));
         if let Some(repair) = &finding.repair {
-            text.push_str(&format!("\n  {}: {repair}", self.say("repair", "고침")));
+            let (word, repair) = (self.say("repair", "고침"), self.found(repair));
+            text.push_str(&format!("\n  {word}: {repair}"));
         }
         text
+    }
+
+    /// A sentence of a finding in the language of the output.
+    pub(crate) fn found(&self, sentence: &str) -> String {
+        match self.lang {
+            Lang::En => sentence.to_owned(),
+            Lang::Ko => korean::findings::sentence(sentence),
+        }
     }
 
     /// An error's message and hint in the language of the output.
@@ -173,7 +207,11 @@ impl Output {
 
     /// The JSON form of an error.
     pub(crate) fn error_json(&self, error: &Error) -> Value {
-        let (message, hint) = self.words(error);
+        let (mut message, hint) = self.words(error);
+        // One sentence with all its reasons: whoever reads JSON sees no lines below it.
+        for cause in causes(error) {
+            message.push_str(&format!(": {cause}"));
+        }
         let mut body = json!({ "code": error.code(), "message": message, "hint": hint });
         if let Error::Damaged { findings, .. } = error {
             body["findings"] = findings
@@ -195,10 +233,8 @@ impl Output {
             let (message, hint) = self.words(error);
             let head = self.say("error", "오류");
             self.talk(&format!("{head}[{}]: {message}", error.code()));
-            let mut source = std::error::Error::source(error);
-            while let Some(cause) = source {
+            for cause in causes(error) {
                 self.talk(&format!("  {}: {cause}", self.say("because", "원인")));
-                source = cause.source();
             }
             if !hint.is_empty() {
                 self.talk(&format!("{}: {hint}", self.say("hint", "도움말")));
@@ -206,6 +242,17 @@ impl Output {
         }
         exit_code(error.class())
     }
+}
+
+/// The reasons behind an error, the nearest first.
+fn causes(error: &Error) -> Vec<String> {
+    let mut causes = Vec::new();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        causes.push(cause.to_string());
+        source = cause.source();
+    }
+    causes
 }
 
 /// Text without what a terminal would obey: titles and paths come from others. Our own colours stay.
@@ -227,34 +274,6 @@ fn harmless(text: &str) -> String {
         rest = &rest[length..];
     }
     clean
-}
-
-/// A wrong command line: clap's own text, or JSON.
-pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
-    if !error.use_stderr() {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
-    }
-    if json {
-        let text = error.to_string();
-        let message = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-            "a command is missing".to_owned()
-        } else {
-            // The first paragraph; usage and tips follow behind an empty line.
-            let lines: Vec<&str> = text
-                .lines()
-                .map(str::trim)
-                .take_while(|line| !line.is_empty())
-                .collect();
-            lines.join(" ").trim_start_matches("error: ").to_owned()
-        };
-        let body =
-            json!({ "error": { "code": "usage", "message": message, "hint": "bowline --help" } });
-        println!("{body}");
-    } else {
-        let _ = error.print();
-    }
-    ExitCode::from(2)
 }
 
 /// The public exit codes.
@@ -283,7 +302,8 @@ fn all_findings(view: &View) -> Vec<Value> {
     notices.chain(found).collect()
 }
 
-fn lang_of_locale() -> Lang {
+/// The language the locale asks for.
+pub(crate) fn lang_of_locale() -> Lang {
     let locale = ["LC_ALL", "LC_MESSAGES", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))

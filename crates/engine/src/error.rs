@@ -4,7 +4,7 @@ use crate::kinds::FileKind;
 use crate::notice::Notice;
 use bowline_formats::finding::Finding;
 use bowline_formats::memory::path::PathError;
-use bowline_machines::{Refuse, plan, thinking};
+use bowline_machines::{Refuse, develop, plan, thinking};
 use bowline_statefiles as statefiles;
 use std::path::PathBuf;
 
@@ -34,6 +34,9 @@ pub enum Refusal {
     /// The current task of the memory refused.
     #[error(transparent)]
     Plan(#[from] plan::Refusal),
+    /// A develop run refused.
+    #[error(transparent)]
+    Develop(#[from] develop::Refusal),
 }
 
 impl Refuse for Refusal {
@@ -41,6 +44,7 @@ impl Refuse for Refusal {
         match self {
             Refusal::Thinking(refusal) => refusal.code(),
             Refusal::Plan(refusal) => refusal.code(),
+            Refusal::Develop(refusal) => refusal.code(),
         }
     }
 
@@ -48,6 +52,7 @@ impl Refuse for Refusal {
         match self {
             Refusal::Thinking(refusal) => refusal.hint(),
             Refusal::Plan(refusal) => refusal.hint(),
+            Refusal::Develop(refusal) => refusal.hint(),
         }
     }
 }
@@ -153,6 +158,28 @@ pub enum Error {
         /// What to do.
         hint: String,
     },
+    /// What was sealed or verified has changed since.
+    #[error("changed since it was sealed or verified: {}", changes.join(", "))]
+    StaleEvidence {
+        /// Sealed files, or the tree.
+        changes: Vec<String>,
+        /// Only the tree changed: the gate has to be passed again, not sealed.
+        tree_only: bool,
+    },
+    /// The evidence does not show that this tree is good.
+    #[error("not verified: {}", reasons.join("; "))]
+    NotVerified {
+        /// Why.
+        reasons: Vec<String>,
+    },
+    /// A program that is needed could not be run, or failed.
+    #[error("'{program}' failed: {message}")]
+    ProgramFailed {
+        /// Which.
+        program: String,
+        /// What it said.
+        message: String,
+    },
     /// The command failed after the file had been repaired for it.
     #[error("{error}")]
     AfterRepair {
@@ -185,6 +212,9 @@ impl Error {
             Error::Path(error) => error.code(),
             Error::NoCopy { .. } => "no_copy",
             Error::BadInput { .. } => "bad_input",
+            Error::StaleEvidence { .. } => "stale_evidence",
+            Error::NotVerified { .. } => "not_verified",
+            Error::ProgramFailed { .. } => "program_failed",
             Error::AfterRepair { error, .. } => error.code(),
             Error::File(error) => error.code(),
         }
@@ -217,6 +247,14 @@ impl Error {
             Error::Path(error) => error.hint().into(),
             Error::NoCopy { .. } => "'bowline memory backup' makes copies".into(),
             Error::BadInput { hint, .. } => hint.clone(),
+            Error::StaleEvidence {
+                tree_only: true, ..
+            } => "run the gate again: 'gate reset NAME', then 'gate pass NAME'".into(),
+            Error::StaleEvidence { .. } => {
+                "a person looks at it and seals it anew with 'bowline develop seal'".into()
+            }
+            Error::NotVerified { .. } => "pass the gates again on this tree".into(),
+            Error::ProgramFailed { .. } => "see what it said".into(),
             Error::AfterRepair { error, .. } => error.hint(),
             Error::File(error) => error.hint().unwrap_or("see the message above").into(),
         }
@@ -230,7 +268,10 @@ impl Error {
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
             | Error::NothingToUndo { .. }
+            | Error::StaleEvidence { .. }
+            | Error::NotVerified { .. }
             | Error::EffectsLeft { .. } => ExitClass::Refused,
+            Error::ProgramFailed { .. } => ExitClass::Failure,
             Error::Ambiguous { .. } | Error::BadInput { .. } => ExitClass::Usage,
             Error::NoFile { .. }
             | Error::NothingHere { .. }
@@ -243,6 +284,7 @@ impl Error {
                 PathError::Protected { .. }
                 | PathError::MustBeObject { .. }
                 | PathError::NoMembers { .. }
+                | PathError::NotAList { .. }
                 | PathError::TooLarge { .. },
             ) => ExitClass::Refused,
             Error::Damaged { .. } => ExitClass::Damaged,

@@ -1,9 +1,10 @@
 //! The kinds of state file: where each lives, how it is read, and what takes its place when it is lost.
 
+use crate::advice::command_line;
 use crate::workspace;
 use bowline_formats::develop::{self, DevelopFile};
 use bowline_formats::finding::{Finding, Severity};
-use bowline_formats::json::JsonDocument;
+use bowline_formats::json::{JsonDocument, lookup};
 use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
 use bowline_formats::memory::shared_context::{self, SharedContextFile};
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
@@ -11,11 +12,12 @@ use bowline_formats::memory::task_state::{self, TaskStateFile};
 use bowline_formats::orchestrate::{self, OrchestrateFile};
 use bowline_formats::thinking::{self, ThinkingFile};
 use bowline_formats::{StateFormat, time};
+use bowline_gate::belief;
 use bowline_machines::develop::{DevelopMachine, closed};
 use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::{self, PlanMachine, next_id};
 use bowline_machines::thinking::ThinkingMachine;
-use bowline_machines::{Advice, Machine, Timestamp};
+use bowline_machines::{Machine, Timestamp};
 use bowline_statefiles::{Archive, Layout};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -122,7 +124,19 @@ impl FileKind {
                 Some("bowline memory init")
             }
             FileKind::AgentMemory => Some("bowline memory agent set NAME PATH VALUE"),
-            FileKind::Develop | FileKind::Orchestrate => None,
+            FileKind::Develop => Some("bowline develop start FEATURE"),
+            FileKind::Orchestrate => None,
+        }
+    }
+
+    /// Whether a changing verb makes the file where it is missing.
+    pub const fn begins_by_itself(self) -> bool {
+        match self {
+            FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory => true,
+            FileKind::Thinking | FileKind::Develop | FileKind::Orchestrate => false,
         }
     }
 
@@ -176,17 +190,14 @@ impl FileKind {
 
     /// Whether the file is at a path. One that was removed while its journal stayed is there too: it can be brought back.
     pub(crate) fn is_there(self, path: &Path) -> bool {
+        if self == FileKind::Develop {
+            return bowline_gate::locate::is_develop_file(path)
+                && (path.symlink_metadata().is_ok()
+                    || belief::of_file(path) != belief::Belief::Nothing);
+        }
         let mut journal = path.file_name().unwrap_or_default().to_owned();
         journal.push(".journal.jsonl");
-        let journal = match self {
-            FileKind::Develop => workspace::develop_folder(path).join(journal),
-            FileKind::Thinking
-            | FileKind::TaskState
-            | FileKind::TaskHistory
-            | FileKind::SharedContext
-            | FileKind::AgentMemory
-            | FileKind::Orchestrate => path.with_file_name(journal),
-        };
+        let journal = path.with_file_name(journal);
         // A link to nowhere and a pipe are there as well: whoever reads them says what is wrong.
         path.symlink_metadata().is_ok() || journal.exists()
     }
@@ -196,9 +207,7 @@ impl FileKind {
         match self {
             FileKind::Thinking | FileKind::Orchestrate => Layout::new(path),
             // Only the state file lives in its folder.
-            FileKind::Develop => {
-                Layout::new(path).with_side_folder(workspace::develop_folder(path))
-            }
+            FileKind::Develop => bowline_gate::locate::layout(path),
             FileKind::TaskState | FileKind::TaskHistory | FileKind::SharedContext => {
                 Layout::new(path).with_archive(backups(path, path.parent()))
             }
@@ -240,13 +249,6 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// Why this program must not write the file, if it must not.
-    pub fn read_only(&self) -> Option<&Finding> {
-        self.findings
-            .iter()
-            .find(|finding| finding.severity == Severity::ReadOnly)
-    }
-
     /// Whether something is wrong that a repair would change.
     pub fn needs_repair(&self) -> bool {
         self.findings
@@ -346,13 +348,26 @@ pub(crate) fn brought_back(kind: FileKind, document: &JsonDocument, at: Timestam
     document.reconcile(&value)
 }
 
+/// Where the id of the task stands that a document is about.
+const fn id_pointer(kind: FileKind) -> Option<&'static str> {
+    match kind {
+        FileKind::Thinking => Some("/task_id"),
+        FileKind::TaskState => Some("/current_task/id"),
+        FileKind::TaskHistory
+        | FileKind::SharedContext
+        | FileKind::AgentMemory
+        | FileKind::Develop
+        | FileKind::Orchestrate => None,
+    }
+}
+
 /// Reads a document as a kind.
 pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
     match kind {
-        FileKind::Thinking => examine_machine::<Thinking>(document, "/task_id"),
-        FileKind::TaskState => examine_machine::<TaskState>(document, "/current_task/id"),
-        FileKind::Develop => examine_machine::<Develop>(document, ""),
-        FileKind::Orchestrate => examine_machine::<Orchestrate>(document, ""),
+        FileKind::Thinking => examine_machine::<Thinking>(document),
+        FileKind::TaskState => examine_machine::<TaskState>(document),
+        FileKind::Develop => examine_machine::<Develop>(document),
+        FileKind::Orchestrate => examine_machine::<Orchestrate>(document),
         FileKind::TaskHistory => {
             examine_plain::<TaskHistoryFile>(document, |entries| match entries.len() {
                 1 => "1 task".to_owned(),
@@ -368,28 +383,30 @@ pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<
     }
 }
 
-fn examine_machine<K: MachineFile>(
-    document: &JsonDocument,
-    id: &str,
-) -> Result<Examined, Vec<Finding>> {
+fn examine_machine<K: MachineFile>(document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
     let read = K::Format::read(document)?;
-    let task_id = document
-        .value()
-        .pointer(id)
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    Ok(Examined {
-        status: K::Machine::status(&read.state).to_owned(),
-        task_id,
+    Ok(examined::<K>(&read.state, read.findings, read.fixed))
+}
+
+/// What is to be said of a state that was read, or that a step led to.
+pub(crate) fn examined<K: MachineFile>(
+    state: &<K::Machine as Machine>::State,
+    findings: Vec<Finding>,
+    fixed: Value,
+) -> Examined {
+    let id = id_pointer(K::KIND).and_then(|pointer| lookup(&fixed, pointer));
+    Examined {
+        status: K::Machine::status(state).to_owned(),
+        task_id: id.and_then(Value::as_str).map(str::to_owned),
         // A command that does not exist yet is no advice.
-        next: K::Machine::advice(&read.state)
+        next: K::Machine::advice(state)
             .iter()
             .filter(|_| K::KIND.how_to_begin().is_some())
-            .map(|advice| command_line(K::KIND, advice))
+            .map(|advice| command_line(K::KIND, advice, &fixed))
             .collect(),
-        findings: read.findings,
-        fixed: read.fixed,
-    })
+        findings,
+        fixed,
+    }
 }
 
 fn examine_plain<F: StateFormat>(
@@ -404,19 +421,6 @@ fn examine_plain<F: StateFormat>(
         fixed: read.fixed,
         next: Vec::new(),
     })
-}
-
-/// An advice as the command a person would type.
-fn command_line(kind: FileKind, advice: &Advice) -> String {
-    let noun = kind.noun();
-    match &advice.target {
-        // Options stand behind the target: `start planning --override REASON`.
-        Some(target) => match advice.verb.split_once(" --") {
-            Some((verb, option)) => format!("bowline {noun} {verb} {target} --{option}"),
-            None => format!("bowline {noun} {} {target}", advice.verb),
-        },
-        None => format!("bowline {noun} {}", advice.verb),
-    }
 }
 
 /// A document to start anew with.

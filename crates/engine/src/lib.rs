@@ -3,8 +3,10 @@
 //! The order is always the same: load, decide, persist, act, publish.
 
 pub mod actor;
+mod advice;
 pub mod clock;
 pub mod context;
+pub mod develop;
 pub mod doctor;
 pub mod error;
 pub mod files;
@@ -13,7 +15,10 @@ pub mod kinds;
 mod lost;
 mod notice;
 pub mod operations;
+pub mod process;
 pub mod rebuild;
+mod tree;
+mod trust;
 pub mod workspace;
 
 pub use context::Context;

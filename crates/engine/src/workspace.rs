@@ -2,10 +2,10 @@
 
 use crate::error::Error;
 use crate::kinds::FileKind;
+pub use bowline_gate::locate::WORKSPACE_VARIABLE;
+pub(crate) use bowline_gate::locate::{absolute, git_top};
+use bowline_gate::locate::{develop_file, main_worktree};
 use std::path::{Path, PathBuf};
-
-/// Names the root outright.
-pub const WORKSPACE_VARIABLE: &str = "BOWLINE_WORKSPACE";
 
 /// Folders below a root that are searched for state files.
 const SEARCH_DEPTH_MAX: usize = 4;
@@ -15,6 +15,9 @@ const SEARCH_FOLDERS_MAX: usize = 5_000;
 /// The path of a kind's file as seen from a folder: in the named workspace, the nearest ancestor that has one, the main
 /// worktree of the same repository, the top of the repository, or the folder itself.
 pub fn locate(kind: FileKind, start: &Path) -> PathBuf {
+    if kind == FileKind::Develop {
+        return develop_file(start);
+    }
     let relative = kind.relative_path();
     if let Some(named) = std::env::var_os(WORKSPACE_VARIABLE) {
         return PathBuf::from(named).join(relative);
@@ -47,21 +50,41 @@ pub fn discover(start: &Path) -> Vec<(FileKind, PathBuf)> {
                 .map(|path| (kind, path)),
         );
     }
+    for (kind, path) in below(start, &FileKind::ALL, SEARCH_DEPTH_MAX).files {
+        if !found.iter().any(|(_, known)| *known == path) {
+            found.push((kind, path));
+        }
+    }
+    found
+}
+
+/// What a search below a folder found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The files, the nearest folder first.
+    pub files: Vec<(FileKind, PathBuf)>,
+    /// Whether every folder down to the wanted depth was looked into.
+    pub complete: bool,
+}
+
+/// State files of some kinds in a folder and below it.
+pub fn below(start: &Path, kinds: &[FileKind], depth_max: usize) -> Found {
+    let mut files = Vec::new();
     let mut folders = vec![(absolute(start), 0)];
     let mut looked = 0;
     while let Some((folder, depth)) = folders.pop() {
         looked += 1;
         if looked > SEARCH_FOLDERS_MAX {
-            break;
+            return Found {
+                files,
+                complete: false,
+            };
         }
-        for kind in FileKind::ALL {
-            for path in kind.files_at(&folder.join(kind.relative_path())) {
-                if !found.iter().any(|(_, known)| *known == path) {
-                    found.push((kind, path));
-                }
-            }
+        for &kind in kinds {
+            let paths = kind.files_at(&folder.join(kind.relative_path()));
+            files.extend(paths.into_iter().map(|path| (kind, path)));
         }
-        if depth < SEARCH_DEPTH_MAX {
+        if depth < depth_max {
             folders.extend(
                 subfolders(&folder)
                     .into_iter()
@@ -69,7 +92,10 @@ pub fn discover(start: &Path) -> Vec<(FileKind, PathBuf)> {
             );
         }
     }
-    found
+    Found {
+        files,
+        complete: true,
+    }
 }
 
 /// The file a person means by a path, a kind's name, or nothing at all.
@@ -115,26 +141,6 @@ pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf),
     }
 }
 
-/// Where everything about the develop run of a file lives but the file: the same for all worktrees of a repository.
-pub(crate) fn develop_folder(file: &Path) -> PathBuf {
-    // `ROOT/.develop-workflow/state.json`.
-    let root = absolute(file);
-    let root = root.parent().and_then(Path::parent).unwrap_or(&root);
-    let shared = git_top(root).and_then(|top| git_common_dir(&top));
-    let place = shared.unwrap_or_else(|| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
-    let key = bowline_statefiles::ContentHash::of(place.as_os_str().as_encoded_bytes());
-    state_home().join("bowline/develop").join(key.to_string())
-}
-
-/// `$XDG_STATE_HOME`, or where it is when not set.
-fn state_home() -> PathBuf {
-    let set = std::env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty());
-    set.map(PathBuf::from).unwrap_or_else(|| {
-        let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
-        home.join(".local/state")
-    })
-}
-
 /// The name of a folder, even when the path ends in `.` or `..`.
 pub(crate) fn folder_name(folder: &Path) -> Option<String> {
     let folder = if folder.as_os_str().is_empty() {
@@ -144,39 +150,6 @@ pub(crate) fn folder_name(folder: &Path) -> Option<String> {
     };
     let absolute = folder.canonicalize().ok()?;
     Some(absolute.file_name()?.to_string_lossy().into_owned())
-}
-
-/// The path from the root of the file system, links kept.
-pub(crate) fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// The top folder of the repository or worktree a folder is in.
-pub(crate) fn git_top(start: &Path) -> Option<PathBuf> {
-    start
-        .ancestors()
-        .find(|folder| folder.join(".git").exists())
-        .map(Path::to_owned)
-}
-
-/// The main worktree of the repository a linked worktree belongs to.
-fn main_worktree(top: &Path) -> Option<PathBuf> {
-    let common = git_common_dir(top)?;
-    (common.file_name()? == ".git")
-        .then(|| common.parent().map(Path::to_owned))
-        .flatten()
-}
-
-/// The folder all worktrees of a repository share.
-pub(crate) fn git_common_dir(top: &Path) -> Option<PathBuf> {
-    let git = top.join(".git");
-    if git.is_dir() {
-        return git.canonicalize().ok();
-    }
-    let link = std::fs::read_to_string(&git).ok()?;
-    let folder = top.join(link.strip_prefix("gitdir:")?.trim());
-    let common = std::fs::read_to_string(folder.join("commondir")).ok()?;
-    folder.join(common.trim()).canonicalize().ok()
 }
 
 fn subfolders(folder: &Path) -> Vec<PathBuf> {

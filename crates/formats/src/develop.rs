@@ -2,6 +2,12 @@
 //!
 //! Its times are those of the local clock without a zone: whoever calls passes the seconds of that clock.
 
+pub mod contract;
+pub mod evidence;
+pub mod policy;
+pub mod seal;
+pub mod settings;
+
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};

@@ -3,7 +3,10 @@
 pub mod agents;
 pub mod checkpoint;
 pub mod develop;
+pub mod engagement;
 pub mod finding;
+pub mod glob;
+pub mod hook;
 pub mod json;
 pub mod markers;
 pub mod memory;

@@ -13,12 +13,24 @@ pub trait Machine {
     /// Why a command is not legal now.
     type Refusal: Refuse;
 
-    /// Decides. The state is never changed in place: a refusal changes nothing.
+    /// Decides, and leaves the state alone.
     fn step(
         state: &Self::State,
         command: Self::Command,
         at: Timestamp,
     ) -> Result<Step<Self::State, Self::Effect>, Self::Refusal>;
+
+    /// Moves a state on in place, for an owner of a large one who keeps no other copy. The same decision as [`Machine::step`];
+    /// a refusal changes nothing.
+    fn advance(
+        state: &mut Self::State,
+        command: Self::Command,
+        at: Timestamp,
+    ) -> Result<Vec<Self::Effect>, Self::Refusal> {
+        let step = Self::step(state, command, at)?;
+        *state = step.next;
+        Ok(step.effects)
+    }
 
     /// The one word that stands for the whole state on a board or in a log.
     fn status(state: &Self::State) -> &'static str;

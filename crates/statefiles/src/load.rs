@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::disk::{Disk, FileKind, Stat};
 use crate::error::{Error, Finding};
 use crate::hash::ContentHash;
-use crate::journal::{Line, Tail};
+use crate::journal::{Line, Tail, kind};
 use crate::layout::Paths;
 use crate::roll::{Replay, RollError, roll};
 
@@ -53,6 +53,11 @@ pub struct Snapshot {
     pub seq: u64,
     /// When the file was last written, Unix milliseconds.
     pub modified_ms: Option<i64>,
+    /// The kind of the last line that says which document is in place: [`crate::kind::OUTSIDE`] when somebody else's was
+    /// noted and nothing was written since.
+    pub last_kind: Option<String>,
+    /// There is a journal, but nothing in it can be read.
+    pub journal_damaged: bool,
     /// What else was noticed.
     pub findings: Vec<Finding>,
 }
@@ -221,6 +226,9 @@ fn load_once(
         Place::Nowhere => (None, Situation::Absent),
         Place::Current if bytes.is_some() => (bytes, Situation::Clean),
         Place::Current => (None, Situation::Absent),
+        Place::Behind { missing } if ends_in_removal(&tail) => {
+            (None, Situation::RolledForward { lines: missing })
+        }
         Place::Behind { missing } => {
             match forward(
                 disk,
@@ -262,6 +270,12 @@ fn load_once(
             situation,
             seq: tail.last_seq(),
             modified_ms: stat.map(|stat| stat.modified_ms),
+            last_kind: tail
+                .read_so_far()
+                .iter()
+                .find(|line| line.moves())
+                .map(|line| line.kind.clone()),
+            journal_damaged: tail.is_damaged(),
             findings,
         },
         on_disk,
@@ -335,8 +349,13 @@ fn place(
             }
         };
         let (is_mark, gone) = (line.is_mark(), line.gone);
+        // Others remove files without a word before; only our own removal is announced and then interrupted.
+        let announced = gone && line.kind != kind::OUTSIDE;
         match crashed {
-            // Nothing is ever rolled forward to nothing.
+            // A removal that came to its end left the backup: then somebody put the file back.
+            true if announced && !backed_up(disk, paths, hash)? => {
+                return Ok(Place::Behind { missing: back + 1 });
+            }
             true if gone => return Ok(Place::Elsewhere),
             // The mark closes a batch; what it needs begins after the line that left this version.
             true if is_mark && hash.is_some() => before_mark = true,
@@ -355,6 +374,12 @@ fn place(
     })
 }
 
+/// Whether the backup is the version with this hash.
+fn backed_up(disk: &dyn Disk, paths: &Paths, hash: Option<ContentHash>) -> Result<bool, Error> {
+    let backup = read_file(disk, &paths.backup)?;
+    Ok(backup.is_some_and(|(bytes, _)| Some(ContentHash::of(&bytes)) == hash))
+}
+
 /// The next version as a crash left it, when it is exactly the one wanted.
 fn leftover(
     disk: &dyn Disk,
@@ -369,6 +394,12 @@ fn leftover(
         }
     }
     Ok(None)
+}
+
+/// Whether the last thing that happened to the document is that it went.
+fn ends_in_removal(tail: &Tail) -> bool {
+    let last = tail.read_so_far().iter().find(|line| line.moves());
+    last.is_some_and(|line| line.gone)
 }
 
 fn newest_first_to_forward(tail: &Tail, missing: usize) -> Vec<&Line> {

@@ -144,6 +144,8 @@ impl StateFile {
                 situation: Situation::Absent,
                 seq: 0,
                 modified_ms: None,
+                last_kind: None,
+                journal_damaged: false,
                 findings,
             },
             paths,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, Stat, unsupported};
+use crate::disk::{Disk, FileKind, Stat, unsupported};
 use crate::error::{Error, Finding};
 use crate::hash::ContentHash;
 use crate::held::{Held, Written};
@@ -44,6 +44,19 @@ impl Held {
             disk.unlink(path).ok();
             Error::io("write", path, error)
         })
+    }
+
+    /// Refuses where the version that is replaced could not be kept: a folder cannot be renamed over.
+    pub(crate) fn check_backup(&self) -> Result<(), Error> {
+        let path = &self.paths.backup;
+        let there = self.disk().stat(path);
+        match there.map_err(|error| Error::io("look at", path, error))? {
+            Some(stat) if stat.kind == FileKind::Folder => Err(Error::NotRegular {
+                path: path.clone(),
+                what: "a folder",
+            }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// After the commit of `line`: puts the fresh file in place.
@@ -326,7 +339,7 @@ pub(crate) fn remove(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
 }
 
 /// Renames onto a free name, also where the file system has no such rename.
-fn name_new(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn name_new(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
     match disk.rename_new(from, to) {
         Err(error) if unsupported(&error) => disk.link(from, to).and_then(|()| disk.unlink(from)),
         renamed => renamed,

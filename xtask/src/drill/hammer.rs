@@ -4,12 +4,13 @@
 //! With a foreign writer, somebody also edits the file without the lock (read, `tmp`, `mv`), and `doctor --repair` must
 //! bring back what that lost. With kills, writers are killed at random moments.
 
+use super::field::{Field, Random, pause};
 use crate::Outcome;
 use crate::shell::{Scratch, bowline};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -41,40 +42,9 @@ impl Tally {
     }
 }
 
-struct Field {
-    bowline: PathBuf,
-    folder: PathBuf,
-}
-
-impl Field {
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(&self.bowline);
-        command
-            .args(words)
-            .current_dir(&self.folder)
-            .env_remove("BOWLINE_WORKSPACE")
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, words: &[&str]) -> Outcome<String> {
-        let output = self
-            .command(words)
-            .output()
-            .map_err(|error| error.to_string())?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        Err(format!(
-            "bowline {}: {}",
-            words.join(" "),
-            String::from_utf8_lossy(&output.stderr)
-        ))
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.join("thinking_state.json")
-    }
+/// The one file of this drill.
+fn state_file(field: &Field) -> PathBuf {
+    field.folder.join("thinking_state.json")
 }
 
 pub(crate) fn run(plan: &Plan) -> Outcome {
@@ -163,7 +133,7 @@ fn write(plan: &Plan, field: &Field, tally: &Tally, next: &AtomicUsize, seed: us
 fn read(field: &Field, tally: &Tally, done: &AtomicBool) {
     while !done.load(Ordering::SeqCst) {
         for _ in 0..20 {
-            match std::fs::read_to_string(field.file()) {
+            match std::fs::read_to_string(state_file(field)) {
                 Ok(text) => {
                     tally.reads.fetch_add(1, Ordering::SeqCst);
                     if let Err(error) = serde_json::from_str::<Value>(&text) {
@@ -184,16 +154,18 @@ fn read(field: &Field, tally: &Tally, done: &AtomicBool) {
 fn edit(field: &Field, tally: &Tally, done: &AtomicBool) {
     let temporary = field.folder.join("somebody.tmp");
     while !done.load(Ordering::SeqCst) {
-        let edited = std::fs::read_to_string(field.file()).ok().and_then(|text| {
-            let mut value: Value = serde_json::from_str(&text).ok()?;
-            value["goal"] = Value::from(format!("edit {}", tally.edits.load(Ordering::SeqCst)));
-            Some(serde_json::to_string_pretty(&value).unwrap_or(text))
-        });
+        let edited = std::fs::read_to_string(state_file(field))
+            .ok()
+            .and_then(|text| {
+                let mut value: Value = serde_json::from_str(&text).ok()?;
+                value["goal"] = Value::from(format!("edit {}", tally.edits.load(Ordering::SeqCst)));
+                Some(serde_json::to_string_pretty(&value).unwrap_or(text))
+            });
         // The longer the pause between reading and moving, the more updates of others are overwritten.
         pause(Duration::from_millis(15));
         if let Some(text) = edited
             && std::fs::write(&temporary, text).is_ok()
-            && std::fs::rename(&temporary, field.file()).is_ok()
+            && std::fs::rename(&temporary, state_file(field)).is_ok()
         {
             tally.edits.fetch_add(1, Ordering::SeqCst);
         }
@@ -212,7 +184,7 @@ fn judge(plan: &Plan, field: &Field, tally: &Tally, seconds: f64) -> Outcome {
         .lock()
         .map(|problems| problems.clone())
         .unwrap_or_default();
-    let before = missing(&acknowledged, &outputs(&field.file())?);
+    let before = missing(&acknowledged, &outputs(&state_file(field))?);
     if plan.foreign {
         let diagnosis = field
             .command(&["doctor", "--json"])
@@ -227,7 +199,7 @@ fn judge(plan: &Plan, field: &Field, tally: &Tally, seconds: f64) -> Outcome {
         }
         field.run(&["doctor", "--repair"])?;
     }
-    let after = missing(&acknowledged, &outputs(&field.file())?);
+    let after = missing(&acknowledged, &outputs(&state_file(field))?);
     if !after.is_empty() {
         problems.push(format!(
             "{} acknowledged updates are not in the file: {after:?}",
@@ -307,20 +279,4 @@ fn leftovers(folder: &Path) -> Vec<String> {
         .filter(|name| name.contains(".lock") || name.contains("tmp"))
         .filter(|name| name != "somebody.tmp")
         .collect()
-}
-
-fn pause(time: Duration) {
-    std::thread::sleep(time);
-}
-
-/// A small generator of numbers: the same drill kills at the same moments.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
 }

@@ -1,6 +1,8 @@
 //! Drills: the promises under load, through the real binary. Counts are parameters; CI runs small ones.
 
+mod field;
 mod hammer;
+mod memory;
 
 use crate::Outcome;
 use std::collections::BTreeMap;
@@ -22,6 +24,10 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
             updates: get("updates", 1_000),
             foreign: false,
             kills: true,
+        }),
+        "memory" => memory::run(&memory::Plan {
+            processes: get("processes", 32),
+            updates: get("updates", 1_200),
         }),
         other => Err(format!("there is no drill '{other}'")),
     }

@@ -184,6 +184,13 @@ pub(crate) enum ContextVerb {
         /// JSON if it is JSON, else text
         value: String,
     },
+    /// Add a value to the end of a list
+    Append {
+        /// Dotted path of the list, for instance shared_data.notes; made where it is missing
+        path: String,
+        /// JSON if it is JSON, else text
+        value: String,
+    },
     /// Sessions
     #[command(subcommand)]
     Session(SessionVerb),
@@ -209,6 +216,15 @@ pub(crate) enum AgentVerb {
         /// The agent's name
         name: String,
         /// Dotted path, for instance preferences.default_tone
+        path: String,
+        /// JSON if it is JSON, else text
+        value: String,
+    },
+    /// Add a value to the end of a list
+    Append {
+        /// The agent's name
+        name: String,
+        /// Dotted path of the list, for instance cache.recent_topics; made where it is missing
         path: String,
         /// JSON if it is JSON, else text
         value: String,

@@ -1,6 +1,10 @@
 //! The command line.
 
+mod deferred;
+pub(crate) mod develop;
 pub(crate) mod memory;
+
+pub(crate) use deferred::Deferred;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -47,10 +51,19 @@ pub(crate) enum Lang {
 pub(crate) enum Command {
     /// Thinking runs: four stages with outputs, tries and scores
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Thinking(ThinkingArgs),
+    Thinking(Deferred<ThinkingArgs>),
     /// The memory of agents: one current task, its history, shared context
     #[command(subcommand_required = true, arg_required_else_help = true)]
-    Memory(memory::MemoryArgs),
+    Memory(Deferred<memory::MemoryArgs>),
+    /// Develop runs: five phases, gates that open on evidence, checkpoints
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Develop(Deferred<develop::DevelopArgs>),
+    /// Check the evidence of a develop run against the tree as it is now
+    Verify {
+        /// The key the evidence must be signed with
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+    },
     /// Show where a state file stands
     Status {
         /// A path or a kind; all that is here when left away
@@ -191,19 +204,26 @@ pub(crate) enum ThinkingVerb {
     #[command(subcommand)]
     Feedback(FeedbackVerb),
     /// Show where the run stands
-    Status,
+    Status {
+        /// Show every run in the folder and below it, one line each
+        #[arg(long)]
+        all: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeedbackVerb {
     /// Record what came of the work
     Record {
-        /// NAME=VALUE of what was measured, for instance engagement_rate=6.8%
-        #[arg(long, value_name = "NAME=VALUE")]
-        metric: String,
+        /// NAME=VALUE of what was measured, for instance engagement_rate=6.8%; with --from the NAME alone
+        #[arg(long, value_name = "NAME=VALUE", required_unless_present = "from")]
+        metric: Option<String>,
         /// What was hoped for, for instance 5%
-        #[arg(long)]
-        target: String,
+        #[arg(long, required_unless_present = "from")]
+        target: Option<String>,
+        /// A JSON file with what was measured, for instance feedback/engagement.json
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
         /// Something learnt
         #[arg(long = "learning", value_name = "TEXT")]
         learnings: Vec<String>,

@@ -60,8 +60,13 @@ pub(crate) fn run(
             tell(output, &diagnosis);
         }
     }
-    if output.json {
-        output.line(&json!({ "healthy": healthy, "files": reports }).to_string());
+    let body = json!({ "healthy": healthy, "files": reports });
+    // Only a repair would have written anything.
+    if repair && context.dry_run {
+        let text = output.say("nothing was repaired", "아무것도 고치지 않았습니다");
+        output.done(body, &[text.to_owned()]);
+    } else if output.json {
+        output.line(&body.to_string());
     }
     Ok(if healthy {
         ExitCode::SUCCESS
@@ -104,8 +109,9 @@ fn tell(output: &Output, diagnosis: &Diagnosis) {
     }
     for repair in &diagnosis.repairs {
         output.line(&format!(
-            "  {}: {repair}",
-            output.tone(Tone::Good, output.say("repaired", "고쳤음"))
+            "  {}: {}",
+            output.tone(Tone::Good, output.say("repaired", "고쳤음")),
+            output.found(repair)
         ));
     }
     if !diagnosis.healthy() {

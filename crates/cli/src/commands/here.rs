@@ -186,7 +186,7 @@ pub(crate) fn standing(output: &Output, view: &View) -> String {
 }
 
 /// A progress bar of ten cells.
-fn bar(percent: u64) -> String {
+pub(crate) fn bar(percent: u64) -> String {
     let full = usize::try_from(percent.min(100) / 10).unwrap_or(0);
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
@@ -197,7 +197,7 @@ fn findings(output: &Output, view: &View) {
     }
 }
 
-fn next(output: &Output, view: &View) {
+pub(crate) fn next(output: &Output, view: &View) {
     for (index, command) in view.examined.next.iter().enumerate() {
         let head = if index == 0 {
             output.say("next", "다음")
@@ -215,6 +215,20 @@ pub(crate) fn status_word(output: &Output, word: &str) -> String {
         Lang::En => word.to_owned(),
         Lang::Ko => korean::status(word).to_owned(),
     }
+}
+
+/// A time span in its largest unit.
+pub(crate) fn duration(output: &Output, seconds: i64) -> String {
+    const MINUTE: i64 = 60;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    let (count, text) = match seconds {
+        MINUTE..HOUR => (seconds / MINUTE, output.say("{} min", "{}분")),
+        HOUR..DAY => (seconds / HOUR, output.say("{} h", "{}시간")),
+        DAY.. => (seconds / DAY, output.say("{} d", "{}일")),
+        _ => (seconds, output.say("{} s", "{}초")),
+    };
+    text.replace("{}", &count.to_string())
 }
 
 /// A text padded to a width on the screen: Korean letters are two columns wide.

@@ -1,17 +1,15 @@
 //! `bowline memory`.
 
 use crate::args::memory::{
-    AgentVerb, ContextVerb, FailureName, MemoryArgs, MemoryVerb, ResultName, SessionVerb, StepVerb,
-    TaskVerb,
+    AgentVerb, ContextVerb, MemoryArgs, MemoryVerb, SessionVerb, StepVerb, TaskVerb,
 };
-use crate::commands::here;
+use crate::commands::memory_input::{artifact, new_step, read_plan};
+use crate::commands::{here, named_folder};
 use crate::output::Output;
 use bowline_engine::files::Changed;
 use bowline_engine::formats::memory::path::value_of;
 use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
-use bowline_engine::machines::plan::{
-    self, Artifact, Command, FailureKind, NewStep, NewTask, TRIES_MAX, TaskResult,
-};
+use bowline_engine::machines::plan::{self, Command, FailureKind, NewTask, TRIES_MAX};
 use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::{Context, Error, workspace};
 use serde_json::{Value, json};
@@ -24,7 +22,7 @@ pub(crate) fn run(
     folder: &Path,
     args: &MemoryArgs,
 ) -> Result<ExitCode, Error> {
-    let memory = MemoryFolder::at(context, &memory_folder(folder, args));
+    let memory = MemoryFolder::at(context, &memory_folder(folder, args)?);
     let done = |changed: Changed, text: String| {
         let view = here::reachable(changed.view);
         output.changed(&Changed { view, ..changed }, &text);
@@ -48,6 +46,10 @@ pub(crate) fn run(
             let changed = memory.context_set(context, path, &value_of(value))?;
             done(changed, set(output, path))
         }
+        MemoryVerb::Context(ContextVerb::Append { path, value }) => {
+            let changed = memory.context_append(context, path, &value_of(value))?;
+            done(changed, appended(output, path))
+        }
         MemoryVerb::Context(ContextVerb::Session(SessionVerb::New)) => {
             let changed = memory.session_new(context)?;
             let id = changed.view.examined.status.clone();
@@ -66,6 +68,10 @@ pub(crate) fn run(
             let changed = memory.agent_set(context, name, path, &value_of(value))?;
             done(changed, set(output, path))
         }
+        MemoryVerb::Agent(AgentVerb::Append { name, path, value }) => {
+            let changed = memory.agent_append(context, name, path, &value_of(value))?;
+            done(changed, appended(output, path))
+        }
         MemoryVerb::History => here::status_of(output, &memory.history().view_or_empty(context)?),
         MemoryVerb::Status => here::status_of(
             output,
@@ -74,13 +80,11 @@ pub(crate) fn run(
         MemoryVerb::Prune => prune(context, output, &memory),
         MemoryVerb::Backup => {
             let copies = memory.backup(context)?;
-            if output.json {
-                output.line(&json!({ "copies": copies }).to_string());
-            } else {
-                for path in copies {
-                    output.line(&path.display().to_string());
-                }
-            }
+            let lines: Vec<String> = copies
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            output.done(json!({ "copies": copies }), &lines);
             Ok(ExitCode::SUCCESS)
         }
         MemoryVerb::Restore { which } => {
@@ -99,27 +103,27 @@ pub(crate) fn run(
     }
 }
 
-fn memory_folder(folder: &Path, args: &MemoryArgs) -> PathBuf {
+fn memory_folder(folder: &Path, args: &MemoryArgs) -> Result<PathBuf, Error> {
     match &args.dir {
-        Some(dir) => folder.join(dir),
+        Some(dir) => named_folder(folder, dir),
         None => {
             let path = workspace::locate(FileKind::TaskState, folder);
-            path.parent()
-                .map_or_else(|| folder.join(MEMORY_FOLDER), Path::to_owned)
+            let parent = path.parent().map(Path::to_owned);
+            Ok(parent.unwrap_or_else(|| folder.join(MEMORY_FOLDER)))
         }
     }
 }
 
 fn init(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<ExitCode, Error> {
     let made = memory.init(context)?;
-    if output.json {
-        let kinds: Vec<&str> = made.iter().map(|kind| kind.name()).collect();
-        output.line(&json!({ "created": kinds, "path": memory.state().path }).to_string());
-    } else if made.is_empty() {
-        output.line(output.say("✓ Memory is there already", "✓ 메모리가 이미 있습니다"));
+    let kinds: Vec<&str> = made.iter().map(|kind| kind.name()).collect();
+    let text = if made.is_empty() {
+        output.say("✓ Memory is there already", "✓ 메모리가 이미 있습니다")
     } else {
-        output.line(output.say("✓ Memory initialised", "✓ 메모리를 초기화했습니다"));
-    }
+        output.say("✓ Memory initialised", "✓ 메모리를 초기화했습니다")
+    };
+    let body = json!({ "created": kinds, "path": memory.state().path });
+    output.done(body, &[text.to_owned()]);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -348,108 +352,31 @@ fn failed(output: &Output, id: u32, changed: &Changed) -> String {
 
 fn prune(context: &Context, output: &Output, memory: &MemoryFolder) -> Result<ExitCode, Error> {
     let report = memory.prune(context)?;
-    if output.json {
-        let body = json!({
-            "removed": report.removed, "summarised": report.summarised, "agents": report.agents,
-        });
-        output.line(&body.to_string());
-    } else {
-        let text = output.say(
-            "✓ {r} tasks removed, {s} summarised, {a} caches cut",
-            "✓ 작업 {r}개 삭제, {s}개 요약, 캐시 {a}개 정리",
-        );
-        let text = text.replace("{r}", &report.removed.len().to_string());
-        let text = text.replace("{s}", &report.summarised.len().to_string());
-        output.line(&text.replace("{a}", &report.agents.len().to_string()));
-    }
+    let body = json!({
+        "removed": report.removed, "summarised": report.summarised, "agents": report.agents,
+    });
+    let text = output.say(
+        "✓ {r} tasks removed, {s} summarised, {a} caches cut",
+        "✓ 작업 {r}개 삭제, {s}개 요약, 캐시 {a}개 정리",
+    );
+    let text = text.replace("{r}", &report.removed.len().to_string());
+    let text = text.replace("{s}", &report.summarised.len().to_string());
+    output.done(
+        body,
+        &[text.replace("{a}", &report.agents.len().to_string())],
+    );
     Ok(ExitCode::SUCCESS)
-}
-
-/// `name=…,agent=…,cluster=…,deps=1+2`.
-fn new_step(given: &str) -> Result<NewStep, Error> {
-    let bad = |message: String| Error::BadInput {
-        message,
-        hint: "for instance 'name=draft,agent=writer,deps=1+2'".into(),
-    };
-    let mut step = NewStep::default();
-    for part in given.split(',') {
-        let (key, value) = part
-            .split_once('=')
-            .ok_or_else(|| bad(format!("'{part}' is not KEY=VALUE")))?;
-        let value = value.trim();
-        match key.trim() {
-            "name" => step.name = value.to_owned(),
-            "agent" => step.agent = value.to_owned(),
-            "cluster" => step.cluster = value.to_owned(),
-            "id" => {
-                step.id = Some(
-                    value
-                        .parse()
-                        .map_err(|_| bad(format!("'{value}' is not a step number")))?,
-                )
-            }
-            "deps" => {
-                for number in value.split('+').filter(|number| !number.is_empty()) {
-                    let id = number
-                        .trim()
-                        .parse()
-                        .map_err(|_| bad(format!("'{number}' is not a step number")))?;
-                    step.dependencies.push(id);
-                }
-            }
-            other => return Err(bad(format!("a step has no '{other}'"))),
-        }
-    }
-    Ok(step)
-}
-
-/// A plan file: `goal`, `success_criteria` and `steps` as in the state file.
-fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
-    let bad = |message: String| {
-        Error::BadInput {
-        message: format!("{}: {message}", path.display()),
-        hint: "a plan is {\"goal\": …, \"success_criteria\": […], \"steps\": [{\"name\": …, \"agent\": …, \"dependencies\": […]}]}".into(),
-    }
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
-    if new.goal.is_empty() {
-        new.goal = text_of(&value, "goal");
-    }
-    let criteria = value["success_criteria"].as_array().into_iter().flatten();
-    new.success_criteria
-        .extend(criteria.filter_map(Value::as_str).map(str::to_owned));
-    let steps = value["steps"]
-        .as_array()
-        .ok_or_else(|| bad("there are no steps".into()))?;
-    for step in steps {
-        let number = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
-        let dependencies = step["dependencies"].as_array().into_iter().flatten();
-        new.steps.push(NewStep {
-            id: number(&step["id"]),
-            name: text_of(step, "name"),
-            agent: text_of(step, "agent"),
-            cluster: text_of(step, "cluster"),
-            dependencies: dependencies
-                .map(|id| number(id).ok_or_else(|| bad(format!("{id} is not a step number"))))
-                .collect::<Result<_, _>>()?,
-        });
-    }
-    Ok(())
-}
-
-fn artifact(given: &str) -> Artifact {
-    let (path, description) = given.split_once(':').unwrap_or((given, ""));
-    Artifact {
-        kind: "file".into(),
-        path: path.to_owned(),
-        description: description.to_owned(),
-    }
 }
 
 fn set(output: &Output, path: &str) -> String {
     output
         .say("✓ {} set", "✓ {}을(를) 저장했습니다")
+        .replace("{}", path)
+}
+
+fn appended(output: &Output, path: &str) -> String {
+    output
+        .say("✓ Appended to {}", "✓ {}에 추가했습니다")
         .replace("{}", path)
 }
 
@@ -463,31 +390,4 @@ fn shown(value: &Value, json: bool) -> String {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-fn text_of(value: &Value, key: &str) -> String {
-    text(&value[key]).to_owned()
-}
-
-impl From<ResultName> for TaskResult {
-    fn from(name: ResultName) -> Self {
-        match name {
-            ResultName::Success => TaskResult::Success,
-            ResultName::Failure => TaskResult::Failure,
-            ResultName::Partial => TaskResult::Partial,
-        }
-    }
-}
-
-impl From<FailureName> for FailureKind {
-    fn from(name: FailureName) -> Self {
-        match name {
-            FailureName::Transient => FailureKind::Transient,
-            FailureName::Validation => FailureKind::Validation,
-            FailureName::Dependency => FailureKind::Dependency,
-            FailureName::Resource => FailureKind::Resource,
-            FailureName::Structural => FailureKind::Structural,
-            FailureName::Critical => FailureKind::Critical,
-        }
-    }
 }

@@ -1,9 +1,12 @@
 //! The files of the memory, as people read them.
 
-use crate::commands::here::{pad, status_word};
+use crate::commands::here::{bar, duration, pad, status_word};
 use crate::output::{Output, Tone};
 use bowline_engine::files::View;
+use bowline_engine::formats::time;
+use bowline_engine::machines::plan::TRIES_MAX;
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
 
 /// Entries of the history shown at once.
 const HISTORY_SHOWN_MAX: usize = 10;
@@ -33,7 +36,9 @@ pub(crate) fn task_state(output: &Output, view: &View) -> Vec<String> {
             Tone::Strong,
             &format!("{}  {}", text(&task["id"]), text(&task["name"])),
         );
-        lines.push(format!("{name}  {status} {done}/{}", steps.len()));
+        let percent = (done * 100).checked_div(steps.len()).unwrap_or(0);
+        let bar = bar(u64::try_from(percent).unwrap_or(100));
+        lines.push(format!("{name}  {bar} {status} {done}/{}", steps.len()));
         if !text(&task["plan"]["goal"]).is_empty() {
             lines.push(format!(
                 "{}: {}",
@@ -41,7 +46,12 @@ pub(crate) fn task_state(output: &Output, view: &View) -> Vec<String> {
                 text(&task["plan"]["goal"])
             ));
         }
-        lines.extend(steps.iter().map(|step| step_line(output, step)));
+        let ready = startable(view);
+        let width = name_width(&steps);
+        lines.extend(steps.iter().map(|step| {
+            let free = ready.contains(&step["id"].to_string()) && step["status"] == "pending";
+            step_line(output, step, width, free)
+        }));
         let open = task["issues"]
             .as_array()
             .into_iter()
@@ -70,7 +80,21 @@ pub(crate) fn task_state(output: &Output, view: &View) -> Vec<String> {
     lines
 }
 
-fn step_line(output: &Output, step: &Value) -> String {
+/// The numbers of the steps that may be started now, side by side, as the engine advises.
+fn startable(view: &View) -> Vec<String> {
+    let next = view.examined.next.iter();
+    let ids = next.filter_map(|line| line.split_once(" step start ").map(|(_, id)| id.to_owned()));
+    ids.collect()
+}
+
+/// The column of names: as wide as the longest, within reason.
+fn name_width(items: &[Value]) -> usize {
+    const WIDTH_MAX: usize = 48;
+    let widths = items.iter().map(|item| text(&item["name"]).width());
+    widths.max().unwrap_or(0).min(WIDTH_MAX)
+}
+
+fn step_line(output: &Output, step: &Value, width: usize, free: bool) -> String {
     let word = text(&step["status"]);
     let (mark, tone) = mark(word);
     let mut facts = vec![text(&step["agent"]).to_owned()];
@@ -87,6 +111,18 @@ fn step_line(output: &Output, step: &Value) -> String {
             needs.join("+")
         ));
     }
+    if free {
+        facts.push(output.say("may start", "시작 가능").to_owned());
+    }
+    if let Some(seconds) = seconds_between(&step["started_at"], &step["completed_at"]) {
+        facts.push(duration(output, seconds));
+    }
+    if let Some(tries) = step["retries"].as_u64().filter(|tries| *tries > 0) {
+        facts.push(format!(
+            "{} {tries}/{TRIES_MAX}",
+            output.say("retry", "재시도")
+        ));
+    }
     if let Some(message) = step["error"]["message"].as_str() {
         facts.push(message.to_owned());
     }
@@ -94,8 +130,8 @@ fn step_line(output: &Output, step: &Value) -> String {
     let line = format!(
         "  {mark} {:>2}  {}  {}  {}",
         step["id"].to_string(),
-        pad(text(&step["name"]), 24),
-        pad(&status_word(output, word), 12),
+        pad(text(&step["name"]), width),
+        pad(&status_word(output, word), 11),
         facts.join(" · ")
     );
     output.tone(tone, line.trim_end())
@@ -106,33 +142,51 @@ pub(crate) fn task_history(output: &Output, view: &View) -> Vec<String> {
     let value = view.document.value();
     let statistics = &value["statistics"];
     let mut lines = vec![format!(
-        "{} {} · {} {:.0}% · {} {} s",
+        "{}{} · {} {:.0}% · {} {}",
         statistics["total_tasks"],
         match statistics["total_tasks"].as_u64() {
-            Some(1) => output.say("task", "개 작업"),
-            _ => output.say("tasks", "개 작업"),
+            Some(1) => output.say(" task", "개 작업"),
+            _ => output.say(" tasks", "개 작업"),
         },
         output.say("success", "성공률"),
         statistics["success_rate"].as_f64().unwrap_or(0.0) * 100.0,
         output.say("average", "평균"),
-        statistics["avg_duration_seconds"],
+        duration(
+            output,
+            statistics["avg_duration_seconds"].as_i64().unwrap_or(0)
+        ),
     )];
     let tasks = value["tasks"]
         .as_array()
         .map(Vec::as_slice)
         .unwrap_or_default();
     let shown = tasks.iter().rev().take(HISTORY_SHOWN_MAX);
+    let width = name_width(&tasks[tasks.len().saturating_sub(HISTORY_SHOWN_MAX)..]);
     lines.extend(shown.map(|task| {
         let (mark, tone) = mark(text(&task["result"]));
+        let took = duration(output, task["duration_seconds"].as_i64().unwrap_or(0));
         let line = format!(
-            "  {mark} {}  {}  {}",
+            "  {mark} {}  {}  {}  {}  {}",
             text(&task["id"]),
-            pad(text(&task["name"]), 24),
+            pad(text(&task["name"]), width),
+            pad(&status_word(output, text(&task["result"])), 7),
+            pad(&took, 6),
             text(&task["summary"])
         );
         output.tone(tone, line.trim_end())
     }));
+    let hidden = tasks.len().saturating_sub(HISTORY_SHOWN_MAX);
+    if hidden > 0 {
+        let text = output.say("  … and {} earlier", "  … 이전 작업 {}개");
+        lines.push(output.tone(Tone::Faint, &text.replace("{}", &hidden.to_string())));
+    }
     lines
+}
+
+/// Seconds from one time of a document to another, where it has both.
+fn seconds_between(from: &Value, to: &Value) -> Option<i64> {
+    let (from, to) = (time::parse(from.as_str()?)?, time::parse(to.as_str()?)?);
+    Some(to.seconds_since(from))
 }
 
 /// The session and what is shared in it.

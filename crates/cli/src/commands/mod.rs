@@ -1,21 +1,25 @@
 //! One module per command.
 
+mod develop;
 mod develop_view;
 mod doctor;
 mod explain;
 mod here;
 mod history;
 mod memory;
+mod memory_input;
 mod memory_view;
 mod orchestrate_view;
 mod thinking;
+mod thinking_board;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Deferred};
 use crate::output::Output;
+use bowline_engine::clock::{CLOCK_VARIABLE, Clock};
 use bowline_engine::formats::schema;
 use bowline_engine::{Context, Error};
 use clap::CommandFactory as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Carries out a command line.
@@ -33,14 +37,22 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
             hint: "give -C an existing folder".into(),
         });
     }
+    if let Some(text) = Clock::misread() {
+        return Err(Error::BadInput {
+            message: format!("{CLOCK_VARIABLE} is '{text}', which is not a time"),
+            hint: "set it to a time such as 2026-03-01T09:00:00Z, or unset it".into(),
+        });
+    }
     let context = Context {
         dry_run: cli.common.dry_run,
         ..Context::from_environment(&what())
     };
     match &cli.command {
         None => here::show(&context, output, &folder),
-        Some(Command::Thinking(args)) => thinking::run(&context, output, &folder, args),
-        Some(Command::Memory(args)) => memory::run(&context, output, &folder, args),
+        Some(Command::Thinking(Deferred(args))) => thinking::run(&context, output, &folder, args),
+        Some(Command::Memory(Deferred(args))) => memory::run(&context, output, &folder, args),
+        Some(Command::Develop(Deferred(args))) => develop::run(&context, output, &folder, args),
+        Some(Command::Verify { key }) => develop::verify(&context, output, &folder, key.as_deref()),
         Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(&context, output, &folder, what.as_deref(), *last)
@@ -80,6 +92,19 @@ fn print_schema(output: &Output, kind: Option<&str>) -> Result<ExitCode, Error> 
         },
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A folder given with `--dir`, which may still have to be made.
+fn named_folder(folder: &Path, dir: &Path) -> Result<PathBuf, Error> {
+    let path = folder.join(dir);
+    let there = path.ancestors().find(|path| path.exists());
+    match there {
+        Some(there) if !there.is_dir() => Err(Error::BadInput {
+            message: format!("{} is not a folder", there.display()),
+            hint: "give --dir a folder; it is made where it is missing".into(),
+        }),
+        Some(_) | None => Ok(path),
+    }
 }
 
 /// The command as others see it while they wait for our lock. Values may be secrets; only the words before them are told.

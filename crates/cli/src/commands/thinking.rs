@@ -1,9 +1,10 @@
 //! `bowline thinking`.
 
 use crate::args::{FeedbackVerb, StageName, ThinkingArgs, ThinkingVerb};
-use crate::commands::here;
+use crate::commands::{here, named_folder, thinking_board};
 use crate::output::{Output, Tone};
 use bowline_engine::files::{Changed, View};
+use bowline_engine::formats::engagement;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::thinking::{Execution, RETRIES_MAX, Stage};
 use bowline_engine::operations::thinking::ThinkingRun;
@@ -18,7 +19,7 @@ pub(crate) fn run(
     folder: &Path,
     args: &ThinkingArgs,
 ) -> Result<ExitCode, Error> {
-    let run = ThinkingRun::at(context, &task_folder(folder, args));
+    let run = ThinkingRun::at(context, &task_folder(folder, args)?);
     let (changed, text) = match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
             let changed = run.create(context, id, title, goal)?;
@@ -86,7 +87,12 @@ pub(crate) fn run(
             )
         }
         ThinkingVerb::Feedback(verb) => feedback(context, output, folder, &run, verb)?,
-        ThinkingVerb::Status => {
+        ThinkingVerb::Status { all: true } => {
+            let start = args.dir.as_ref().map(|dir| named_folder(folder, dir));
+            let start = start.unwrap_or_else(|| Ok(folder.to_owned()))?;
+            return thinking_board::show(context, output, &start);
+        }
+        ThinkingVerb::Status { all: false } => {
             let view = here::reachable(run.file().view(context)?);
             return here::status_of(output, &view);
         }
@@ -96,14 +102,14 @@ pub(crate) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn task_folder(folder: &Path, args: &ThinkingArgs) -> PathBuf {
+fn task_folder(folder: &Path, args: &ThinkingArgs) -> Result<PathBuf, Error> {
     match (&args.dir, &args.verb) {
-        (Some(dir), _) => folder.join(dir),
-        (None, ThinkingVerb::New { .. }) => folder.to_owned(),
+        (Some(dir), _) => named_folder(folder, dir),
+        (None, ThinkingVerb::New { .. }) => Ok(folder.to_owned()),
         (None, _) => {
             let path = workspace::locate(FileKind::Thinking, folder);
-            path.parent()
-                .map_or_else(|| folder.to_owned(), Path::to_owned)
+            let parent = path.parent().map(Path::to_owned);
+            Ok(parent.unwrap_or_else(|| folder.to_owned()))
         }
     }
 }
@@ -151,19 +157,16 @@ fn feedback(
         FeedbackVerb::Record {
             metric,
             target,
+            from,
             learnings,
             improvements,
             stages,
         } => {
-            let (name, actual) = pair(metric)?;
-            let execution = Execution {
-                metric: name,
-                actual,
-                target: number(target)?,
-                learnings: learnings.clone(),
-                improvements: improvements.clone(),
-                stages: stages.iter().map(|&stage| stage.into()).collect(),
-            };
+            let from = from.as_ref().map(|path| folder.join(path));
+            let mut execution = execution(metric.as_deref(), target.as_deref(), from.as_deref())?;
+            execution.learnings.extend(learnings.iter().cloned());
+            execution.improvements.extend(improvements.iter().cloned());
+            execution.stages = stages.iter().map(|&stage| stage.into()).collect();
             let changed = run.record(context, &execution)?;
             let achievement =
                 &changed.view.document.value()["feedback"]["from_execution"]["goal_achievement"];
@@ -186,7 +189,46 @@ fn feedback(
     }
 }
 
-/// Title, goal and stages.
+/// What came of the work: from the command line, from a file, or the file's with a word from the command line.
+fn execution(
+    metric: Option<&str>,
+    target: Option<&str>,
+    from: Option<&Path>,
+) -> Result<Execution, Error> {
+    let target = target.map(number).transpose()?;
+    let Some(path) = from else {
+        let (metric, actual) = pair(metric.unwrap_or_default())?;
+        return Ok(Execution {
+            metric,
+            actual,
+            target: target.unwrap_or_default(),
+            learnings: Vec::new(),
+            improvements: Vec::new(),
+            stages: Vec::new(),
+        });
+    };
+    if let Some(metric) = metric.filter(|metric| metric.contains('=')) {
+        return Err(Error::BadInput {
+            message: format!("'{metric}' gives a value, and so does --from"),
+            hint: "with --from, --metric is the name alone".into(),
+        });
+    }
+    let measured = ThinkingRun::measured(path, metric)?;
+    let target = target.or(measured.target).ok_or_else(|| Error::BadInput {
+        message: format!("{} has no target", path.display()),
+        hint: "say what was hoped for, for instance --target 5%".into(),
+    })?;
+    Ok(Execution {
+        metric: measured.metric,
+        actual: measured.actual,
+        target,
+        learnings: measured.learnings,
+        improvements: measured.improvements,
+        stages: Vec::new(),
+    })
+}
+
+/// Title, goal, stages and what was made of them.
 pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
     let value = view.document.value();
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -197,7 +239,40 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
         lines.push(format!("{}: {}", output.say("goal", "목표"), text("goal")));
     }
     lines.extend(stages(output, view));
+    let quality = named_numbers(&value["quality_metrics"], &[]);
+    let scores = named_numbers(&value["core_values_evaluation"], &["weighted_score"]);
+    let score = &value["core_values_evaluation"]["weighted_score"];
+    let achieved = &value["feedback"]["from_execution"]["goal_achievement"];
+    let mut fact = |name: &str, value: String| {
+        if !value.is_empty() {
+            lines.push(format!("{name}: {value}"));
+        }
+    };
+    let score = if score.is_number() {
+        format!("{score}  ")
+    } else {
+        String::new()
+    };
+    fact(output.say("score", "점수"), format!("{score}{scores}"));
+    fact(output.say("quality", "품질"), quality);
+    if achieved.is_number() {
+        fact(
+            output.say("goal achievement", "목표 달성률"),
+            achieved.to_string(),
+        );
+    }
     lines
+}
+
+/// Members that are numbers, in one line.
+fn named_numbers(value: &Value, but: &[&str]) -> String {
+    let members = value.as_object().into_iter().flatten();
+    let numbers =
+        members.filter(|(name, value)| value.is_number() && !but.contains(&name.as_str()));
+    let texts: Vec<String> = numbers
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    texts.join(" · ")
 }
 
 /// The four stages, one per line.
@@ -285,26 +360,10 @@ fn pair(text: &str) -> Result<(String, f64), Error> {
 
 /// A number; percent becomes a fraction.
 fn number(text: &str) -> Result<f64, Error> {
-    let bad = || Error::BadInput {
+    engagement::number(text).ok_or_else(|| Error::BadInput {
         message: format!("'{text}' is not a number"),
         hint: "give a number such as 8, 0.75 or 6.8%".into(),
-    };
-    let trimmed = text.trim();
-    let (digits, percent) = match trimmed.strip_suffix('%') {
-        Some(digits) => (digits, true),
-        None => (trimmed, false),
-    };
-    let value: f64 = digits.trim().parse().map_err(|_| bad())?;
-    if !value.is_finite() {
-        return Err(bad());
-    }
-    // Through the decimal text, so that 6.8% is 0.068 and not 0.06799999999999999.
-    let value = if percent {
-        (value * 1e10).round() / 1e12
-    } else {
-        value
-    };
-    Ok(value)
+    })
 }
 
 impl From<StageName> for Stage {

@@ -11,19 +11,26 @@ macro_rules! check {
     };
 }
 
+mod board;
 mod codes;
 mod completions;
+mod dry_run;
 mod environment;
+mod every_state;
 mod files;
+mod guides;
 mod help;
 mod here;
+mod json_page;
 mod kinds;
 mod locks;
 mod memory;
+mod memory_life;
 mod places;
 mod repair;
 mod thinking;
 mod travel;
+mod worked_examples;
 
 #[test]
 fn no_test_file_is_forgotten() {

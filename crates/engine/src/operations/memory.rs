@@ -1,12 +1,13 @@
 //! The verbs of `bowline memory`.
 
+mod values;
+
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{Changed, KnownFile, Moved, Notice, View};
+use crate::files::{Changed, KnownFile, Moved, Notice};
 use crate::kinds::{FileKind, TaskState};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
-use bowline_formats::memory::path::{self, Skeleton};
 use bowline_formats::memory::shared_context;
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state;
@@ -151,7 +152,13 @@ impl MemoryFolder {
                 _ => status(after),
             };
             let to = to.unwrap_or_else(|| "none".into());
-            Moved::new(entity, trigger, status(before), to).with(metadata.clone())
+            let mut metadata = metadata.clone();
+            if trigger == "NEW" {
+                // The line is under the id of the current task, which need not be the new one.
+                let queued = after.queue.last().map(|queued| queued.id.clone());
+                metadata["id"] = json!(queued.or_else(|| id(after)));
+            }
+            Moved::new(entity, trigger, status(before), to).with(metadata)
         };
         let mut changed =
             self.state
@@ -241,36 +248,6 @@ impl MemoryFolder {
             .collect())
     }
 
-    /// A value of the shared context.
-    pub fn context_get(&self, context: &Context, path: &str) -> Result<Value, Error> {
-        get(&self.shared, context, path)
-    }
-
-    /// Sets a value of the shared context.
-    pub fn context_set(
-        &self,
-        context: &Context,
-        path: &str,
-        value: &Value,
-    ) -> Result<Changed, Error> {
-        let mut now = self.shared.view_or_empty(context)?.document.value().clone();
-        path::set(
-            &shared_context::SKELETON,
-            &mut now,
-            path,
-            value.clone(),
-            context.now(),
-        )?;
-        self.init(context)?;
-        set(
-            &self.shared,
-            context,
-            &shared_context::SKELETON,
-            path,
-            value,
-        )
-    }
-
     /// Begins another session. What is shared stays: who wants it gone sets it.
     pub fn session_new(&self, context: &Context) -> Result<Changed, Error> {
         self.init(context)?;
@@ -291,37 +268,16 @@ impl MemoryFolder {
             })
     }
 
-    /// A value of an agent's memory.
-    pub fn agent_get(&self, context: &Context, name: &str, path: &str) -> Result<Value, Error> {
-        get(&self.agent(context, name)?, context, path)
-    }
-
-    /// Sets a value of an agent's memory.
-    pub fn agent_set(
-        &self,
-        context: &Context,
-        name: &str,
-        path: &str,
-        value: &Value,
-    ) -> Result<Changed, Error> {
-        let file = self.agent(context, name)?;
-        let mut now = file.view_or_empty(context)?.document.value().clone();
-        path::set(
-            &agent_memory::SKELETON,
-            &mut now,
-            path,
-            value.clone(),
-            context.now(),
-        )?;
-        file.begin(context)?;
-        set(&file, context, &agent_memory::SKELETON, path, value)
-    }
-
-    /// Keeps a dated copy of every file of the memory. Tells where.
+    /// Keeps a dated copy of every file of the memory. Tells where; a dry run tells of which files.
     pub fn backup(&self, context: &Context) -> Result<Vec<PathBuf>, Error> {
         let mut copies = Vec::new();
         for file in self.files(context) {
-            if file.kind.is_there(&file.path) && !context.dry_run {
+            if !file.kind.is_there(&file.path) {
+                continue;
+            }
+            if context.dry_run {
+                copies.push(file.path);
+            } else {
                 copies.extend(file.file.archive(&context.request())?);
             }
         }
@@ -436,28 +392,6 @@ fn step_or_task(memory: &Memory, entity: &str, metadata: &Value) -> Option<Strin
         Some(step) => Some(step.status.name().to_owned()),
         None => Some(task.status.name().to_owned()),
     }
-}
-
-fn get(file: &KnownFile, context: &Context, path: &str) -> Result<Value, Error> {
-    let view: View = file.view_or_empty(context)?;
-    path::get(view.document.value(), path)
-        .cloned()
-        .map_err(Error::Path)
-}
-
-fn set(
-    file: &KnownFile,
-    context: &Context,
-    skeleton: &Skeleton,
-    path: &str,
-    value: &Value,
-) -> Result<Changed, Error> {
-    file.rewrite(context, |document: &JsonDocument| {
-        let mut next = document.value().clone();
-        path::set(skeleton, &mut next, path, value.clone(), context.now()).map_err(Error::Path)?;
-        let moved = Moved::new("value", "SET", None, "set").with(json!({ "path": path }));
-        Ok((document.reconcile(&next), moved))
-    })
 }
 
 /// An entry of the history out of the effect that carries it.

@@ -1,9 +1,14 @@
 //! The verbs of `bowline thinking`.
 
+mod board;
+
+pub use board::{Board, Row, Standing, board};
+
 use crate::context::Context;
 use crate::error::Error;
 use crate::files::{Changed, KnownFile, Moved};
 use crate::kinds::{FileKind, Thinking};
+use bowline_formats::engagement::{self, Engagement};
 use bowline_formats::thinking::{FILE_NAME, new_document};
 use bowline_formats::thinking_settings::{
     self, CORE_VALUES, QUALITY_STANDARDS, SettingsError, Standards,
@@ -158,6 +163,20 @@ impl ThinkingRun {
         self.on_run(context, "feedback", "FEEDBACK", &metadata, || {
             Command::RecordFeedback(execution.clone())
         })
+    }
+
+    /// What a file of measured values says; `wanted` names the value that is meant.
+    pub fn measured(path: &Path, wanted: Option<&str>) -> Result<Engagement, Error> {
+        let bad = |message: String| {
+            Error::BadInput {
+            message: format!("{} {message}", path.display()),
+            hint: "it should be like {\"engagement_rate\": \"6.8%\", \"target\": \"5%\"}; --metric NAME says which number is meant"
+                .into(),
+        }
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| bad(format!("cannot be read: {error}")))?;
+        engagement::read(&text, wanted).map_err(|error| bad(error.to_string()))
     }
 
     /// Takes over what another task learnt.

@@ -11,6 +11,7 @@ mod tests;
 mod tree;
 
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 
 /// Deeper documents are refused: nobody writes them by hand or by program, but somebody may to crash a reader.
@@ -120,6 +121,10 @@ impl JsonDocument {
 
     /// Pointers of keys that stand more than once in their object. The last one counts, as in every common reader.
     pub fn duplicate_keys(&self) -> Vec<String> {
+        // Every colon outside a string belongs to a key. As many as there are members: no key stands twice.
+        if colons(self.body()) == members(&self.value) {
+            return Vec::new();
+        }
         tree::with(self.body(), |root| {
             let mut found = Vec::new();
             if let Some(root) = root {
@@ -157,7 +162,64 @@ pub fn same(a: &Value, b: &Value) -> bool {
 
 /// A pointer to a member: RFC 6901 escapes.
 pub fn child(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
+    // Hardly any key needs them, and a document is full of keys.
+    if key.contains(['~', '/']) {
+        format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
+    } else {
+        [pointer, "/", key].concat()
+    }
+}
+
+/// A key as it stands in a pointer, without its escapes.
+pub fn unescaped(part: &str) -> Cow<'_, str> {
+    if part.contains('~') {
+        Cow::Owned(part.replace("~1", "/").replace("~0", "~"))
+    } else {
+        Cow::Borrowed(part)
+    }
+}
+
+/// The value a pointer leads to: `Value::pointer`, which allocates for every key on the way, without that.
+pub fn lookup<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
+    if pointer.is_empty() {
+        return Some(root);
+    }
+    let mut parts = pointer.strip_prefix('/')?.split('/');
+    parts.try_fold(root, |node, part| match node {
+        Value::Object(map) => map.get(unescaped(part).as_ref()),
+        Value::Array(items) => items.get(index(part)?),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    })
+}
+
+/// An index has one spelling.
+fn index(part: &str) -> Option<usize> {
+    let other = part.starts_with('+') || part.len() > 1 && part.starts_with('0');
+    (!other).then(|| part.parse().ok()).flatten()
+}
+
+/// Colons outside strings.
+fn colons(text: &str) -> usize {
+    let (mut count, mut inside, mut escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = inside,
+            b'"' => inside = !inside,
+            b':' if !inside => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// Members of all objects in a value.
+fn members(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => map.len() + map.values().map(members).sum::<usize>(),
+        Value::Array(items) => items.iter().map(members).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 fn body(text: &str) -> &str {

@@ -214,3 +214,38 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_pointer_leads_where_serde_json_says() {
+    let value = json!({"a": {"b/c": [10, {"~": true}]}, "": 1, "0": "zero"});
+    let pointers = [
+        "",
+        "/",
+        "/a",
+        "/a/b~1c",
+        "/a/b~1c/1/~0",
+        "/a/b~1c/0",
+        "/a/b~1c/00",
+        "/a/b~1c/+1",
+        "/a/b~1c/2",
+        "/0",
+        "a",
+        "/a/x/y",
+        "/a/b~1c/-",
+        "//",
+        "/a/",
+    ];
+    for pointer in pointers {
+        assert_eq!(lookup(&value, pointer), value.pointer(pointer), "{pointer}");
+    }
+}
+
+#[test]
+fn colons_in_strings_are_no_keys() {
+    let twice = r#"{"a:\"": "x:\\", "b": {"c": 1, "c": 2}}"#;
+    let document = JsonDocument::from_text(twice.to_owned()).unwrap();
+    assert_eq!(document.duplicate_keys(), ["/b/c"]);
+    let once = r#"{"a:\"": "x:\\", "b": {"c": 1, "d:": "::"}}"#;
+    let document = JsonDocument::from_text(once.to_owned()).unwrap();
+    assert_eq!(document.duplicate_keys(), Vec::<String>::new());
+}

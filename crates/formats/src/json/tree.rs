@@ -1,6 +1,6 @@
 //! The syntax tree: where every value stands in the text.
 
-use super::child;
+use super::{child, unescaped};
 use jsonc_parser::ast::{ObjectProp, Value as Node};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions};
@@ -37,7 +37,7 @@ pub(super) fn member<'a, 'b>(node: &'b Node<'a>, key: &str) -> Option<&'b Object
 pub(super) fn locate(root: &Node<'_>, pointer: &str) -> usize {
     let mut node = root;
     for part in pointer.split('/').skip(1) {
-        let key = part.replace("~1", "/").replace("~0", "~");
+        let key = unescaped(part);
         let next = match node {
             Node::Object(_) => member(node, &key).map(|prop| &prop.value),
             Node::Array(array) => key

@@ -61,6 +61,10 @@ fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timest
         None => counted,
         Some(_) => reading.count_or(&field("retries"), counted),
     };
+    let earlier_retries = match reading.get(&field("earlier_retries")) {
+        None => 0,
+        Some(_) => reading.count_or(&field("earlier_retries"), 0),
+    };
     let output = reading.get(&field("output")).filter(|it| !it.is_null());
     PlanStep {
         id,
@@ -74,6 +78,7 @@ fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timest
         output: output.map(Value::to_string),
         error,
         retries,
+        earlier_retries,
     }
 }
 
@@ -245,6 +250,9 @@ fn write_step(item: &mut Value, step: &PlanStep) {
     // A step that never failed has no count in hand-made files; it need not get one.
     if step.retries > 0 || item.get("retries").is_some() {
         put(item, "/retries", step.retries.into());
+    }
+    if step.earlier_retries > 0 || item.get("earlier_retries").is_some() {
+        put(item, "/earlier_retries", step.earlier_retries.into());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Dotted paths into the open files of the memory: read one value, set one value, and leave the skeleton alone.
+//! Dotted paths into the open files of the memory: read, set or append one value, and leave the skeleton alone.
 
 use crate::reading::put_time;
 use crate::time::utc;
@@ -54,6 +54,12 @@ pub enum PathError {
         /// The path.
         path: String,
     },
+    /// Something that is no list stands where a value was to be appended.
+    #[error("'{path}' is not a list")]
+    NotAList {
+        /// The path.
+        path: String,
+    },
     /// The value or the file would be too large.
     #[error("'{path}' would have {bytes} bytes; {max} are allowed")]
     TooLarge {
@@ -75,6 +81,7 @@ impl PathError {
             PathError::Protected { .. } => "path_protected",
             PathError::MustBeObject { .. } => "must_be_object",
             PathError::NoMembers { .. } => "no_members",
+            PathError::NotAList { .. } => "not_a_list",
             PathError::TooLarge { .. } => "value_too_large",
         }
     }
@@ -89,6 +96,7 @@ impl PathError {
             PathError::Protected { .. } => "version, times and ids are kept by bowline itself",
             PathError::MustBeObject { .. } => "set a member of it instead",
             PathError::NoMembers { .. } => "set the value on the way first",
+            PathError::NotAList { .. } => "append to another path, or set this one to a list first",
             PathError::TooLarge { .. } => "put the text into a file and store its path",
         }
     }
@@ -122,29 +130,83 @@ pub fn set(
     new: Value,
     at: Timestamp,
 ) -> Result<(), PathError> {
-    let parts = parts(path)?;
-    let head = parts[0];
-    if skeleton.fixed.contains(&head) {
-        return Err(PathError::Protected { path: path.into() });
-    }
-    if parts.len() == 1 && skeleton.sections.contains(&head) && !new.is_object() {
+    let parts = settable(skeleton, path, &new)?;
+    if parts.len() == 1 && skeleton.sections.contains(&parts[0]) && !new.is_object() {
         return Err(PathError::MustBeObject { path: path.into() });
     }
-    let large = |path: &str, value: &Value, max| match value.to_string().len() {
+    change(root, path, &parts, at, |place| {
+        *place = new;
+        Ok(())
+    })
+}
+
+/// Adds a value to the end of the list a path leads to, making the list where nothing is yet, and sets the time of the
+/// change. Nothing is changed when it fails.
+pub fn append(
+    skeleton: &Skeleton,
+    root: &mut Value,
+    path: &str,
+    new: Value,
+    at: Timestamp,
+) -> Result<(), PathError> {
+    let parts = settable(skeleton, path, &new)?;
+    if parts.len() == 1 && skeleton.sections.contains(&parts[0]) {
+        return Err(PathError::MustBeObject { path: path.into() });
+    }
+    change(root, path, &parts, at, |place| match place {
+        Value::Array(items) => {
+            items.push(new);
+            Ok(())
+        }
+        Value::Null => {
+            *place = Value::Array(vec![new]);
+            Ok(())
+        }
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            Err(PathError::NotAList { path: path.into() })
+        }
+    })
+}
+
+/// The parts of a path that may be written with this value.
+fn settable<'p>(
+    skeleton: &Skeleton,
+    path: &'p str,
+    new: &Value,
+) -> Result<Vec<&'p str>, PathError> {
+    let parts = parts(path)?;
+    if skeleton.fixed.contains(&parts[0]) {
+        return Err(PathError::Protected { path: path.into() });
+    }
+    small_enough(path, new, VALUE_BYTES_MAX)?;
+    Ok(parts)
+}
+
+fn change(
+    root: &mut Value,
+    path: &str,
+    parts: &[&str],
+    at: Timestamp,
+    write: impl FnOnce(&mut Value) -> Result<(), PathError>,
+) -> Result<(), PathError> {
+    let mut changed = root.clone();
+    let place = place(&mut changed, parts);
+    write(place.ok_or_else(|| PathError::NoMembers { path: path.into() })?)?;
+    put_time(&mut changed, "/last_updated", Some(at), utc);
+    small_enough(".", &changed, DOCUMENT_BYTES_MAX)?;
+    *root = changed;
+    Ok(())
+}
+
+fn small_enough(path: &str, value: &Value, max: usize) -> Result<(), PathError> {
+    match value.to_string().len() {
         bytes if bytes > max => Err(PathError::TooLarge {
             path: path.into(),
             bytes,
             max,
         }),
         _ => Ok(()),
-    };
-    large(path, &new, VALUE_BYTES_MAX)?;
-    let mut changed = root.clone();
-    *place(&mut changed, &parts).ok_or_else(|| PathError::NoMembers { path: path.into() })? = new;
-    put_time(&mut changed, "/last_updated", Some(at), utc);
-    large(".", &changed, DOCUMENT_BYTES_MAX)?;
-    *root = changed;
-    Ok(())
+    }
 }
 
 fn place<'v>(root: &'v mut Value, parts: &[&str]) -> Option<&'v mut Value> {

@@ -6,7 +6,7 @@ mod values;
 pub use put::{at, put, put_time, put_version};
 
 use crate::finding::{Finding, Read, Severity};
-use crate::json::JsonDocument;
+use crate::json::{JsonDocument, lookup, unescaped};
 use crate::time;
 use bowline_machines::Timestamp;
 use serde_json::{Map, Value};
@@ -110,14 +110,14 @@ impl<'d> Reading<'d> {
         if let Some((parent, key)) = pointer.rsplit_once('/')
             && let Some(Value::Object(map)) = self.fixed.pointer_mut(parent)
         {
-            map.shift_remove(&key.replace("~1", "/").replace("~0", "~"));
+            map.shift_remove(unescaped(key).as_ref());
         }
         self.note(severity, code, pointer, message, Some("remove it".into()));
     }
 
     /// The value at a pointer, as the file has it.
     pub fn get(&self, pointer: &str) -> Option<&'d Value> {
-        self.document.value().pointer(pointer)
+        lookup(self.document.value(), pointer)
     }
 
     /// Gives the repaired document a value, making parents as needed.

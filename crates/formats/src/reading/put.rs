@@ -1,6 +1,6 @@
 //! Giving values to places of a document.
 
-use crate::json::child;
+use crate::json::{child, lookup, unescaped};
 use crate::time;
 use bowline_machines::Timestamp;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub fn put(root: &mut Value, pointer: &str, value: Value) {
     let mut node = root;
     for part in pointer.split('/').skip(1) {
-        let key = part.replace("~1", "/").replace("~0", "~");
+        let key = unescaped(part);
         if let Value::Array(items) = node {
             match key
                 .parse()
@@ -25,7 +25,13 @@ pub fn put(root: &mut Value, pointer: &str, value: Value) {
             *node = Value::Object(Map::new());
         }
         let Value::Object(map) = node else { return };
-        node = map.entry(key).or_insert(Value::Null);
+        if !map.contains_key(key.as_ref()) {
+            map.insert(key.clone().into_owned(), Value::Null);
+        }
+        let Some(below) = map.get_mut(key.as_ref()) else {
+            return;
+        };
+        node = below;
     }
     *node = value;
 }
@@ -37,8 +43,7 @@ pub fn put_time(
     at: Option<Timestamp>,
     spell: impl Fn(Timestamp) -> String,
 ) {
-    let now = root
-        .pointer(pointer)
+    let now = lookup(root, pointer)
         .and_then(Value::as_str)
         .and_then(time::parse);
     match at {

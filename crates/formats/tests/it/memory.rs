@@ -342,6 +342,38 @@ fn paths_read_and_set_all_but_the_skeleton() {
 }
 
 #[test]
+fn appending_makes_lists_grow_and_nothing_else() {
+    let mut value = golden::load("shared-context.json").value().clone();
+    let skeleton = &shared_context::SKELETON;
+    let mut append = |path: &str, new: Value| path::append(skeleton, &mut value, path, new, NOW);
+    append("shared_data.notes.log", json!("first")).unwrap();
+    append("shared_data.notes.log", json!({"n": 2})).unwrap();
+    for (path, code) in [
+        ("version", "path_protected"),
+        ("session.id", "path_protected"),
+        ("shared_data", "must_be_object"),
+        ("shared_data.notes", "not_a_list"),
+        ("shared_data.current_topic", "not_a_list"),
+        ("shared_data.current_topic.x", "no_members"),
+        ("a..b", "bad_path"),
+    ] {
+        let error = append(path, json!("x")).unwrap_err();
+        assert_eq!(error.code(), code, "{path}");
+    }
+    let large = json!("x".repeat(VALUE_BYTES_MAX));
+    assert!(matches!(
+        append("shared_data.x", large),
+        Err(PathError::TooLarge { .. })
+    ));
+    assert_eq!(
+        path::get(&value, "shared_data.notes.log"),
+        Ok(&json!(["first", {"n": 2}]))
+    );
+    assert_eq!(value["last_updated"], json!("2026-03-03T01:06:40Z"));
+    golden::validate("shared-context", &value);
+}
+
+#[test]
 fn caches_keep_their_latest_entries_and_go_with_their_agent() {
     let (_, read) = golden::read::<AgentMemoryFile>("agent-memory.json", &[]);
     let mut memory = read.state;

@@ -259,11 +259,17 @@ fn apply(
             (command, legal, oracle.fates[node])
         }
     };
+    let mut moved = run.clone();
+    let advanced = OrchestrateMachine::advance(&mut moved, command.clone(), NOON);
     let outcome = OrchestrateMachine::step(run, command, NOON);
     prop_assert_eq!(outcome.is_ok(), legal, "{:?}", outcome);
     let Ok(step) = outcome else {
-        return Ok(run.clone());
+        prop_assert!(advanced.is_err());
+        prop_assert_eq!(&moved, run, "a refusal changed something");
+        return Ok(moved);
     };
+    prop_assert_eq!(&moved, &step.next, "in place is another place");
+    prop_assert_eq!(advanced.as_ref(), Ok(&step.effects));
     oracle.fates[node] = fate;
     agree_on_effects(run, &step.next, &step.effects, ids)?;
     Ok(step.next)

@@ -15,7 +15,8 @@ pub struct OrchestrateMachine;
 /// Pieces of advice given at once: a run may have thousands of ready tasks.
 const ADVICE_MAX: usize = 6;
 
-type Outcome = Result<Step<Run, Effect>, Refusal>;
+/// What follows. Every move looks first and changes the run only when it is legal.
+type Outcome = Result<Vec<Effect>, Refusal>;
 
 impl Machine for OrchestrateMachine {
     type State = Run;
@@ -23,7 +24,13 @@ impl Machine for OrchestrateMachine {
     type Effect = Effect;
     type Refusal = Refusal;
 
-    fn step(run: &Run, command: Command, at: Timestamp) -> Outcome {
+    fn step(run: &Run, command: Command, at: Timestamp) -> Result<Step<Run, Effect>, Refusal> {
+        let mut next = run.clone();
+        let effects = Self::advance(&mut next, command, at)?;
+        Ok(Step { next, effects })
+    }
+
+    fn advance(run: &mut Run, command: Command, at: Timestamp) -> Outcome {
         match command {
             Command::Start { id } => start(run, &id, at),
             Command::Complete { id } => complete(run, &id, at),
@@ -79,7 +86,7 @@ impl Machine for OrchestrateMachine {
     }
 }
 
-fn start(run: &Run, id: &Id, at: Timestamp) -> Outcome {
+fn start(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
     let node = find(run, id)?;
     match run.at(node).status {
         Status::Ready => {}
@@ -107,44 +114,51 @@ fn start(run: &Run, id: &Id, at: Timestamp) -> Outcome {
             max: run.config.max_parallel,
         });
     }
+    let place = run.graph.place(node);
     let mut draft = Draft::of(run, at);
     draft.run.at_mut(node).started_at = Some(at);
     draft.put(node, Status::InProgress);
-    let place = run.graph.place(node);
     draft.run.phases[place].started_at.get_or_insert(at);
-    Ok(draft.done(run))
+    Ok(draft.done())
 }
 
-fn complete(run: &Run, id: &Id, at: Timestamp) -> Outcome {
+fn complete(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
     let node = in_progress(run, id, "complete")?;
+    let started = run.at(node).started_at;
     let mut draft = Draft::of(run, at);
-    if let Some(started) = run.at(node).started_at {
+    if let Some(started) = started {
         let time = &mut draft.run.time;
         time.seconds = time.seconds.saturating_add(at.seconds_since(started));
         time.tasks = time.tasks.saturating_add(1);
     }
     draft.complete(node);
-    Ok(draft.done(run))
+    Ok(draft.done())
 }
 
-fn fail(run: &Run, id: &Id, reason: Option<Arc<str>>, retry: bool, at: Timestamp) -> Outcome {
+fn fail(run: &mut Run, id: &Id, reason: Option<Arc<str>>, retry: bool, at: Timestamp) -> Outcome {
     let node = in_progress(run, id, "fail")?;
-    let limit = run.config.retry_limit.max(1);
+    let (limit, rest) = (run.config.retry_limit.max(1), run.derived(node));
     let mut draft = Draft::of(run, at);
     let state = draft.run.at_mut(node);
     state.attempts = state.attempts.saturating_add(1).min(limit);
     state.started_at = None;
     state.error = reason;
     if retry && state.attempts < limit {
-        draft.put(node, run.derived(node));
+        draft.put(node, rest);
     } else {
         draft.put(node, Status::Failed);
         draft.notify(Event::TaskFailed(id.clone()));
     }
-    Ok(draft.done(run))
+    Ok(draft.done())
 }
 
-fn force_complete(run: &Run, id: &Id, by: Actor, reason: Option<&str>, at: Timestamp) -> Outcome {
+fn force_complete(
+    run: &mut Run,
+    id: &Id,
+    by: Actor,
+    reason: Option<&str>,
+    at: Timestamp,
+) -> Outcome {
     let node = find(run, id)?;
     match by {
         Actor::Agent => return Err(Refusal::NeedsPerson { id: id.clone() }),
@@ -160,10 +174,10 @@ fn force_complete(run: &Run, id: &Id, by: Actor, reason: Option<&str>, at: Times
     }
     let mut draft = Draft::of(run, at);
     draft.complete(node);
-    Ok(draft.done(run))
+    Ok(draft.done())
 }
 
-fn retry(run: &Run, id: &Id, at: Timestamp) -> Outcome {
+fn retry(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
     let node = find(run, id)?;
     match run.at(node).status {
         Status::Failed => {}
@@ -176,29 +190,31 @@ fn retry(run: &Run, id: &Id, at: Timestamp) -> Outcome {
             return Err(Refusal::NotFailed { id, status });
         }
     }
+    let rest = run.derived(node);
     let mut draft = Draft::of(run, at);
     let state = draft.run.at_mut(node);
     state.attempts = 0;
     state.error = None;
-    draft.put(node, run.derived(node));
-    Ok(draft.done(run))
+    draft.put(node, rest);
+    Ok(draft.done())
 }
 
-fn lost(run: &Run, gone: &[Id], at: Timestamp) -> Outcome {
+fn lost(run: &mut Run, gone: &[Id], at: Timestamp) -> Outcome {
+    let gone = gone.iter().map(|id| find(run, id));
+    let gone = gone.collect::<Result<Vec<_>, _>>()?;
     let mut draft = Draft::of(run, at);
-    for id in gone {
-        let node = find(run, id)?;
+    for node in gone {
         if draft.run.at(node).status == Status::InProgress {
             draft.run.at_mut(node).started_at = None;
             let rest = draft.run.derived(node);
             draft.put(node, rest);
         }
     }
-    Ok(draft.done(run))
+    Ok(draft.done())
 }
 
 fn phase_finish(
-    run: &Run,
+    run: &mut Run,
     phase: u32,
     end: PhaseEnd,
     worktree: Option<Arc<str>>,
@@ -242,7 +258,7 @@ fn phase_finish(
     ended.landing = Some(landing);
     if !landed {
         draft.notify(Event::PhaseNotLanded(phase));
-        return Ok(draft.done(run));
+        return Ok(draft.done());
     }
     // A clock that was set back must not make a phase end before it began.
     ended.completed_at = Some(ended.started_at.map_or(at, |started| at.max(started)));
@@ -257,30 +273,31 @@ fn phase_finish(
         draft.effects.push(Effect::PhaseReached(reached));
         draft.run.enter_phase(&mut draft.changes);
     }
-    Ok(draft.done(run))
+    Ok(draft.done())
 }
 
-fn set_worktree(run: &Run, path: Option<Arc<str>>, at: Timestamp) -> Outcome {
+fn set_worktree(run: &mut Run, path: Option<Arc<str>>, at: Timestamp) -> Outcome {
     if path.as_deref().is_some_and(|path| path.trim().is_empty()) {
         return Err(Refusal::Empty { what: "worktree" });
     }
-    let mut draft = Draft::of(run, at);
+    let draft = Draft::of(run, at);
     draft.run.worktree = path;
-    Ok(draft.done(run))
+    Ok(draft.done())
 }
 
-/// The next state in the making.
-struct Draft {
-    run: Run,
+/// A move being made.
+struct Draft<'r> {
+    run: &'r mut Run,
+    was_stalled: bool,
     changes: Changes,
     effects: Vec<Effect>,
 }
 
-impl Draft {
-    fn of(run: &Run, at: Timestamp) -> Self {
-        let mut run = run.clone();
+impl<'r> Draft<'r> {
+    fn of(run: &'r mut Run, at: Timestamp) -> Self {
         run.updated_at = run.updated_at.max(at);
         Draft {
+            was_stalled: run.stalled(),
             run,
             changes: Changes::default(),
             effects: Vec::new(),
@@ -305,7 +322,7 @@ impl Draft {
         self.effects.push(Effect::Notify(event));
     }
 
-    fn done(mut self, before: &Run) -> Step<Run, Effect> {
+    fn done(mut self) -> Vec<Effect> {
         let graph = &self.run.graph;
         let names = |mut nodes: Vec<u32>| {
             nodes.sort_unstable();
@@ -318,13 +335,10 @@ impl Draft {
         if !blocked.is_empty() {
             self.effects.push(Effect::Blocked(names(blocked)));
         }
-        if self.run.stalled() && !before.stalled() {
+        if self.run.stalled() && !self.was_stalled {
             self.effects.push(Effect::Notify(Event::Stalled));
         }
-        Step {
-            next: self.run,
-            effects: self.effects,
-        }
+        self.effects
     }
 }
 

@@ -198,6 +198,7 @@ fn pending(id: u32) -> PlanStep {
         output: None,
         error: None,
         retries: 0,
+        earlier_retries: 0,
     }
 }
 

@@ -68,8 +68,10 @@ pub struct PlanStep {
     pub output: Option<String>,
     /// Set while failed.
     pub error: Option<StepError>,
-    /// Failed tries so far.
+    /// Failed tries since it was last reopened.
     pub retries: u32,
+    /// Failed tries before a person reopened it; they count in the history, not against the limit.
+    pub earlier_retries: u32,
 }
 
 /// Goal, criteria and steps.

@@ -353,6 +353,7 @@ fn task_recover(memory: &Memory, by: Actor, reason: Option<&str>, at: Timestamp)
             .any(|issue| issue.waits_for_person() && issue.step_id == step.id);
         if step.status == StepStatus::Failed && (escalated || step.retries >= TRIES_MAX) {
             step.status = StepStatus::Pending;
+            step.earlier_retries = step.earlier_retries.saturating_add(step.retries);
             step.retries = 0;
             step.started_at = None;
             step.error = None;
@@ -416,7 +417,8 @@ fn entry(
     tokens: Option<u64>,
     at: Timestamp,
 ) -> HistoryEntry {
-    let retries = task.plan.steps.iter().map(|step| step.retries);
+    let tries = |step: &PlanStep| step.retries.saturating_add(step.earlier_retries);
+    let retries = task.plan.steps.iter().map(tries);
     HistoryEntry {
         id: task.id.clone(),
         name: task.name.clone(),
@@ -470,6 +472,7 @@ fn add(plan: &mut Plan, new: NewStep) -> Result<(), Refusal> {
         output: None,
         error: None,
         retries: 0,
+        earlier_retries: 0,
     });
     Ok(())
 }

@@ -259,6 +259,23 @@ fn what_ran_beside_a_failed_step_may_still_be_reported() {
 }
 
 #[test]
+fn tries_before_a_recovery_count_in_the_history() {
+    let once = [start(1), fail(1, FailureKind::Transient)];
+    let thrice = [once.clone(), once.clone(), once.clone()].concat();
+    let failed = after(thrice);
+    let (recovered, _) = play(&failed, [recover(Actor::Person)]).unwrap();
+    let step = &task(&recovered).plan.steps[0];
+    assert_eq!((step.retries, step.earlier_retries), (0, 3));
+    let again = [once.to_vec(), vec![start(1), complete(1), finish(None)]].concat();
+    let (_, effects) = play(&recovered, again).unwrap();
+    let entry = effects.iter().find_map(|effect| match effect {
+        Effect::PushHistory(entry) => entry.details.clone(),
+        _ => None,
+    });
+    assert_eq!(entry.unwrap().metrics.retries, 4);
+}
+
+#[test]
 fn while_paused_step_verbs_are_refused_and_a_step_in_progress_stays() {
     assert_eq!(code(&diamond(), Command::TaskPause), "task_pending");
     let memory = after([start(1), Command::TaskPause]);

@@ -77,11 +77,14 @@ impl Machine for ThinkingMachine {
                 Status::Failed => return vec![Advice::on("start", stage.name())],
             }
         }
-        vec![
-            Advice::verb("evaluate"),
-            Advice::verb("quality"),
-            Advice::verb("feedback record"),
-        ]
+        // The stages are done; what is left is to judge the work, each way once.
+        let judged = [
+            ("evaluate", run.evaluation.weighted.is_some()),
+            ("quality", run.metrics.0.iter().all(Option::is_some)),
+            ("feedback record", run.feedback.goal_achievement.is_some()),
+        ];
+        let open = judged.into_iter().filter(|(_, done)| !done);
+        open.map(|(verb, _)| Advice::verb(verb)).collect()
     }
 }
 

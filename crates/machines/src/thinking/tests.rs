@@ -167,6 +167,25 @@ fn achievement_is_actual_over_target() {
 }
 
 #[test]
+fn a_completed_run_advises_only_what_was_not_judged_yet() {
+    let mut run = Run::new();
+    for stage in &mut run.stages {
+        stage.status = Status::Completed;
+    }
+    let verbs = |run: &Run| {
+        let advice = ThinkingMachine::advice(run);
+        advice.iter().map(|one| one.verb).collect::<Vec<_>>()
+    };
+    assert_eq!(verbs(&run), ["evaluate", "quality", "feedback record"]);
+    run.evaluation.weighted = Some(7.7);
+    run.metrics = Metrics([Some(0.5), None, Some(0.5)]);
+    assert_eq!(verbs(&run), ["quality", "feedback record"]);
+    run.metrics = Metrics([Some(0.5); 3]);
+    run.feedback.goal_achievement = Some(1.36);
+    assert!(verbs(&run).is_empty());
+}
+
+#[test]
 fn outputs_stay_inside_the_folder() {
     for path in ["", " ", "/etc/passwd", "../x", "a/../../x", "a\\b", "a/.."] {
         let output = Command::Output {

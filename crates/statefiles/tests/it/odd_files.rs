@@ -251,3 +251,18 @@ fn a_disk_that_is_really_full() {
     );
     again.unwrap();
 }
+
+#[test]
+fn a_folder_in_place_of_the_backup_is_met_before_anything_changes() {
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    std::fs::create_dir(place.path("state.json.bak")).unwrap();
+    let journal = place.read("state.json.journal.jsonl");
+    let error = set(&place.file(), "b\n").unwrap_err();
+    assert_eq!(error.code(), "not_a_regular_file");
+    assert!(error.to_string().contains("state.json.bak is a folder"));
+    assert_eq!(place.read("state.json"), "a\n");
+    assert_eq!(place.read("state.json.journal.jsonl"), journal);
+    std::fs::remove_dir(place.path("state.json.bak")).unwrap();
+    set(&place.file(), "b\n").unwrap();
+}

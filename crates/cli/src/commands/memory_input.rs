@@ -1,0 +1,116 @@
+//! What people give to `bowline memory` as text and files, in the words of the machine.
+
+use crate::args::memory::{FailureName, ResultName};
+use bowline_engine::Error;
+use bowline_engine::machines::plan::{Artifact, FailureKind, NewStep, NewTask, TaskResult};
+use serde_json::Value;
+use std::path::Path;
+
+/// `name=…,agent=…,cluster=…,deps=1+2`.
+pub(crate) fn new_step(given: &str) -> Result<NewStep, Error> {
+    let bad = |message: String| Error::BadInput {
+        message,
+        hint: "for instance 'name=draft,agent=writer,deps=1+2'".into(),
+    };
+    let mut step = NewStep::default();
+    for part in given.split(',') {
+        let (key, value) = part
+            .split_once('=')
+            .ok_or_else(|| bad(format!("'{part}' is not KEY=VALUE")))?;
+        let value = value.trim();
+        match key.trim() {
+            "name" => step.name = value.to_owned(),
+            "agent" => step.agent = value.to_owned(),
+            "cluster" => step.cluster = value.to_owned(),
+            "id" => {
+                step.id = Some(
+                    value
+                        .parse()
+                        .map_err(|_| bad(format!("'{value}' is not a step number")))?,
+                )
+            }
+            "deps" => {
+                for number in value.split('+').filter(|number| !number.is_empty()) {
+                    let id = number
+                        .trim()
+                        .parse()
+                        .map_err(|_| bad(format!("'{number}' is not a step number")))?;
+                    step.dependencies.push(id);
+                }
+            }
+            other => return Err(bad(format!("a step has no '{other}'"))),
+        }
+    }
+    Ok(step)
+}
+
+/// A plan file: `goal`, `success_criteria` and `steps` as in the state file.
+pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
+    let bad = |message: String| {
+        Error::BadInput {
+        message: format!("{}: {message}", path.display()),
+        hint: "a plan is {\"goal\": …, \"success_criteria\": […], \"steps\": [{\"name\": …, \"agent\": …, \"dependencies\": […]}]}".into(),
+    }
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+    if new.goal.is_empty() {
+        new.goal = text_of(&value, "goal");
+    }
+    let criteria = value["success_criteria"].as_array().into_iter().flatten();
+    new.success_criteria
+        .extend(criteria.filter_map(Value::as_str).map(str::to_owned));
+    let steps = value["steps"]
+        .as_array()
+        .ok_or_else(|| bad("there are no steps".into()))?;
+    for step in steps {
+        let number = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
+        let dependencies = step["dependencies"].as_array().into_iter().flatten();
+        new.steps.push(NewStep {
+            id: number(&step["id"]),
+            name: text_of(step, "name"),
+            agent: text_of(step, "agent"),
+            cluster: text_of(step, "cluster"),
+            dependencies: dependencies
+                .map(|id| number(id).ok_or_else(|| bad(format!("{id} is not a step number"))))
+                .collect::<Result<_, _>>()?,
+        });
+    }
+    Ok(())
+}
+
+pub(crate) fn artifact(given: &str) -> Artifact {
+    let (path, description) = given.split_once(':').unwrap_or((given, ""));
+    Artifact {
+        kind: "file".into(),
+        path: path.to_owned(),
+        description: description.to_owned(),
+    }
+}
+
+fn text_of(value: &Value, key: &str) -> String {
+    value[key].as_str().unwrap_or_default().to_owned()
+}
+
+impl From<ResultName> for TaskResult {
+    fn from(name: ResultName) -> Self {
+        match name {
+            ResultName::Success => TaskResult::Success,
+            ResultName::Failure => TaskResult::Failure,
+            ResultName::Partial => TaskResult::Partial,
+        }
+    }
+}
+
+impl From<FailureName> for FailureKind {
+    fn from(name: FailureName) -> Self {
+        match name {
+            FailureName::Transient => FailureKind::Transient,
+            FailureName::Validation => FailureKind::Validation,
+            FailureName::Dependency => FailureKind::Dependency,
+            FailureName::Resource => FailureKind::Resource,
+            FailureName::Structural => FailureKind::Structural,
+            FailureName::Critical => FailureKind::Critical,
+        }
+    }
+}

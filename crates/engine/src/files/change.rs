@@ -1,0 +1,415 @@
+//! One command on a state file: read, decide, make durable; a damaged file is repaired first.
+
+use super::{Changed, KnownFile, Moved, Notice, View, missing};
+use crate::context::Context;
+use crate::error::{Error, Refusal};
+use crate::kinds::{self, Examined, FileKind, MachineFile};
+use crate::trust;
+use bowline_formats::StateFormat;
+use bowline_formats::finding::{Finding, Severity};
+use bowline_formats::json::JsonDocument;
+use bowline_formats::time;
+use bowline_formats::transition::{LINE_TYPE, Transition};
+use bowline_machines::Machine;
+use bowline_statefiles::{Change, Request, Situation, Snapshot, UpdateError, Updated};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Why a decision over a snapshot changed nothing.
+#[derive(Debug)]
+enum Stop {
+    Engine(Box<Error>),
+    Damaged(Vec<Finding>),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Engine(Box::new(error))
+    }
+}
+
+/// What is to become of a document.
+struct Decided {
+    /// The next one, or none any more.
+    next: Option<JsonDocument>,
+    moved: Moved,
+    /// What was found in the document as it was.
+    found: Vec<Finding>,
+    /// What the next document says, where whoever decided knows it already.
+    examined: Option<Examined>,
+}
+
+impl KnownFile {
+    /// Refuses to write a file that a newer program wrote.
+    fn writable(&self, found: &[Finding]) -> Result<(), Stop> {
+        match found
+            .iter()
+            .find(|finding| finding.severity == Severity::ReadOnly)
+        {
+            None => Ok(()),
+            Some(finding) => Err(Stop::Engine(Box::new(Error::NewerVersion {
+                path: self.path.clone(),
+                message: finding.message.clone(),
+            }))),
+        }
+    }
+
+    /// Makes the file. Refused when it is there.
+    pub fn create(
+        &self,
+        context: &Context,
+        document: &JsonDocument,
+        moved: Moved,
+    ) -> Result<Changed, Error> {
+        let request = context.request();
+        let decide = |snapshot: &Snapshot| -> Result<Option<Change>, Box<Error>> {
+            if snapshot.bytes.is_some() {
+                return Err(Box::new(Error::AlreadyExists {
+                    path: self.path.clone(),
+                }));
+            }
+            let change = Change {
+                transition: Some(self.transition(context, document.value(), &moved)),
+                ..Change::to(document.text())
+            };
+            Ok(Some(change))
+        };
+        let updated = self
+            .decided(context, &request, decide)
+            .map_err(|error| match error {
+                UpdateError::Refused(error) => *error,
+                UpdateError::File(error) => Error::File(error),
+            })?;
+        let sequence = updated.seq.unwrap_or(0);
+        let examined =
+            kinds::examine(self.kind, document).map_err(|findings| self.damaged(findings))?;
+        let view = View {
+            kind: self.kind,
+            path: self.path.clone(),
+            document: document.clone(),
+            examined,
+            notices: Vec::new(),
+            sequence,
+        };
+        Ok(Changed { view, moved })
+    }
+
+    /// Carries out one command of a machine, repairing a damaged file first.
+    pub fn transact<K: MachineFile>(
+        &self,
+        context: &Context,
+        command: impl Fn(
+            &JsonDocument,
+            &<K::Machine as Machine>::State,
+        ) -> Result<<K::Machine as Machine>::Command, Error>,
+        describe: impl Fn(&<K::Machine as Machine>::State, &<K::Machine as Machine>::State) -> Moved,
+    ) -> Result<Changed, Error>
+    where
+        Refusal: From<<K::Machine as Machine>::Refusal>,
+    {
+        self.repairing(context, |document| {
+            let document = document.ok_or_else(|| self.no_file())?;
+            let read = K::Format::read(document).map_err(Stop::Damaged)?;
+            self.writable(&read.findings)?;
+            let at = context.now_for(self.kind);
+            let command = command(document, &read.state)?;
+            let step = K::Machine::step(&read.state, command, at)
+                .map_err(|refusal| Error::Refused(refusal.into()))?;
+            let mut value = read.fixed;
+            K::Format::write(&step.next, &mut value, at);
+            let mut moved = describe(&read.state, &step.next);
+            moved.important |= K::important(&step.effects);
+            moved.effects = K::outward(&step.effects);
+            let next = document.reconcile(&value);
+            // What was repaired on the way is not in the file any more.
+            let left = read.findings.iter().filter(|one| one.repair.is_none());
+            let examined = kinds::examined::<K>(&step.next, left.cloned().collect(), value);
+            Ok(Some(Decided {
+                next: Some(next),
+                moved,
+                found: read.findings,
+                examined: Some(examined),
+            }))
+        })?
+        .ok_or_else(|| self.no_file())
+    }
+
+    /// Puts another document in the place of the one there, makes the first, or takes the last away.
+    pub(crate) fn replace(
+        &self,
+        context: &Context,
+        decide: impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, Moved), Error>,
+    ) -> Result<Changed, Error> {
+        let changed = self.repairing(context, |document| self.decide_on(document, &decide))?;
+        changed.ok_or_else(|| self.no_file())
+    }
+
+    /// Changes what a file without a machine keeps, repairing a damaged one first. `None` when `change` says that nothing
+    /// is to be changed.
+    pub(crate) fn edit<F: StateFormat>(
+        &self,
+        context: &Context,
+        moved: &Moved,
+        mut change: impl FnMut(&mut F::State) -> Result<bool, Error>,
+    ) -> Result<Option<Changed>, Error> {
+        self.repairing(context, |document| {
+            let document = document.ok_or_else(|| self.no_file())?;
+            let read = F::read(document).map_err(Stop::Damaged)?;
+            self.writable(&read.findings)?;
+            let (mut state, mut value) = (read.state, read.fixed);
+            if !change(&mut state)? {
+                return Ok(None);
+            }
+            F::write(&state, &mut value, context.now_for(self.kind));
+            Ok(Some(Decided {
+                next: Some(document.reconcile(&value)),
+                moved: moved.clone(),
+                found: read.findings,
+                examined: None,
+            }))
+        })
+    }
+
+    /// Makes the file as it is at the very beginning, unless it is there. Tells whether it was made.
+    pub(crate) fn begin(&self, context: &Context) -> Result<bool, Error> {
+        if self.kind.is_there(&self.path) {
+            return Ok(false);
+        }
+        let Some(document) = kinds::empty(self.kind, &self.path, context.now()) else {
+            return Ok(false);
+        };
+        let moved = Moved::new("file", "INIT", None, "new");
+        match self.create(context, &document, moved) {
+            Ok(_) => Ok(true),
+            // Somebody else was quicker, which is just as well.
+            Err(Error::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One decided change; a damaged file is restored once before it.
+    fn repairing(
+        &self,
+        context: &Context,
+        mut decide: impl FnMut(Option<&JsonDocument>) -> Result<Option<Decided>, Stop>,
+    ) -> Result<Option<Changed>, Error> {
+        let mut restored = Vec::new();
+        // Only a doctor who is asked brings a develop run back, and closes its gates.
+        let may_restore = !context.dry_run && self.kind != FileKind::Develop;
+        loop {
+            match self.change(context, &mut decide) {
+                Ok(changed) => {
+                    return Ok(changed.map(|mut changed| {
+                        changed.view.notices.splice(0..0, restored);
+                        changed
+                    }));
+                }
+                Err(Stop::Engine(error)) if restored.is_empty() => return Err(*error),
+                // Refused all the same; but what was repaired must not go unsaid.
+                Err(Stop::Engine(error)) => {
+                    return Err(Error::AfterRepair {
+                        notices: restored,
+                        error,
+                    });
+                }
+                // Once: what a repair leaves behind is readable, or there is no point in going on.
+                Err(Stop::Damaged(findings)) if restored.is_empty() && may_restore => {
+                    restored.extend(self.recover(context, &findings)?);
+                }
+                Err(Stop::Damaged(findings)) => return Err(self.damaged(findings)),
+            }
+        }
+    }
+
+    /// One decided change: lock, read, decide, persist.
+    fn change(
+        &self,
+        context: &Context,
+        mut decide: impl FnMut(Option<&JsonDocument>) -> Result<Option<Decided>, Stop>,
+    ) -> Result<Option<Changed>, Stop> {
+        let request = context.request();
+        let mut outcome = None;
+        if self.kind == FileKind::Develop {
+            // Under the lock a journal that cannot be read is set aside, and nothing would be known of the gates.
+            let snapshot = self.file.load().map_err(Error::File)?;
+            trust::check(&self.path, &self.file, &snapshot).map_err(Stop::Damaged)?;
+        }
+        let updated = self.decided(context, &request, |snapshot| {
+            let mut notices = Self::notices(snapshot);
+            let begun = self.begun_for_a_dry_run(context, snapshot);
+            let document = match begun.as_ref().or(snapshot.bytes.as_ref()) {
+                None if self.is_missing(snapshot) => return Err(Stop::Damaged(vec![missing()])),
+                None => None,
+                Some(bytes) => Some(
+                    Self::parse(bytes)
+                        .and_then(|document| self.believed(snapshot, document, &mut notices))
+                        .map_err(Stop::Damaged)?,
+                ),
+            };
+            let Some(decided) = decide(document.as_ref())? else {
+                return Ok(None);
+            };
+            let basis = match &decided.next {
+                Some(next) => Change::to(next.text()),
+                None => Change::removal(),
+            };
+            // What goes is shown once more.
+            let Some(shown) = decided.next.as_ref().or(document.as_ref()) else {
+                return Ok(None);
+            };
+            let moved = &decided.moved;
+            let change = Change {
+                transition: Some(self.transition(context, shown.value(), moved)),
+                important: moved.important,
+                effects: moved
+                    .effects
+                    .as_ref()
+                    .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
+                ..basis
+            };
+            outcome = Some((decided, notices, snapshot.seq, document));
+            Ok(Some(change))
+        });
+        let updated = updated.map_err(|error| match error {
+            UpdateError::Refused(stop) => stop,
+            UpdateError::File(error) => Stop::Engine(Box::new(Error::File(error))),
+        })?;
+        let Some((decided, mut notices, last, edited)) = outcome else {
+            return Ok(None);
+        };
+        if let Some(edited) = &edited {
+            self.tell_lost(&mut notices, last, edited.value());
+        }
+        let mended = decided
+            .found
+            .into_iter()
+            .filter(|one| one.severity >= Severity::Warning && one.repair.is_some());
+        notices.extend(mended.map(Notice::Mended));
+        let moved = decided.moved;
+        let Some(document) = decided.next.or(edited) else {
+            return Ok(None);
+        };
+        let examined = match decided.examined {
+            Some(examined) => examined,
+            None => kinds::examine(self.kind, &document).map_err(Stop::Damaged)?,
+        };
+        let sequence = updated.seq.unwrap_or(updated.snapshot.seq);
+        let view = View {
+            kind: self.kind,
+            path: self.path.clone(),
+            document,
+            examined,
+            notices,
+            sequence,
+        };
+        let view = self.advised(context, view)?;
+        Ok(Some(Changed { view, moved }))
+    }
+
+    /// Lets a decision be made on the file and makes it durable. A dry run decides on what can be read, takes no lock and
+    /// needs no right to write.
+    fn decided<E>(
+        &self,
+        context: &Context,
+        request: &Request,
+        mut decide: impl FnMut(&Snapshot) -> Result<Option<Change>, E>,
+    ) -> Result<Updated, UpdateError<E>> {
+        if !context.dry_run {
+            return self.file.update(request, decide);
+        }
+        let snapshot = self.file.load()?;
+        decide(&snapshot).map_err(UpdateError::Refused)?;
+        Ok(Updated {
+            seq: None,
+            snapshot,
+        })
+    }
+
+    /// The document a dry run goes on with where the real run would have made the file first.
+    fn begun_for_a_dry_run(&self, context: &Context, snapshot: &Snapshot) -> Option<Vec<u8>> {
+        let begins = context.dry_run
+            && self.kind.begins_by_itself()
+            && matches!(snapshot.situation, Situation::Absent);
+        let document = begins.then(|| kinds::empty(self.kind, &self.path, context.now()));
+        Some(document??.text().as_bytes().to_vec())
+    }
+
+    /// A decision that needs a document.
+    fn of_present(
+        &self,
+        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
+    ) -> impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, Moved), Error> {
+        move |document| {
+            let (next, moved) = decide(document.ok_or_else(|| self.no_file())?)?;
+            Ok((Some(next), moved))
+        }
+    }
+
+    /// A decision over the document as a whole, once it can be read and may be written.
+    fn decide_on(
+        &self,
+        document: Option<&JsonDocument>,
+        decide: impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, Moved), Error>,
+    ) -> Result<Option<Decided>, Stop> {
+        let found = match document {
+            None => Vec::new(),
+            Some(document) => {
+                kinds::examine(self.kind, document)
+                    .map_err(Stop::Damaged)?
+                    .findings
+            }
+        };
+        self.writable(&found)?;
+        let (next, moved) = decide(document)?;
+        Ok(Some(Decided {
+            next,
+            moved,
+            found,
+            examined: None,
+        }))
+    }
+
+    /// Changes the document of a file without a machine, repairing a damaged one first.
+    pub(crate) fn adjust(
+        &self,
+        context: &Context,
+        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
+    ) -> Result<Changed, Error> {
+        self.replace(context, self.of_present(decide))
+    }
+
+    /// Changes the document as a whole: time travel and repair.
+    pub(crate) fn rewrite(
+        &self,
+        context: &Context,
+        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
+    ) -> Result<Changed, Error> {
+        let decide = self.of_present(decide);
+        let outcome = self.change(context, |document| self.decide_on(document, &decide));
+        let changed = outcome.map_err(|stop| match stop {
+            Stop::Engine(error) => *error,
+            Stop::Damaged(findings) => self.damaged(findings),
+        })?;
+        changed.ok_or_else(|| self.no_file())
+    }
+
+    fn transition(&self, context: &Context, value: &Value, moved: &Moved) -> Box<RawValue> {
+        let task_id = ["/task_id", "/current_task/id"]
+            .iter()
+            .find_map(|pointer| value.pointer(pointer).and_then(Value::as_str))
+            .map_or_else(|| self.path.display().to_string(), str::to_owned);
+        let line = Transition {
+            timestamp: time::utc(context.now()),
+            task_id,
+            line_type: LINE_TYPE.to_owned(),
+            entity: moved.entity.to_owned(),
+            from: moved.from.clone(),
+            to: moved.to.clone(),
+            trigger: moved.trigger.to_owned(),
+            metadata: moved.metadata.clone(),
+            sequence: 0,
+        };
+        // A struct of texts and values always serialises; a transition must not be able to stop a change.
+        serde_json::value::to_raw_value(&line).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    }
+}

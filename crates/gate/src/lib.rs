@@ -1,0 +1,8 @@
+//! Whether a tool call of an agent may go on while a develop run is open.
+
+pub mod belief;
+pub mod hook;
+pub mod locate;
+pub mod place;
+pub mod shell;
+pub mod verdict;

@@ -1,0 +1,155 @@
+//! Where a develop run is, seen from any folder of its repository, and where its side folder is.
+
+use bowline_formats::develop::{FILE_NAME, FOLDER_NAME};
+use bowline_statefiles::{ContentHash, Layout};
+use std::path::{Path, PathBuf};
+
+/// Names the root outright.
+pub const WORKSPACE_VARIABLE: &str = "BOWLINE_WORKSPACE";
+
+/// The journal's name in the side folder.
+const JOURNAL_NAME: &str = "state.json.journal.jsonl";
+/// Linked worktrees looked into at the most.
+const WORKTREES_MAX: usize = 256;
+
+/// The run's file as seen from a folder.
+///
+/// The named workspace, the nearest ancestor within the repository that has the file, the main worktree, any other
+/// worktree when there is a journal, and where the file should be when nobody has it but the journal. Only then folders
+/// above the repository: a file there must not hide a run whose own file was removed.
+pub fn develop_file(start: &Path) -> PathBuf {
+    if let Some(named) = std::env::var_os(WORKSPACE_VARIABLE) {
+        return in_root(Path::new(&named));
+    }
+    let start = absolute(start);
+    let top = git_top(&start);
+    let mut above = None;
+    for folder in start.ancestors() {
+        let file = in_root(folder);
+        if is_entry(&file) {
+            if top.as_deref().is_none_or(|top| folder.starts_with(top)) {
+                return file;
+            }
+            above = Some(file);
+            break;
+        }
+    }
+    let Some(top) = top else {
+        return in_root(&start);
+    };
+    let home = main_worktree(&top);
+    if let Some(file) = home.as_deref().map(in_root).filter(|file| is_entry(file)) {
+        return file;
+    }
+    if has_journal(&in_root(&top)) {
+        let elsewhere = worktrees(&top).into_iter().map(|folder| in_root(&folder));
+        return elsewhere
+            .into_iter()
+            .find(|file| is_entry(file))
+            .unwrap_or_else(|| in_root(home.as_deref().unwrap_or(&top)));
+    }
+    above.unwrap_or_else(|| in_root(&top))
+}
+
+/// Whether a run's file is at a path, or should be: it was removed while its journal calls this its place.
+pub fn is_develop_file(file: &Path) -> bool {
+    is_entry(file) || has_journal(file) && develop_file(root_of(file)) == absolute(file)
+}
+
+/// Where everything about the run of a file lives but the file: the same for all worktrees of a repository.
+pub fn side_folder(file: &Path) -> PathBuf {
+    let file = absolute(file);
+    let root = root_of(&file);
+    let shared = git_top(root).and_then(|top| git_common_dir(&top));
+    let place = shared.unwrap_or_else(|| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
+    let key = ContentHash::of(place.as_os_str().as_encoded_bytes());
+    state_home().join("bowline/develop").join(key.to_string())
+}
+
+/// The run's file together with its side folder.
+pub fn layout(file: &Path) -> Layout {
+    Layout::new(file).with_side_folder(side_folder(file))
+}
+
+/// The folder a run is about: that of `.develop-workflow/`.
+pub fn root_of(file: &Path) -> &Path {
+    file.parent().and_then(Path::parent).unwrap_or(file)
+}
+
+/// `$XDG_STATE_HOME`, or where it is when not set.
+pub fn state_home() -> PathBuf {
+    let set = std::env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty());
+    set.map(PathBuf::from).unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+        home.join(".local/state")
+    })
+}
+
+/// The path from the root of the file system, links kept.
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The top folder of the repository or worktree a folder is in.
+pub fn git_top(start: &Path) -> Option<PathBuf> {
+    start
+        .ancestors()
+        .find(|folder| folder.join(".git").exists())
+        .map(Path::to_owned)
+}
+
+/// The main worktree of the repository a worktree belongs to; itself, when it is the main one.
+pub fn main_worktree(top: &Path) -> Option<PathBuf> {
+    let common = git_common_dir(top)?;
+    (common.file_name()? == ".git")
+        .then(|| common.parent().map(Path::to_owned))
+        .flatten()
+}
+
+/// The folder all worktrees of a repository share.
+pub fn git_common_dir(top: &Path) -> Option<PathBuf> {
+    let git = top.join(".git");
+    if git.is_dir() {
+        return git.canonicalize().ok();
+    }
+    let link = std::fs::read_to_string(&git).ok()?;
+    let folder = top.join(link.strip_prefix("gitdir:")?.trim());
+    match std::fs::read_to_string(folder.join("commondir")) {
+        Ok(common) => folder.join(common.trim()).canonicalize().ok(),
+        // A submodule shares with nobody.
+        Err(_) => folder.canonicalize().ok(),
+    }
+}
+
+/// The linked worktrees of a repository, by what git noted of them.
+fn worktrees(top: &Path) -> Vec<PathBuf> {
+    let Some(common) = git_common_dir(top) else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(common.join("worktrees"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut found: Vec<PathBuf> = entries
+        .take(WORKTREES_MAX)
+        .filter_map(|entry| {
+            let link = std::fs::read_to_string(entry.path().join("gitdir")).ok()?;
+            Some(Path::new(link.trim()).parent()?.to_owned())
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn in_root(root: &Path) -> PathBuf {
+    root.join(FOLDER_NAME).join(FILE_NAME)
+}
+
+/// A link to nowhere and a pipe are there as well: whoever reads them says what is wrong.
+fn is_entry(file: &Path) -> bool {
+    file.symlink_metadata().is_ok()
+}
+
+fn has_journal(file: &Path) -> bool {
+    side_folder(file).join(JOURNAL_NAME).exists()
+}

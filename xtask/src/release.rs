@@ -1,0 +1,64 @@
+//! The programs as they are released: built for speed, linked statically, and put where a shell finds them.
+
+use crate::Outcome;
+use crate::shell::{cargo, command, host, root};
+use std::path::{Path, PathBuf};
+
+/// What a user gets, by package and program.
+const PROGRAMS: [&str; 1] = ["bowline"];
+
+/// Builds packages as they are released, and says where they are.
+///
+/// They are linked statically: half of what a small program takes to start is the search for its libraries, and one file
+/// runs on any machine. The target is named so that the setting reaches the programs and not the compiler's own plug-ins,
+/// which cannot be static.
+pub(crate) fn build(packages: &[&str]) -> Outcome<PathBuf> {
+    let host = host()?;
+    let flags = format!("target.{host}.rustflags=[\"-Ctarget-feature=+crt-static\"]");
+    let mut build = command(&cargo(), &["build", "--release", "--locked"]);
+    build.args(["--target", &host, "--config", &flags]);
+    for package in packages {
+        build.args(["--package", package]);
+    }
+    let status = build
+        .status()
+        .map_err(|error| format!("cargo build: {error}"))?;
+    if !status.success() {
+        return Err(format!("cargo build: {status}"));
+    }
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join(host).join("release"))
+}
+
+/// `cargo xtask install [--root DIR]`: the programs in `DIR/bin`, by default where cargo puts its own.
+pub(crate) fn install(options: &[&str]) -> Outcome {
+    let home = match options {
+        [] => std::env::var_os("CARGO_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))
+            .ok_or("neither CARGO_HOME nor HOME is set; say --root DIR")?,
+        ["--root", folder] => std::path::absolute(folder).map_err(|error| error.to_string())?,
+        _ => return Err("install takes --root DIR and nothing else".into()),
+    };
+    let built = build(&PROGRAMS)?;
+    let bin = home.join("bin");
+    std::fs::create_dir_all(&bin).map_err(|error| format!("{}: {error}", bin.display()))?;
+    for program in PROGRAMS {
+        place(&built.join(program), &bin.join(program))?;
+        println!("installed {}", bin.join(program).display());
+    }
+    let searched = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&searched).any(|folder| folder == bin) {
+        println!("note: {} is not in PATH", bin.display());
+    }
+    Ok(())
+}
+
+/// Copies beside the goal and renames: a program that runs keeps its old file, and nobody starts half of one.
+fn place(from: &Path, to: &Path) -> Outcome {
+    let beside = to.with_extension("new");
+    std::fs::copy(from, &beside)
+        .and_then(|_| std::fs::rename(&beside, to))
+        .map_err(|error| format!("{}: {error}", to.display()))
+}
