@@ -1,303 +1,279 @@
-//! What an agent's shim costs: memory while it lives, time to start, speed of its output.
+//! Reading the output of each kind of client, against merely finding the line ends.
 
 use crate::Outcome;
-use crate::measure::{Contender, Samples, in_turns, time};
+use crate::measure::{Contender, cpu_time, in_turns};
 use crate::options::Options;
 use crate::report::{Bound, Report};
-use bowline_supervisor::{Attempt, Handle, Shim, Spec, State, Stream, Want};
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use bowline_formats::agents::{Adapter, Protocol, What};
+use serde_json::{Value, json};
+use std::hint::black_box;
 
-const DIRTY_MB_MAX: f64 = 0.3;
-const OUTPUT_MB_S_MIN: f64 = 200.0;
-/// Nothing measured here takes this long.
-const BOUND: Duration = Duration::from_secs(60);
+const MB_PER_S_MIN: f64 = 200.0;
+/// What a pipe hands over at once.
+const CHUNK_BYTES: usize = 65_536;
+const MIX_BYTES: usize = 16_000_000;
 
-/// Many live agents at once: the memory of their shims, and how long attaching to one takes among them.
-pub(crate) fn shims(options: &Options) -> Outcome<Report> {
-    let scratch = options.scratch("shims")?;
-    let count = options.rounds(500, 60);
-    let mut live = Live::default();
-    let (taken, started) = time(|| -> Outcome {
-        for number in 0..count {
-            let mut spec = spec(number, &["sleep", "1000"], scratch.path());
-            spec.bounds.grace_ms = 100;
-            live.0.push(begin(options, scratch.path(), spec)?.0);
-        }
-        Ok(())
-    });
-    started?;
-    let mut attaching = Samples::default();
-    let mut memory = Vec::new();
-    for attempt in &live.0 {
-        let (taken, handle) = time(|| Handle::attach(attempt, 1));
-        attaching.push(taken);
-        memory.push(Memory::of(handle?.hello().shim)?);
+/// One kind of output, and how many events are in it.
+struct Mix {
+    name: &'static str,
+    protocol: Protocol,
+    text: String,
+    events: usize,
+}
+
+pub(crate) fn run(options: &Options) -> Outcome<Report> {
+    let rounds = options.rounds(40, 8);
+    let mut rows = Vec::new();
+    let mut slowest = f64::INFINITY;
+    for mix in mixes() {
+        let bytes = mix.text.as_bytes();
+        let mut contenders: Vec<Contender<'_>> = vec![
+            Box::new(|_| {
+                let (taken, ends) =
+                    cpu_time(|| memchr::memchr_iter(b'\n', black_box(bytes)).count());
+                black_box(ends);
+                Ok(taken)
+            }),
+            Box::new(|_| {
+                let (taken, (good, bad)) = cpu_time(|| read(mix.protocol, black_box(bytes)));
+                if (good, bad) != (mix.events, 0) {
+                    let wanted = mix.events;
+                    return Err(
+                        format!("{}: {good} good and {bad} bad of {wanted}", mix.name).into(),
+                    );
+                }
+                Ok(taken)
+            }),
+        ];
+        let samples = in_turns(rounds, &mut contenders)?;
+        let speed = |at: usize| bytes.len() as f64 / 1e6 / samples[at].median().as_secs_f64();
+        slowest = slowest.min(speed(1));
+        let per_mb = mix.events as f64 * 1e6 / bytes.len() as f64;
+        rows.push(vec![
+            format!("`{}`: {}", mix.protocol.as_str(), mix.name),
+            format!("{per_mb:.0}"),
+            format!("{:.0}", speed(0)),
+            format!("{:.0}", speed(1)),
+        ]);
     }
-    let average = |part: fn(&Memory) -> u64| {
-        let total: u64 = memory.iter().map(part).sum();
-        total as f64 / memory.len() as f64 / 1024.0
-    };
-    let largest = |part: fn(&Memory) -> u64| {
-        memory.iter().map(part).max().unwrap_or_default() as f64 / 1024.0
-    };
-    let dirty = average(|memory| memory.dirty);
-    let row = |name: &str, part: fn(&Memory) -> u64| {
-        let figures = [average(part), largest(part)].map(|mb| format!("{mb:.3}"));
-        let [average, largest] = figures;
-        vec![name.to_owned(), average, largest]
-    };
-    let rows = vec![
-        row("**Private_Dirty**", |memory| memory.dirty),
-        row("PSS", |memory| memory.pss),
-        row("RSS", |memory| memory.rss),
-    ];
     Ok(Report {
-        name: "shims",
+        name: "agents",
         about: format!(
-            "{count} live agents, each with its shim, started one after the other in {:.1} s. Memory of a shim in MB. \
-             Attaching to one among them takes {:.2} ms (median; 90 % within {:.2} ms).",
-            taken.as_secs_f64(),
-            attaching.median_ms(),
-            attaching.quantile(90).as_secs_f64() * 1e3
+            "The adapters over {} MB of each client's output in pieces of 64 KiB, per second of one core's time, against counting line \
+             ends in the same bytes. {rounds} rounds in turns; every event must be found. The agent's words are \
+             searched for markers, too.",
+            MIX_BYTES / 1_000_000
         ),
-        columns: &["", "average MB", "largest MB"],
+        columns: &["output", "events per MB", "line ends MB/s", "adapter MB/s"],
         rows,
         bound: Some(Bound {
-            promise: "Private_Dirty of a shim at most 0.3 MB on average",
-            found: format!("{dirty:.3} MB"),
-            kept: dirty <= DIRTY_MB_MAX,
+            promise: "at least 200 MB/s for each protocol",
+            found: format!("{slowest:.0} MB/s at worst"),
+            kept: slowest >= MB_PER_S_MIN,
         }),
     })
 }
 
-/// From nothing to a durable end, for an agent that does nothing.
-pub(crate) fn start(options: &Options) -> Outcome<Report> {
-    let scratch = options.scratch("agent-start")?;
-    let rounds = options.rounds(200, 30);
-    let mut contenders: Vec<Contender<'_>> = vec![
-        Box::new(|_| {
-            let (taken, status) = time(|| Command::new("/bin/true").status());
-            status?;
-            Ok(taken)
-        }),
-        Box::new(|_| three_flushes(scratch.path())),
-        Box::new(|round| {
-            let spec = spec(round, &["/bin/true"], scratch.path());
-            let (taken, done) = time(|| -> Outcome {
-                let (_, mut handle) = begin(options, scratch.path(), spec)?;
-                until_ended(&mut handle)
-            });
-            done?;
-            Ok(taken)
-        }),
-        Box::new(|round| {
-            let spec = spec(1_000_000 + round, &["/bin/true"], scratch.path());
-            let (taken, begun) = time(|| begin(options, scratch.path(), spec));
-            until_ended(&mut begun?.1)?;
-            Ok(taken)
-        }),
-    ];
-    let samples = in_turns(rounds, &mut contenders)?;
-    let names = [
-        "start `/bin/true` and wait for it",
-        "flush two small files and their folder",
-        "**shim and agent: from nothing to an end on the disk**",
-        "of that, until the agent has been started",
-    ];
-    let floor = samples[0].median_ms();
-    let rows = names.iter().zip(&samples).map(|(name, samples)| {
-        vec![
-            (*name).to_owned(),
-            format!("{:.2}", samples.median_ms()),
-            format!("{:.2}", samples.quantile(90).as_secs_f64() * 1e3),
-            format!("{:.1}", samples.median_ms() / floor),
-        ]
-    });
-    Ok(Report {
-        name: "agent-start",
-        about: format!(
-            "One agent that does nothing, with its own shim: attempt folder, detached shim, attach, `go`, stub, agent, \
-             `exit.json` flushed. {rounds} rounds in turns."
+/// How many events were understood, and how many were not.
+fn read(protocol: Protocol, bytes: &[u8]) -> (usize, usize) {
+    let (mut good, mut bad) = (0, 0);
+    let mut count = |event: bowline_formats::agents::Event<'_>| match event.what {
+        What::Malformed(_) | What::Ignored { .. } | What::ProtocolError(_) => bad += 1,
+        _ => good += 1,
+    };
+    let mut adapter = Adapter::new(protocol, None);
+    for chunk in bytes.chunks(CHUNK_BYTES) {
+        adapter.push(chunk, &mut count);
+    }
+    adapter.finish(&mut count);
+    (good, bad)
+}
+
+fn mixes() -> Vec<Mix> {
+    vec![
+        mix(
+            "a working session",
+            Protocol::ClaudeStreamJson,
+            claude_session,
         ),
-        columns: &["", "median ms", "90 % within ms", "of a bare start"],
-        rows: rows.collect(),
-        bound: None,
-    })
-}
-
-/// A flood of output on its way through the shim into the log, processed and acknowledged.
-pub(crate) fn output(options: &Options) -> Outcome<Report> {
-    const MB: usize = 256;
-    let scratch = options.scratch("agent-output")?;
-    let bytes = MB * 1_000_000;
-    let count = bytes.to_string();
-    let mut contenders: Vec<Contender<'_>> = vec![
-        Box::new(|_| piped(&count, scratch.path())),
-        Box::new(|round| {
-            let mut spec = spec(round, &["head", "-c", &count, "/dev/zero"], scratch.path());
-            spec.bounds.keep_bytes = 0;
-            let (taken, done) = time(|| -> Outcome {
-                let (attempt, mut handle) = begin(options, scratch.path(), spec)?;
-                process(&attempt, &mut handle, bytes as u64)
-            });
-            done?;
-            Ok(taken)
+        mix("nothing but words", Protocol::ClaudeStreamJson, |number| {
+            (claude_says(&paragraphs(number)), 1)
         }),
-    ];
-    let samples = in_turns(options.rounds(10, 3), &mut contenders)?;
-    let speed = |samples: &Samples| MB as f64 / samples.median().as_secs_f64();
-    let names = [
-        "through a pipe into a file (`head | cat > file`)",
-        "**through the shim into the log, read and acknowledged**",
-    ];
-    let rows = names
-        .iter()
-        .zip(&samples)
-        .map(|(name, samples)| vec![(*name).to_owned(), format!("{:.0}", speed(samples))]);
-    let found = speed(&samples[1]);
-    Ok(Report {
-        name: "agent-output",
-        about: format!("{MB} MB of output of one agent, from its start to its end."),
-        columns: &["", "MB/s"],
-        rows: rows.collect(),
-        bound: Some(Bound {
-            promise: "at least 200 MB/s",
-            found: format!("{found:.0} MB/s"),
-            kept: found >= OUTPUT_MB_S_MIN,
+        mix(
+            "nothing but tool calls",
+            Protocol::ClaudeStreamJson,
+            |number| (claude_uses(number), 1),
+        ),
+        mix(
+            "nothing but questions",
+            Protocol::ClaudeStreamJson,
+            |number| (claude_says(&question(number)), 2),
+        ),
+        mix("tool output", Protocol::ClaudeStreamJson, |number| {
+            (claude_result(number), 0)
         }),
-    })
+        mix("a working session", Protocol::CodexJson, codex_session),
+        mix("nothing but words", Protocol::CodexJson, |number| {
+            (codex_says(&paragraphs(number)), 1)
+        }),
+        mix("command output", Protocol::CodexJson, |number| {
+            (codex_ran(number), 0)
+        }),
+        mix("a working session", Protocol::Acp, acp_session),
+        mix(
+            "nothing but words, a few at a time",
+            Protocol::Acp,
+            |number| (acp_says(&format!("and then part {number} ")), 1),
+        ),
+        mix("tool output", Protocol::Acp, |number| {
+            (acp_result(number), 0)
+        }),
+    ]
 }
 
-fn spec(number: usize, command: &[&str], folder: &Path) -> Spec {
-    let id = format!("bench-{}-{number}", std::process::id());
-    let command = command.iter().map(|&word| word.to_owned()).collect();
-    Spec::new(&id, command, folder.to_owned())
-}
-
-/// Shim and agent, started.
-fn begin(options: &Options, folder: &Path, spec: Spec) -> Outcome<(Attempt, Handle)> {
-    let attempt = Attempt::create(&folder.join(&spec.attempt), spec)?;
-    let program = options.bowline.with_file_name("bowline-shim");
-    Shim::new(&program, &[]).start(&attempt)?;
-    let mut handle = Handle::attach(&attempt, 1)?;
-    let path = std::env::var("PATH").unwrap_or_default();
-    handle.go(&BTreeMap::from([("PATH".to_owned(), path)]))?;
-    Ok((attempt, handle))
-}
-
-fn until_ended(handle: &mut Handle) -> Outcome {
-    while handle.last_status().state != State::Ended {
-        let status = handle.last_status();
-        let (out, err) = (status.out.end, status.err.end);
-        if handle.wait(out, err, BOUND)?.is_none() {
-            return Err("the agent did not end".into());
+/// Output of about [`MIX_BYTES`]; `line` gives the next line and says how many events it has.
+fn mix(name: &'static str, protocol: Protocol, line: impl Fn(usize) -> (Value, usize)) -> Mix {
+    let mut text = String::with_capacity(MIX_BYTES + 65_536);
+    let mut events = 0;
+    for number in 0.. {
+        if text.len() >= MIX_BYTES {
+            break;
         }
+        let (value, more) = line(number);
+        text.push_str(&value.to_string());
+        text.push('\n');
+        events += more;
     }
-    Ok(())
-}
-
-/// Reads all output as a server does, and acknowledges it.
-fn process(attempt: &Attempt, handle: &mut Handle, total: u64) -> Outcome {
-    let mut at = 0;
-    while at < total {
-        let (from, bytes) = attempt.read(Stream::Out, at, 1 << 20)?;
-        if from != at {
-            return Err("output was lost".into());
-        }
-        at += bytes.len() as u64;
-        if bytes.is_empty() {
-            handle.wait(at, 0, BOUND)?;
-        } else {
-            handle.acknowledge(at, 0)?;
-        }
+    Mix {
+        name,
+        protocol,
+        text,
+        events,
     }
-    until_ended(handle)
 }
 
-/// The same bytes through a pipe into a file that is flushed.
-fn piped(count: &str, folder: &Path) -> Outcome<Duration> {
-    let path = folder.join("bare");
-    let (taken, done) = time(|| -> std::io::Result<()> {
-        let mut source = Command::new("head")
-            .args(["-c", count, "/dev/zero"])
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let file = File::create(&path)?;
-        if let Some(pipe) = source.stdout.take() {
-            Command::new("cat")
-                .stdin(pipe)
-                .stdout(file.try_clone()?)
-                .status()?;
-        }
-        source.wait()?;
-        file.sync_data()
-    });
-    done?;
-    std::fs::remove_file(&path)?;
-    Ok(taken)
+/// Some sentences, as agents write between two calls.
+fn paragraphs(number: usize) -> String {
+    format!(
+        "I looked at part {number} of the list. The \"first\" check went well, the second needs another look:\n\n\
+         - the table of contents has no entry for it\n- `render()` is called twice\n\nNext I will read the tests and \
+         then change the function that writes the summary.\n"
+    )
 }
 
-/// What a durable end costs at least.
-fn three_flushes(folder: &Path) -> Outcome<Duration> {
-    let path = folder.join("flushed");
-    std::fs::create_dir_all(&path)?;
-    let (taken, done) = time(|| -> std::io::Result<()> {
-        for name in ["one", "two"] {
-            let mut file = File::create(path.join(name))?;
-            file.write_all(b"text")?;
-            file.sync_all()?;
-        }
-        File::open(&path)?.sync_all()
-    });
-    done?;
-    std::fs::remove_dir_all(&path)?;
-    Ok(taken)
+fn question(number: usize) -> String {
+    format!(
+        "[USER_QUESTION]\ncategory: choice\nquestion: Where should picture {number} live?\noptions:\n  - in the repository\n  - in a \
+         bucket\nrequired: false\n[/USER_QUESTION]\n"
+    )
 }
 
-/// KiB of one process.
-struct Memory {
-    dirty: u64,
-    pss: u64,
-    rss: u64,
-}
-
-impl Memory {
-    fn of(pid: i32) -> Outcome<Memory> {
-        let mut text = String::new();
-        File::open(format!("/proc/{pid}/smaps_rollup"))?.read_to_string(&mut text)?;
-        let field = |name: &str| -> Outcome<u64> {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
-            Ok(kib.ok_or("no such field")?.parse()?)
-        };
-        Ok(Memory {
-            dirty: field("Private_Dirty:")?,
-            pss: field("Pss:")?,
-            rss: field("Rss:")?,
+/// A file as a tool shows it.
+fn source(number: usize) -> String {
+    (0..60)
+        .map(|line| {
+            format!("{line:>5}\tlet value_{line} = compute(&input[{number}..], \"name\")?;\n")
         })
+        .collect()
+}
+
+fn claude_session(number: usize) -> (Value, usize) {
+    match number % 10 {
+        0 => (claude_says(&paragraphs(number)), 1),
+        9 => (claude_says(&question(number)), 2),
+        odd if odd % 2 == 1 => (claude_uses(number), 1),
+        _ => (claude_result(number), 0),
     }
 }
 
-/// Agents that are ended whatever happens to the measurement.
-#[derive(Default)]
-struct Live(Vec<Attempt>);
+fn claude_message(content: Value) -> Value {
+    json!({
+        "type": "assistant",
+        "message": {
+            "id": "msg_01", "type": "message", "role": "assistant", "model": "model-1", "content": [content],
+            "stop_reason": null, "stop_sequence": null,
+            "usage": {"input_tokens": 4, "cache_creation_input_tokens": 900, "cache_read_input_tokens": 20_000,
+                "output_tokens": 1, "service_tier": "standard"},
+        },
+        "parent_tool_use_id": null,
+        "session_id": "11111111-2222-4333-8444-555555555555",
+        "uuid": "5ce35f47-1e52-4f33-9d74-afd97080db80",
+    })
+}
 
-impl Drop for Live {
-    fn drop(&mut self) {
-        for attempt in &self.0 {
-            if let Ok(mut handle) = Handle::attach(attempt, u64::MAX) {
-                let _ = handle.want(Want::Ended, 1);
-            }
+fn claude_says(text: &str) -> Value {
+    claude_message(json!({"type": "text", "text": text}))
+}
+
+fn claude_uses(number: usize) -> Value {
+    let input = json!({"command": format!("grep -n 'part {number}' src/*.rs"), "description": "Looks for it"});
+    claude_message(json!({"type": "tool_use", "id": "toolu_01", "name": "Bash", "input": input}))
+}
+
+fn claude_result(number: usize) -> Value {
+    let text = source(number);
+    json!({
+        "type": "user",
+        "message": {"role": "user", "content": [
+            {"tool_use_id": "toolu_01", "type": "tool_result", "content": text, "is_error": false},
+        ]},
+        "parent_tool_use_id": null,
+        "session_id": "11111111-2222-4333-8444-555555555555",
+        "tool_use_result": {"stdout": text, "stderr": "", "interrupted": false},
+    })
+}
+
+fn codex_session(number: usize) -> (Value, usize) {
+    match number % 10 {
+        0 => (codex_says(&paragraphs(number)), 1),
+        9 => (codex_says(&question(number)), 2),
+        odd if odd % 2 == 1 => {
+            let item = json!({"id": "item_7", "type": "command_execution", "command": "/bin/bash -lc 'cat src/part.rs'",
+                "aggregated_output": "", "exit_code": null, "status": "in_progress"});
+            (json!({"type": "item.started", "item": item}), 1)
         }
-        for attempt in &self.0 {
-            if let Ok(mut handle) = Handle::attach(attempt, u64::MAX) {
-                let _ = until_ended(&mut handle);
-            }
-        }
+        _ => (codex_ran(number), 0),
     }
+}
+
+fn codex_says(text: &str) -> Value {
+    let item = json!({"id": "item_8", "type": "agent_message", "text": text});
+    json!({"type": "item.completed", "item": item})
+}
+
+fn codex_ran(number: usize) -> Value {
+    let item = json!({"id": "item_7", "type": "command_execution", "command": "/bin/bash -lc 'cat src/part.rs'",
+        "aggregated_output": source(number), "exit_code": 0, "status": "completed"});
+    json!({"type": "item.completed", "item": item})
+}
+
+fn acp_session(number: usize) -> (Value, usize) {
+    match number % 10 {
+        0..5 => (
+            acp_says(&format!("and then part {number}, which is long\n")),
+            1,
+        ),
+        5 | 7 => {
+            let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c-1", "title": "cat src/part.rs", "kind": "read",
+                "status": "pending", "rawInput": {"path": "src/part.rs"}});
+            (acp(&call), 1)
+        }
+        _ => (acp_result(number), 0),
+    }
+}
+
+fn acp(update: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "a-1", "update": update}})
+}
+
+fn acp_says(text: &str) -> Value {
+    let content = json!({"type": "text", "text": text});
+    acp(&json!({"sessionUpdate": "agent_message_chunk", "content": content}))
+}
+
+fn acp_result(number: usize) -> Value {
+    let content = json!([{"type": "content", "content": {"type": "text", "text": source(number)}}]);
+    acp(
+        &json!({"sessionUpdate": "tool_call_update", "toolCallId": "c-1", "status": "completed", "content": content}),
+    )
 }

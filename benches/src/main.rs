@@ -16,6 +16,7 @@ mod measure;
 mod options;
 mod ready_set;
 mod report;
+mod shims;
 mod transition;
 
 use options::Options;
@@ -29,15 +30,16 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 type Bench = fn(&Options) -> Outcome<Report>;
 
 /// The benchmarks in the order they are run.
-const ALL: [(&str, Bench); 8] = [
+const ALL: [(&str, Bench); 9] = [
     ("transition", transition::run),
     ("journal", journal::run),
     ("markers", markers::run),
+    ("agents", agents::run),
     ("ready-set", ready_set::run),
     ("growth", growth::run),
-    ("shims", agents::shims),
-    ("agent-start", agents::start),
-    ("agent-output", agents::output),
+    ("shims", shims::shims),
+    ("agent-start", shims::start),
+    ("agent-output", shims::output),
 ];
 
 fn main() -> ExitCode {

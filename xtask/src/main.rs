@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | demo | install | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | demo | install | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -6,6 +6,7 @@
 )]
 
 mod bench;
+mod clients;
 mod demo;
 mod docs;
 mod drill;
@@ -20,11 +21,12 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
+cargo xtask clients             the tests with the real agent clients, which are installed below target/
 cargo xtask demo                a walk through what there is, in a temporary folder
 cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
 cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
-    transition | journal | markers | ready-set | growth | shims | agent-start | agent-output
+    transition | journal | markers | agents | ready-set | growth | shims | agent-start | agent-output
             figures beside their floors; --write puts them into docs/
 cargo xtask fuzz [--seconds N] [TARGET]...
     feeds every parser with inputs found by coverage, N seconds each (5); needs a C++ compiler
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test"] => test::run(),
+        ["clients"] => clients::run(),
         ["demo"] => demo::run(),
         ["install", options @ ..] => release::install(options),
         ["docs"] => docs::write(),

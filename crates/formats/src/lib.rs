@@ -1,5 +1,6 @@
 //! Every shape another program can see. Pure: bytes in, bytes out, never a path.
 
+pub mod agents;
 pub mod checkpoint;
 pub mod client_hooks;
 pub mod develop;
