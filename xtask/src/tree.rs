@@ -148,6 +148,8 @@ const ONLY_IN: [(&str, &[&str]); 6] = [
             "crates/supervisor/",
             "crates/shim/",
             "crates/test-support/",
+            // Evidence commands and git, bounded and guarded.
+            "crates/engine/src/process.rs",
             // What only git knows, on the rare ways where it decides.
             "crates/gate/src/hook/world.rs",
         ],

@@ -1,10 +1,12 @@
 //! Korean texts of what the crates below say in English.
 
-pub(crate) mod findings;
+mod agents;
+pub(crate) mod sentences;
 
 use bowline_engine::files::{Notice, Origin};
 use bowline_engine::formats::finding::Severity;
 use bowline_engine::formats::memory::path::PathError;
+use bowline_engine::machines::develop;
 use bowline_engine::machines::plan;
 use bowline_engine::machines::thinking;
 use bowline_engine::{Error, Refusal, statefiles};
@@ -41,6 +43,23 @@ pub(crate) fn status(word: &str) -> &str {
     }
 }
 
+/// What has become of an attempt, as people read it.
+pub(crate) fn agent_state(word: &'static str) -> &'static str {
+    match word {
+        "intended" => "예정",
+        "alive" => "살아 있음",
+        "waiting" => "대기 중",
+        "running" => "실행 중",
+        "pausing" => "멈추는 중",
+        "paused" => "일시 중지",
+        "resuming" => "다시 시작하는 중",
+        "ending" => "끝내는 중",
+        "ended" => "끝남",
+        "lost" => "잃음",
+        other => other,
+    }
+}
+
 /// A notice in Korean.
 pub(crate) fn notice(notice: &Notice) -> String {
     match notice {
@@ -57,11 +76,18 @@ pub(crate) fn notice(notice: &Notice) -> String {
                 names.join(", ")
             )
         }
+        Notice::Distrusted { places } => format!(
+            "Bowline 밖에서 바뀌어 인정하지 않는 값: {}",
+            places.join(", ")
+        ),
+        Notice::NotIgnored => {
+            "git이 .develop-workflow/를 무시하지 않습니다. .gitignore에 추가하세요".into()
+        }
         Notice::Mended(finding) => {
-            let message = findings::sentence(&finding.message);
+            let message = sentences::translated(&finding.message);
             match &finding.repair {
                 Some(repair) => {
-                    let repair = findings::sentence(repair);
+                    let repair = sentences::translated(repair);
                     format!("{} {message}: {repair}", finding.pointer)
                 }
                 None => format!("{} {message}", finding.pointer),
@@ -81,7 +107,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             from,
             set_aside: None,
         } => format!("파일이 없어 {}", source(from)),
-        Notice::Keeper { message, .. } => findings::sentence(message),
+        Notice::Keeper { message, .. } => sentences::translated(message),
     }
 }
 
@@ -134,7 +160,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             findings: found,
         } => {
             let reason = found.first().map_or("읽을 수 없음".to_owned(), |finding| {
-                findings::sentence(&finding.message)
+                sentences::translated(&finding.message)
             });
             (
                 format!("{}이(가) 손상되었습니다: {reason}", path.display()),
@@ -145,7 +171,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!(
                 "{}은(는) 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {}",
                 path.display(),
-                findings::sentence(message)
+                sentences::translated(message)
             ),
             "이 파일을 바꾸려면 Bowline을 업데이트하세요".into(),
         ),
@@ -165,8 +191,30 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!("전이 {sequence}번({trigger})은 파일 밖에 영향을 남겼습니다"),
             "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다".into(),
         ),
-        Error::BadInput { message, hint } => (message.clone(), hint.clone()),
+        Error::BadInput { message, hint } => {
+            (sentences::translated(message), sentences::translated(hint))
+        }
         Error::Refused(Refusal::Plan(refusal)) => plan_refusal(refusal),
+        Error::Refused(Refusal::Develop(refusal)) => develop_refusal(refusal),
+        Error::StaleEvidence { changes, tree_only } => (
+            format!(
+                "봉인하거나 확인한 뒤에 바뀌었습니다: {}",
+                changes.join(", ")
+            ),
+            match tree_only {
+                true => "gate를 다시 통과하세요: 'gate reset 이름', 'gate pass 이름'",
+                false => "사람이 확인한 뒤 'bowline develop seal'로 다시 봉인합니다",
+            }
+            .into(),
+        ),
+        Error::NotVerified { reasons } => (
+            format!("확인되지 않았습니다: {}", reasons.join("; ")),
+            "이 트리에서 gate를 다시 통과하세요".into(),
+        ),
+        Error::ProgramFailed { program, message } => (
+            format!("'{program}' 실행에 실패했습니다: {message}"),
+            "프로그램이 남긴 말을 확인하세요".into(),
+        ),
         Error::NoCopy { which, folder } => (
             format!(
                 "{}에 '{which}'(으)로 시작하는 사본이 없습니다",
@@ -177,6 +225,30 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         Error::Path(cause) => path_error(cause),
         Error::AfterRepair { error: cause, .. } => self::error(cause),
         Error::File(cause) => file_error(cause, &error.hint()),
+        Error::Agent(cause) => agents::error(cause),
+        Error::NoAttempt { id } => (
+            format!("실행 '{id}'이(가) 없습니다"),
+            "'bowline attach'로 목록을 볼 수 있습니다".into(),
+        ),
+        Error::AmbiguousId { id, fitting } => (
+            format!(
+                "'{id}'(으)로 시작하는 실행이 여러 개입니다: {}",
+                fitting.join(", ")
+            ),
+            "ID를 더 길게 적으세요".into(),
+        ),
+        Error::NotRunning { id } => (
+            format!("실행 {id}의 에이전트가 돌고 있지 않습니다"),
+            "'bowline attach'로 목록을 볼 수 있습니다".into(),
+        ),
+        Error::AgentNotStarted { id, message } => (
+            format!("실행 {id}의 에이전트를 시작할 수 없습니다: {message}"),
+            "명령, 폴더, 샌드박스를 확인하세요".into(),
+        ),
+        Error::Output { .. } => (
+            "출력을 보여 줄 수 없습니다".into(),
+            "에이전트는 계속 돕니다. 'bowline attach'로 목록을 볼 수 있습니다".into(),
+        ),
     }
 }
 
@@ -431,6 +503,106 @@ fn plan_refusal(refusal: &plan::Refusal) -> (String, String) {
         R::NotQueued { id } => (
             format!("작업 '{id}'은(는) 대기열에 없습니다"),
             "'bowline memory status'로 대기열을 확인하세요".into(),
+        ),
+    }
+}
+
+fn develop_refusal(refusal: &develop::Refusal) -> (String, String) {
+    use develop::Refusal as R;
+    match refusal {
+        R::NoRun => (
+            "진행 중인 워크플로우가 없습니다".into(),
+            "'bowline develop start 기능'으로 시작하세요".into(),
+        ),
+        R::RunOpen { feature, phase } => (
+            format!("이미 진행 중입니다: '{feature}', Phase {}", phase.name()),
+            "'resume'으로 이어서 진행하거나 'start --fresh'로 처음부터 시작하세요".into(),
+        ),
+        R::WrongPhase { phase, wanted, .. } => (
+            format!(
+                "{} phase에서는 할 수 없습니다. {} phase의 일입니다",
+                phase.name(),
+                wanted.name()
+            ),
+            "'bowline develop status'로 확인하세요".into(),
+        ),
+        R::NotBack { phase, to } => (
+            format!(
+                "{}에서 {}(으)로 되돌아갈 수 없습니다",
+                phase.name(),
+                to.name()
+            ),
+            "앞선 phase를 지정하세요".into(),
+        ),
+        R::GatesClosed { missing, phase } => {
+            let names: Vec<&str> = missing.iter().map(|gate| gate.name()).collect();
+            let hint = match missing.first() {
+                Some(gate) if gate.phase() < *phase => {
+                    format!("사람이 'back {}'(으)로 되돌아갑니다", gate.phase().name())
+                }
+                Some(gate) => format!("'gate pass {}'(으)로 통과하세요", gate.name()),
+                None => "'bowline develop status'로 확인하세요".into(),
+            };
+            (format!("미충족 gate: {}", names.join(", ")), hint)
+        }
+        R::GateAlreadyOpen { gate } => (
+            format!("gate '{}'은(는) 이미 열려 있습니다", gate.name()),
+            format!("다시 확인하려면 먼저 'gate reset {}'", gate.name()),
+        ),
+        R::CheckpointsOpen { checkpoints } => (
+            format!("통과하지 못한 checkpoint: {}", checkpoints.join(", ")),
+            "모든 checkpoint를 먼저 통과하세요".into(),
+        ),
+        R::EvidenceRequired { gate } => (
+            format!("gate '{}'에는 증거가 필요합니다", gate.name()),
+            format!(
+                "[develop.gates.{}] run=을 정하고 사람이 봉인하세요. 사람은 --run이나 --by-hand도 쓸 수 있습니다",
+                gate.name()
+            ),
+        ),
+        R::EvidenceRed { gate, exit_code } => (
+            format!(
+                "gate '{}'은(는) 닫혀 있습니다: 확인 명령이 코드 {exit_code}(으)로 끝났습니다",
+                gate.name()
+            ),
+            "문제를 고치고 다시 시도하세요".into(),
+        ),
+        R::EvidenceStale => (
+            "봉인한 파일이 봉인 뒤에 바뀌었습니다".into(),
+            "사람이 'bowline develop seal'로 다시 봉인합니다".into(),
+        ),
+        R::NeedsPerson { .. } => (
+            "사람만 할 수 있습니다".into(),
+            "함께 일하는 사람에게 요청하세요".into(),
+        ),
+        R::UnknownCheckpoint { id } => (
+            format!("checkpoint '{id}'이(가) 없습니다"),
+            "REVIEW에 들어갈 때 'review --checkpoint ID'로 지정하세요".into(),
+        ),
+        R::DuplicateCheckpoint { id } => (
+            format!("checkpoint '{id}'이(가) 두 번 나옵니다"),
+            "checkpoint마다 한 번만 적으세요".into(),
+        ),
+        R::CheckpointIs { id, status, .. } => {
+            let hint = match *status {
+                "escalated" | "failed" => {
+                    format!("사람이 'checkpoint start {id} --override 이유'로 다시 엽니다")
+                }
+                "pending" => format!("'checkpoint start {id}'(으)로 시작하세요"),
+                _ => "'bowline develop status'로 확인하세요".into(),
+            };
+            (
+                format!("checkpoint '{id}'의 상태가 {status}이라서 할 수 없습니다"),
+                hint,
+            )
+        }
+        R::Empty { what } => (
+            format!("{what}이(가) 비어 있습니다"),
+            format!("{what}을(를) 적으세요"),
+        ),
+        R::AlreadyAdopted => (
+            "이미 Bowline이 관리하는 워크플로우입니다".into(),
+            "할 일이 없습니다".into(),
         ),
     }
 }

@@ -1,9 +1,5 @@
 //! What is printed where: data on stdout, talk on stderr, and the exit codes.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "printing is this module's job"
-)]
+#![expect(clippy::print_stderr, reason = "printing is this module's job")]
 
 use crate::args::{Common, Lang};
 use crate::korean;
@@ -83,6 +79,13 @@ impl Output {
         eprintln!("{}", harmless(text));
     }
 
+    /// A line on a terminal that the next one takes the place of; nothing elsewhere.
+    pub(crate) fn progress(&self, text: &str) {
+        if std::io::stderr().is_terminal() && !self.json {
+            eprint!("\r{}\u{1b}[K", harmless(text));
+        }
+    }
+
     /// The JSON form of a look at a file.
     pub(crate) fn view_json(&self, view: &View) -> Value {
         json!({
@@ -94,17 +97,22 @@ impl Output {
         })
     }
 
+    /// The JSON form of a change.
+    pub(crate) fn changed_json(&self, changed: &Changed) -> Value {
+        let mut value = self.view_json(&changed.view);
+        value["from"] = json!(changed.moved.from);
+        value["to"] = json!(changed.moved.to);
+        value["sequence"] = json!(changed.view.sequence);
+        if self.dry_run {
+            value["dryRun"] = json!(true);
+        }
+        value
+    }
+
     /// The outcome of a change: one line of text, or JSON.
     pub(crate) fn changed(&self, changed: &Changed, text: &str) {
         if self.json {
-            let mut value = self.view_json(&changed.view);
-            value["from"] = json!(changed.moved.from);
-            value["to"] = json!(changed.moved.to);
-            value["sequence"] = json!(changed.view.sequence);
-            if self.dry_run {
-                value["dryRun"] = json!(true);
-            }
-            self.line(&value.to_string());
+            self.line(&self.changed_json(changed).to_string());
         } else {
             self.notices(&changed.view.notices);
             self.line(&self.marked(text));
@@ -138,6 +146,7 @@ impl Output {
         for notice in notices {
             let word = match notice {
                 Notice::OutsideEdit { lost } if !lost.is_empty() => self.say("warning", "경고"),
+                Notice::Distrusted { .. } | Notice::NotIgnored => self.say("warning", "경고"),
                 Notice::RolledForward { .. }
                 | Notice::OutsideEdit { .. }
                 | Notice::Mended(_)
@@ -184,7 +193,7 @@ impl Output {
     pub(crate) fn found(&self, sentence: &str) -> String {
         match self.lang {
             Lang::En => sentence.to_owned(),
-            Lang::Ko => korean::findings::sentence(sentence),
+            Lang::Ko => korean::sentences::translated(sentence),
         }
     }
 

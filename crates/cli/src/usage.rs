@@ -107,8 +107,8 @@ fn hint(error: &clap::Error, lang: Lang) -> String {
         ContextKind::SuggestedArg,
         ContextKind::SuggestedValue,
     ];
-    let suggested = suggested.iter().map(|kind| context(error, *kind));
-    let suggested = suggested.filter(|text| !text.is_empty()).next();
+    let mut suggested = suggested.iter().map(|kind| context(error, *kind));
+    let suggested = suggested.find(|text| !text.is_empty());
     let valid = context(error, ContextKind::ValidValue);
     match (lang, suggested) {
         (Lang::En, _) => "bowline --help".into(),

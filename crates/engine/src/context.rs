@@ -5,8 +5,13 @@ use crate::clock::Clock;
 use crate::kinds::FileKind;
 use bowline_formats::time;
 use bowline_machines::{Actor, Timestamp};
-use bowline_statefiles::Request;
+use bowline_statefiles::{Disk, RealDisk, Request};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// Names the file with the key that evidence is signed with.
+pub const EVIDENCE_KEY_VARIABLE: &str = "BOWLINE_EVIDENCE_KEY_FILE";
 
 /// The surroundings of one operation.
 #[derive(Debug, Clone)]
@@ -21,6 +26,10 @@ pub struct Context {
     pub dry_run: bool,
     /// What is being done, for whoever waits for our lock.
     pub what: String,
+    /// The disk that state files and evidence are kept on.
+    pub disk: Arc<dyn Disk>,
+    /// The file with the key that evidence is signed with.
+    pub evidence_key: Option<PathBuf>,
 }
 
 impl Context {
@@ -32,6 +41,10 @@ impl Context {
             lock_wait: Duration::from_millis(bowline_statefiles::LOCK_WAIT_MS),
             dry_run: false,
             what: what.to_owned(),
+            disk: Arc::new(RealDisk),
+            evidence_key: std::env::var_os(EVIDENCE_KEY_VARIABLE)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from),
         }
     }
 

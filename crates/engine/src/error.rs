@@ -4,7 +4,7 @@ use crate::kinds::FileKind;
 use crate::notice::Notice;
 use bowline_formats::finding::Finding;
 use bowline_formats::memory::path::PathError;
-use bowline_machines::{Refuse, plan, thinking};
+use bowline_machines::{Refuse, develop, plan, thinking};
 use bowline_statefiles as statefiles;
 use std::path::PathBuf;
 
@@ -34,6 +34,9 @@ pub enum Refusal {
     /// The current task of the memory refused.
     #[error(transparent)]
     Plan(#[from] plan::Refusal),
+    /// A develop run refused.
+    #[error(transparent)]
+    Develop(#[from] develop::Refusal),
 }
 
 impl Refuse for Refusal {
@@ -41,6 +44,7 @@ impl Refuse for Refusal {
         match self {
             Refusal::Thinking(refusal) => refusal.code(),
             Refusal::Plan(refusal) => refusal.code(),
+            Refusal::Develop(refusal) => refusal.code(),
         }
     }
 
@@ -48,6 +52,7 @@ impl Refuse for Refusal {
         match self {
             Refusal::Thinking(refusal) => refusal.hint(),
             Refusal::Plan(refusal) => refusal.hint(),
+            Refusal::Develop(refusal) => refusal.hint(),
         }
     }
 }
@@ -153,6 +158,28 @@ pub enum Error {
         /// What to do.
         hint: String,
     },
+    /// What was sealed or verified has changed since.
+    #[error("changed since it was sealed or verified: {}", changes.join(", "))]
+    StaleEvidence {
+        /// Sealed files, or the tree.
+        changes: Vec<String>,
+        /// Only the tree changed: the gate has to be passed again, not sealed.
+        tree_only: bool,
+    },
+    /// The evidence does not show that this tree is good.
+    #[error("not verified: {}", reasons.join("; "))]
+    NotVerified {
+        /// Why.
+        reasons: Vec<String>,
+    },
+    /// A program that is needed could not be run, or failed.
+    #[error("'{program}' failed: {message}")]
+    ProgramFailed {
+        /// Which.
+        program: String,
+        /// What it said.
+        message: String,
+    },
     /// The command failed after the file had been repaired for it.
     #[error("{error}")]
     AfterRepair {
@@ -164,6 +191,44 @@ pub enum Error {
     /// The file could not be locked, read or written.
     #[error(transparent)]
     File(#[from] statefiles::Error),
+    /// Something about an agent's process failed, or its shim said no.
+    #[error(transparent)]
+    Agent(#[from] bowline_supervisor::Error),
+    /// There is no attempt with such an id.
+    #[error("there is no attempt '{id}'")]
+    NoAttempt {
+        /// What was asked for.
+        id: String,
+    },
+    /// Several attempts have an id that begins so.
+    #[error("several attempts begin with '{id}': {}", fitting.join(", "))]
+    AmbiguousId {
+        /// What was asked for.
+        id: String,
+        /// All that fit.
+        fitting: Vec<String>,
+    },
+    /// The agent of an attempt does not run.
+    #[error("the agent of attempt {id} does not run")]
+    NotRunning {
+        /// The attempt.
+        id: String,
+    },
+    /// An agent could not be started.
+    #[error("the agent of attempt {id} could not be started: {message}")]
+    AgentNotStarted {
+        /// The attempt.
+        id: String,
+        /// Why not.
+        message: String,
+    },
+    /// Output could not be handed on.
+    #[error("the output could not be shown")]
+    Output {
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 impl Error {
@@ -185,8 +250,17 @@ impl Error {
             Error::Path(error) => error.code(),
             Error::NoCopy { .. } => "no_copy",
             Error::BadInput { .. } => "bad_input",
+            Error::StaleEvidence { .. } => "stale_evidence",
+            Error::NotVerified { .. } => "not_verified",
+            Error::ProgramFailed { .. } => "program_failed",
             Error::AfterRepair { error, .. } => error.code(),
             Error::File(error) => error.code(),
+            Error::Agent(error) => error.code(),
+            Error::NoAttempt { .. } => "no_attempt",
+            Error::AmbiguousId { .. } => "ambiguous_id",
+            Error::NotRunning { .. } => "agent_not_running",
+            Error::AgentNotStarted { .. } => "agent_not_started",
+            Error::Output { .. } => "output_gone",
         }
     }
 
@@ -217,8 +291,23 @@ impl Error {
             Error::Path(error) => error.hint().into(),
             Error::NoCopy { .. } => "'bowline memory backup' makes copies".into(),
             Error::BadInput { hint, .. } => hint.clone(),
+            Error::StaleEvidence {
+                tree_only: true, ..
+            } => "run the gate again: 'gate reset NAME', then 'gate pass NAME'".into(),
+            Error::StaleEvidence { .. } => {
+                "a person looks at it and seals it anew with 'bowline develop seal'".into()
+            }
+            Error::NotVerified { .. } => "pass the gates again on this tree".into(),
+            Error::ProgramFailed { .. } => "see what it said".into(),
             Error::AfterRepair { error, .. } => error.hint(),
             Error::File(error) => error.hint().unwrap_or("see the message above").into(),
+            Error::Agent(error) => error.hint().into(),
+            Error::NoAttempt { .. } | Error::NotRunning { .. } => {
+                "'bowline attach' lists the attempts".into()
+            }
+            Error::AmbiguousId { .. } => "give more letters of the id".into(),
+            Error::AgentNotStarted { .. } => "check the command, its folder and its sandbox".into(),
+            Error::Output { .. } => "the agent goes on: 'bowline attach' lists the attempts".into(),
         }
     }
 
@@ -230,13 +319,21 @@ impl Error {
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
             | Error::NothingToUndo { .. }
-            | Error::EffectsLeft { .. } => ExitClass::Refused,
-            Error::Ambiguous { .. } | Error::BadInput { .. } => ExitClass::Usage,
+            | Error::StaleEvidence { .. }
+            | Error::NotVerified { .. }
+            | Error::EffectsLeft { .. }
+            | Error::NotRunning { .. }
+            | Error::AgentNotStarted { .. } => ExitClass::Refused,
+            Error::ProgramFailed { .. } => ExitClass::Failure,
+            Error::Ambiguous { .. } | Error::AmbiguousId { .. } | Error::BadInput { .. } => {
+                ExitClass::Usage
+            }
             Error::NoFile { .. }
             | Error::NothingHere { .. }
             | Error::UnknownKind { .. }
             | Error::NoSuchTransition { .. }
-            | Error::NoCopy { .. } => ExitClass::NotFound,
+            | Error::NoCopy { .. }
+            | Error::NoAttempt { .. } => ExitClass::NotFound,
             Error::Path(PathError::NotFound { .. }) => ExitClass::NotFound,
             Error::Path(PathError::BadPath { .. }) => ExitClass::Usage,
             Error::Path(
@@ -247,6 +344,16 @@ impl Error {
                 | PathError::TooLarge { .. },
             ) => ExitClass::Refused,
             Error::Damaged { .. } => ExitClass::Damaged,
+            Error::Output { .. } => ExitClass::Failure,
+            Error::Agent(error) => match error {
+                bowline_supervisor::Error::NoAttempt { .. } => ExitClass::NotFound,
+                bowline_supervisor::Error::AttemptExists { .. }
+                | bowline_supervisor::Error::Refused { .. } => ExitClass::Refused,
+                bowline_supervisor::Error::Io { .. }
+                | bowline_supervisor::Error::NotStarted { .. }
+                | bowline_supervisor::Error::Unreachable { .. }
+                | bowline_supervisor::Error::Protocol { .. } => ExitClass::Failure,
+            },
             Error::AfterRepair { error, .. } => error.class(),
             Error::File(error) => match error {
                 statefiles::Error::Locked { .. } | statefiles::Error::Contended { .. } => {

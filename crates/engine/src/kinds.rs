@@ -12,6 +12,7 @@ use bowline_formats::memory::task_state::{self, TaskStateFile};
 use bowline_formats::orchestrate::{self, OrchestrateFile};
 use bowline_formats::thinking::{self, ThinkingFile};
 use bowline_formats::{StateFormat, time};
+use bowline_gate::belief;
 use bowline_machines::develop::{DevelopMachine, closed};
 use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::{self, PlanMachine, next_id};
@@ -123,7 +124,8 @@ impl FileKind {
                 Some("bowline memory init")
             }
             FileKind::AgentMemory => Some("bowline memory agent set NAME PATH VALUE"),
-            FileKind::Develop | FileKind::Orchestrate => None,
+            FileKind::Develop => Some("bowline develop start FEATURE"),
+            FileKind::Orchestrate => None,
         }
     }
 
@@ -189,7 +191,9 @@ impl FileKind {
     /// Whether the file is at a path. One that was removed while its journal stayed is there too: it can be brought back.
     pub(crate) fn is_there(self, path: &Path) -> bool {
         if self == FileKind::Develop {
-            return bowline_gate::locate::is_develop_file(path);
+            return bowline_gate::locate::is_develop_file(path)
+                && (path.symlink_metadata().is_ok()
+                    || belief::of_file(path) != belief::Belief::Nothing);
         }
         let mut journal = path.file_name().unwrap_or_default().to_owned();
         journal.push(".journal.jsonl");

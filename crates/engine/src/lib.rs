@@ -4,17 +4,23 @@
 
 pub mod actor;
 mod advice;
+pub mod agents;
 pub mod clock;
 pub mod context;
+pub mod develop;
 pub mod doctor;
 pub mod error;
 pub mod files;
 pub mod history;
+pub mod install;
 pub mod kinds;
 mod lost;
 mod notice;
 pub mod operations;
+pub mod process;
 pub mod rebuild;
+mod tree;
+mod trust;
 pub mod workspace;
 
 pub use context::Context;
@@ -24,3 +30,4 @@ pub use error::{Error, ExitClass, Refusal};
 pub use bowline_formats as formats;
 pub use bowline_machines as machines;
 pub use bowline_statefiles as statefiles;
+pub use bowline_supervisor as supervisor;

@@ -17,6 +17,13 @@ pub enum Notice {
         /// Acknowledged transitions that the edit lacks.
         lost: Vec<Lost>,
     },
+    /// Somebody else changed what only Bowline may change; it counts as Bowline wrote it last.
+    Distrusted {
+        /// `phase`, `gates.NAME`, `checkpoints.ID`.
+        places: Vec<String>,
+    },
+    /// The folder of a develop run is not ignored by git.
+    NotIgnored,
     /// A field was repaired before the change.
     Mended(Finding),
     /// The file was damaged and something took its place.
@@ -66,6 +73,8 @@ impl Notice {
             Notice::RolledForward { .. } => "rolled_forward",
             Notice::OutsideEdit { lost } if lost.is_empty() => "outside_edit",
             Notice::OutsideEdit { .. } => "lost_transition",
+            Notice::Distrusted { .. } => "not_believed",
+            Notice::NotIgnored => "not_ignored",
             Notice::Mended(finding) => finding.code,
             Notice::Restored { .. } => "restored",
             Notice::Keeper { code, .. } => code,
@@ -79,7 +88,9 @@ impl Notice {
                 Severity::Error,
                 Some("'bowline doctor --repair' applies them again".to_owned()),
             ),
-            Notice::Keeper { .. } => (Severity::Warning, None),
+            Notice::Keeper { .. } | Notice::Distrusted { .. } | Notice::NotIgnored => {
+                (Severity::Warning, None)
+            }
             Notice::Mended(finding) => return finding.clone(),
             Notice::RolledForward { .. } | Notice::OutsideEdit { .. } | Notice::Restored { .. } => {
                 (Severity::Note, None)
@@ -114,6 +125,14 @@ impl std::fmt::Display for Notice {
                     "the file was changed outside Bowline and lacks acknowledged transitions: {}",
                     names.join(", ")
                 )
+            }
+            Notice::Distrusted { places } => write!(
+                f,
+                "changed outside Bowline and not believed: {}",
+                places.join(", ")
+            ),
+            Notice::NotIgnored => {
+                f.write_str("git does not ignore .develop-workflow/; add it to .gitignore")
             }
             Notice::Mended(finding) => match &finding.repair {
                 Some(repair) => write!(f, "{} {}: {repair}", finding.pointer, finding.message),

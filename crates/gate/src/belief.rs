@@ -93,63 +93,98 @@ pub fn of_state_file(path: &Path, file: &StateFile) -> Belief {
     }
 }
 
-fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belief, String> {
+/// The same for one look at the file; an error says what cannot be read.
+pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belief, String> {
     if snapshot.journal_damaged {
         return Err("its journal cannot be read".into());
     }
     let foreign = snapshot.last_kind.as_deref() == Some(kind::OUTSIDE);
-    let believed = |run: Run, distrusted: Vec<String>| {
+    let believed = |run: Run, owned: bool, distrusted: Vec<String>| {
         Belief::Run(Box::new(Believed {
             path: path.to_owned(),
             run,
-            owned: snapshot.situation != Situation::Unmanaged,
+            owned,
             distrusted,
             sequence: snapshot.seq,
         }))
     };
-    let missing = |last: Option<Run>| match last {
-        // A run that was over leaves nothing behind that could be missed.
-        Some(run) if run.phase == Phase::Done => Belief::Nothing,
-        last => Belief::Missing {
+    let missing = |last: Ours| match last {
+        // A run that was over or thrown away leaves nothing behind that could be missed.
+        Ours::Gone => Belief::Nothing,
+        Ours::Run(run) if run.phase == Phase::Done => Belief::Nothing,
+        Ours::Run(run) => Belief::Missing {
             path: path.to_owned(),
-            last: last.map(Box::new),
+            last: Some(run),
+        },
+        Ours::Unknown => Belief::Missing {
+            path: path.to_owned(),
+            last: None,
         },
     };
     let trusted = match &snapshot.situation {
         Situation::Absent if foreign => return Ok(missing(ours(file)?)),
         Situation::Absent => return Ok(Belief::Nothing),
-        Situation::Missing { ours: Some(text) } if !foreign => return Ok(missing(read(text).ok())),
+        // A removal of ours that was interrupted.
+        Situation::RolledForward { .. } if snapshot.bytes.is_none() => return Ok(Belief::Nothing),
+        Situation::Missing { ours: Some(text) } if !foreign => {
+            let last = read(text).map_or(Ours::Unknown, |run| Ours::Run(Box::new(run)));
+            return Ok(missing(last));
+        }
         Situation::Missing { .. } => return Ok(missing(ours(file)?)),
         Situation::Clean | Situation::RolledForward { .. } if !foreign => None,
-        Situation::Outside { ours: Some(text) } if !foreign => Some(read(text)?),
-        Situation::Unmanaged => None,
+        Situation::Outside { ours: Some(text) } if !foreign => {
+            Some(Ours::Run(Box::new(read(text)?)))
+        }
+        // Bowline has kept evidence here, so there was a journal.
+        Situation::Unmanaged if locate::has_runs(path) => {
+            return Err("its journal is gone".into());
+        }
+        Situation::Unmanaged => Some(Ours::Gone),
+        // What somebody else wrote is nothing to compare with: behind it is what we wrote.
         Situation::Clean | Situation::RolledForward { .. } | Situation::Outside { .. } => {
-            // What somebody else wrote is nothing to compare with: behind it is what we wrote.
-            let reason = "was changed, and what was there before cannot be told";
-            Some(ours(file)?.ok_or(reason)?)
+            Some(ours(file)?)
         }
     };
     let text = snapshot.text().map_err(|error| error.to_string())?;
     let theirs = read(text.unwrap_or_default())?;
     Ok(match trusted {
-        None => believed(theirs, Vec::new()),
-        Some(ours) => {
+        None => believed(theirs, true, Vec::new()),
+        // Nothing of ours is there to compare with: another program began it.
+        Some(Ours::Gone) => believed(theirs, false, Vec::new()),
+        Some(Ours::Run(ours)) => {
             let merged = merge_trust(&ours, &theirs);
-            believed(merged.run, merged.distrusted)
+            believed(merged.run, true, merged.distrusted)
+        }
+        Some(Ours::Unknown) => {
+            return Err("was changed, and what was there before cannot be told".into());
         }
     })
 }
 
-/// The run as Bowline itself wrote it last, from the whole journal.
-fn ours(file: &StateFile) -> Result<Option<Run>, String> {
-    let mut last = None;
+/// What Bowline itself wrote last.
+enum Ours {
+    /// This run.
+    Run(Box<Run>),
+    /// It threw a run away, and has none since.
+    Gone,
+    /// It cannot be told.
+    Unknown,
+}
+
+/// What Bowline itself wrote last, from the whole journal.
+fn ours(file: &StateFile) -> Result<Ours, String> {
+    let mut last = (false, None);
     file.walk_versions(0, |line, _, after| {
         if line.kind != kind::OUTSIDE {
-            last = after.map(str::to_owned);
+            last = (line.gone, after.map(str::to_owned));
         }
     })
     .map_err(|error| error.to_string())?;
-    last.as_deref().map(read).transpose()
+    Ok(match last {
+        (true, _) => Ours::Gone,
+        (false, Some(text)) => Ours::Run(Box::new(read(&text)?)),
+        (false, None) => Ours::Unknown,
+    })
 }
 
 fn read(text: &str) -> Result<Run, String> {

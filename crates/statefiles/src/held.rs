@@ -65,7 +65,7 @@ impl Held {
         self.file.disk.clone()
     }
 
-    fn next_seq(&self) -> u64 {
+    pub(crate) fn next_seq(&self) -> u64 {
         self.snapshot.seq + 1
     }
 
@@ -77,6 +77,9 @@ impl Held {
             return Err(Error::StepsNotWritten {
                 path: self.paths.file.clone(),
             });
+        }
+        if change.gone {
+            return self.remove(request, change);
         }
         let acknowledged_text = self.snapshot.text()?.map(str::to_owned);
         let before = acknowledged_text.as_deref();
@@ -245,7 +248,7 @@ impl Held {
     }
 
     /// The lines that must come first because the journal does not know what is on disk.
-    fn adoption(&self, request: &Request) -> Result<Vec<Line>, Error> {
+    pub(crate) fn adoption(&self, request: &Request) -> Result<Vec<Line>, Error> {
         if self.adopted {
             return Ok(Vec::new());
         }

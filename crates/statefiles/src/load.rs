@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::disk::{Disk, FileKind, Stat};
 use crate::error::{Error, Finding};
 use crate::hash::ContentHash;
-use crate::journal::{Line, Tail};
+use crate::journal::{Line, Tail, kind};
 use crate::layout::Paths;
 use crate::roll::{Replay, RollError, roll};
 
@@ -226,6 +226,9 @@ fn load_once(
         Place::Nowhere => (None, Situation::Absent),
         Place::Current if bytes.is_some() => (bytes, Situation::Clean),
         Place::Current => (None, Situation::Absent),
+        Place::Behind { missing } if ends_in_removal(&tail) => {
+            (None, Situation::RolledForward { lines: missing })
+        }
         Place::Behind { missing } => {
             match forward(
                 disk,
@@ -346,8 +349,13 @@ fn place(
             }
         };
         let (is_mark, gone) = (line.is_mark(), line.gone);
+        // Others remove files without a word before; only our own removal is announced and then interrupted.
+        let announced = gone && line.kind != kind::OUTSIDE;
         match crashed {
-            // Nothing is ever rolled forward to nothing.
+            // A removal that came to its end left the backup: then somebody put the file back.
+            true if announced && !backed_up(disk, paths, hash)? => {
+                return Ok(Place::Behind { missing: back + 1 });
+            }
             true if gone => return Ok(Place::Elsewhere),
             // The mark closes a batch; what it needs begins after the line that left this version.
             true if is_mark && hash.is_some() => before_mark = true,
@@ -366,6 +374,12 @@ fn place(
     })
 }
 
+/// Whether the backup is the version with this hash.
+fn backed_up(disk: &dyn Disk, paths: &Paths, hash: Option<ContentHash>) -> Result<bool, Error> {
+    let backup = read_file(disk, &paths.backup)?;
+    Ok(backup.is_some_and(|(bytes, _)| Some(ContentHash::of(&bytes)) == hash))
+}
+
 /// The next version as a crash left it, when it is exactly the one wanted.
 fn leftover(
     disk: &dyn Disk,
@@ -380,6 +394,12 @@ fn leftover(
         }
     }
     Ok(None)
+}
+
+/// Whether the last thing that happened to the document is that it went.
+fn ends_in_removal(tail: &Tail) -> bool {
+    let last = tail.read_so_far().iter().find(|line| line.moves());
+    last.is_some_and(|line| line.gone)
 }
 
 fn newest_first_to_forward(tail: &Tail, missing: usize) -> Vec<&Line> {

@@ -20,8 +20,10 @@ pub struct Request {
 /// The next version of a document, and what is written about it in the journal.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// The whole new document.
+    /// The whole new document; empty when it goes.
     pub text: String,
+    /// There is to be no document any more: the file is removed, and its last version becomes the backup.
+    pub gone: bool,
     /// The kind of the journal line; [`kind::CHANGE`] unless set.
     pub kind: String,
     /// The caller's transition, opaque.
@@ -38,10 +40,19 @@ impl Change {
         let kind = kind::CHANGE.to_owned();
         Self {
             text: text.into(),
+            gone: false,
             kind,
             transition: None,
             effects: None,
             important: false,
+        }
+    }
+
+    /// The removal of the document.
+    pub fn removal() -> Self {
+        Self {
+            gone: true,
+            ..Self::to("")
         }
     }
 }

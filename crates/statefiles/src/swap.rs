@@ -339,7 +339,7 @@ pub(crate) fn remove(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
 }
 
 /// Renames onto a free name, also where the file system has no such rename.
-fn name_new(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn name_new(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
     match disk.rename_new(from, to) {
         Err(error) if unsupported(&error) => disk.link(from, to).and_then(|()| disk.unlink(from)),
         renamed => renamed,

@@ -83,9 +83,7 @@ fn take_over(held: &mut Held, loaded: Loaded) {
 /// Puts the rolled-forward document in place.
 fn complete(held: &mut Held, request: &Request) -> Result<Written, Error> {
     let Some(text) = held.snapshot.text()?.map(str::to_owned) else {
-        return Ok(Written::Done {
-            seq: held.snapshot.seq,
-        });
+        return held.finish_removal(request, held.snapshot.seq, None);
     };
     let after = Some(ContentHash::of(text.as_bytes()));
     let mark = Line {

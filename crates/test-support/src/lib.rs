@@ -3,6 +3,7 @@
 pub mod disguise;
 pub mod drill;
 mod faulty_disk;
+pub mod model_server;
 mod wait;
 
 pub use faulty_disk::{Fault, FaultyDisk};

@@ -3,6 +3,7 @@
 //! `cargo xtask fuzz` feeds them by coverage; the test of this crate feeds them their seeds and some thousand mutations of
 //! those, everywhere and without special tools.
 
+mod agents;
 mod journal;
 mod json;
 mod markers;
@@ -29,9 +30,11 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 22] = [
     target("agent-memory", state::check::<AgentMemoryFile>),
+    target("agents", agents::check),
     target("develop", state::check::<DevelopFile>),
+    target("engagement", small::engagement),
     target("journal", journal::check),
     target("disguise", shell::disguised),
     target("hook-message", shell::message),

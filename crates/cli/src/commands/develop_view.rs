@@ -2,6 +2,7 @@
 
 use crate::output::{Output, Tone};
 use bowline_engine::files::View;
+use bowline_engine::machines::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Run};
 use serde_json::Value;
 
 /// Feature, phase, gates and checkpoints.
@@ -35,9 +36,42 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
         };
         let mut line = format!("  {mark} {id}  {status}");
         if status == "in_progress" {
-            line.push_str(&format!(" (iter {}/3)", checkpoint["iteration"]));
+            let iteration = &checkpoint["iteration"];
+            line.push_str(&format!(" (iter {iteration}/{ATTEMPTS_MAX})"));
         }
         lines.push(output.tone(tone, &line));
     }
     lines
+}
+
+/// Feature and phase, gates, checkpoints: three lines for whoever comes back to a run.
+pub(crate) fn report(output: &Output, run: &Run) -> Vec<String> {
+    let head = output.say("Previous session", "이전 세션");
+    let gates: Vec<String> = Gate::ALL
+        .into_iter()
+        .map(|gate| format!("{}={}", gate.name(), run.gates.is_open(gate)))
+        .collect();
+    let checkpoints: Vec<String> = run
+        .checkpoints
+        .iter()
+        .map(|one| match one.status {
+            CheckpointStatus::InProgress => format!(
+                "{} in_progress (iter {}/{ATTEMPTS_MAX})",
+                one.id, one.iteration
+            ),
+            CheckpointStatus::Pending
+            | CheckpointStatus::Passed
+            | CheckpointStatus::Escalated
+            | CheckpointStatus::Failed => format!("{} {}", one.id, one.status.name()),
+        })
+        .collect();
+    let checkpoints = match checkpoints.is_empty() {
+        true => "-".to_owned(),
+        false => checkpoints.join(", "),
+    };
+    vec![
+        format!("{head}: '{}', Phase {}", run.feature, run.phase.name()),
+        format!("Gates: {}", gates.join(", ")),
+        format!("Checkpoints: {checkpoints}"),
+    ]
 }

@@ -1,6 +1,6 @@
 //! The files of the memory, as people read them.
 
-use crate::commands::here::{duration, pad, status_word};
+use crate::commands::here::{bar, duration, pad, status_word};
 use crate::output::{Output, Tone};
 use bowline_engine::files::View;
 use bowline_engine::formats::time;
@@ -36,7 +36,9 @@ pub(crate) fn task_state(output: &Output, view: &View) -> Vec<String> {
             Tone::Strong,
             &format!("{}  {}", text(&task["id"]), text(&task["name"])),
         );
-        lines.push(format!("{name}  {status} {done}/{}", steps.len()));
+        let percent = (done * 100).checked_div(steps.len()).unwrap_or(0);
+        let bar = bar(u64::try_from(percent).unwrap_or(100));
+        lines.push(format!("{name}  {bar} {status} {done}/{}", steps.len()));
         if !text(&task["plan"]["goal"]).is_empty() {
             lines.push(format!(
                 "{}: {}",

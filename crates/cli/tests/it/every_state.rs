@@ -10,7 +10,7 @@ use bowline_engine::formats::time;
 use bowline_engine::machines::plan::{self, Memory, NewStep, PlanMachine, next_id};
 use bowline_engine::machines::table::{AT, Catalogue, EARLIER};
 use bowline_engine::machines::thinking::{self, Run, Seen, ThinkingMachine};
-use bowline_engine::machines::{Actor, Machine, Refuse as _};
+use bowline_engine::machines::{Actor, Refuse as _};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

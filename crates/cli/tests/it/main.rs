@@ -11,15 +11,22 @@ macro_rules! check {
     };
 }
 
+mod agents;
 mod board;
 mod codes;
 mod completions;
+mod develop;
+mod develop_evidence;
+mod develop_rounds;
+mod develop_table;
 mod dry_run;
 mod environment;
 mod every_state;
 mod files;
+mod guides;
 mod help;
 mod here;
+mod json_page;
 mod kinds;
 mod locks;
 mod memory;
@@ -29,6 +36,7 @@ mod repair;
 mod thinking;
 mod travel;
 mod worked_examples;
+mod wrong_input;
 
 #[test]
 fn no_test_file_is_forgotten() {

@@ -133,3 +133,64 @@ fn one_hopeless_file_does_not_hide_the_others() {
     std::fs::create_dir(&file).unwrap();
     check!(world.session(&["doctor", "doctor --json", "", "doctor first"]));
 }
+
+/// Every odd thing a reader finds is told in the reader's language.
+#[test]
+fn findings_are_told_in_korean() {
+    let thinking = serde_json::json!({
+        "version": 1, "task_id": 7, "title": null, "created_at": "soon", "updated_at": 5,
+        "current_stage": "dreaming", "overall_status": "fine", "progress_percentage": 80,
+        "stages": {
+            "planning": { "status": "completed", "outputs": ["../x", 3], "started_at": "2026-03-01T09:00:00Z",
+                "completed_at": "2026-03-01T08:00:00Z", "retry_count": 9, "error": "odd" },
+            "selection": { "status": "DONE", "outputs": "none" },
+            "creation": 4,
+        },
+        "core_values_evaluation": { "practicality": 80, "trust": "much" },
+        "quality_metrics": { "completeness": 7 },
+        "feedback": { "from_previous_tasks": [3], "for_next_tasks": [{ "apply_to_stages": ["x"] }], "from_execution": { "a": null } },
+    });
+    let state = serde_json::json!({
+        "version": "odd",
+        "current_task": {
+            "id": "task-1", "name": 3, "status": "pending", "started_at": "2026-03-01T09:00:00Z",
+            "updated_at": "2026-03-01T08:00:00Z",
+            "plan": { "goal": null, "steps": [
+                { "id": 1, "name": "a", "status": "completed", "dependencies": ["2", "x"], "error": "bad", "retries": 7 },
+                { "id": 1, "status": "failed" }, 5,
+            ], "current_step": 9 },
+            "artifacts": ["a.md", 3], "issues": [{ "step_id": 1, "resolution": "escalate", "resolved": true }, 4],
+        },
+        "pending_tasks": ["later", 3],
+    });
+    let history = serde_json::json!({
+        "version": "1.0", "tasks": [
+            { "id": "a", "result": "fine" }, { "id": "a", "result": "success" }, 3,
+        ], "statistics": { "total_tasks": 9 },
+    });
+    let world = TestEnvironment::new();
+    world.write(THINKING, thinking.to_string());
+    world.write(".claude/memory/task-state.json", state.to_string());
+    world.write(".claude/memory/task-history.json", history.to_string());
+    world.write(
+        ".claude/memory/shared-context.json",
+        r#"{"session": 3, "shared_data": []}"#,
+    );
+    world.write(
+        ".claude/memory/agents/scout.json",
+        r#"{"version": "9", "agent": "Scout", "cache": 3}"#,
+    );
+    let output = world.bowline("doctor --lang ko").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let hangul = |line: &&str| line.contains(|letter: char| ('가'..='힣').contains(&letter));
+    let told = text.lines().filter(|line| line.starts_with("  "));
+    // Behind the word and the code, or the word and a colon.
+    let words = told.map(|line| line.split_once(": ").map_or(line, |(_, words)| words));
+    let (korean, english): (Vec<&str>, Vec<&str>) = words.partition(hangul);
+    let english: Vec<&str> = english
+        .into_iter()
+        .filter(|line| !line.starts_with("bowline "))
+        .collect();
+    assert!(english.is_empty(), "{english:#?}");
+    assert!(korean.len() > 60, "only {} lines", korean.len());
+}

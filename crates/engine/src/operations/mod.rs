@@ -1,4 +1,5 @@
 //! One function per verb.
 
+pub mod develop;
 pub mod memory;
 pub mod thinking;

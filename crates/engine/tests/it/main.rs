@@ -6,6 +6,7 @@
 )]
 
 mod damage;
+mod gates;
 mod guarded;
 mod memory;
 mod outside;
@@ -27,6 +28,8 @@ fn context() -> Context {
         lock_wait: Duration::from_secs(5),
         dry_run: false,
         what: "test".into(),
+        disk: std::sync::Arc::new(bowline_engine::statefiles::RealDisk),
+        evidence_key: None,
     }
 }
 

@@ -12,7 +12,7 @@ mod world;
 
 pub use card::{CARD_WORDS_MAX, card, next_command};
 pub use stop::{STOPS_HELD_PER_SESSION_MAX, STOPS_HELD_PER_STATE_MAX};
-pub use world::{World, is_ignored};
+pub use world::{Repository, World, is_ignored};
 
 use crate::belief::{self, Belief};
 use crate::locate;

@@ -199,6 +199,22 @@ fn a_finished_run_is_not_missed() {
 }
 
 #[test]
+fn a_run_that_was_thrown_away_is_not_missed_and_the_next_file_is_somebody_elses() {
+    let place = Place::new();
+    place.commit(&run("IMPLEMENT", "ferry", &["review_clean_pass"]));
+    let decide = |_: &_| -> Result<_, Infallible> { Ok(Some(Change::removal())) };
+    place.file.update(&Request::default(), decide).unwrap();
+    assert_eq!(place.belief(), Belief::Nothing);
+    place.scribble(&run("IMPLEMENT", "harbour", &["review_clean_pass"]));
+    let believed = place.believed();
+    assert!(!believed.owned && believed.distrusted.is_empty());
+    assert!(believed.run.gates.is_open(Gate::ReviewCleanPass));
+    place.commit(&run("REVIEW", "harbour", &[]));
+    place.scribble(&run("IMPLEMENT", "harbour", &["review_clean_pass"]));
+    assert_eq!(place.believed().run.phase, Phase::Review);
+}
+
+#[test]
 fn what_cannot_be_read_is_damage() {
     for text in ["", "{ torn", "[]", "{\"phase\": \"LUNCH\"}", "\u{0}"] {
         let place = Place::new();

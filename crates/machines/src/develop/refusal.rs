@@ -123,7 +123,7 @@ impl Refuse for Refusal {
             Refusal::CheckpointsOpen { .. } => "checkpoints_open",
             Refusal::EvidenceRequired { .. } => "evidence_required",
             Refusal::EvidenceRed { .. } => "evidence_red",
-            Refusal::EvidenceStale => "evidence_stale",
+            Refusal::EvidenceStale => "stale_evidence",
             Refusal::NeedsPerson { .. } => "needs_person",
             Refusal::UnknownCheckpoint { .. } => "unknown_checkpoint",
             Refusal::DuplicateCheckpoint { .. } => "duplicate_checkpoint",

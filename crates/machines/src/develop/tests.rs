@@ -161,7 +161,7 @@ fn evidence_opens_a_gate_or_does_not() {
     let cases = [
         (GREEN, Actor::Agent, None),
         (sealed(1, false), Actor::Person, Some("evidence_red")),
-        (sealed(0, true), Actor::Person, Some("evidence_stale")),
+        (sealed(0, true), Actor::Person, Some("stale_evidence")),
         (given(0), Actor::Person, None),
         (given(2), Actor::Person, Some("evidence_red")),
         (given(0), Actor::Agent, Some("evidence_required")),

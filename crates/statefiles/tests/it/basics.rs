@@ -1,8 +1,8 @@
 //! One process, no faults: what each operation leaves on disk.
 
 use bowline_statefiles::{
-    Archive, Change, Error, Layout, Request, Rescue, Situation, Source, StateFile, UpdateError,
-    kind,
+    Archive, Change, Error, Layout, RealDisk, Request, Rescue, Situation, Source, StateFile,
+    UpdateError, append_line, kind,
 };
 
 use crate::support::{NOW_MS, Place, STAMP, add, request, set};
@@ -423,4 +423,42 @@ fn text_that_is_not_utf8_can_be_read_and_not_updated() {
     ));
     assert_eq!(set(&file, "x").unwrap_err().code(), "not_utf8");
     assert_eq!(place.names(), ["state.json"]);
+}
+
+#[test]
+fn a_removal_is_ours_and_what_comes_back_is_not() {
+    let place = Place::new();
+    let file = place.file();
+    set(&file, "a\n").unwrap();
+    let gone = file.update(&request("gone"), |_| Ok::<_, &str>(Some(Change::removal())));
+    assert_eq!(gone.unwrap().seq, Some(2));
+    assert_eq!(
+        place.names(),
+        ["state.json.bak", "state.json.journal.jsonl"]
+    );
+    assert_eq!(file.load().unwrap().situation, Situation::Absent);
+    assert_eq!(file.document_at(2).unwrap(), None);
+    assert_eq!(file.document_at(1).unwrap().as_deref(), Some("a\n"));
+
+    // The very version that was removed: nobody may take that for a removal that was interrupted.
+    for text in ["a\n", "b\n"] {
+        place.write("state.json", text);
+        let snapshot = file.load().unwrap();
+        assert_eq!(snapshot.situation, Situation::Outside { ours: None });
+        assert_eq!(snapshot.text().unwrap(), Some(text));
+    }
+    add(&file, "c").unwrap();
+    assert_eq!(place.read("state.json"), "b\nc\n");
+    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+}
+
+#[test]
+fn a_torn_line_spoils_no_other() {
+    let place = Place::new();
+    let path = place.path("deep/lines.jsonl");
+    append_line(&RealDisk, &path, "1").unwrap();
+    append_line(&RealDisk, &path, "2").unwrap();
+    place.write("deep/lines.jsonl", "1\n2\n3 is to");
+    append_line(&RealDisk, &path, "4").unwrap();
+    assert_eq!(place.read("deep/lines.jsonl"), "1\n2\n3 is to\n4\n");
 }

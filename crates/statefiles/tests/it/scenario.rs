@@ -74,6 +74,8 @@ macro_rules! for_each_scenario {
             recover: "recover";
             quarantine: "quarantine";
             recover_what_is_missing: "recover what is missing";
+            remove: "remove";
+            create_after_a_removal: "create after a removal";
         }
     };
     ($run:path; $($test:ident: $name:literal;)*) => {
@@ -222,7 +224,30 @@ pub(crate) const ALL: &[Scenario] = &[
         versions: &[NOTHING, "a\nb\n"],
         journal_bytes_max: u64::MAX,
     },
+    Scenario {
+        name: "remove",
+        prepare: two_versions,
+        act: |file, ack| remove(file).map(|()| ack(NOTHING)),
+        versions: &["a\nb\n", NOTHING],
+        journal_bytes_max: u64::MAX,
+    },
+    Scenario {
+        name: "create after a removal",
+        prepare: |folder| {
+            two_versions(folder);
+            remove(&open(folder, None, u64::MAX)).unwrap();
+        },
+        act: |file, ack| set(file, "a\n").map(|_| ack("a\n")),
+        versions: &[NOTHING, "a\n"],
+        journal_bytes_max: u64::MAX,
+    },
 ];
+
+fn remove(file: &StateFile) -> Result<(), Error> {
+    let request = request("gone");
+    written(file.hold(&request)?.replace(&request, &Change::removal())?);
+    Ok(())
+}
 
 fn written(written: Written) {
     assert!(matches!(written, Written::Done { .. }), "{written:?}");

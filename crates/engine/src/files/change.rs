@@ -1,104 +1,19 @@
-//! State files of any kind: looked at, and changed by one command.
+//! One command on a state file: read, decide, make durable; a damaged file is repaired first.
 
+use super::{Changed, KnownFile, Moved, Notice, View, missing};
 use crate::context::Context;
 use crate::error::{Error, Refusal};
 use crate::kinds::{self, Examined, FileKind, MachineFile};
-use crate::lost;
-pub use crate::notice::{Notice, Origin};
-use crate::rebuild::rebuild;
+use crate::trust;
 use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::time;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Machine;
-use bowline_statefiles::{
-    Change, Request, Rescue, Situation, Snapshot, Source, StateFile, UpdateError, Updated,
-};
+use bowline_statefiles::{Change, Request, Situation, Snapshot, UpdateError, Updated};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::path::{Path, PathBuf};
-
-/// A state file of a known kind at a place.
-#[derive(Debug, Clone)]
-pub struct KnownFile {
-    /// Its kind.
-    pub kind: FileKind,
-    /// Its place.
-    pub path: PathBuf,
-    pub(crate) file: StateFile,
-}
-
-/// A look at a state file.
-#[derive(Debug, Clone)]
-pub struct View {
-    /// Its kind.
-    pub kind: FileKind,
-    /// Its place.
-    pub path: PathBuf,
-    /// The document, committed changes included.
-    pub document: JsonDocument,
-    /// What it says.
-    pub examined: Examined,
-    /// What happened to the file that its reader should know.
-    pub notices: Vec<Notice>,
-    /// The last journal line.
-    pub sequence: u64,
-}
-
-/// What a command moved, for the transition line.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Moved {
-    /// What moved: the kind's word.
-    pub entity: &'static str,
-    /// Where it stood; `None` when it is new.
-    pub from: Option<String>,
-    /// Where it stands now.
-    pub to: String,
-    /// The command, upper case.
-    pub trigger: &'static str,
-    /// Facts of the move.
-    pub metadata: Value,
-    /// Whether a dated copy of the version before is kept.
-    pub important: bool,
-    /// What has to happen outside the file once it is durable; kept in the journal until it is done.
-    pub effects: Option<Value>,
-}
-
-impl Moved {
-    /// A move of something from a status to another.
-    pub fn new(
-        entity: &'static str,
-        trigger: &'static str,
-        from: Option<String>,
-        to: impl Into<String>,
-    ) -> Self {
-        Moved {
-            entity,
-            from,
-            to: to.into(),
-            trigger,
-            metadata: serde_json::json!({}),
-            important: false,
-            effects: None,
-        }
-    }
-
-    /// The same with facts.
-    #[must_use]
-    pub fn with(self, metadata: Value) -> Self {
-        Moved { metadata, ..self }
-    }
-}
-
-/// The outcome of a change.
-#[derive(Debug, Clone)]
-pub struct Changed {
-    /// The file afterwards.
-    pub view: View,
-    /// What moved.
-    pub moved: Moved,
-}
 
 /// Why a decision over a snapshot changed nothing.
 #[derive(Debug)]
@@ -107,9 +22,16 @@ enum Stop {
     Damaged(Vec<Finding>),
 }
 
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Engine(Box::new(error))
+    }
+}
+
 /// What is to become of a document.
 struct Decided {
-    next: JsonDocument,
+    /// The next one, or none any more.
+    next: Option<JsonDocument>,
     moved: Moved,
     /// What was found in the document as it was.
     found: Vec<Finding>,
@@ -118,86 +40,6 @@ struct Decided {
 }
 
 impl KnownFile {
-    /// A file of a kind at a place.
-    pub fn new(context: &Context, kind: FileKind, path: &Path) -> Self {
-        let file = StateFile::new(kind.layout(path)).with_lock_wait(context.lock_wait);
-        KnownFile {
-            kind,
-            path: path.to_owned(),
-            file,
-        }
-    }
-
-    /// Looks at the file. Takes no lock and changes nothing.
-    pub fn view(&self, context: &Context) -> Result<View, Error> {
-        let snapshot = self.file.load()?;
-        match self.view_of(&snapshot) {
-            Err(Error::Damaged { .. }) => {
-                // A program that writes in place may be half-way through.
-                let again = self
-                    .file
-                    .reread_if_fresh(&snapshot, context.clock.now_ms())?;
-                self.view_of(again.as_ref().unwrap_or(&snapshot))
-            }
-            other => other,
-        }
-    }
-
-    /// Looks at the file; where there is none, at what it would be at the very beginning.
-    pub fn view_or_empty(&self, context: &Context) -> Result<View, Error> {
-        match self.view(context) {
-            Err(error @ Error::NoFile { .. }) => {
-                let Some(document) = kinds::empty(self.kind, &self.path, context.now()) else {
-                    return Err(error);
-                };
-                let examined = kinds::examine(self.kind, &document)
-                    .map_err(|findings| self.damaged(findings))?;
-                Ok(View {
-                    kind: self.kind,
-                    path: self.path.clone(),
-                    document,
-                    examined,
-                    notices: Vec::new(),
-                    sequence: 0,
-                })
-            }
-            other => other,
-        }
-    }
-
-    fn view_of(&self, snapshot: &Snapshot) -> Result<View, Error> {
-        let Some(bytes) = &snapshot.bytes else {
-            return Err(match snapshot.situation {
-                Situation::Missing { .. } => self.damaged(vec![missing()]),
-                Situation::Absent
-                | Situation::Unmanaged
-                | Situation::Clean
-                | Situation::RolledForward { .. }
-                | Situation::Outside { .. } => Error::NoFile {
-                    kind: self.kind,
-                    path: self.path.clone(),
-                },
-            });
-        };
-        let (document, examined) = self
-            .read(bytes)
-            .map_err(|findings| self.damaged(findings))?;
-        let mut notices = Self::notices(snapshot);
-        self.tell_lost(&mut notices, snapshot.seq, document.value());
-        Ok(View {
-            kind: self.kind,
-            path: self.path.clone(),
-            document,
-            examined,
-            notices,
-            sequence: snapshot.seq,
-        })
-    }
-
-    fn parse(bytes: &[u8]) -> Result<JsonDocument, Vec<Finding>> {
-        JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error.to_string())])
-    }
-
     /// Refuses to write a file that a newer program wrote.
     fn writable(&self, found: &[Finding]) -> Result<(), Stop> {
         match found
@@ -209,52 +51,6 @@ impl KnownFile {
                 path: self.path.clone(),
                 message: finding.message.clone(),
             }))),
-        }
-    }
-
-    fn read(&self, bytes: &[u8]) -> Result<(JsonDocument, Examined), Vec<Finding>> {
-        let document = Self::parse(bytes)?;
-        let examined = kinds::examine(self.kind, &document)?;
-        Ok((document, examined))
-    }
-
-    pub(crate) fn damaged(&self, findings: Vec<Finding>) -> Error {
-        Error::Damaged {
-            path: self.path.clone(),
-            findings,
-        }
-    }
-
-    /// What a snapshot tells beside its document.
-    fn notices(snapshot: &Snapshot) -> Vec<Notice> {
-        let mut notices: Vec<Notice> = snapshot
-            .findings
-            .iter()
-            .map(|finding| Notice::Keeper {
-                code: finding.code(),
-                message: finding.to_string(),
-            })
-            .collect();
-        match &snapshot.situation {
-            Situation::RolledForward { lines } => {
-                notices.push(Notice::RolledForward { lines: *lines })
-            }
-            Situation::Outside { .. } => notices.push(Notice::OutsideEdit { lost: Vec::new() }),
-            Situation::Absent
-            | Situation::Unmanaged
-            | Situation::Clean
-            | Situation::Missing { .. } => {}
-        }
-        notices
-    }
-
-    /// Adds what an outside edit lost. Takes its time over the journal: never called while the lock is held.
-    fn tell_lost(&self, notices: &mut [Notice], last: u64, edited: &Value) {
-        for notice in notices {
-            if let Notice::OutsideEdit { lost } = notice {
-                // A journal that cannot be read is told elsewhere; the edit is told in any case.
-                *lost = lost::by_edit(&self.file, last, edited).unwrap_or_default();
-            }
         }
     }
 
@@ -312,13 +108,13 @@ impl KnownFile {
         Refusal: From<<K::Machine as Machine>::Refusal>,
     {
         self.repairing(context, |document| {
+            let document = document.ok_or_else(|| self.no_file())?;
             let read = K::Format::read(document).map_err(Stop::Damaged)?;
             self.writable(&read.findings)?;
             let at = context.now_for(self.kind);
-            let command =
-                command(document, &read.state).map_err(|error| Stop::Engine(Box::new(error)))?;
+            let command = command(document, &read.state)?;
             let step = K::Machine::step(&read.state, command, at)
-                .map_err(|refusal| Stop::Engine(Box::new(Error::Refused(refusal.into()))))?;
+                .map_err(|refusal| Error::Refused(refusal.into()))?;
             let mut value = read.fixed;
             K::Format::write(&step.next, &mut value, at);
             let mut moved = describe(&read.state, &step.next);
@@ -329,13 +125,23 @@ impl KnownFile {
             let left = read.findings.iter().filter(|one| one.repair.is_none());
             let examined = kinds::examined::<K>(&step.next, left.cloned().collect(), value);
             Ok(Some(Decided {
-                next,
+                next: Some(next),
                 moved,
                 found: read.findings,
                 examined: Some(examined),
             }))
         })?
         .ok_or_else(|| self.no_file())
+    }
+
+    /// Puts another document in the place of the one there, makes the first, or takes the last away.
+    pub(crate) fn replace(
+        &self,
+        context: &Context,
+        decide: impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, Moved), Error>,
+    ) -> Result<Changed, Error> {
+        let changed = self.repairing(context, |document| self.decide_on(document, &decide))?;
+        changed.ok_or_else(|| self.no_file())
     }
 
     /// Changes what a file without a machine keeps, repairing a damaged one first. `None` when `change` says that nothing
@@ -347,15 +153,16 @@ impl KnownFile {
         mut change: impl FnMut(&mut F::State) -> Result<bool, Error>,
     ) -> Result<Option<Changed>, Error> {
         self.repairing(context, |document| {
+            let document = document.ok_or_else(|| self.no_file())?;
             let read = F::read(document).map_err(Stop::Damaged)?;
             self.writable(&read.findings)?;
             let (mut state, mut value) = (read.state, read.fixed);
-            if !change(&mut state).map_err(|error| Stop::Engine(Box::new(error)))? {
+            if !change(&mut state)? {
                 return Ok(None);
             }
             F::write(&state, &mut value, context.now_for(self.kind));
             Ok(Some(Decided {
-                next: document.reconcile(&value),
+                next: Some(document.reconcile(&value)),
                 moved: moved.clone(),
                 found: read.findings,
                 examined: None,
@@ -380,13 +187,31 @@ impl KnownFile {
         }
     }
 
+    /// Brings a file into place of which only the journal is here: whoever made it was stopped half-way, or somebody removed
+    /// it. Tells whether there is something new.
+    pub(crate) fn bring_back(&self, context: &Context) -> Result<bool, Error> {
+        if self.path.symlink_metadata().is_ok() {
+            return Ok(false);
+        }
+        if !context.dry_run {
+            // Taking the lock completes what was committed.
+            drop(self.file.hold(&context.request())?);
+            if self.path.symlink_metadata().is_err() {
+                self.recover(context, &[missing()])?;
+            }
+        }
+        Ok(true)
+    }
+
     /// One decided change; a damaged file is restored once before it.
     fn repairing(
         &self,
         context: &Context,
-        mut decide: impl FnMut(&JsonDocument) -> Result<Option<Decided>, Stop>,
+        mut decide: impl FnMut(Option<&JsonDocument>) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Error> {
         let mut restored = Vec::new();
+        // Only a doctor who is asked brings a develop run back, and closes its gates.
+        let may_restore = !context.dry_run && self.kind != FileKind::Develop;
         loop {
             match self.change(context, &mut decide) {
                 Ok(changed) => {
@@ -404,7 +229,7 @@ impl KnownFile {
                     });
                 }
                 // Once: what a repair leaves behind is readable, or there is no point in going on.
-                Err(Stop::Damaged(findings)) if restored.is_empty() && !context.dry_run => {
+                Err(Stop::Damaged(findings)) if restored.is_empty() && may_restore => {
                     restored.extend(self.recover(context, &findings)?);
                 }
                 Err(Stop::Damaged(findings)) => return Err(self.damaged(findings)),
@@ -416,40 +241,48 @@ impl KnownFile {
     fn change(
         &self,
         context: &Context,
-        mut decide: impl FnMut(&JsonDocument) -> Result<Option<Decided>, Stop>,
+        mut decide: impl FnMut(Option<&JsonDocument>) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Stop> {
         let request = context.request();
         let mut outcome = None;
+        if self.kind == FileKind::Develop {
+            // Under the lock a journal that cannot be read is set aside, and nothing would be known of the gates.
+            let snapshot = self.file.load().map_err(Error::File)?;
+            trust::check(&self.path, &self.file, &snapshot).map_err(Stop::Damaged)?;
+        }
         let updated = self.decided(context, &request, |snapshot| {
+            let mut notices = Self::notices(snapshot);
             let begun = self.begun_for_a_dry_run(context, snapshot);
-            let Some(bytes) = begun.as_ref().or(snapshot.bytes.as_ref()) else {
-                return Err(match snapshot.situation {
-                    Situation::Missing { .. } => Stop::Damaged(vec![missing()]),
-                    Situation::Absent
-                    | Situation::Unmanaged
-                    | Situation::Clean
-                    | Situation::RolledForward { .. }
-                    | Situation::Outside { .. } => Stop::Engine(Box::new(Error::NoFile {
-                        kind: self.kind,
-                        path: self.path.clone(),
-                    })),
-                });
+            let document = match begun.as_ref().or(snapshot.bytes.as_ref()) {
+                None if self.is_missing(snapshot) => return Err(Stop::Damaged(vec![missing()])),
+                None => None,
+                Some(bytes) => Some(
+                    Self::parse(bytes)
+                        .and_then(|document| self.believed(snapshot, document, &mut notices))
+                        .map_err(Stop::Damaged)?,
+                ),
             };
-            let document = Self::parse(bytes).map_err(Stop::Damaged)?;
-            let Some(decided) = decide(&document)? else {
+            let Some(decided) = decide(document.as_ref())? else {
                 return Ok(None);
             };
-            let Decided { next, moved, .. } = &decided;
+            let basis = match &decided.next {
+                Some(next) => Change::to(next.text()),
+                None => Change::removal(),
+            };
+            // What goes is shown once more.
+            let Some(shown) = decided.next.as_ref().or(document.as_ref()) else {
+                return Ok(None);
+            };
+            let moved = &decided.moved;
             let change = Change {
-                transition: Some(self.transition(context, next.value(), moved)),
+                transition: Some(self.transition(context, shown.value(), moved)),
                 important: moved.important,
                 effects: moved
                     .effects
                     .as_ref()
                     .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
-                ..Change::to(next.text())
+                ..basis
             };
-            let notices = Self::notices(snapshot);
             outcome = Some((decided, notices, snapshot.seq, document));
             Ok(Some(change))
         });
@@ -460,13 +293,18 @@ impl KnownFile {
         let Some((decided, mut notices, last, edited)) = outcome else {
             return Ok(None);
         };
-        self.tell_lost(&mut notices, last, edited.value());
+        if let Some(edited) = &edited {
+            self.tell_lost(&mut notices, last, edited.value());
+        }
         let mended = decided
             .found
             .into_iter()
             .filter(|one| one.severity >= Severity::Warning && one.repair.is_some());
         notices.extend(mended.map(Notice::Mended));
-        let (document, moved) = (decided.next, decided.moved);
+        let moved = decided.moved;
+        let Some(document) = decided.next.or(edited) else {
+            return Ok(None);
+        };
         let examined = match decided.examined {
             Some(examined) => examined,
             None => kinds::examine(self.kind, &document).map_err(Stop::Damaged)?,
@@ -480,6 +318,7 @@ impl KnownFile {
             notices,
             sequence,
         };
+        let view = self.advised(context, view)?;
         Ok(Some(Changed { view, moved }))
     }
 
@@ -511,31 +350,48 @@ impl KnownFile {
         Some(document??.text().as_bytes().to_vec())
     }
 
+    /// A decision that needs a document.
+    fn of_present(
+        &self,
+        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
+    ) -> impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, Moved), Error> {
+        move |document| {
+            let (next, moved) = decide(document.ok_or_else(|| self.no_file())?)?;
+            Ok((Some(next), moved))
+        }
+    }
+
+    /// A decision over the document as a whole, once it can be read and may be written.
+    fn decide_on(
+        &self,
+        document: Option<&JsonDocument>,
+        decide: impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, Moved), Error>,
+    ) -> Result<Option<Decided>, Stop> {
+        let found = match document {
+            None => Vec::new(),
+            Some(document) => {
+                kinds::examine(self.kind, document)
+                    .map_err(Stop::Damaged)?
+                    .findings
+            }
+        };
+        self.writable(&found)?;
+        let (next, moved) = decide(document)?;
+        Ok(Some(Decided {
+            next,
+            moved,
+            found,
+            examined: None,
+        }))
+    }
+
     /// Changes the document of a file without a machine, repairing a damaged one first.
     pub(crate) fn adjust(
         &self,
         context: &Context,
         decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
     ) -> Result<Changed, Error> {
-        let changed = self.repairing(context, |document| self.decide_on(document, &decide))?;
-        changed.ok_or_else(|| self.no_file())
-    }
-
-    /// A decision over the document as a whole, once it can be read and may be written.
-    fn decide_on(
-        &self,
-        document: &JsonDocument,
-        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
-    ) -> Result<Option<Decided>, Stop> {
-        let examined = kinds::examine(self.kind, document).map_err(Stop::Damaged)?;
-        self.writable(&examined.findings)?;
-        let (next, moved) = decide(document).map_err(|error| Stop::Engine(Box::new(error)))?;
-        Ok(Some(Decided {
-            next,
-            moved,
-            found: examined.findings,
-            examined: None,
-        }))
+        self.replace(context, self.of_present(decide))
     }
 
     /// Changes the document as a whole: time travel and repair.
@@ -544,54 +400,13 @@ impl KnownFile {
         context: &Context,
         decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
     ) -> Result<Changed, Error> {
+        let decide = self.of_present(decide);
         let outcome = self.change(context, |document| self.decide_on(document, &decide));
         let changed = outcome.map_err(|stop| match stop {
             Stop::Engine(error) => *error,
             Stop::Damaged(findings) => self.damaged(findings),
         })?;
         changed.ok_or_else(|| self.no_file())
-    }
-
-    fn no_file(&self) -> Error {
-        Error::NoFile {
-            kind: self.kind,
-            path: self.path.clone(),
-        }
-    }
-
-    /// Sets a damaged file aside and puts the best there is in its place.
-    pub(crate) fn recover(
-        &self,
-        context: &Context,
-        findings: &[Finding],
-    ) -> Result<Option<Notice>, Error> {
-        let reason = findings.last().map_or_else(
-            || "unreadable".to_owned(),
-            |finding| finding.message.clone(),
-        );
-        let rescue = Rescue {
-            validate: &|text| self.read(text.as_bytes()).is_ok(),
-            rebuild: &|| {
-                rebuild(self.kind, &self.path, context.now())
-                    .map(|document| document.text().to_owned())
-            },
-            empty: &|| {
-                kinds::empty(self.kind, &self.path, context.now())
-                    .map(|document| document.text().to_owned())
-            },
-        };
-        let recovered = self.file.recover(&context.request(), &reason, &rescue)?;
-        let from = match recovered.source {
-            Source::Intact => return Ok(None),
-            Source::Journal => Origin::Journal,
-            Source::Backup(path) | Source::Archive(path) => Origin::Copy(path),
-            Source::Rebuilt => Origin::Rebuilt,
-            Source::Empty => Origin::Anew,
-        };
-        Ok(Some(Notice::Restored {
-            from,
-            set_aside: recovered.set_aside,
-        }))
     }
 
     fn transition(&self, context: &Context, value: &Value, moved: &Moved) -> Box<RawValue> {
@@ -612,25 +427,5 @@ impl KnownFile {
         };
         // A struct of texts and values always serialises; a transition must not be able to stop a change.
         serde_json::value::to_raw_value(&line).unwrap_or_else(|_| RawValue::NULL.to_owned())
-    }
-}
-
-fn unparsable(message: &str) -> Finding {
-    Finding {
-        severity: Severity::Fatal,
-        code: "not_json",
-        pointer: String::new(),
-        message: message.to_owned(),
-        repair: None,
-    }
-}
-
-fn missing() -> Finding {
-    Finding {
-        severity: Severity::Fatal,
-        code: "file_missing",
-        pointer: String::new(),
-        message: "the file is gone, but its journal is here".to_owned(),
-        repair: None,
     }
 }

@@ -1,0 +1,172 @@
+//! The command line of `bowline develop`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct DevelopArgs {
+    #[command(subcommand)]
+    pub(crate) verb: DevelopVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DevelopVerb {
+    /// Begin a run in phase DESIGN; a person's start seals the policy
+    Start {
+        /// What is to be built, in a line
+        feature: String,
+        /// Throw an open run away and begin anew
+        #[arg(long)]
+        fresh: bool,
+    },
+    /// Enter REVIEW with the checkpoints of the design
+    Review {
+        /// A checkpoint, in the order of work
+        #[arg(long = "checkpoint", value_name = "ID", num_args = 1..)]
+        checkpoints: Vec<String>,
+        /// A contract, or a design document with one, that names the checkpoints
+        #[arg(long, value_name = "FILE")]
+        contract: Option<PathBuf>,
+    },
+    /// Gates: open one by evidence, or close it
+    #[command(subcommand)]
+    Gate(GateVerb),
+    /// Enter IMPLEMENT
+    Implement {
+        /// Who implements (default: from .develop-workflow.yaml, else auto)
+        #[arg(long, value_name = "STRATEGY")]
+        strategy: Option<StrategyName>,
+    },
+    /// Checkpoints: three attempts each, then a person decides
+    #[command(subcommand)]
+    Checkpoint(CheckpointVerb),
+    /// Enter PR
+    Pr,
+    /// Finish the run
+    Done,
+    /// Go back to an earlier phase; gates behind it close
+    Back {
+        /// The phase
+        #[arg(ignore_case = true)]
+        phase: PhaseName,
+    },
+    /// Say where the run stands and what comes next; writes nothing
+    Resume,
+    /// Throw the run away
+    Reset,
+    /// Take over a run that another program began; its gates close
+    Adopt,
+    /// Seal the gates' commands and the protected files as they are now
+    Seal,
+    /// Show where the run stands
+    Status,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GateVerb {
+    /// Run the sealed command, and open the gate when it ends with 0
+    Pass {
+        /// The gate
+        name: GateName,
+        /// A command of a person's own, where none is sealed; else it only adds evidence
+        #[arg(long, value_name = "CMD")]
+        run: Option<String>,
+        /// A person's reason to open it without a command
+        #[arg(long, value_name = "REASON", conflicts_with = "run")]
+        by_hand: Option<String>,
+    },
+    /// Close the gate, and those after it
+    Reset {
+        /// The gate
+        name: GateName,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CheckpointVerb {
+    /// Begin the first attempt
+    Start {
+        /// The checkpoint
+        id: String,
+        /// A person's reason to reopen one that escalated
+        #[arg(long = "override", value_name = "REASON")]
+        override_reason: Option<String>,
+    },
+    /// End an attempt well; a command that fails makes it a failed one
+    Pass {
+        /// The checkpoint
+        id: String,
+        /// A command that must end with 0
+        #[arg(long, value_name = "CMD")]
+        run: Option<String>,
+    },
+    /// End an attempt badly
+    Fail {
+        /// The checkpoint
+        id: String,
+        /// Why
+        #[arg(
+            long,
+            value_name = "CLASS",
+            ignore_case = true,
+            default_value = "LOGIC_ERROR"
+        )]
+        class: ClassName,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum GateName {
+    /// The review of the design found nothing that blocks
+    ReviewCleanPass,
+    /// The whole implementation was verified
+    ArchitectVerified,
+    /// The review of the code found nothing
+    ReReviewClean,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum StrategyName {
+    /// One agent, one checkpoint after the other
+    Direct,
+    /// Agents of their own for independent checkpoints
+    Subagent,
+    /// Agents that talk to each other
+    AgentTeams,
+    /// Whichever fits number and independence of the checkpoints
+    Auto,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum PhaseName {
+    /// What is to be built
+    Design,
+    /// Is the design good?
+    Review,
+    /// Checkpoint by checkpoint
+    Implement,
+    /// Review of the code, commit and pull request
+    #[value(alias = "MERGE")]
+    Pr,
+    /// Over
+    Done,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum ClassName {
+    /// Something is not there yet
+    NotImplemented,
+    /// It does the wrong thing
+    LogicError,
+    /// The types do not fit
+    TypeError,
+    /// The design cannot be built like this: a person decides at once
+    DesignMismatch,
+    /// The machine lacks something: a person decides at once
+    EnvIssue,
+    /// A hole in security: a person decides at once
+    Vulnerability,
+}

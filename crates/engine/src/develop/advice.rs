@@ -1,0 +1,93 @@
+//! The next command of a run, as it can be typed, and whether it takes a person.
+
+use bowline_formats::develop::contract::Planned;
+use bowline_formats::develop::seal::Seal;
+use bowline_machines::develop::{Gate, Phase, Resume, Run, resume};
+
+/// A command that makes sense now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    /// As it is typed.
+    pub command: String,
+    /// Only a person may.
+    pub person: bool,
+}
+
+impl Next {
+    fn agent(words: impl AsRef<str>) -> Self {
+        Next {
+            command: format!("bowline develop {}", words.as_ref()),
+            person: false,
+        }
+    }
+
+    fn person(words: impl AsRef<str>) -> Self {
+        Next {
+            person: true,
+            ..Next::agent(words)
+        }
+    }
+}
+
+/// What can be done next, the most useful first.
+pub fn next(run: Option<&Run>, seal: Option<&Seal>, contract: &[Planned]) -> Vec<Next> {
+    let Some(run) = run else {
+        return vec![Next::agent("start FEATURE")];
+    };
+    match resume(run) {
+        Resume::Design => vec![Next::agent("review")],
+        Resume::ReviewAgain => vec![gate(Gate::ReviewCleanPass, seal)],
+        Resume::Implement => vec![Next::agent("implement")],
+        Resume::Checkpoint { id, iteration: 0 } => {
+            vec![Next::agent(format!("checkpoint start {}", quoted(&id)))]
+        }
+        Resume::Checkpoint { id, .. } => {
+            let planned = contract.iter().find(|one| one.id == id);
+            let command = planned.and_then(|one| one.command.as_deref());
+            let id = quoted(&id);
+            let pass = match command {
+                Some(command) => format!("checkpoint pass {id} --run {}", quoted(command)),
+                None => format!("checkpoint pass {id}"),
+            };
+            vec![
+                Next::agent(pass),
+                Next::agent(format!("checkpoint fail {id}")),
+            ]
+        }
+        Resume::AskPerson { checkpoints } => checkpoints
+            .iter()
+            .map(|id| Next::person(format!("checkpoint start {} --override REASON", quoted(id))))
+            .collect(),
+        Resume::VerifyAll => vec![gate(Gate::ArchitectVerified, seal)],
+        Resume::Pr => vec![Next::agent("pr")],
+        Resume::ReReview => vec![gate(Gate::ReReviewClean, seal)],
+        Resume::Done => vec![Next::agent("done")],
+        Resume::Back { phase } => {
+            let words = format!("back {}", phase.name());
+            match phase {
+                Phase::Design | Phase::Review => vec![Next::person(words)],
+                Phase::Implement | Phase::Pr | Phase::Done => vec![Next::agent(words)],
+            }
+        }
+        Resume::Over => vec![Next::agent("start FEATURE")],
+    }
+}
+
+/// A gate with a sealed command opens by it; any other only by a person.
+fn gate(gate: Gate, seal: Option<&Seal>) -> Next {
+    let words = format!("gate pass {}", gate.name());
+    match seal.and_then(|seal| seal.rules.command(gate)) {
+        Some(_) => Next::agent(words),
+        None => Next::person(format!("{words} --by-hand REASON")),
+    }
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

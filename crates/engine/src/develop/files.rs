@@ -1,0 +1,42 @@
+//! Small JSON files of a run, each written whole or not at all.
+
+use crate::context::Context;
+use crate::error::Error;
+use bowline_statefiles::{Change, Layout, StateFile, UpdateError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::convert::Infallible;
+use std::path::Path;
+
+pub(super) fn write<T: Serialize>(
+    context: &Context,
+    path: &Path,
+    content: &T,
+) -> Result<String, Error> {
+    let text = serde_json::to_string_pretty(content).map_err(|error| Error::BadInput {
+        message: format!("{} cannot be written: {error}", path.display()),
+        hint: "see what is to be written there".into(),
+    })?;
+    let text = text + "\n";
+    let file = StateFile::new(Layout::new(path)).with_disk(context.disk.clone());
+    let change = |_: &_| Ok::<_, Infallible>(Some(Change::to(text.clone())));
+    match file.update(&context.request(), change) {
+        Ok(_) => Ok(text),
+        Err(UpdateError::File(error)) => Err(Error::File(error)),
+        Err(UpdateError::Refused(never)) => match never {},
+    }
+}
+
+/// The file and its text; `None` where it is missing or is not what it should be.
+pub(super) fn read<T: DeserializeOwned>(
+    context: &Context,
+    path: &Path,
+) -> Result<Option<(T, String)>, Error> {
+    let file = StateFile::new(Layout::new(path)).with_disk(context.disk.clone());
+    let snapshot = file.load()?;
+    let Some(text) = snapshot.text().ok().flatten() else {
+        return Ok(None);
+    };
+    let content = serde_json::from_str(text).ok();
+    Ok(content.map(|content| (content, text.to_owned())))
+}

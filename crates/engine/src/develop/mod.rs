@@ -1,0 +1,128 @@
+//! What a develop run keeps beside its file: which run it is, its seal, its evidence and its contract.
+//!
+//! ```text
+//! $XDG_STATE_HOME/bowline/develop/<repository>/          lock, journal and backups of state.json
+//!     runs/<run>/seal.json, evidence.jsonl, contract.json
+//! ```
+
+pub mod advice;
+pub mod evidence;
+mod files;
+pub mod seal;
+
+use crate::context::Context;
+use crate::error::Error;
+use bowline_formats::develop::contract::{self, Planned};
+use bowline_formats::time;
+use bowline_formats::transition::Transition;
+use bowline_gate::locate;
+use bowline_statefiles::{ContentHash, StateFile, kind};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The trigger of the transition that begins a run.
+pub(crate) const START: &str = "START";
+/// The trigger of the transition that takes a run over.
+pub(crate) const ADOPT: &str = "ADOPT";
+
+/// Digits that tell two runs of one second apart.
+const RUN_DIGITS: usize = 4;
+
+/// The folder of one run.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    /// The run's id.
+    pub id: String,
+    /// Where its seal, evidence and contract are.
+    pub folder: PathBuf,
+}
+
+impl RunFolder {
+    pub(crate) fn new(state_file: &Path, id: &str) -> Self {
+        RunFolder {
+            id: id.to_owned(),
+            folder: locate::runs_folder(state_file).join(id),
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+/// What the journal says of the run there is now. Every transition of a run names it; what others write does not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Ledger {
+    /// The run's id; `None` for a run that Bowline has not written yet.
+    pub(crate) run: Option<String>,
+    /// The hash of its seal, as it was when it was sealed.
+    pub(crate) seal: Option<String>,
+    /// Bowline began it, or took it over.
+    pub(crate) adopted: bool,
+    /// For each gate that was ever passed, the evidence of the last time.
+    pub(crate) passed: Vec<(String, String)>,
+}
+
+impl Ledger {
+    pub(crate) fn read(file: &StateFile) -> Result<Self, Error> {
+        let lines = file.history()?.lines;
+        let void: BTreeSet<u64> = lines.iter().filter_map(|line| line.voids).collect();
+        let mut ledger = Ledger::default();
+        for line in lines.iter().filter(|line| !void.contains(&line.seq)) {
+            if line.gone && line.kind != kind::OUTSIDE {
+                ledger = Ledger::default();
+            }
+            let transition = line.transition.as_deref();
+            let Some(moved) =
+                transition.and_then(|raw| serde_json::from_str::<Transition>(raw.get()).ok())
+            else {
+                continue;
+            };
+            let fact = |name: &str| moved.metadata.get(name).and_then(|value| value.as_str());
+            if let Some(run) = fact("run")
+                && ledger.run.as_deref() != Some(run)
+                && !line.gone
+            {
+                ledger = Ledger {
+                    run: Some(run.to_owned()),
+                    ..Ledger::default()
+                };
+            }
+            ledger.adopted |= [START, ADOPT].contains(&moved.trigger.as_str());
+            if let Some(seal) = fact("seal") {
+                ledger.seal = Some(seal.to_owned());
+            }
+            if let (Some(gate), Some(evidence)) = (fact("gate"), fact("evidence")) {
+                ledger.passed.retain(|(known, _)| known != gate);
+                ledger.passed.push((gate.to_owned(), evidence.to_owned()));
+            }
+        }
+        Ok(ledger)
+    }
+}
+
+/// The contract of a run; empty where none was given.
+pub(crate) fn contract_of(context: &Context, run: &RunFolder) -> Result<Vec<Planned>, Error> {
+    let found = files::read::<Vec<Planned>>(context, &run.path(contract::FILE_NAME))?;
+    Ok(found.map(|(planned, _)| planned).unwrap_or_default())
+}
+
+/// Keeps the contract of a run.
+pub(crate) fn keep_contract(
+    context: &Context,
+    run: &RunFolder,
+    planned: &[Planned],
+) -> Result<(), Error> {
+    files::write(context, &run.path(contract::FILE_NAME), &planned).map(|_| ())
+}
+
+/// An id for a run that begins now: its time, and a little more.
+pub(crate) fn new_id(context: &Context, file: &Path) -> String {
+    let at: String = time::civil(context.clock.local_civil())
+        .chars()
+        .filter(|letter| letter.is_ascii_alphanumeric())
+        .collect();
+    let seed = format!("{}{}", context.request().id, file.display());
+    let hash = ContentHash::of(seed.as_bytes()).to_string();
+    format!("{at}-{}", &hash[..RUN_DIGITS])
+}

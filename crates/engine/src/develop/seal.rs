@@ -1,0 +1,157 @@
+//! Sealing the policy and the protected files of a run, and telling what changed since.
+
+use super::{RunFolder, files};
+use crate::context::Context;
+use crate::error::Error;
+use crate::tree;
+use bowline_formats::develop::policy::{self, Policy};
+use bowline_formats::develop::seal::{FILE_NAME, Seal, VERSION};
+use bowline_formats::develop::settings;
+use bowline_formats::{glob, time};
+use bowline_statefiles::ContentHash;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Sealed files at the most; more are not a list anybody looked at.
+const FILES_MAX: usize = 20_000;
+
+/// How the seal of a run stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SealState {
+    /// Nobody sealed anything.
+    None,
+    /// It is as the journal knows it; with what changed of the sealed files.
+    Sealed {
+        /// The seal.
+        seal: Box<Seal>,
+        /// One line for each sealed file that is another now.
+        changes: Vec<String>,
+    },
+    /// The journal knows of a seal, and the file is not that one.
+    Broken,
+}
+
+impl SealState {
+    /// The seal, whether or not it still holds.
+    pub fn seal(&self) -> Option<&Seal> {
+        match self {
+            SealState::Sealed { seal, .. } => Some(seal),
+            SealState::None | SealState::Broken => None,
+        }
+    }
+
+    /// Why evidence does not count any more.
+    pub fn changes(&self) -> Vec<String> {
+        match self {
+            SealState::None => Vec::new(),
+            SealState::Sealed { changes, .. } => changes.clone(),
+            SealState::Broken => vec![format!("{FILE_NAME} (changed)")],
+        }
+    }
+}
+
+/// Seals what is there now. Returns the seal and the hash by which the journal will know it.
+pub(crate) fn write(
+    context: &Context,
+    run: &RunFolder,
+    root: &Path,
+) -> Result<(Seal, String), Error> {
+    let rules = policy_of(root)?;
+    let files = sealed_files(root, &rules)?;
+    let policy = ContentHash::of(Seal::policy_text(&rules, &files).as_bytes());
+    let seal = Seal {
+        version: VERSION,
+        run: run.id.clone(),
+        sealed_at: time::utc(context.now()),
+        sealed_by: "person".into(),
+        policy: policy.to_string(),
+        rules,
+        files,
+    };
+    if context.dry_run {
+        return Ok((seal, String::new()));
+    }
+    let text = files::write(context, &run.path(FILE_NAME), &seal)?;
+    Ok((seal, ContentHash::of(text.as_bytes()).to_string()))
+}
+
+/// How the seal that the journal knows by this hash stands now.
+pub(crate) fn look(
+    context: &Context,
+    run: &RunFolder,
+    known: Option<&str>,
+    root: &Path,
+) -> Result<SealState, Error> {
+    if known.is_none() {
+        return Ok(SealState::None);
+    }
+    let Some(seal) = read(context, run, known)? else {
+        return Ok(SealState::Broken);
+    };
+    let now = sealed_files(root, &seal.rules)?;
+    let changes = seal.changes(&now);
+    Ok(SealState::Sealed {
+        seal: Box::new(seal),
+        changes,
+    })
+}
+
+/// The seal that the journal knows by this hash, if that is the one there.
+pub(crate) fn read(
+    context: &Context,
+    run: &RunFolder,
+    known: Option<&str>,
+) -> Result<Option<Seal>, Error> {
+    let found = files::read::<Seal>(context, &run.path(FILE_NAME))?;
+    let ours = |text: &str| Some(ContentHash::of(text.as_bytes()).to_string().as_str()) == known;
+    Ok(found.filter(|(_, text)| ours(text)).map(|(seal, _)| seal))
+}
+
+/// The policy in the root; everything may be left out.
+pub(crate) fn policy_of(root: &Path) -> Result<Policy, Error> {
+    let path = root.join(policy::FILE_NAME);
+    let bad = |message: String| Error::BadInput {
+        message: format!("{} {message}", path.display()),
+        hint: "mend its [develop] table; 'bowline schema config' has the shape".into(),
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => policy::read(&text).map_err(|error| bad(error.to_string())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
+        Err(error) => Err(bad(format!("cannot be read: {error}"))),
+    }
+}
+
+/// Hash of every file that matches a pattern, and of the files that hold the rules themselves.
+fn sealed_files(root: &Path, rules: &Policy) -> Result<BTreeMap<String, String>, Error> {
+    let own = [policy::FILE_NAME, settings::FILE_NAME];
+    let patterns: Vec<&str> = rules
+        .protected
+        .iter()
+        .map(String::as_str)
+        .chain(own)
+        .collect();
+    let mut files = BTreeMap::new();
+    let below = |folder: &str| {
+        patterns
+            .iter()
+            .any(|one| glob::may_match_below(one, folder))
+    };
+    tree::walk(root, &below, &mut |path, entry| {
+        if !patterns.iter().any(|one| glob::matches(one, &path)) {
+            return Ok(());
+        }
+        if files.len() >= FILES_MAX {
+            return Err(Error::BadInput {
+                message: format!("more than {FILES_MAX} files are protected"),
+                hint: "protect fewer in the [develop] table of bowline.toml".into(),
+            });
+        }
+        let hash = tree::file_hash(&entry).map_err(|error| Error::BadInput {
+            message: format!("{} cannot be read: {error}", entry.display()),
+            hint: "see that every protected file can be read".into(),
+        })?;
+        files.insert(path, hash);
+        Ok(())
+    })?;
+    Ok(files)
+}

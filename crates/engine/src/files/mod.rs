@@ -1,0 +1,339 @@
+//! State files of any kind: looked at, and changed by one command.
+
+mod change;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::kinds::{self, Examined, FileKind};
+use crate::lost;
+pub use crate::notice::{Notice, Origin};
+use crate::operations;
+use crate::rebuild::rebuild;
+use crate::trust;
+use bowline_formats::finding::{Finding, Severity};
+use bowline_formats::json::JsonDocument;
+use bowline_statefiles::{Rescue, Situation, Snapshot, Source, StateFile};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// A state file of a known kind at a place.
+#[derive(Debug, Clone)]
+pub struct KnownFile {
+    /// Its kind.
+    pub kind: FileKind,
+    /// Its place.
+    pub path: PathBuf,
+    pub(crate) file: StateFile,
+}
+
+/// A look at a state file.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Its kind.
+    pub kind: FileKind,
+    /// Its place.
+    pub path: PathBuf,
+    /// The document, committed changes included.
+    pub document: JsonDocument,
+    /// What it says.
+    pub examined: Examined,
+    /// What happened to the file that its reader should know.
+    pub notices: Vec<Notice>,
+    /// The last journal line.
+    pub sequence: u64,
+}
+
+/// What a command moved, for the transition line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moved {
+    /// What moved: the kind's word.
+    pub entity: &'static str,
+    /// Where it stood; `None` when it is new.
+    pub from: Option<String>,
+    /// Where it stands now.
+    pub to: String,
+    /// The command, upper case.
+    pub trigger: &'static str,
+    /// Facts of the move.
+    pub metadata: Value,
+    /// Whether a dated copy of the version before is kept.
+    pub important: bool,
+    /// What has to happen outside the file once it is durable; kept in the journal until it is done.
+    pub effects: Option<Value>,
+}
+
+impl Moved {
+    /// A move of something from a status to another.
+    pub fn new(
+        entity: &'static str,
+        trigger: &'static str,
+        from: Option<String>,
+        to: impl Into<String>,
+    ) -> Self {
+        Moved {
+            entity,
+            from,
+            to: to.into(),
+            trigger,
+            metadata: serde_json::json!({}),
+            important: false,
+            effects: None,
+        }
+    }
+
+    /// The same with facts.
+    #[must_use]
+    pub fn with(self, metadata: Value) -> Self {
+        Moved { metadata, ..self }
+    }
+}
+
+/// The outcome of a change.
+#[derive(Debug, Clone)]
+pub struct Changed {
+    /// The file afterwards.
+    pub view: View,
+    /// What moved.
+    pub moved: Moved,
+}
+
+impl KnownFile {
+    /// A file of a kind at a place.
+    pub fn new(context: &Context, kind: FileKind, path: &Path) -> Self {
+        let file = StateFile::new(kind.layout(path))
+            .with_lock_wait(context.lock_wait)
+            .with_disk(context.disk.clone());
+        KnownFile {
+            kind,
+            path: path.to_owned(),
+            file,
+        }
+    }
+
+    /// Looks at the file. Takes no lock and changes nothing.
+    pub fn view(&self, context: &Context) -> Result<View, Error> {
+        let snapshot = self.file.load()?;
+        let view = match self.view_of(&snapshot) {
+            Err(Error::Damaged { .. }) => {
+                // A program that writes in place may be half-way through.
+                let again = self
+                    .file
+                    .reread_if_fresh(&snapshot, context.clock.now_ms())?;
+                self.view_of(again.as_ref().unwrap_or(&snapshot))
+            }
+            other => other,
+        }?;
+        self.advised(context, view)
+    }
+
+    /// The view with advice that knows what only the side folder of a run knows.
+    fn advised(&self, context: &Context, mut view: View) -> Result<View, Error> {
+        if self.kind == FileKind::Develop {
+            let next = operations::develop::next(context, &self.path, &self.file, &view)?;
+            view.examined.next = next.into_iter().map(|one| one.command).collect();
+        }
+        Ok(view)
+    }
+
+    /// Looks at the file; where there is none, at what it would be at the very beginning.
+    pub fn view_or_empty(&self, context: &Context) -> Result<View, Error> {
+        match self.view(context) {
+            Err(error @ Error::NoFile { .. }) => {
+                let Some(document) = kinds::empty(self.kind, &self.path, context.now()) else {
+                    return Err(error);
+                };
+                let examined = kinds::examine(self.kind, &document)
+                    .map_err(|findings| self.damaged(findings))?;
+                Ok(View {
+                    kind: self.kind,
+                    path: self.path.clone(),
+                    document,
+                    examined,
+                    notices: Vec::new(),
+                    sequence: 0,
+                })
+            }
+            other => other,
+        }
+    }
+
+    fn view_of(&self, snapshot: &Snapshot) -> Result<View, Error> {
+        let Some(bytes) = &snapshot.bytes else {
+            return Err(match self.is_missing(snapshot) {
+                true => self.damaged(vec![missing()]),
+                false => self.no_file(),
+            });
+        };
+        let mut notices = Self::notices(snapshot);
+        let (document, examined) = Self::parse(bytes)
+            .and_then(|document| self.believed(snapshot, document, &mut notices))
+            .and_then(|document| {
+                let examined = kinds::examine(self.kind, &document)?;
+                Ok((document, examined))
+            })
+            .map_err(|findings| self.damaged(findings))?;
+        self.tell_lost(&mut notices, snapshot.seq, document.value());
+        Ok(View {
+            kind: self.kind,
+            path: self.path.clone(),
+            document,
+            examined,
+            notices,
+            sequence: snapshot.seq,
+        })
+    }
+
+    fn parse(bytes: &[u8]) -> Result<JsonDocument, Vec<Finding>> {
+        JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error.to_string())])
+    }
+
+    /// Whether a file that is not there should be.
+    fn is_missing(&self, snapshot: &Snapshot) -> bool {
+        match self.kind {
+            // A run that is over may be removed by anyone.
+            FileKind::Develop => trust::is_missing(&self.path, &self.file, snapshot),
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Orchestrate => matches!(snapshot.situation, Situation::Missing { .. }),
+        }
+    }
+
+    /// The document as far as it is believed.
+    fn believed(
+        &self,
+        snapshot: &Snapshot,
+        document: JsonDocument,
+        notices: &mut Vec<Notice>,
+    ) -> Result<JsonDocument, Vec<Finding>> {
+        if self.kind != FileKind::Develop {
+            return Ok(document);
+        }
+        // What cannot be read at all is told in its own words.
+        kinds::examine(self.kind, &document)?;
+        let (document, distrusted) = trust::believed(&self.path, &self.file, snapshot, document)?;
+        if !distrusted.is_empty() {
+            notices.push(Notice::Distrusted { places: distrusted });
+        }
+        Ok(document)
+    }
+
+    pub(crate) fn damaged(&self, findings: Vec<Finding>) -> Error {
+        Error::Damaged {
+            path: self.path.clone(),
+            findings,
+        }
+    }
+
+    /// What a snapshot tells beside its document.
+    fn notices(snapshot: &Snapshot) -> Vec<Notice> {
+        let mut notices: Vec<Notice> = snapshot
+            .findings
+            .iter()
+            .map(|finding| Notice::Keeper {
+                code: finding.code(),
+                message: finding.to_string(),
+            })
+            .collect();
+        match &snapshot.situation {
+            Situation::RolledForward { lines } => {
+                notices.push(Notice::RolledForward { lines: *lines })
+            }
+            Situation::Outside { .. } => notices.push(Notice::OutsideEdit { lost: Vec::new() }),
+            Situation::Absent
+            | Situation::Unmanaged
+            | Situation::Clean
+            | Situation::Missing { .. } => {}
+        }
+        notices
+    }
+
+    /// Adds what an outside edit lost. Takes its time over the journal: never called while the lock is held.
+    fn tell_lost(&self, notices: &mut [Notice], last: u64, edited: &Value) {
+        for notice in notices {
+            if let Notice::OutsideEdit { lost } = notice {
+                // A journal that cannot be read is told elsewhere; the edit is told in any case.
+                *lost = lost::by_edit(&self.file, last, edited).unwrap_or_default();
+            }
+        }
+    }
+
+    pub(crate) fn no_file(&self) -> Error {
+        Error::NoFile {
+            kind: self.kind,
+            path: self.path.clone(),
+        }
+    }
+
+    /// Sets a damaged file aside and puts the best there is in its place.
+    pub(crate) fn recover(
+        &self,
+        context: &Context,
+        findings: &[Finding],
+    ) -> Result<Option<Notice>, Error> {
+        let reason = findings.last().map_or_else(
+            || "unreadable".to_owned(),
+            |finding| finding.message.clone(),
+        );
+        // A file that can be read and not believed is as good as damaged: of itself only its words are left.
+        let unbelievable = match self.kind {
+            FileKind::Develop => trust::unbelieved(&self.path, &self.file)?,
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Orchestrate => None,
+        };
+        let rescue = Rescue {
+            validate: &|text| {
+                let read = Self::parse(text.as_bytes())
+                    .and_then(|document| kinds::examine(self.kind, &document));
+                read.is_ok() && Some(text) != unbelievable.as_deref()
+            },
+            rebuild: &|| {
+                rebuild(self.kind, &self.path, context.now())
+                    .map(|document| document.text().to_owned())
+            },
+            empty: &|| {
+                let words = unbelievable.as_deref().and_then(trust::words_of);
+                let empty = words.or_else(|| kinds::empty(self.kind, &self.path, context.now()));
+                empty.map(|document| document.text().to_owned())
+            },
+        };
+        let recovered = self.file.recover(&context.request(), &reason, &rescue)?;
+        let from = match recovered.source {
+            Source::Intact => return Ok(None),
+            Source::Journal => Origin::Journal,
+            Source::Backup(path) | Source::Archive(path) => Origin::Copy(path),
+            Source::Rebuilt => Origin::Rebuilt,
+            Source::Empty => Origin::Anew,
+        };
+        Ok(Some(Notice::Restored {
+            from,
+            set_aside: recovered.set_aside,
+        }))
+    }
+}
+
+fn unparsable(message: &str) -> Finding {
+    Finding {
+        severity: Severity::Fatal,
+        code: "not_json",
+        pointer: String::new(),
+        message: message.to_owned(),
+        repair: None,
+    }
+}
+
+fn missing() -> Finding {
+    Finding {
+        severity: Severity::Fatal,
+        code: "file_missing",
+        pointer: String::new(),
+        message: "the file is gone, but its journal is here".to_owned(),
+        repair: None,
+    }
+}

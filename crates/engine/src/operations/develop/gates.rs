@@ -1,0 +1,247 @@
+//! Verbs that need evidence: gates and checkpoints.
+
+use super::{DevelopRun, Known, refused};
+use crate::context::Context;
+use crate::develop::evidence::{For, Watch};
+use crate::develop::seal::SealState;
+use crate::error::Error;
+use crate::files::Changed;
+use bowline_formats::develop::evidence::{Evidence as Record, Source};
+use bowline_machines::develop::{Command, Evidence, FailureClass, Gate, Refusal, Run};
+use serde_json::{Value, json};
+
+/// Why a gate should open.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Proof<'p> {
+    /// A command the caller names.
+    pub run: Option<&'p str>,
+    /// A person's reason.
+    pub by_hand: Option<&'p str>,
+}
+
+/// What came of an attempt to pass something.
+#[derive(Debug, Clone)]
+pub struct Passed {
+    /// The change.
+    pub changed: Changed,
+    /// What was gathered for it.
+    pub evidence: Vec<Record>,
+    /// In a dry run, the command that would be run.
+    pub would_run: Option<String>,
+}
+
+impl DevelopRun {
+    /// Opens a gate, if its evidence is green.
+    pub fn gate_pass(
+        &self,
+        context: &Context,
+        gate: Gate,
+        proof: Proof<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Passed, Error> {
+        let known = self.known(context)?;
+        let by = context.actor();
+        let pass = |evidence: Evidence| Command::GatePass { gate, evidence, by };
+        let sealed = known.seal.seal().and_then(|seal| seal.rules.command(gate));
+        let good = match (proof.by_hand, sealed, proof.run) {
+            (Some(reason), ..) => Evidence::ByHand {
+                reason: reason.to_owned(),
+            },
+            (None, Some(_), _) => Evidence::Sealed {
+                exit_code: 0,
+                stale: false,
+            },
+            (None, None, Some(_)) => Evidence::Given { exit_code: 0 },
+            (None, None, None) => Evidence::None,
+        };
+        let by_hand = proof.by_hand.is_some();
+        if known.seal == SealState::Broken && !by_hand {
+            // Otherwise it would look as if nothing had ever been sealed.
+            known.sealed()?;
+        }
+        // An hour of tests for a gate that would not open anyway helps nobody.
+        self.check(context, &|_| Ok(pass(good.clone())))?;
+        if !by_hand {
+            known.sealed()?;
+        }
+        let would_run = sealed.or(proof.run).filter(|_| !by_hand);
+        let scene = known.scene(context, &self.file.path, watch);
+        let what = For::Gate(gate.name());
+        let mut gathered = Vec::new();
+        let mut evidence = good;
+        if !context.dry_run {
+            let decisive = match (proof.by_hand, sealed, proof.run) {
+                (Some(reason), ..) => scene.word(what, reason)?,
+                (None, Some(command), _) => scene.gather(what, Source::Sealed, command)?,
+                (None, None, Some(command)) => scene.gather(what, Source::Given, command)?,
+                (None, None, None) => return Err(refused_for_nothing(gate)),
+            };
+            match &mut evidence {
+                Evidence::Sealed { exit_code, .. } | Evidence::Given { exit_code } => {
+                    *exit_code = decisive.exit_code;
+                }
+                Evidence::ByHand { .. } | Evidence::None => {}
+            }
+            gathered.push(decisive);
+            // Where a command is sealed another one decides nothing, but is worth knowing.
+            if let (false, Some(_), Some(command)) = (by_hand, sealed, proof.run) {
+                gathered.push(scene.gather(what, Source::Given, command)?);
+            }
+        }
+        let mut facts = json!({ "gate": gate.name() });
+        if let Some(decisive) = gathered.first() {
+            facts["evidence"] = decisive.id.clone().into();
+            facts["source"] = decisive.source.name().into();
+            facts["exitCode"] = decisive.exit_code.into();
+        }
+        let command = |_: &Option<Run>| {
+            // The run may have become another, and files may have changed, while the command ran.
+            let now = self.known(context)?;
+            if now.ledger.run != known.ledger.run || now.ledger.seal != known.ledger.seal {
+                return Err(Error::StaleEvidence {
+                    changes: vec!["the run or its seal".into()],
+                    tree_only: true,
+                });
+            }
+            if !by_hand {
+                now.sealed()?;
+            }
+            Ok(pass(evidence.clone()))
+        };
+        let word = move |run: &Option<Run>| gate_word(run, gate);
+        let changed = self.moves(context, &known, ("gate", "GATE_PASS"), facts, command, word)?;
+        Ok(Passed {
+            changed,
+            evidence: gathered,
+            would_run: would_run.filter(|_| context.dry_run).map(str::to_owned),
+        })
+    }
+
+    /// Closes a gate and those after it.
+    pub fn gate_reset(&self, context: &Context, gate: Gate) -> Result<Changed, Error> {
+        let known = self.known(context)?;
+        let command = |_: &Option<Run>| Ok(Command::GateReset { gate });
+        let word = move |run: &Option<Run>| gate_word(run, gate);
+        let facts = json!({ "gate": gate.name() });
+        self.moves(
+            context,
+            &known,
+            ("gate", "GATE_RESET"),
+            facts,
+            command,
+            word,
+        )
+    }
+
+    /// Begins a checkpoint, or reopens one that escalated.
+    pub fn checkpoint_start(
+        &self,
+        context: &Context,
+        id: &str,
+        reason: Option<&str>,
+    ) -> Result<Changed, Error> {
+        let known = self.known(context)?;
+        let mut facts = json!({ "checkpoint": id });
+        if let Some(reason) = reason {
+            facts["override"] = reason.into();
+        }
+        let command = |_: &Option<Run>| {
+            Ok(Command::CheckpointStart {
+                id: id.to_owned(),
+                override_reason: reason.map(str::to_owned),
+                by: context.actor(),
+            })
+        };
+        self.on_checkpoint(context, &known, id, "CHECKPOINT_START", facts, command)
+    }
+
+    /// Ends an attempt: well, unless the command that is named is red.
+    pub fn checkpoint_pass(
+        &self,
+        context: &Context,
+        id: &str,
+        run: Option<&str>,
+        watch: &dyn Watch,
+    ) -> Result<Passed, Error> {
+        let known = self.known(context)?;
+        let pass = |evidence: Evidence| Command::CheckpointPass {
+            id: id.to_owned(),
+            evidence,
+        };
+        let assumed = match run {
+            Some(_) => Evidence::Given { exit_code: 0 },
+            None => Evidence::None,
+        };
+        self.check(context, &|_| Ok(pass(assumed.clone())))?;
+        let mut facts = json!({ "checkpoint": id });
+        let mut gathered = Vec::new();
+        let mut evidence = assumed.clone();
+        if let Some(command) = run.filter(|_| !context.dry_run) {
+            let scene = known.scene(context, &self.file.path, watch);
+            let record = scene.gather(For::Checkpoint(id), Source::Given, command)?;
+            evidence = Evidence::Given {
+                exit_code: record.exit_code,
+            };
+            facts["evidence"] = record.id.clone().into();
+            facts["exitCode"] = record.exit_code.into();
+            gathered.push(record);
+        }
+        let command = |_: &Option<Run>| Ok(pass(evidence.clone()));
+        let changed = self.on_checkpoint(context, &known, id, "CHECKPOINT_PASS", facts, command)?;
+        Ok(Passed {
+            changed,
+            evidence: gathered,
+            would_run: run.filter(|_| context.dry_run).map(str::to_owned),
+        })
+    }
+
+    /// Ends an attempt badly.
+    pub fn checkpoint_fail(
+        &self,
+        context: &Context,
+        id: &str,
+        class: FailureClass,
+    ) -> Result<Changed, Error> {
+        let known = self.known(context)?;
+        let facts = json!({ "checkpoint": id, "class": class.name() });
+        let command = |_: &Option<Run>| {
+            Ok(Command::CheckpointFail {
+                id: id.to_owned(),
+                class,
+            })
+        };
+        self.on_checkpoint(context, &known, id, "CHECKPOINT_FAIL", facts, command)
+    }
+
+    fn on_checkpoint(
+        &self,
+        context: &Context,
+        known: &Known,
+        id: &str,
+        trigger: &'static str,
+        facts: Value,
+        command: impl Fn(&Option<Run>) -> Result<Command, Error>,
+    ) -> Result<Changed, Error> {
+        let word = |run: &Option<Run>| {
+            let checkpoint = run.as_ref().and_then(|run| run.checkpoint(id));
+            checkpoint.map_or("none", |it| it.status.name()).to_owned()
+        };
+        self.moves(
+            context,
+            known,
+            ("checkpoint", trigger),
+            facts,
+            command,
+            word,
+        )
+    }
+}
+
+fn refused_for_nothing(gate: Gate) -> Error {
+    refused(Refusal::EvidenceRequired { gate })
+}
+
+fn gate_word(run: &Option<Run>, gate: Gate) -> String {
+    let open = run.as_ref().is_some_and(|run| run.gates.is_open(gate));
+    if open { "open" } else { "closed" }.to_owned()
+}

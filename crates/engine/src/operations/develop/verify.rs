@@ -1,0 +1,132 @@
+//! Sealing, and whether what was sealed and verified still holds.
+
+use super::{DevelopRun, Known, phase_word, run_in};
+use crate::context::Context;
+use crate::develop::evidence;
+use crate::develop::seal::{self, SealState};
+use crate::error::Error;
+use crate::files::{Changed, Moved};
+use crate::history::person;
+use crate::tree;
+use bowline_formats::develop::evidence::{Evidence as Record, Source};
+use bowline_gate::locate;
+use bowline_machines::develop::Gate;
+use serde_json::json;
+use std::path::Path;
+
+/// How one gate was passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// The gate.
+    pub gate: Gate,
+    /// The evidence it rests on.
+    pub evidence: Record,
+}
+
+impl DevelopRun {
+    /// Seals the policy and the protected files as they are now. Only a person may.
+    pub fn seal(&self, context: &Context) -> Result<Changed, Error> {
+        let found = self.file.view(context)?;
+        person(context, "seal")?;
+        let known = self.known(context)?;
+        let (seal, hash) = seal::write(context, &known.folder, self.root())?;
+        let changed = match known.seal.seal() {
+            Some(before) => before.changes(&seal.files),
+            None => Vec::new(),
+        };
+        let facts = json!({
+            "run": known.folder.id, "seal": hash, "policy": seal.policy, "changed": changed,
+        });
+        let phase = phase_word(&run_in(&found.document));
+        let moved = Moved::new("seal", "SEAL", Some(phase.clone()), phase).with(facts);
+        self.file.replace(context, |document| {
+            let document = document.ok_or_else(|| self.file.no_file())?;
+            Ok((Some(document.clone()), moved.clone()))
+        })
+    }
+
+    /// How the seal stands.
+    pub fn seal_state(&self, context: &Context) -> Result<SealState, Error> {
+        Ok(self.known(context)?.seal)
+    }
+
+    /// Checks the evidence of every open gate, the sealed files, and that the newest evidence is about this very tree
+    /// and seal.
+    pub fn verify(&self, context: &Context, key: Option<&Path>) -> Result<Vec<Verified>, Error> {
+        let view = self.file.view(context)?;
+        let run = run_in(&view.document).ok_or_else(|| self.file.no_file())?;
+        let known = self.known(context)?;
+        let key = key.map(evidence::read_key).transpose()?;
+        let policy = known.seal.seal().map(|seal| seal.policy.as_str());
+        let mut reasons = Vec::new();
+        let mut verified = Vec::new();
+        for gate in Gate::ALL
+            .into_iter()
+            .filter(|gate| run.gates.is_open(*gate))
+        {
+            let name = gate.name();
+            let Some(record) = known.evidence_of(gate)? else {
+                reasons.push(format!("gate '{name}' is open without evidence"));
+                continue;
+            };
+            if record.exit_code != 0 || record.gate.as_deref() != Some(name) {
+                reasons.push(format!("the evidence of gate '{name}' is not green"));
+            }
+            if record.run != known.folder.id {
+                reasons.push(format!("the evidence of gate '{name}' is of another run"));
+            }
+            if key.is_some_and(|key| !evidence::is_signed(&key, &record)) {
+                reasons.push(format!(
+                    "the evidence of gate '{name}' has no good signature"
+                ));
+            }
+            verified.push(Verified {
+                gate,
+                evidence: record,
+            });
+        }
+        if verified.is_empty() && reasons.is_empty() {
+            reasons.push("no gate is open, so nothing shows that this tree is good".into());
+        }
+        let mut changes = known.seal.changes();
+        let tree_only = changes.is_empty();
+        if let Some(last) = verified.last() {
+            // Earlier gates were passed on earlier trees, and a person who seals anew has looked at them.
+            if last.evidence.source == Source::Sealed && last.evidence.policy.as_deref() != policy {
+                let name = last.gate.name();
+                reasons.push(format!("gate '{name}' was passed under another seal"));
+            }
+            changes.extend(self.tree_change(context, &last.evidence)?);
+        }
+        if reasons.is_empty() && !changes.is_empty() {
+            return Err(Error::StaleEvidence { changes, tree_only });
+        }
+        reasons.extend(changes.into_iter().map(|change| format!("{change} since")));
+        match reasons.is_empty() {
+            true => Ok(verified),
+            false => Err(Error::NotVerified { reasons }),
+        }
+    }
+
+    /// Fails when what a gate rests on has changed.
+    pub(super) fn fresh(&self, context: &Context, gate: Gate) -> Result<Known, Error> {
+        let known = self.known(context)?;
+        known.sealed()?;
+        if known.seal.seal().is_some_and(|seal| seal.rules.tree)
+            && let Some(record) = known.evidence_of(gate)?
+            && let Some(change) = self.tree_change(context, &record)?
+        {
+            return Err(Error::StaleEvidence {
+                changes: vec![change],
+                tree_only: true,
+            });
+        }
+        Ok(known)
+    }
+
+    fn tree_change(&self, context: &Context, record: &Record) -> Result<Option<String>, Error> {
+        let side = locate::side_folder(&self.file.path);
+        let now = tree::hash(context, self.root(), &side)?;
+        Ok((record.tree.as_deref() != Some(now.as_str())).then(|| "the tree (changed)".to_owned()))
+    }
+}

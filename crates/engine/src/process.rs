@@ -1,0 +1,349 @@
+//! Runs the one command that evidence asks for, and git: bounded in time and output, and gone when we are.
+//!
+//! Agents are not started here; a supervisor owns those.
+
+use crate::error::Error;
+use bowline_statefiles::ContentHash;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::ffi::OsStr;
+use std::io::{PipeReader, Read as _, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The end of an output that is kept.
+pub const TAIL_BYTES_MAX: usize = 4 * 1024;
+/// What a command ends with that ran out of time, as `timeout(1)` has it.
+pub const EXIT_TIMED_OUT: i32 = 124;
+/// What is added to the number of the signal that ended a command.
+const EXIT_SIGNAL: i32 = 128;
+/// Between asking a command to end and ending it.
+const STOP_GRACE_MS: u64 = 2_000;
+/// How long the output of a command that has ended is waited for: something else may hold the pipe.
+const DRAIN_MS: u64 = 2_000;
+/// How often whoever watches is told that it still runs.
+const TICK_MS: u64 = 1_000;
+/// Shorter values are not masked: they would mask half of the text.
+const SECRET_BYTES_MIN: usize = 8;
+/// Variables whose values must not be written down.
+const SECRET_NAMES: [&str; 7] = [
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "API_KEY",
+    "PRIVATE_KEY",
+    "CREDENTIAL",
+];
+
+/// Begins the command in its first argument only when told so: before that there is nobody to end it if we go.
+const BEGIN: &str = "read -r _ || exit 125; exec sh -c \"$1\" </dev/null";
+
+/// Ends the group in its first argument when its input ends: that is when we are gone, whatever ended us.
+const GUARD: &str = "read -r _; kill -s KILL -- \"-$1\"";
+
+/// Variables of git that would lead a git of ours to another repository or index.
+const GIT_VARIABLES: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_PREFIX",
+    "GIT_NAMESPACE",
+];
+
+/// What a command did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// What it ended with: [`EXIT_TIMED_OUT`], or 128 and the signal, when it did not end by itself.
+    pub exit_code: i32,
+    /// How long it ran.
+    pub duration_ms: u64,
+    /// Hash of all it printed, on both streams in the order it came.
+    pub output_hash: String,
+    /// Length of all it printed.
+    pub output_bytes: u64,
+    /// The end of what it printed, without the values of secret variables.
+    pub output_tail: String,
+}
+
+/// Runs a shell command in a folder, without input. `tick` is called about once a second while it runs.
+pub fn run(
+    command: &str,
+    folder: &Path,
+    limit: Duration,
+    tick: &mut dyn FnMut(Duration),
+) -> Result<Ran, Error> {
+    let failed = |error: std::io::Error| Error::ProgramFailed {
+        program: "sh".into(),
+        message: error.to_string(),
+    };
+    let began = Instant::now();
+    let (output, writer) = std::io::pipe().map_err(failed)?;
+    let mut shell = program("sh");
+    shell
+        .args(["-c", BEGIN, "sh", command])
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(writer.try_clone().map_err(failed)?)
+        .stderr(writer)
+        .process_group(0);
+    let mut child = shell.spawn().map_err(failed)?;
+    // The copies of the pipe in it would keep the output open for ever.
+    drop(shell);
+    let group = group_of(&child);
+    let mut guard = match guard(&child) {
+        Ok(guard) => guard,
+        Err(error) => {
+            end(group, Signal::KILL);
+            child.wait().ok();
+            return Err(failed(error));
+        }
+    };
+    if let Some(mut begin) = child.stdin.take() {
+        // One that has ended already is found out below.
+        begin.write_all(b"\n").ok();
+    }
+
+    let printed = Arc::new(Mutex::new(Printed::default()));
+    let (ended, ends) = channel();
+    let (drained, drains) = channel();
+    let reader = printed.clone();
+    std::thread::spawn(move || {
+        read_all(output, &reader);
+        drained.send(()).ok();
+    });
+    std::thread::spawn(move || {
+        wait_without_reaping(group);
+        ended.send(()).ok();
+    });
+    let timed_out = watch(&ends, group, began, limit, tick);
+    // What it left behind in its group ends with it. It is not reaped yet, so the group is still its own.
+    end(group, Signal::KILL);
+    guard.kill().ok();
+    guard.wait().ok();
+    let status = child.wait().map_err(failed)?;
+    drains.recv_timeout(Duration::from_millis(DRAIN_MS)).ok();
+
+    let exit_code = match (timed_out, status.code(), status.signal()) {
+        (true, ..) => EXIT_TIMED_OUT,
+        (false, Some(code), _) => code,
+        (false, None, signal) => EXIT_SIGNAL + signal.unwrap_or(0),
+    };
+    let printed = printed
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    Ok(Ran {
+        exit_code,
+        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        output_hash: printed.hash(),
+        output_bytes: printed.bytes,
+        output_tail: masked(&String::from_utf8_lossy(&printed.tail)),
+    })
+}
+
+/// Runs git to its end in a folder, with further variables; gives what it printed.
+pub(crate) fn git(
+    folder: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &OsStr)],
+) -> Result<GitEnd, Error> {
+    let mut git = program("git");
+    // Nothing of the user's that could act or wait: hooks, monitors, prompts.
+    git.arg("-C").arg(folder);
+    for setting in [
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "core.safecrlf=false",
+        "core.quotePath=false",
+        "advice.addEmbeddedRepo=false",
+        "gc.auto=0",
+    ] {
+        git.args(["-c", setting]);
+    }
+    for name in GIT_VARIABLES {
+        git.env_remove(name);
+    }
+    let output = git
+        .args(arguments)
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("LC_ALL", "C")
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| Error::ProgramFailed {
+            program: "git".into(),
+            message: error.to_string(),
+        })?;
+    Ok(GitEnd {
+        code: output.status.code(),
+        printed: String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned(),
+        said: String::from_utf8_lossy(&output.stderr)
+            .trim_end()
+            .to_owned(),
+    })
+}
+
+/// How git ended.
+#[derive(Debug)]
+pub(crate) struct GitEnd {
+    /// Its exit code, unless it was killed.
+    pub(crate) code: Option<i32>,
+    /// Its output, without the last line end.
+    pub(crate) printed: String,
+    said: String,
+}
+
+impl GitEnd {
+    /// The output of a git that ended well.
+    pub(crate) fn good(self) -> Result<String, Error> {
+        match self.code {
+            Some(0) => Ok(self.printed),
+            Some(_) | None => Err(Error::ProgramFailed {
+                program: "git".into(),
+                message: self.said,
+            }),
+        }
+    }
+}
+
+fn program(name: &str) -> Command {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place of this crate that starts programs"
+    )]
+    Command::new(name)
+}
+
+fn guard(child: &Child) -> std::io::Result<Child> {
+    program("sh")
+        .args(["-c", GUARD, "guard"])
+        .arg(child.id().to_string())
+        // The pipe is ours alone; in a group of its own it outlives what a terminal sends to ours.
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+}
+
+fn group_of(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
+/// A group that is gone already is as good as ended.
+fn end(group: Option<Pid>, signal: Signal) {
+    if let Some(group) = group {
+        kill_process_group(group, signal).ok();
+    }
+}
+
+fn wait_without_reaping(leader: Option<Pid>) {
+    let Some(leader) = leader else {
+        return;
+    };
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    // A signal of ours may interrupt the wait; any other error means that there is nothing to wait for.
+    while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(leader), how) {}
+}
+
+/// Waits for the end; says whether the limit brought it.
+fn watch(
+    ends: &std::sync::mpsc::Receiver<()>,
+    group: Option<Pid>,
+    began: Instant,
+    limit: Duration,
+    tick: &mut dyn FnMut(Duration),
+) -> bool {
+    let until = began + limit;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        match ends.recv_timeout(left.min(Duration::from_millis(TICK_MS))) {
+            Err(RecvTimeoutError::Timeout) => tick(began.elapsed()),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return false,
+        }
+    }
+    end(group, Signal::TERM);
+    let grace = Duration::from_millis(STOP_GRACE_MS);
+    if ends.recv_timeout(grace) == Err(RecvTimeoutError::Timeout) {
+        end(group, Signal::KILL);
+    }
+    true
+}
+
+/// What was printed so far.
+struct Printed {
+    hasher: blake3::Hasher,
+    bytes: u64,
+    tail: Vec<u8>,
+}
+
+impl Default for Printed {
+    fn default() -> Self {
+        Printed {
+            hasher: blake3::Hasher::new(),
+            bytes: 0,
+            tail: Vec::new(),
+        }
+    }
+}
+
+impl Printed {
+    fn add(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        self.tail.extend_from_slice(bytes);
+        let excess = self.tail.len().saturating_sub(TAIL_BYTES_MAX);
+        self.tail.drain(..excess);
+    }
+
+    /// As many digits as every other hash of ours.
+    fn hash(&self) -> String {
+        let digits = ContentHash::of(b"").to_string().len();
+        let mut hex = self.hasher.finalize().to_hex().to_string();
+        hex.truncate(digits);
+        hex
+    }
+}
+
+fn read_all(mut output: PipeReader, printed: &Mutex<Printed>) {
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match output.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(read) => match printed.lock() {
+                Ok(mut printed) => printed.add(&buffer[..read]),
+                Err(_) => return,
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// The text without the values of variables that are called like secrets.
+fn masked(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (name, value) in std::env::vars_os() {
+        let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {
+            continue;
+        };
+        let name = name.to_uppercase();
+        let secret = SECRET_NAMES.iter().any(|part| name.contains(part));
+        if secret && value.len() >= SECRET_BYTES_MIN {
+            text = text.replace(value, "***");
+        }
+    }
+    text
+}

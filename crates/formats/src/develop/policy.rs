@@ -1,0 +1,203 @@
+//! The `[develop]` table of `bowline.toml`: which command opens which gate, and what nobody may change unseen.
+
+use bowline_machines::develop::Gate;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The file's name in the root of a project.
+pub const FILE_NAME: &str = "bowline.toml";
+
+/// How long a command may run when nothing else is said.
+pub const TIMEOUT_SECONDS_DEFAULT: u64 = 60 * 60;
+
+/// What a project asks of its gates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// The command of each gate that has one, by the gate's name.
+    #[serde(default)]
+    pub gates: BTreeMap<String, String>,
+    /// Patterns of files that are sealed with the policy.
+    #[serde(default)]
+    pub protected: Vec<String>,
+    /// How long a command may run.
+    pub timeout_seconds: u64,
+    /// Whether a gate is stale as soon as the tree is another than the one its command saw.
+    #[serde(default)]
+    pub tree: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            gates: BTreeMap::new(),
+            protected: Vec::new(),
+            timeout_seconds: TIMEOUT_SECONDS_DEFAULT,
+            tree: false,
+        }
+    }
+}
+
+impl Policy {
+    /// The command of a gate.
+    pub fn command(&self, gate: Gate) -> Option<&str> {
+        self.gates.get(gate.name()).map(String::as_str)
+    }
+}
+
+/// Why a policy cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// Not TOML, or not of the expected shape.
+    #[error("cannot be read: {message}")]
+    Unreadable {
+        /// What the parser says, in one line.
+        message: String,
+    },
+    /// A gate that is none.
+    #[error("there is no gate '{name}'; there are {known}")]
+    UnknownGate {
+        /// The name.
+        name: String,
+        /// The gates there are.
+        known: String,
+    },
+    /// A command that is none.
+    #[error("the command of gate '{name}' is empty")]
+    EmptyCommand {
+        /// The gate.
+        name: String,
+    },
+    /// A time that is none.
+    #[error("'{text}' is no time; write seconds, or 90s, 15m, 2h")]
+    BadTime {
+        /// What stands there.
+        text: String,
+    },
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawFile {
+    develop: RawDevelop,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawDevelop {
+    gates: BTreeMap<String, RawGate>,
+    protected: Vec<String>,
+    timeout: Option<RawTime>,
+    tree: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawGate {
+    run: String,
+}
+
+/// A number of seconds, or a number with its unit.
+struct RawTime(Result<u64, String>);
+
+impl<'de> Deserialize<'de> for RawTime {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = toml::Value::deserialize(deserializer)?;
+        let seconds = match &value {
+            toml::Value::Integer(seconds) => u64::try_from(*seconds).ok(),
+            toml::Value::String(text) => seconds(text),
+            _ => None,
+        };
+        Ok(RawTime(seconds.filter(|&seconds| seconds > 0).ok_or_else(
+            || match value {
+                toml::Value::String(text) => text,
+                toml::Value::Integer(seconds) => seconds.to_string(),
+                other => other.type_str().to_owned(),
+            },
+        )))
+    }
+}
+
+fn seconds(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.strip_suffix(['s', 'm', 'h']) {
+        Some(digits) => (digits, text.chars().next_back()?),
+        None => (text, 's'),
+    };
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(match unit {
+        'h' => 60 * 60,
+        'm' => 60,
+        _ => 1,
+    })
+}
+
+/// Reads `bowline.toml`; other tables are not looked at.
+pub fn read(text: &str) -> Result<Policy, PolicyError> {
+    let raw: RawFile = toml::from_str(text).map_err(|error| PolicyError::Unreadable {
+        message: error.message().lines().collect::<Vec<_>>().join(" "),
+    })?;
+    let mut gates = BTreeMap::new();
+    for (name, gate) in raw.develop.gates {
+        if Gate::from_name(&name).is_none() {
+            let known = Gate::ALL.map(Gate::name).join(", ");
+            return Err(PolicyError::UnknownGate { name, known });
+        }
+        if gate.run.trim().is_empty() {
+            return Err(PolicyError::EmptyCommand { name });
+        }
+        gates.insert(name, gate.run);
+    }
+    let timeout_seconds = match raw.develop.timeout {
+        None => TIMEOUT_SECONDS_DEFAULT,
+        Some(RawTime(Ok(seconds))) => seconds,
+        Some(RawTime(Err(text))) => return Err(PolicyError::BadTime { text }),
+    };
+    Ok(Policy {
+        gates,
+        protected: raw.develop.protected,
+        timeout_seconds,
+        tree: raw.develop.tree,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_read_and_other_tables_are_left_alone() {
+        let text = "[agent.mine]\ncommand = [\"x\"]\n[develop]\nprotected = [\"tests/**\"]\ntimeout = \"15m\"\n\
+                    tree = true\n[develop.gates.architect_verified]\nrun = \"make test\"\n";
+        let policy = read(text).unwrap_or_default();
+        assert_eq!(policy.command(Gate::ArchitectVerified), Some("make test"));
+        assert_eq!(policy.command(Gate::ReReviewClean), None);
+        assert_eq!(policy.protected, ["tests/**"]);
+        assert_eq!((policy.timeout_seconds, policy.tree), (900, true));
+        assert_eq!(read(""), Ok(Policy::default()));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        let fail = |text: &str| {
+            read(text)
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default()
+        };
+        assert_eq!(
+            fail("[develop.gates.reviewed]\nrun = \"x\""),
+            "there is no gate 'reviewed'; there are review_clean_pass, architect_verified, re_review_clean"
+        );
+        assert_eq!(
+            fail("[develop.gates.re_review_clean]\nrun = \" \""),
+            "the command of gate 're_review_clean' is empty"
+        );
+        assert_eq!(
+            fail("[develop]\ntimeout = \"soon\""),
+            "'soon' is no time; write seconds, or 90s, 15m, 2h"
+        );
+        assert!(fail("[develop]\ntimeout = 0").starts_with("'0' is no time"));
+        assert!(fail("[develop").starts_with("cannot be read: "));
+        assert!(fail("[develop]\nprotect = []").starts_with("cannot be read: "));
+        assert!(fail("develop = 3").starts_with("cannot be read: "));
+    }
+}

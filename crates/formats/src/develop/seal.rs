@@ -1,0 +1,81 @@
+//! `seal.json` of a develop run: the policy and the protected files as a person saw them.
+
+use super::policy::Policy;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The file's name in the folder of a run.
+pub const FILE_NAME: &str = "seal.json";
+
+/// The version written. 1: the first.
+pub const VERSION: u32 = 1;
+
+/// What was sealed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seal {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The run it belongs to.
+    pub run: String,
+    /// When, UTC.
+    pub sealed_at: String,
+    /// By whom: always `person`.
+    pub sealed_by: String,
+    /// The hash of all below: it stands in every piece of evidence.
+    pub policy: String,
+    /// Commands, patterns and limits.
+    pub rules: Policy,
+    /// Hash of every sealed file by its path from the root.
+    pub files: BTreeMap<String, String>,
+}
+
+impl Seal {
+    /// The text whose hash is [`Seal::policy`].
+    pub fn policy_text(rules: &Policy, files: &BTreeMap<String, String>) -> String {
+        serde_json::json!({ "rules": rules, "files": files }).to_string()
+    }
+
+    /// What is different now, one line for each path, sorted.
+    pub fn changes(&self, now: &BTreeMap<String, String>) -> Vec<String> {
+        let mut changes = Vec::new();
+        for (path, hash) in &self.files {
+            match now.get(path) {
+                None => changes.push(format!("{path} (removed)")),
+                Some(found) if found != hash => changes.push(format!("{path} (changed)")),
+                Some(_) => {}
+            }
+        }
+        let added = now.keys().filter(|path| !self.files.contains_key(*path));
+        changes.extend(added.map(|path| format!("{path} (added)")));
+        changes.sort();
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_named_by_path_and_kind() {
+        let files = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            let owned = |(path, hash): &(&str, &str)| ((*path).to_owned(), (*hash).to_owned());
+            pairs.iter().map(owned).collect()
+        };
+        let seal = Seal {
+            version: VERSION,
+            run: "r".into(),
+            sealed_at: "2026-03-01T09:00:00Z".into(),
+            sealed_by: "person".into(),
+            policy: "p".into(),
+            rules: Policy::default(),
+            files: files(&[("a", "1"), ("b", "2"), ("c", "3")]),
+        };
+        assert_eq!(seal.changes(&seal.files), [""; 0]);
+        let now = files(&[("a", "1"), ("c", "4"), ("d", "5")]);
+        assert_eq!(
+            seal.changes(&now),
+            ["b (removed)", "c (changed)", "d (added)"]
+        );
+    }
+}

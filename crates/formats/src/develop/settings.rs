@@ -1,0 +1,72 @@
+//! `.develop-workflow.yaml`: how a project likes to develop.
+
+use serde::Deserialize;
+
+/// The file's name in the root of a project.
+pub const FILE_NAME: &str = ".develop-workflow.yaml";
+
+/// What is read of it. The rest is for the agents that do the work.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// `develop.implement.strategy`: a strategy, or `auto`.
+    pub strategy: Option<String>,
+    /// `develop.implement.max_retries`: attempts at a checkpoint.
+    pub max_retries: Option<u32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Raw {
+    develop: Option<RawDevelop>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawDevelop {
+    implement: Option<RawImplement>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RawImplement {
+    strategy: Option<String>,
+    max_retries: Option<u32>,
+}
+
+/// Reads the file; an error is the parser's first line.
+pub fn read(text: &str) -> Result<Settings, String> {
+    if text.trim().is_empty() {
+        return Ok(Settings::default());
+    }
+    let raw: Raw = serde_saphyr::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        message.lines().next().unwrap_or_default().to_owned()
+    })?;
+    let implement = raw
+        .develop
+        .and_then(|develop| develop.implement)
+        .unwrap_or_default();
+    Ok(Settings {
+        strategy: implement.strategy,
+        max_retries: implement.max_retries,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_matters_is_read_and_the_rest_left_alone() {
+        let text = "develop:\n  design: {multi_llm: true}\n  review:\n    max_iterations: 2\n  implement:\n    \
+                    strategy: subagent\n    max_retries: 2\n    validate_each: true\ncommands:\n  design: /design\n";
+        let settings = read(text).unwrap_or_default();
+        assert_eq!(settings.strategy.as_deref(), Some("subagent"));
+        assert_eq!(settings.max_retries, Some(2));
+        for text in ["", "# nothing yet\n", "commands: {}\n", "develop:\n"] {
+            assert_eq!(read(text), Ok(Settings::default()), "{text:?}");
+        }
+        assert!(read("develop: [").is_err());
+        assert!(read("develop: {implement: {max_retries: many}}").is_err());
+    }
+}

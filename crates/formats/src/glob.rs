@@ -1,0 +1,135 @@
+//! Patterns of paths: `*` and `?` within a name, `**` across folders.
+//!
+//! A pattern is matched against the whole path from the root, with `/` between names. One that names a folder means
+//! everything in it.
+
+/// Whether a path matches a pattern.
+pub fn matches(pattern: &str, path: &str) -> bool {
+    let pattern = names(pattern);
+    let path: Vec<&str> = names(path);
+    // A pattern that ends at a folder above the path means all that is in the folder.
+    !pattern.is_empty() && (1..=path.len()).any(|end| whole(&pattern, &path[..end]))
+}
+
+/// Whether something below a folder can match a pattern. Says yes where only a look can tell.
+pub fn may_match_below(pattern: &str, folder: &str) -> bool {
+    let pattern = names(pattern);
+    for (index, name) in names(folder).into_iter().enumerate() {
+        match pattern.get(index) {
+            // The pattern names a folder above.
+            None => return true,
+            Some(&"**") => return true,
+            Some(one) if within(one.as_bytes(), name.as_bytes()) => {}
+            Some(_) => return false,
+        }
+    }
+    true
+}
+
+fn names(path: &str) -> Vec<&str> {
+    let skipped = |name: &&str| !name.is_empty() && *name != ".";
+    path.split('/').filter(skipped).collect()
+}
+
+fn whole(pattern: &[&str], path: &[&str]) -> bool {
+    match (pattern.split_first(), path.split_first()) {
+        (None, None) => true,
+        (Some((&"**", rest)), _) => (0..=path.len()).any(|skip| whole(rest, &path[skip..])),
+        (Some((one, rest)), Some((name, below))) => {
+            within(one.as_bytes(), name.as_bytes()) && whole(rest, below)
+        }
+        (None, Some(_)) | (Some(_), None) => false,
+    }
+}
+
+/// One name against one part of a pattern, going back to the last star only: linear in practice, never exponential.
+fn within(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut read) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while read < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, read));
+                at += 1;
+            }
+            Some(b'?') => {
+                at += 1;
+                read += width(name[read]);
+            }
+            Some(&byte) if byte == name[read] => {
+                at += 1;
+                read += 1;
+            }
+            Some(_) | None => match star {
+                Some((place, from)) => {
+                    star = Some((place, from + 1));
+                    (at, read) = (place + 1, from + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|byte| *byte == b'*')
+}
+
+/// The bytes of the letter that begins with this one.
+fn width(first: u8) -> usize {
+    match first {
+        0xf0.. => 4,
+        0xe0.. => 3,
+        0xc0.. => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_paths_and_folders_mean_all_in_them() {
+        for (pattern, path, wanted) in [
+            ("tests/**", "tests/a.rs", true),
+            ("tests/**", "tests/deep/a.rs", true),
+            ("tests", "tests/deep/a.rs", true),
+            ("tests/", "tests/a.rs", true),
+            ("./tests", "tests/a.rs", true),
+            ("tests/**", "src/tests/a.rs", false),
+            ("**/tests/**", "src/tests/a.rs", true),
+            ("**/tests/**", "tests/a.rs", true),
+            ("*.toml", "bowline.toml", true),
+            ("*.toml", "src/bowline.toml", false),
+            ("**/*.toml", "src/bowline.toml", true),
+            ("package.json", "package.json", true),
+            ("package.json", "package.json5", false),
+            (".github/workflows/*.yml", ".github/workflows/ci.yml", true),
+            ("a?c", "a한c", true),
+            ("a?c", "abbc", false),
+            ("a*b*c", "a1b2b3c", true),
+            ("a*b*c", "a1b2b3", false),
+            ("", "anything", false),
+            ("**", "any/thing", true),
+        ] {
+            assert_eq!(matches(pattern, path), wanted, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn folders_that_cannot_hold_a_match_need_no_look() {
+        for (pattern, folder, wanted) in [
+            ("tests/**", "tests", true),
+            ("tests/**", "node_modules", false),
+            ("tests", "tests/deep", true),
+            ("**/*.toml", "node_modules", true),
+            (".github/workflows/*.yml", ".github", true),
+            (".github/workflows/*.yml", ".github/actions", false),
+            ("*.toml", "src", false),
+        ] {
+            assert_eq!(
+                may_match_below(pattern, folder),
+                wanted,
+                "{pattern} {folder}"
+            );
+        }
+    }
+}

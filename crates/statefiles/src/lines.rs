@@ -1,0 +1,27 @@
+//! A file of lines that only grows: each line is on the medium before anybody relies on it.
+
+use std::path::Path;
+
+use crate::disk::Disk;
+use crate::error::Error;
+
+/// Appends a line, durably. What a crash left of a line before stays, and is ended first, so that it spoils no other.
+pub fn append_line(disk: &dyn Disk, path: &Path, line: &str) -> Result<(), Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let failed = |what| move |error| Error::io(what, path, error);
+    disk.create_folders(folder).map_err(failed("create"))?;
+    let (file, created) = disk.open_append(path).map_err(failed("open"))?;
+    let bytes = file.metadata().map_err(failed("look at"))?.len();
+    let torn = match bytes.checked_sub(1) {
+        None => false,
+        Some(last) => disk.read_at(&file, last, 1).map_err(failed("read"))? != b"\n",
+    };
+    let text = format!("{}{line}\n", if torn { "\n" } else { "" });
+    disk.write(&file, text.as_bytes())
+        .map_err(failed("write"))?;
+    disk.sync_data(&file).map_err(failed("flush"))?;
+    if created {
+        disk.sync_folder(folder).map_err(failed("flush"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Taking a document away: announced in the journal, then done, so that it is not mistaken for somebody else's doing.
+
+use crate::error::Error;
+use crate::hash::ContentHash;
+use crate::held::{Held, Written};
+use crate::journal::{Line, kind};
+use crate::load::Situation;
+use crate::request::{Change, Request};
+use crate::swap::name_new;
+
+impl Held {
+    /// Removes the file. Its last version becomes the backup.
+    pub(crate) fn remove(&mut self, request: &Request, change: &Change) -> Result<Written, Error> {
+        let ours = self.snapshot.text()?.map(str::to_owned);
+        let mut lines = self.adoption(request)?;
+        let seq = self.next_seq() + lines.len() as u64;
+        lines.push(Line {
+            seq,
+            id: request.id.clone(),
+            at: request.at.clone(),
+            kind: change.kind.clone(),
+            before: ours.as_deref().map(|text| ContentHash::of(text.as_bytes())),
+            gone: true,
+            transition: change.transition.clone(),
+            effects: change.effects.clone(),
+            ..Line::default()
+        });
+        self.append(&lines, true)?;
+        self.finish_removal(request, seq, ours)
+    }
+
+    /// After the commit of line `seq`: takes the file away, unless somebody wrote it in the same moment.
+    pub(crate) fn finish_removal(
+        &mut self,
+        request: &Request,
+        seq: u64,
+        ours: Option<String>,
+    ) -> Result<Written, Error> {
+        // Until this has come to an end, only a new look tells what is where.
+        self.stale = true;
+        let (disk, paths) = (self.disk(), self.paths.clone());
+        let unfinished = |error| Error::Unfinished {
+            path: paths.file.clone(),
+            seq,
+            source: Box::new(error),
+        };
+        match disk.rename(&paths.file, &paths.swap) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(unfinished(Error::io("remove", &paths.file, error))),
+            Ok(()) => {
+                let out = self.read_back(&paths.swap).map_err(unfinished)?;
+                let out = out.unwrap_or_default();
+                if Some(ContentHash::of(&out)) == self.on_disk {
+                    self.retire(None).map_err(unfinished)?;
+                } else if let Ok(theirs) = String::from_utf8(out) {
+                    return self.give_back(request, seq, ours, theirs);
+                } else {
+                    let why = "written by another program in the same moment";
+                    self.keep_aside(request, &paths.swap, why)
+                        .map_err(unfinished)?;
+                }
+            }
+        }
+        disk.sync_folder(&paths.folder)
+            .map_err(|error| unfinished(Error::io("flush", &paths.folder, error)))?;
+        self.settle(None, Situation::Absent);
+        Ok(Written::Done { seq })
+    }
+
+    /// Puts back what somebody wrote while we removed what was there before, and voids the removal.
+    fn give_back(
+        &mut self,
+        request: &Request,
+        seq: u64,
+        ours: Option<String>,
+        theirs: String,
+    ) -> Result<Written, Error> {
+        let (disk, paths) = (self.disk(), self.paths.clone());
+        let uncertain = |error| Error::Uncertain {
+            path: paths.file.clone(),
+            seq,
+            source: Box::new(error),
+        };
+        let line = Line {
+            seq: self.next_seq(),
+            at: request.at.clone(),
+            kind: kind::OUTSIDE.to_owned(),
+            after: Some(ContentHash::of(theirs.as_bytes())),
+            document: Some(theirs.clone()),
+            voids: Some(seq),
+            ..Line::default()
+        };
+        self.append(&[line], true).map_err(uncertain)?;
+        self.stale = true;
+        name_new(&*disk, &paths.swap, &paths.file)
+            .map_err(|error| uncertain(Error::io("put back", &paths.file, error)))?;
+        self.settle(Some(theirs), Situation::Outside { ours });
+        Ok(Written::Theirs)
+    }
+
+    fn settle(&mut self, text: Option<String>, situation: Situation) {
+        self.on_disk = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
+        self.acknowledged = self.on_disk;
+        self.snapshot.bytes = text.map(String::into_bytes);
+        self.snapshot.situation = situation;
+        self.adopted = true;
+        self.loose = false;
+        self.stale = false;
+    }
+}
