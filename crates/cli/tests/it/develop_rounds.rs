@@ -2,8 +2,11 @@
 
 use crate::environment::{TestEnvironment, as_a_person};
 use serde_json::Value;
+use std::io::Write as _;
+use std::process::Stdio;
 
 const ROUNDS: usize = 20;
+const STATE: &str = ".develop-workflow/state.json";
 
 /// What comes next, from `resume --json` alone.
 fn asked(world: &TestEnvironment) -> (String, bool) {
@@ -11,6 +14,26 @@ fn asked(world: &TestEnvironment) -> (String, bool) {
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     let command = answer["next"][0].as_str().unwrap().to_owned();
     (command, answer["needsPerson"].as_bool().unwrap())
+}
+
+/// The card a client gets from the hook after it has compacted its conversation.
+fn card(world: &TestEnvironment) -> String {
+    let message = serde_json::json!({
+        "session_id": "s", "cwd": world.path(""), "hook_event_name": "SessionStart", "source": "compact",
+    });
+    let mut hook = world.program(env!("CARGO_BIN_EXE_bowline"));
+    hook.arg("hook")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut hook = hook.spawn().unwrap();
+    let mut input = hook.stdin.take().unwrap();
+    input.write_all(message.to_string().as_bytes()).unwrap();
+    drop(input);
+    let output = hook.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let words = &answer["hookSpecificOutput"]["additionalContext"];
+    words.as_str().unwrap().to_owned()
 }
 
 fn design(checkpoints: usize) -> String {
@@ -43,6 +66,15 @@ fn twenty_rounds() {
     for round in 1..=ROUNDS {
         let (command, needs_person) = asked(&agent);
         assert!(!needs_person, "round {round}: {command}");
+        let card = card(&agent);
+        let words = card.split_whitespace().count();
+        assert!(words <= 300, "round {round}: {words} words\n{card}");
+        let state: Value = serde_json::from_str(&agent.read(STATE)).unwrap();
+        let phase = state["phase"].as_str().unwrap();
+        let stands = format!("Develop run 'Ferry times', phase {phase}.");
+        assert!(card.contains(&stands), "round {round}:\n{card}");
+        let next = card.lines().find_map(|line| line.strip_prefix("Next: "));
+        assert_eq!(next, Some(command.as_str()), "round {round}:\n{card}");
         let line = command.strip_prefix("bowline ").unwrap();
         // Through a shell, as an agent would.
         let bowline = env!("CARGO_BIN_EXE_bowline");
