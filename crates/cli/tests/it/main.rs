@@ -12,6 +12,7 @@ macro_rules! check {
 }
 
 mod agents;
+mod attacks;
 mod board;
 mod codes;
 mod completions;
