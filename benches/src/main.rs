@@ -10,12 +10,14 @@
 mod agents;
 mod graphs;
 mod growth;
+mod hook;
 mod journal;
 mod markers;
 mod measure;
 mod options;
 mod ready_set;
 mod report;
+mod shims;
 mod transition;
 
 use options::Options;
@@ -29,13 +31,17 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 type Bench = fn(&Options) -> Outcome<Report>;
 
 /// The benchmarks in the order they are run.
-const ALL: [(&str, Bench); 6] = [
+const ALL: [(&str, Bench); 10] = [
     ("transition", transition::run),
+    ("hook", hook::run),
     ("journal", journal::run),
     ("markers", markers::run),
     ("agents", agents::run),
     ("ready-set", ready_set::run),
     ("growth", growth::run),
+    ("shims", shims::shims),
+    ("agent-start", shims::start),
+    ("agent-output", shims::output),
 ];
 
 fn main() -> ExitCode {

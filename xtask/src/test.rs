@@ -43,7 +43,9 @@ pub(crate) fn run() -> Outcome {
         &["--processes", "16", "--updates", "160", "--foreign", "1"],
     )?;
     drill::run("kills", &["--processes", "16", "--updates", "160"])?;
+    drill::run("gates", &["--count", "20"])?;
     drill::run("memory", &["--processes", "16", "--updates", "160"])?;
+    drill::run("supervisor", &["--clients", "40", "--shims", "10"])?;
     println!("\nall green");
     Ok(())
 }

@@ -35,7 +35,12 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("bowline-mcp", &["bowline-engine"]),
     (
         "bowline",
-        &["bowline-engine", "bowline-mcp", "bowline-server"],
+        &[
+            "bowline-engine",
+            "bowline-gate",
+            "bowline-mcp",
+            "bowline-server",
+        ],
     ),
     (
         "bowline-shim",

@@ -6,7 +6,7 @@ use crate::error::Error;
 use bowline_statefiles::ContentHash;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::ffi::OsStr;
-use std::io::{PipeReader, Read as _};
+use std::io::{PipeReader, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -38,6 +38,9 @@ const SECRET_NAMES: [&str; 7] = [
     "PRIVATE_KEY",
     "CREDENTIAL",
 ];
+
+/// Begins the command in its first argument only when told so: before that there is nobody to end it if we go.
+const BEGIN: &str = "read -r _ || exit 125; exec sh -c \"$1\" </dev/null";
 
 /// Ends the group in its first argument when its input ends: that is when we are gone, whatever ended us.
 const GUARD: &str = "read -r _; kill -s KILL -- \"-$1\"";
@@ -84,9 +87,9 @@ pub fn run(
     let (output, writer) = std::io::pipe().map_err(failed)?;
     let mut shell = program("sh");
     shell
-        .args(["-c", command])
+        .args(["-c", BEGIN, "sh", command])
         .current_dir(folder)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(writer.try_clone().map_err(failed)?)
         .stderr(writer)
         .process_group(0);
@@ -102,6 +105,10 @@ pub fn run(
             return Err(failed(error));
         }
     };
+    if let Some(mut begin) = child.stdin.take() {
+        // One that has ended already is found out below.
+        begin.write_all(b"\n").ok();
+    }
 
     let printed = Arc::new(Mutex::new(Printed::default()));
     let (ended, ends) = channel();

@@ -184,7 +184,15 @@ fn write_run(run: &Run, value: &mut Value) {
         put(value, "/phase", run.phase.name().into());
     }
     match run.strategy {
-        Some(strategy) => put(value, "/strategy", strategy.name().into()),
+        Some(strategy) => {
+            // Behind the phase, where people look for it.
+            if let Value::Object(map) = value
+                && !map.contains_key("strategy")
+            {
+                map.shift_insert(map.len().min(1), "strategy".into(), Value::Null);
+            }
+            put(value, "/strategy", strategy.name().into());
+        }
         None => {
             if let Value::Object(map) = value
                 && map.get("strategy").is_some_and(|it| !it.is_null())

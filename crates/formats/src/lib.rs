@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod checkpoint;
+pub mod client_hooks;
 pub mod develop;
 pub mod engagement;
 pub mod finding;

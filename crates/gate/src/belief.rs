@@ -135,6 +135,10 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
         Situation::Outside { ours: Some(text) } if !foreign => {
             Some(Ours::Run(Box::new(read(text)?)))
         }
+        // Bowline has kept evidence here, so there was a journal.
+        Situation::Unmanaged if locate::has_runs(path) => {
+            return Err("its journal is gone".into());
+        }
         Situation::Unmanaged => Some(Ours::Gone),
         // What somebody else wrote is nothing to compare with: behind it is what we wrote.
         Situation::Clean | Situation::RolledForward { .. } | Situation::Outside { .. } => {

@@ -66,6 +66,16 @@ pub fn side_folder(file: &Path) -> PathBuf {
     state_home().join("bowline/develop").join(key.to_string())
 }
 
+/// Where the seal and the evidence of each run are.
+pub fn runs_folder(file: &Path) -> PathBuf {
+    side_folder(file).join("runs")
+}
+
+/// Whether Bowline has ever kept a run here.
+pub(crate) fn has_runs(file: &Path) -> bool {
+    runs_folder(file).is_dir()
+}
+
 /// The run's file together with its side folder.
 pub fn layout(file: &Path) -> Layout {
     Layout::new(file).with_side_folder(side_folder(file))

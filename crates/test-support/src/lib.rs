@@ -1,5 +1,6 @@
 //! Helpers shared by the tests of several crates.
 
+pub mod disguise;
 pub mod drill;
 mod faulty_disk;
 pub mod model_server;

@@ -1,8 +1,10 @@
 //! Drills: the promises under load, through the real binary. Counts are parameters; CI runs small ones.
 
 mod field;
+mod gates;
 mod hammer;
 mod memory;
+pub(crate) mod supervisor;
 
 use crate::Outcome;
 use std::collections::BTreeMap;
@@ -25,9 +27,14 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
             foreign: false,
             kills: true,
         }),
+        "gates" => gates::run(get("count", 200)),
         "memory" => memory::run(&memory::Plan {
             processes: get("processes", 32),
             updates: get("updates", 1_200),
+        }),
+        "supervisor" => supervisor::run(&supervisor::Plan {
+            clients: get("clients", 500),
+            shims: get("shims", 100),
         }),
         other => Err(format!("there is no drill '{other}'")),
     }

@@ -150,7 +150,33 @@ impl TestEnvironment {
 
     /// Text without what differs from run to run.
     pub(crate) fn normal(&self, text: &str) -> String {
-        text.replace(&self.root().display().to_string(), "[DIR]")
+        let text = text.replace(&self.root().display().to_string(), "[DIR]");
+        without_ids(&text)
+    }
+
+    /// A repository with a policy: three gates, each opened by a file, and tests that are protected.
+    pub(crate) fn repository() -> Self {
+        let world = Self::new();
+        let made = world.program("git").args(["init", "-q"]).status().unwrap();
+        assert!(made.success());
+        world.write(".gitignore", ".develop-workflow/\n");
+        world.write("tests/crossing.txt", "the ferry leaves on the hour\n");
+        world.write(
+            "bowline.toml",
+            "[develop]\nprotected = [\"tests/**\"]\n\n\
+             [develop.gates.review_clean_pass]\nrun = \"test -f review.ok\"\n\n\
+             [develop.gates.architect_verified]\nrun = \"echo 12 tests && test -f build.ok\"\n\n\
+             [develop.gates.re_review_clean]\nrun = \"test -f code.ok\"\n",
+        );
+        world
+    }
+
+    /// A develop run in it that a person began, in phase REVIEW with two checkpoints.
+    pub(crate) fn reviewed() -> Self {
+        let world = Self::repository();
+        world.quietly("develop start 'Ferry times'", 0);
+        world.quietly("develop review --checkpoint cp-1 --checkpoint cp-2", 0);
+        world
     }
 
     /// A thinking run `essay-001` with its first stage begun.
@@ -202,6 +228,30 @@ pub(crate) fn set_age(path: &Path, seconds_old: u64) {
         .unwrap()
         .set_modified(time)
         .unwrap();
+}
+
+/// Text without hashes, ids of runs and durations.
+fn without_ids(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut word = String::new();
+    for letter in text.chars().chain(['\n']) {
+        if letter.is_ascii_alphanumeric() || letter == '-' {
+            word.push(letter);
+            continue;
+        }
+        let hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_run = word.len() == 20 && word.starts_with("20260301T0") && hex(&word[16..]);
+        let is_hash = [32, 40].contains(&word.len()) && hex(&word);
+        plain.push_str(match (is_run, is_hash) {
+            (true, _) => "[RUN]",
+            (_, true) => "[HASH]",
+            _ => &word,
+        });
+        word.clear();
+        plain.push(letter);
+    }
+    plain.pop();
+    plain
 }
 
 fn words(line: &str) -> Vec<String> {

@@ -5,7 +5,7 @@ use crate::environment::TestEnvironment;
 #[test]
 fn help() {
     let world = TestEnvironment::new();
-    check!(world.session(&["--help", "thinking --help", "doctor -h"]));
+    check!(world.session(&["--help", "thinking --help", "develop --help", "doctor -h"]));
 }
 
 #[test]

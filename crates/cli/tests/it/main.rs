@@ -11,9 +11,14 @@ macro_rules! check {
     };
 }
 
+mod agents;
 mod board;
 mod codes;
 mod completions;
+mod develop;
+mod develop_evidence;
+mod develop_rounds;
+mod develop_table;
 mod dry_run;
 mod environment;
 mod every_state;
@@ -32,6 +37,7 @@ mod scripted;
 mod thinking;
 mod travel;
 mod worked_examples;
+mod wrong_input;
 
 #[test]
 fn no_test_file_is_forgotten() {

@@ -41,7 +41,7 @@ impl RunFolder {
     pub(crate) fn new(state_file: &Path, id: &str) -> Self {
         RunFolder {
             id: id.to_owned(),
-            folder: locate::side_folder(state_file).join("runs").join(id),
+            folder: locate::runs_folder(state_file).join(id),
         }
     }
 

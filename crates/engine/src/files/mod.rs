@@ -277,19 +277,30 @@ impl KnownFile {
             || "unreadable".to_owned(),
             |finding| finding.message.clone(),
         );
+        // A file that can be read and not believed is as good as damaged: of itself only its words are left.
+        let unbelievable = match self.kind {
+            FileKind::Develop => trust::unbelieved(&self.path, &self.file)?,
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Orchestrate => None,
+        };
         let rescue = Rescue {
             validate: &|text| {
-                Self::parse(text.as_bytes())
-                    .and_then(|document| kinds::examine(self.kind, &document))
-                    .is_ok()
+                let read = Self::parse(text.as_bytes())
+                    .and_then(|document| kinds::examine(self.kind, &document));
+                read.is_ok() && Some(text) != unbelievable.as_deref()
             },
             rebuild: &|| {
                 rebuild(self.kind, &self.path, context.now())
                     .map(|document| document.text().to_owned())
             },
             empty: &|| {
-                kinds::empty(self.kind, &self.path, context.now())
-                    .map(|document| document.text().to_owned())
+                let words = unbelievable.as_deref().and_then(trust::words_of);
+                let empty = words.or_else(|| kinds::empty(self.kind, &self.path, context.now()));
+                empty.map(|document| document.text().to_owned())
             },
         };
         let recovered = self.file.recover(&context.request(), &reason, &rescue)?;

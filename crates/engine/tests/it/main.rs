@@ -6,6 +6,7 @@
 )]
 
 mod damage;
+mod gates;
 mod guarded;
 mod memory;
 mod outside;

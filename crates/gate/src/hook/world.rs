@@ -1,7 +1,8 @@
 //! The world as it is: environment, folders, and git where only git knows.
 
+use crate::git_hook::History;
 use crate::shell::Surroundings;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The world a hook runs in.
@@ -30,6 +31,53 @@ impl Surroundings for World {
         let value = String::from_utf8(output.stdout).ok()?;
         let value = value.trim();
         (!value.is_empty()).then(|| value.to_owned())
+    }
+}
+
+/// The history of the repository a folder is in.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    /// The folder.
+    pub folder: PathBuf,
+}
+
+impl History for Repository {
+    fn commit(&self, name: &str) -> Option<String> {
+        let name = format!("{name}^{{commit}}");
+        let output = git(&self.folder)
+            .args([
+                "rev-parse",
+                "--quiet",
+                "--verify",
+                "--end-of-options",
+                &name,
+            ])
+            .output()
+            .ok()?;
+        let commit = String::from_utf8(output.stdout).ok()?;
+        (output.status.success()).then(|| commit.trim().to_owned())
+    }
+
+    fn is_ancestor(&self, older: &str, newer: &str) -> bool {
+        git(&self.folder)
+            .args(["merge-base", "--is-ancestor", older, newer])
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+
+    /// Tags and other names are not asked: anybody may lead them anywhere, and nobody works on them.
+    fn is_known(&self, commit: &str) -> bool {
+        let output = git(&self.folder)
+            .args([
+                "rev-list",
+                "--max-count=1",
+                commit,
+                "--not",
+                "--branches",
+                "--remotes",
+            ])
+            .output();
+        output.is_ok_and(|output| output.status.success() && output.stdout.is_empty())
     }
 }
 

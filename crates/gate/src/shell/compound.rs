@@ -73,7 +73,7 @@ impl Parser {
             "function" => {
                 self.at += 8;
                 self.blanks();
-                let name = self.word()?;
+                let name = self.needed_word()?;
                 self.blanks();
                 if self.take("(") {
                     self.blanks();
@@ -102,7 +102,7 @@ impl Parser {
             .peek()
             .is_some_and(|letter| letter.is_alphabetic() || letter == '_')
         {
-            let name = self.word()?;
+            let name = self.needed_word()?;
             self.blanks();
             let compound = self.peek() == Some('(')
                 || matches!(
@@ -172,7 +172,7 @@ impl Parser {
                 ..Block::default()
             });
         }
-        let name = self.word()?;
+        let name = self.needed_word()?;
         let Some(variable) = plain_text(&name).map(str::to_owned) else {
             return self.fail("a loop without a variable");
         };
@@ -183,7 +183,7 @@ impl Parser {
                 self.blanks();
                 match self.peek() {
                     None | Some(';' | '\n' | '&') => break,
-                    Some(_) => list.push(self.word()?),
+                    Some(_) => list.push(self.needed_word()?),
                 }
             }
             words = Some(list);
@@ -207,7 +207,7 @@ impl Parser {
 
     fn case(&mut self) -> Parsed<Node> {
         self.blanks();
-        let mut words = vec![self.word()?];
+        let mut words = vec![self.needed_word()?];
         self.expect_keyword("in")?;
         let mut scripts = Vec::new();
         loop {
@@ -217,7 +217,7 @@ impl Parser {
             self.take("(");
             loop {
                 self.blanks();
-                words.push(self.word()?);
+                words.push(self.needed_word()?);
                 self.blanks();
                 if !self.take("|") {
                     break;
@@ -262,7 +262,7 @@ impl Parser {
                 None => return self.fail("a test that does not end"),
                 Some('(' | ')' | '|' | '&' | ';') => self.at += 1,
                 Some('<' | '>') if self.peek_at(1) != Some('(') => self.at += 1,
-                Some(_) => words.push(self.word()?),
+                Some(_) => words.push(self.needed_word()?),
             }
         }
     }

@@ -137,6 +137,8 @@ const DECODERS: &[&str] = &[
 ];
 /// How far before a call its literal may stand.
 const BEFORE_BYTES_MAX: usize = 200;
+/// Calls of one kind looked at; more count as hidden.
+const CALLS_MAX: usize = 200;
 /// Literals looked at.
 const LITERALS_MAX: usize = 200;
 
@@ -150,6 +152,11 @@ pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
         &lower
     };
     let by = format!("code for {language}");
+    let kinds = [WRITERS, METHODS, MOVERS, OPENERS];
+    let many = |call: &&str| lower.matches(*call).count() >= CALLS_MAX;
+    if kinds.into_iter().flatten().any(many) {
+        walker.hidden(format!("code for {language} with very many calls"));
+    }
     for writer in WRITERS {
         for at in places(&lower, writer) {
             one(
@@ -317,6 +324,7 @@ fn places(text: &str, call: &str) -> Vec<usize> {
     let begins = call.starts_with(|it: char| it.is_alphanumeric());
     text.match_indices(call)
         .map(|(at, _)| at)
+        .take(CALLS_MAX)
         .filter(|at| {
             let last = before(text, *at).chars().next_back();
             !begins || last.is_none_or(|it| !it.is_alphanumeric() && it != '_')
@@ -342,11 +350,8 @@ fn arguments(text: &str) -> &str {
     let mut quote: Option<char> = None;
     for (at, letter) in text.char_indices() {
         match (quote, letter) {
-            (Some(mark), letter) => {
-                if letter == mark {
-                    quote = None;
-                }
-            }
+            (Some(mark), letter) if letter == mark => quote = None,
+            (Some(_), _) => {}
             (None, '"' | '\'' | '`') => quote = Some(letter),
             (None, '(' | '[' | '{') => open += 1,
             (None, ')' | ']' | '}') if open == 0 => return &text[..at],

@@ -42,7 +42,7 @@ pub(super) fn run(
     input: &Input,
 ) -> bool {
     if SHELLS.contains(&name) {
-        shell(walker, arguments, input);
+        shell(walker, name, arguments, input);
         return true;
     }
     // `python3.12` is a python.
@@ -78,7 +78,7 @@ fn from_file(walker: &mut Walker<'_>, file: &str, input: &Input) {
     }
 }
 
-fn shell(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Input) {
     let mut rest = arguments;
     let mut given = false;
     while let Some((first, after)) = rest.split_first() {
@@ -112,6 +112,10 @@ fn shell(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
         let before = std::mem::replace(&mut walker.positional, vec![parameters]);
         let processes = std::mem::take(&mut walker.processes);
         walker.inside(|walker| walker.fed_text(text, input));
+        // What is a calculation to bash is a command in a command to the plain shell.
+        if text.contains("((") && !matches!(name, "bash" | "zsh") {
+            walker.suspect(&text.replace("((", "( ("));
+        }
         walker.processes = processes;
         walker.positional = before;
         return;

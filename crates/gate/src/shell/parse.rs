@@ -325,7 +325,6 @@ impl Parser {
             if self.peek() == Some('(') {
                 return self.after_bracket(&simple);
             }
-            let before = self.at;
             if !simple.words.is_empty()
                 && let Some(assignment) = self.assignment_with_list()?
             {
@@ -333,11 +332,7 @@ impl Parser {
                 simple.assignments.push(assignment);
                 continue;
             }
-            let word = self.word()?;
-            if self.at == before {
-                return self.fail("a sign that is not expected here");
-            }
-            simple.words.push(word);
+            simple.words.push(self.needed_word()?);
         }
         Ok(Node::Simple(simple))
     }
@@ -420,13 +415,7 @@ impl Parser {
                     self.at += 1;
                     return Ok(values);
                 }
-                Some(_) => {
-                    let before = self.at;
-                    values.push(self.word()?);
-                    if self.at == before {
-                        return self.fail("a sign that is not expected here");
-                    }
-                }
+                Some(_) => values.push(self.needed_word()?),
             }
         }
     }

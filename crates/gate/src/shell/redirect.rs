@@ -52,12 +52,7 @@ impl Parser {
 
     fn target(&mut self, make: impl FnOnce(Word) -> Redirect) -> Parsed<Redirect> {
         self.blanks();
-        let before = self.at;
-        let word = self.word()?;
-        if self.at == before {
-            return self.fail("a redirection without a file");
-        }
-        Ok(make(word))
+        Ok(make(self.needed_word()?))
     }
 
     fn here(&mut self, indented: bool) -> Parsed<Redirect> {

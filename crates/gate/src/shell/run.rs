@@ -61,23 +61,15 @@ impl Walker<'_> {
             if let Some((_, Node::Simple(last))) = script.last().and_then(|chain| chain.last())
                 && !first
             {
-                for mut words in self.words_of(last) {
-                    words.extend(arguments.iter().cloned());
-                    self.run(&words, input, &[]);
+                match self.only_words(last) {
+                    Some(mut words) => {
+                        words.extend(arguments.iter().cloned());
+                        self.run(&words, input, &[]);
+                    }
+                    None => self.hidden(format!("the alias {program}")),
                 }
             }
         }
-    }
-
-    fn words_of(&mut self, simple: &Simple) -> Vec<Fields> {
-        let mut words = vec![Fields::new()];
-        for word in &simple.words {
-            let outcome = self.expand(word).into_iter().next().unwrap_or_default();
-            words
-                .iter_mut()
-                .for_each(|it| it.extend(outcome.iter().cloned()));
-        }
-        words
     }
 
     /// A calculation runs what stands in the subscript of a list, even when it was quoted before.
@@ -253,12 +245,12 @@ impl Walker<'_> {
             Some(input) => input,
             None => input.clone(),
         };
-        let mut commands = self.all_words(simple);
+        let words = self.only_words(simple);
+        // All of it was walked before; here only its words are asked for.
         self.deeds.truncate(known);
-        if commands.len() != 1 {
+        let Some(words) = words else {
             return UNKNOWN.to_string();
-        }
-        let words = commands.remove(0);
+        };
         let Some((program, arguments)) = words.split_first() else {
             return String::new();
         };
@@ -307,25 +299,17 @@ impl Walker<'_> {
         given
     }
 
-    fn all_words(&mut self, simple: &Simple) -> Vec<Fields> {
-        let mut commands = vec![Fields::new()];
+    /// The words of a command that can become only one list of them.
+    fn only_words(&mut self, simple: &Simple) -> Option<Fields> {
+        let mut words = Fields::new();
         for word in &simple.words {
-            let outcomes = self.expand(word);
-            commands = commands
-                .iter()
-                .flat_map(|command| {
-                    outcomes.iter().map(|outcome| {
-                        let mut command = command.clone();
-                        command.extend(outcome.iter().cloned());
-                        command
-                    })
-                })
-                .collect();
-            if commands.len() > 1 {
-                return commands;
+            let mut outcomes = self.expand(word);
+            if outcomes.len() != 1 {
+                return None;
             }
+            words.append(&mut outcomes[0]);
         }
-        commands
+        Some(words)
     }
 
     /// Whether anything was found that a gate may close.

@@ -12,6 +12,8 @@ use std::rc::Rc;
 const DEPTH_MAX: usize = 40;
 /// Commands looked at before the rest counts as hidden: a function that calls itself twice must end.
 const STEPS_MAX: usize = 20_000;
+/// Reading this much text is as much work as a command.
+const BYTES_PER_STEP: usize = 1024;
 /// Deeds kept; one is enough to decide, some more to explain.
 const DEEDS_MAX: usize = 64;
 
@@ -154,7 +156,7 @@ impl<'a> Walker<'a> {
         places
     }
 
-    /// Runs something one level deeper; too deep counts as hidden.
+    /// Runs something one level deeper; too deep, or too much, counts as hidden.
     pub(super) fn deeper(&mut self, inside: impl FnOnce(&mut Self)) {
         self.steps += 1;
         if self.depth >= DEPTH_MAX || self.steps > STEPS_MAX {
@@ -172,6 +174,11 @@ impl<'a> Walker<'a> {
             self.hidden("text that is put together while it runs");
             return;
         }
+        self.steps += text.len() / BYTES_PER_STEP;
+        if self.steps > STEPS_MAX {
+            self.hidden("too much within each other");
+            return;
+        }
         match parse(text) {
             Ok(script) => self.deeper(|this| this.script(&script)),
             Err(error) => self.hidden(format!("{error}")),
@@ -181,7 +188,9 @@ impl<'a> Walker<'a> {
     /// Text that may be a command: only what it would certainly do counts.
     pub(super) fn suspect(&mut self, text: &str) {
         let before = std::mem::replace(&mut self.suspicion, true);
+        self.steps += text.len() / BYTES_PER_STEP;
         if !is_unknown(text)
+            && self.steps <= STEPS_MAX
             && let Ok(script) = parse(text)
         {
             self.inside(|this| this.deeper(|this| this.script(&script)));
@@ -348,6 +357,13 @@ impl<'a> Walker<'a> {
             }
             if commands.len() * outcomes.len() > ALTERNATIVES_MAX {
                 outcomes = vec![vec![UNKNOWN.to_string()]];
+            }
+            if let [outcome] = outcomes.as_slice() {
+                // By far the most; copying all words for each of them would take its time.
+                for command in &mut commands {
+                    command.extend(outcome.iter().cloned());
+                }
+                continue;
             }
             commands = commands
                 .iter()

@@ -37,6 +37,16 @@ impl Parser {
         })
     }
 
+    /// A word where there must be one: a loop over words that are not there would never end.
+    pub(super) fn needed_word(&mut self) -> Parsed<Word> {
+        let before = self.at;
+        let word = self.word()?;
+        if self.at == before {
+            return self.fail("a sign that is not expected here");
+        }
+        Ok(word)
+    }
+
     fn close(&mut self) -> Parsed<()> {
         if self.take(")") {
             Ok(())

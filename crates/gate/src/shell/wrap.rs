@@ -70,6 +70,9 @@ const LOOSE: &[&str] = &[
     "rtk",
 ];
 
+/// Words of such a wrapper that may be the program.
+const LOOSE_WORDS_MAX: usize = 40;
+
 /// Runs what a wrapper wraps. Says whether it was a wrapper.
 pub(super) fn run(
     walker: &mut Walker<'_>,
@@ -292,7 +295,7 @@ fn find(walker: &mut Walker<'_>, arguments: &[String]) {
 
 /// Tries every word that may be the program. The first that does something counts.
 fn loose(walker: &mut Walker<'_>, arguments: &[String], input: &Input, environment: &Environment) {
-    for (at, word) in arguments.iter().enumerate() {
+    for (at, word) in arguments.iter().enumerate().take(LOOSE_WORDS_MAX) {
         if word.starts_with('-') {
             continue;
         }

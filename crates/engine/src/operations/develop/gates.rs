@@ -3,6 +3,7 @@
 use super::{DevelopRun, Known, refused};
 use crate::context::Context;
 use crate::develop::evidence::{For, Watch};
+use crate::develop::seal::SealState;
 use crate::error::Error;
 use crate::files::Changed;
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
@@ -53,9 +54,13 @@ impl DevelopRun {
             (None, None, Some(_)) => Evidence::Given { exit_code: 0 },
             (None, None, None) => Evidence::None,
         };
+        let by_hand = proof.by_hand.is_some();
+        if known.seal == SealState::Broken && !by_hand {
+            // Otherwise it would look as if nothing had ever been sealed.
+            known.sealed()?;
+        }
         // An hour of tests for a gate that would not open anyway helps nobody.
         self.check(context, &|_| Ok(pass(good.clone())))?;
-        let by_hand = proof.by_hand.is_some();
         if !by_hand {
             known.sealed()?;
         }
@@ -159,9 +164,11 @@ impl DevelopRun {
         watch: &dyn Watch,
     ) -> Result<Passed, Error> {
         let known = self.known(context)?;
+        let attempts_max = self.attempts_max()?;
         let pass = |evidence: Evidence| Command::CheckpointPass {
             id: id.to_owned(),
             evidence,
+            attempts_max,
         };
         let assumed = match run {
             Some(_) => Evidence::Given { exit_code: 0 },
@@ -198,11 +205,13 @@ impl DevelopRun {
         class: FailureClass,
     ) -> Result<Changed, Error> {
         let known = self.known(context)?;
+        let attempts_max = self.attempts_max()?;
         let facts = json!({ "checkpoint": id, "class": class.name() });
         let command = |_: &Option<Run>| {
             Ok(Command::CheckpointFail {
                 id: id.to_owned(),
                 class,
+                attempts_max,
             })
         };
         self.on_checkpoint(context, &known, id, "CHECKPOINT_FAIL", facts, command)

@@ -50,7 +50,8 @@ impl DevelopRun {
         Ok(self.known(context)?.seal)
     }
 
-    /// Checks the evidence of every open gate, the sealed files, and that the newest evidence is about this very tree.
+    /// Checks the evidence of every open gate, the sealed files, and that the newest evidence is about this very tree
+    /// and seal.
     pub fn verify(&self, context: &Context, key: Option<&Path>) -> Result<Vec<Verified>, Error> {
         let view = self.file.view(context)?;
         let run = run_in(&view.document).ok_or_else(|| self.file.no_file())?;
@@ -74,9 +75,6 @@ impl DevelopRun {
             if record.run != known.folder.id {
                 reasons.push(format!("the evidence of gate '{name}' is of another run"));
             }
-            if record.source == Source::Sealed && record.policy.as_deref() != policy {
-                reasons.push(format!("gate '{name}' was passed under another seal"));
-            }
             if key.is_some_and(|key| !evidence::is_signed(&key, &record)) {
                 reasons.push(format!(
                     "the evidence of gate '{name}' has no good signature"
@@ -93,6 +91,11 @@ impl DevelopRun {
         let mut changes = known.seal.changes();
         let tree_only = changes.is_empty();
         if let Some(last) = verified.last() {
+            // Earlier gates were passed on earlier trees, and a person who seals anew has looked at them.
+            if last.evidence.source == Source::Sealed && last.evidence.policy.as_deref() != policy {
+                let name = last.gate.name();
+                reasons.push(format!("gate '{name}' was passed under another seal"));
+            }
             changes.extend(self.tree_change(context, &last.evidence)?);
         }
         if reasons.is_empty() && !changes.is_empty() {
