@@ -34,6 +34,7 @@ mod memory;
 mod memory_life;
 mod places;
 mod repair;
+mod scripted;
 mod thinking;
 mod travel;
 mod worked_examples;
