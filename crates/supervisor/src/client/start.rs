@@ -25,7 +25,8 @@ impl Shim {
     /// A program that hands its arguments to [`crate::shim::main`] when the given words come first.
     pub fn new(program: &Path, words: &[&str]) -> Shim {
         Shim {
-            program: program.to_owned(),
+            // The shim is started in another folder than this one.
+            program: std::path::absolute(program).unwrap_or_else(|_| program.to_owned()),
             words: words.iter().map(|&word| word.to_owned()).collect(),
         }
     }
