@@ -7,6 +7,7 @@
     reason = "a benchmark talks to whoever runs it"
 )]
 
+mod agents;
 mod graphs;
 mod growth;
 mod journal;
@@ -15,6 +16,7 @@ mod measure;
 mod options;
 mod ready_set;
 mod report;
+mod shims;
 mod transition;
 
 use options::Options;
@@ -28,12 +30,16 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 type Bench = fn(&Options) -> Outcome<Report>;
 
 /// The benchmarks in the order they are run.
-const ALL: [(&str, Bench); 5] = [
+const ALL: [(&str, Bench); 9] = [
     ("transition", transition::run),
     ("journal", journal::run),
     ("markers", markers::run),
+    ("agents", agents::run),
     ("ready-set", ready_set::run),
     ("growth", growth::run),
+    ("shims", shims::shims),
+    ("agent-start", shims::start),
+    ("agent-output", shims::output),
 ];
 
 fn main() -> ExitCode {

@@ -19,7 +19,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     if write && options.iter().any(|option| !option.starts_with('-')) {
         return Err("--write takes all benchmarks or none: the page shows one run".into());
     }
-    let programs = release::build(&["bowline", "bowline-benches"])?;
+    let programs = release::build(&["bowline", "bowline-shim", "bowline-benches"])?;
     let bowline = programs.join("bowline");
     let mut benches = command(
         &programs.join("bowline-benches").to_string_lossy(),

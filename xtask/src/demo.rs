@@ -56,6 +56,26 @@ pub(crate) fn run() -> Outcome {
     // Going back is a person's move: refused, with its reason, when an agent client runs this walk.
     run_and_show(&bowline, folder, "undo", &[0, 1])?;
     show("--lang ko", 0)?;
+    say(
+        "The memory: one task with steps that may run side by side, and notes that no agent loses.",
+    );
+    show(
+        "memory task new 'Ferry guide' --goal 'a guide people use' --step name=harbours --step name=fares --step 'name=write,deps=1+2'",
+        0,
+    )?;
+    show("memory step start 1", 0)?;
+    show("memory step start 3", 1)?;
+    show(
+        "memory context append shared_data.notes 'the last boat leaves at ten'",
+        0,
+    )?;
+    show("memory status", 0)?;
+    say("Every thinking run below a folder.");
+    show(
+        "thinking new --dir next essay-002 --title 'Knots for teams'",
+        0,
+    )?;
+    show("thinking status --all", 0)?;
     say("A develop run: gates open on what a sealed command shows, not on what is said.");
     file(
         "bowline.toml",

@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | demo | install | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | demo | install | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -6,6 +6,7 @@
 )]
 
 mod bench;
+mod clients;
 mod demo;
 mod docs;
 mod drill;
@@ -20,17 +21,20 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
+cargo xtask clients             the tests with the real agent clients, which are installed below target/
 cargo xtask demo                a walk through what there is, in a temporary folder
 cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
 cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
-    transition | journal | markers | ready-set | growth     figures beside their floors; --write puts them into docs/
+    transition | journal | markers | agents | ready-set | growth | shims | agent-start | agent-output
+            figures beside their floors; --write puts them into docs/
 cargo xtask fuzz [--seconds N] [TARGET]...
     feeds every parser with inputs found by coverage, N seconds each (5); needs a C++ compiler
 cargo xtask drill NAME [--KEY N]...
     hammer    --processes 64 --updates 2000 [--foreign 1]   many writers and readers on one file
     kills     --processes 32 --updates 1000                 the same, with writers killed at random
     gates     --count 200                                   a gate is passed and the process killed at every moment
+    supervisor --clients 500 --shims 100                    clients and shims of agents killed at random
     memory    --processes 32 --updates 1200                 every verb of one memory folder at once, with kills
 ";
 
@@ -42,12 +46,14 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test"] => test::run(),
+        ["clients"] => clients::run(),
         ["demo"] => demo::run(),
         ["install", options @ ..] => release::install(options),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["bench", options @ ..] => bench::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
+        ["drill-client", folder, notes, total] => drill::supervisor::client(folder, notes, total),
         ["drill", name, options @ ..] => drill::run(name, options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

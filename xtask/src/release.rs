@@ -5,7 +5,7 @@ use crate::shell::{cargo, command, host, root};
 use std::path::{Path, PathBuf};
 
 /// What a user gets, by package and program.
-const PROGRAMS: [&str; 1] = ["bowline"];
+const PROGRAMS: [&str; 2] = ["bowline", "bowline-shim"];
 
 /// Builds packages as they are released, and says where they are.
 ///

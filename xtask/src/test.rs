@@ -1,7 +1,7 @@
 //! Everything CI runs, in the order of what fails fastest.
 
 use crate::shell::{cargo, command, have, step};
-use crate::{Outcome, docs, drill};
+use crate::{Outcome, clients, docs, drill};
 
 pub(crate) fn run() -> Outcome {
     let cargo = cargo();
@@ -18,16 +18,17 @@ pub(crate) fn run() -> Outcome {
     ];
     step("lints", &mut command(cargo, &clippy))?;
     docs::check()?;
+    let clients = clients::environment();
     if have(cargo, &["nextest", "--version"]) {
         step(
             "tests",
-            &mut command(cargo, &["nextest", "run", "--workspace", "--profile", "ci"]),
+            command(cargo, &["nextest", "run", "--workspace", "--profile", "ci"]).envs(clients),
         )?;
     } else {
         println!("cargo-nextest is not installed; using the test runner of cargo");
         step(
             "tests",
-            &mut command(cargo, &["test", "--workspace", "--all-targets", "--quiet"]),
+            command(cargo, &["test", "--workspace", "--all-targets", "--quiet"]).envs(clients),
         )?;
     }
     step(
@@ -44,6 +45,7 @@ pub(crate) fn run() -> Outcome {
     drill::run("kills", &["--processes", "16", "--updates", "160"])?;
     drill::run("gates", &["--count", "20"])?;
     drill::run("memory", &["--processes", "16", "--updates", "160"])?;
+    drill::run("supervisor", &["--clients", "40", "--shims", "10"])?;
     println!("\nall green");
     Ok(())
 }

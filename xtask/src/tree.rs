@@ -35,7 +35,12 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("bowline-mcp", &["bowline-engine"]),
     (
         "bowline",
-        &["bowline-engine", "bowline-mcp", "bowline-server"],
+        &[
+            "bowline-engine",
+            "bowline-gate",
+            "bowline-mcp",
+            "bowline-server",
+        ],
     ),
     (
         "bowline-shim",
@@ -145,6 +150,8 @@ const ONLY_IN: [(&str, &[&str]); 6] = [
             "crates/test-support/",
             // Evidence commands and git, bounded and guarded.
             "crates/engine/src/process.rs",
+            // What only git knows, on the rare ways where it decides.
+            "crates/gate/src/hook/world.rs",
         ],
     ),
 ];

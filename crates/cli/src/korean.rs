@@ -1,6 +1,7 @@
 //! Korean texts of what the crates below say in English.
 
-pub(crate) mod findings;
+mod agents;
+pub(crate) mod sentences;
 
 use bowline_engine::files::{Notice, Origin};
 use bowline_engine::formats::finding::Severity;
@@ -42,6 +43,23 @@ pub(crate) fn status(word: &str) -> &str {
     }
 }
 
+/// What has become of an attempt, as people read it.
+pub(crate) fn agent_state(word: &'static str) -> &'static str {
+    match word {
+        "intended" => "예정",
+        "alive" => "살아 있음",
+        "waiting" => "대기 중",
+        "running" => "실행 중",
+        "pausing" => "멈추는 중",
+        "paused" => "일시 중지",
+        "resuming" => "다시 시작하는 중",
+        "ending" => "끝내는 중",
+        "ended" => "끝남",
+        "lost" => "잃음",
+        other => other,
+    }
+}
+
 /// A notice in Korean.
 pub(crate) fn notice(notice: &Notice) -> String {
     match notice {
@@ -66,10 +84,10 @@ pub(crate) fn notice(notice: &Notice) -> String {
             "git이 .develop-workflow/를 무시하지 않습니다. .gitignore에 추가하세요".into()
         }
         Notice::Mended(finding) => {
-            let message = findings::sentence(&finding.message);
+            let message = sentences::translated(&finding.message);
             match &finding.repair {
                 Some(repair) => {
-                    let repair = findings::sentence(repair);
+                    let repair = sentences::translated(repair);
                     format!("{} {message}: {repair}", finding.pointer)
                 }
                 None => format!("{} {message}", finding.pointer),
@@ -89,7 +107,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             from,
             set_aside: None,
         } => format!("파일이 없어 {}", source(from)),
-        Notice::Keeper { message, .. } => findings::sentence(message),
+        Notice::Keeper { message, .. } => sentences::translated(message),
     }
 }
 
@@ -142,7 +160,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             findings: found,
         } => {
             let reason = found.first().map_or("읽을 수 없음".to_owned(), |finding| {
-                findings::sentence(&finding.message)
+                sentences::translated(&finding.message)
             });
             (
                 format!("{}이(가) 손상되었습니다: {reason}", path.display()),
@@ -153,7 +171,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!(
                 "{}은(는) 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {}",
                 path.display(),
-                findings::sentence(message)
+                sentences::translated(message)
             ),
             "이 파일을 바꾸려면 Bowline을 업데이트하세요".into(),
         ),
@@ -173,7 +191,9 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!("전이 {sequence}번({trigger})은 파일 밖에 영향을 남겼습니다"),
             "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다".into(),
         ),
-        Error::BadInput { message, hint } => (message.clone(), hint.clone()),
+        Error::BadInput { message, hint } => {
+            (sentences::translated(message), sentences::translated(hint))
+        }
         Error::Refused(Refusal::Plan(refusal)) => plan_refusal(refusal),
         Error::Refused(Refusal::Develop(refusal)) => develop_refusal(refusal),
         Error::StaleEvidence { changes, tree_only } => (
@@ -205,6 +225,30 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         Error::Path(cause) => path_error(cause),
         Error::AfterRepair { error: cause, .. } => self::error(cause),
         Error::File(cause) => file_error(cause, &error.hint()),
+        Error::Agent(cause) => agents::error(cause),
+        Error::NoAttempt { id } => (
+            format!("실행 '{id}'이(가) 없습니다"),
+            "'bowline attach'로 목록을 볼 수 있습니다".into(),
+        ),
+        Error::AmbiguousId { id, fitting } => (
+            format!(
+                "'{id}'(으)로 시작하는 실행이 여러 개입니다: {}",
+                fitting.join(", ")
+            ),
+            "ID를 더 길게 적으세요".into(),
+        ),
+        Error::NotRunning { id } => (
+            format!("실행 {id}의 에이전트가 돌고 있지 않습니다"),
+            "'bowline attach'로 목록을 볼 수 있습니다".into(),
+        ),
+        Error::AgentNotStarted { id, message } => (
+            format!("실행 {id}의 에이전트를 시작할 수 없습니다: {message}"),
+            "명령, 폴더, 샌드박스를 확인하세요".into(),
+        ),
+        Error::Output { .. } => (
+            "출력을 보여 줄 수 없습니다".into(),
+            "에이전트는 계속 돕니다. 'bowline attach'로 목록을 볼 수 있습니다".into(),
+        ),
     }
 }
 

@@ -193,7 +193,7 @@ impl Output {
     pub(crate) fn found(&self, sentence: &str) -> String {
         match self.lang {
             Lang::En => sentence.to_owned(),
-            Lang::Ko => korean::findings::sentence(sentence),
+            Lang::Ko => korean::sentences::translated(sentence),
         }
     }
 

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::Read as _;
 
 /// Variables that agent clients set for everything they run.
-pub const AGENT_VARIABLES: [&str; 9] = [
+pub const AGENT_VARIABLES: [&str; 10] = [
+    bowline_supervisor::ATTEMPT_VARIABLE,
     "BOWLINE_AGENT_TOKEN_FILE",
     "CLAUDECODE",
     "CLAUDE_CODE_SESSION_ID",

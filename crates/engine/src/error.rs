@@ -191,6 +191,44 @@ pub enum Error {
     /// The file could not be locked, read or written.
     #[error(transparent)]
     File(#[from] statefiles::Error),
+    /// Something about an agent's process failed, or its shim said no.
+    #[error(transparent)]
+    Agent(#[from] bowline_supervisor::Error),
+    /// There is no attempt with such an id.
+    #[error("there is no attempt '{id}'")]
+    NoAttempt {
+        /// What was asked for.
+        id: String,
+    },
+    /// Several attempts have an id that begins so.
+    #[error("several attempts begin with '{id}': {}", fitting.join(", "))]
+    AmbiguousId {
+        /// What was asked for.
+        id: String,
+        /// All that fit.
+        fitting: Vec<String>,
+    },
+    /// The agent of an attempt does not run.
+    #[error("the agent of attempt {id} does not run")]
+    NotRunning {
+        /// The attempt.
+        id: String,
+    },
+    /// An agent could not be started.
+    #[error("the agent of attempt {id} could not be started: {message}")]
+    AgentNotStarted {
+        /// The attempt.
+        id: String,
+        /// Why not.
+        message: String,
+    },
+    /// Output could not be handed on.
+    #[error("the output could not be shown")]
+    Output {
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 impl Error {
@@ -217,6 +255,12 @@ impl Error {
             Error::ProgramFailed { .. } => "program_failed",
             Error::AfterRepair { error, .. } => error.code(),
             Error::File(error) => error.code(),
+            Error::Agent(error) => error.code(),
+            Error::NoAttempt { .. } => "no_attempt",
+            Error::AmbiguousId { .. } => "ambiguous_id",
+            Error::NotRunning { .. } => "agent_not_running",
+            Error::AgentNotStarted { .. } => "agent_not_started",
+            Error::Output { .. } => "output_gone",
         }
     }
 
@@ -257,6 +301,13 @@ impl Error {
             Error::ProgramFailed { .. } => "see what it said".into(),
             Error::AfterRepair { error, .. } => error.hint(),
             Error::File(error) => error.hint().unwrap_or("see the message above").into(),
+            Error::Agent(error) => error.hint().into(),
+            Error::NoAttempt { .. } | Error::NotRunning { .. } => {
+                "'bowline attach' lists the attempts".into()
+            }
+            Error::AmbiguousId { .. } => "give more letters of the id".into(),
+            Error::AgentNotStarted { .. } => "check the command, its folder and its sandbox".into(),
+            Error::Output { .. } => "the agent goes on: 'bowline attach' lists the attempts".into(),
         }
     }
 
@@ -270,14 +321,19 @@ impl Error {
             | Error::NothingToUndo { .. }
             | Error::StaleEvidence { .. }
             | Error::NotVerified { .. }
-            | Error::EffectsLeft { .. } => ExitClass::Refused,
+            | Error::EffectsLeft { .. }
+            | Error::NotRunning { .. }
+            | Error::AgentNotStarted { .. } => ExitClass::Refused,
             Error::ProgramFailed { .. } => ExitClass::Failure,
-            Error::Ambiguous { .. } | Error::BadInput { .. } => ExitClass::Usage,
+            Error::Ambiguous { .. } | Error::AmbiguousId { .. } | Error::BadInput { .. } => {
+                ExitClass::Usage
+            }
             Error::NoFile { .. }
             | Error::NothingHere { .. }
             | Error::UnknownKind { .. }
             | Error::NoSuchTransition { .. }
-            | Error::NoCopy { .. } => ExitClass::NotFound,
+            | Error::NoCopy { .. }
+            | Error::NoAttempt { .. } => ExitClass::NotFound,
             Error::Path(PathError::NotFound { .. }) => ExitClass::NotFound,
             Error::Path(PathError::BadPath { .. }) => ExitClass::Usage,
             Error::Path(
@@ -288,6 +344,16 @@ impl Error {
                 | PathError::TooLarge { .. },
             ) => ExitClass::Refused,
             Error::Damaged { .. } => ExitClass::Damaged,
+            Error::Output { .. } => ExitClass::Failure,
+            Error::Agent(error) => match error {
+                bowline_supervisor::Error::NoAttempt { .. } => ExitClass::NotFound,
+                bowline_supervisor::Error::AttemptExists { .. }
+                | bowline_supervisor::Error::Refused { .. } => ExitClass::Refused,
+                bowline_supervisor::Error::Io { .. }
+                | bowline_supervisor::Error::NotStarted { .. }
+                | bowline_supervisor::Error::Unreachable { .. }
+                | bowline_supervisor::Error::Protocol { .. } => ExitClass::Failure,
+            },
             Error::AfterRepair { error, .. } => error.class(),
             Error::File(error) => match error {
                 statefiles::Error::Locked { .. } | statefiles::Error::Contended { .. } => {

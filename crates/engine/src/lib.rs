@@ -4,6 +4,7 @@
 
 pub mod actor;
 mod advice;
+pub mod agents;
 pub mod clock;
 pub mod context;
 pub mod develop;
@@ -11,6 +12,7 @@ pub mod doctor;
 pub mod error;
 pub mod files;
 pub mod history;
+pub mod install;
 pub mod kinds;
 mod lost;
 mod notice;
@@ -28,3 +30,4 @@ pub use error::{Error, ExitClass, Refusal};
 pub use bowline_formats as formats;
 pub use bowline_machines as machines;
 pub use bowline_statefiles as statefiles;
+pub use bowline_supervisor as supervisor;

@@ -1,10 +1,13 @@
 //! Every shape another program can see. Pure: bytes in, bytes out, never a path.
 
+pub mod agents;
 pub mod checkpoint;
+pub mod client_hooks;
 pub mod develop;
 pub mod engagement;
 pub mod finding;
 pub mod glob;
+pub mod hook;
 pub mod json;
 pub mod markers;
 pub mod memory;

@@ -1,4 +1,9 @@
 //! Whether a tool call of an agent may go on while a develop run is open.
 
 pub mod belief;
+pub mod git_hook;
+pub mod hook;
 pub mod locate;
+pub mod place;
+pub mod shell;
+pub mod verdict;

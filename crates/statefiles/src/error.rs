@@ -240,8 +240,9 @@ impl Error {
             | Self::NoDocument { .. }
             | Self::StepsNotWritten { .. }
             | Self::NoSuchVersion { .. }
-            | Self::NotRebuildable { .. }
-            | Self::Io { .. } => None,
+            | Self::NotRebuildable { .. } => None,
+            Self::Io { source, .. } => (source.kind() == io::ErrorKind::NotADirectory)
+                .then_some("a file stands where a folder is needed: move it away"),
             Self::NothingToRestore { .. } => {
                 Some("put a good copy in its place, or move it away and begin anew")
             }

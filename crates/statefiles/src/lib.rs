@@ -38,6 +38,7 @@ mod stamp;
 mod state_file;
 mod swap;
 mod tidy;
+mod whole;
 
 pub use damage::{Recovered, Rescue, Source};
 pub use disk::{Disk, FileKind, RealDisk, Stat};
@@ -54,3 +55,4 @@ pub use request::{Change, Request, Step};
 pub use roll::Replay;
 pub use splice::Splice;
 pub use state_file::{FRESH_MS, StateFile, Updated};
+pub use whole::write_whole;

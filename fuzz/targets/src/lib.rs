@@ -3,9 +3,11 @@
 //! `cargo xtask fuzz` feeds them by coverage; the test of this crate feeds them their seeds and some thousand mutations of
 //! those, everywhere and without special tools.
 
+mod agents;
 mod journal;
 mod json;
 mod markers;
+mod shell;
 mod small;
 mod state;
 mod tasks;
@@ -28,10 +30,14 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 22] = [
     target("agent-memory", state::check::<AgentMemoryFile>),
+    target("agents", agents::check),
     target("develop", state::check::<DevelopFile>),
+    target("engagement", small::engagement),
     target("journal", journal::check),
+    target("disguise", shell::disguised),
+    target("hook-message", shell::message),
     target("json", json::check),
     target("markers", markers::check),
     target("memory-path", small::memory_path),
@@ -39,6 +45,7 @@ pub const TARGETS: [Target; 17] = [
     target("orchestrate", state::check::<OrchestrateFile>),
     target("settings", small::settings),
     target("shared-context", state::check::<SharedContextFile>),
+    target("shell", shell::check),
     target("splice", small::splice),
     target("task-history", state::check::<TaskHistoryFile>),
     target("task-state", state::check::<TaskStateFile>),

@@ -1,4 +1,4 @@
-//! The small parsers: times, splices, transition lines, settings, paths into memory files.
+//! The small parsers: times, splices, transition lines, settings, measured values, paths into memory files.
 
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::path;
@@ -54,7 +54,20 @@ pub(crate) fn settings(data: &[u8]) {
     }
 }
 
-/// A document, a path into it, and a value to put there.
+/// What was measured, as somebody else's program leaves it.
+pub(crate) fn engagement(data: &[u8]) {
+    let Some([file, wanted]) = crate::parts::<2>(data) else {
+        return;
+    };
+    let wanted = (!wanted.is_empty()).then_some(wanted);
+    if let Ok(read) = bowline_formats::engagement::read(file, wanted) {
+        assert!(read.actual.is_finite(), "{file}");
+        assert!(read.target.is_none_or(f64::is_finite), "{file}");
+        assert!(wanted.is_none_or(|wanted| wanted == read.metric), "{file}");
+    }
+}
+
+/// A document, a path into it, and a value to put there or to append.
 pub(crate) fn memory_path(data: &[u8]) {
     let Some([document, place, value]) = crate::parts::<3>(data) else {
         return;
@@ -67,6 +80,16 @@ pub(crate) fn memory_path(data: &[u8]) {
     let mut root = document.value().clone();
     match path::set(&SKELETON, &mut root, place, new.clone(), Timestamp(0)) {
         Ok(()) => assert_eq!(path::get(&root, place).ok(), Some(&new), "{place}"),
+        Err(_) => assert_eq!(&root, document.value(), "a refusal changes nothing"),
+    }
+    let mut root = document.value().clone();
+    match path::append(&SKELETON, &mut root, place, new.clone(), Timestamp(0)) {
+        Ok(()) => {
+            let list = path::get(&root, place)
+                .ok()
+                .and_then(|list| list.as_array());
+            assert_eq!(list.and_then(|list| list.last()), Some(&new), "{place}");
+        }
         Err(_) => assert_eq!(&root, document.value(), "a refusal changes nothing"),
     }
 }

@@ -4,6 +4,7 @@ mod field;
 mod gates;
 mod hammer;
 mod memory;
+pub(crate) mod supervisor;
 
 use crate::Outcome;
 use std::collections::BTreeMap;
@@ -30,6 +31,10 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
         "memory" => memory::run(&memory::Plan {
             processes: get("processes", 32),
             updates: get("updates", 1_200),
+        }),
+        "supervisor" => supervisor::run(&supervisor::Plan {
+            clients: get("clients", 500),
+            shims: get("shims", 100),
         }),
         other => Err(format!("there is no drill '{other}'")),
     }

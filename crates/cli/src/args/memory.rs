@@ -181,14 +181,14 @@ pub(crate) enum ContextVerb {
     Set {
         /// Dotted path, for instance shared_data.current_topic
         path: String,
-        /// JSON if it is JSON, else text
+        /// JSON if it is JSON, else text; - reads it from stdin
         value: String,
     },
     /// Add a value to the end of a list
     Append {
         /// Dotted path of the list, for instance shared_data.notes; made where it is missing
         path: String,
-        /// JSON if it is JSON, else text
+        /// JSON if it is JSON, else text; - reads it from stdin
         value: String,
     },
     /// Sessions
@@ -217,7 +217,7 @@ pub(crate) enum AgentVerb {
         name: String,
         /// Dotted path, for instance preferences.default_tone
         path: String,
-        /// JSON if it is JSON, else text
+        /// JSON if it is JSON, else text; - reads it from stdin
         value: String,
     },
     /// Add a value to the end of a list
@@ -226,7 +226,7 @@ pub(crate) enum AgentVerb {
         name: String,
         /// Dotted path of the list, for instance cache.recent_topics; made where it is missing
         path: String,
-        /// JSON if it is JSON, else text
+        /// JSON if it is JSON, else text; - reads it from stdin
         value: String,
     },
 }

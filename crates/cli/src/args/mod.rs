@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod agents;
 mod deferred;
 pub(crate) mod develop;
 pub(crate) mod memory;
@@ -47,6 +48,15 @@ pub(crate) enum Lang {
     Ko,
 }
 
+/// An agent client that has hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientName {
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Thinking runs: four stages with outputs, tries and scores
@@ -64,6 +74,19 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
     },
+    /// Install the hooks of agent clients and of git; shows what changes, keeps what is there
+    Init {
+        /// An agent client (default: those used here, else claude)
+        #[arg(long = "agent", value_name = "NAME")]
+        clients: Vec<ClientName>,
+        /// Take them out again
+        #[arg(long)]
+        uninstall: bool,
+    },
+    /// Run one agent that outlives this command, and show its output
+    RunAgent(Deferred<agents::RunAgentArgs>),
+    /// Show the output of an agent again, or control it; list all when no id is given
+    Attach(Deferred<agents::AttachArgs>),
     /// Show where a state file stands
     Status {
         /// A path or a kind; all that is here when left away

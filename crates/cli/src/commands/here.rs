@@ -102,12 +102,26 @@ pub(crate) fn reachable(mut view: View) -> View {
         .and_then(|path| path.strip_suffix(view.kind.relative_path()))
         .map(|root| Path::new(root.trim_end_matches('/')))
     else {
-        return view;
+        return named(view, &here);
     };
     let root = root.strip_prefix(&here).unwrap_or(root);
     let root = quoted(&root.display().to_string());
     for command in &mut view.examined.next {
         *command = command.replacen("bowline ", &format!("bowline -C {root} "), 1);
+    }
+    view
+}
+
+/// The same for a memory that is kept elsewhere than its name says: only its folder can be named.
+fn named(mut view: View, here: &Path) -> View {
+    let Some(folder) = view.path.parent() else {
+        return view;
+    };
+    let folder = folder.strip_prefix(here).unwrap_or(folder);
+    let folder = quoted(&folder.display().to_string());
+    let noun = format!("bowline {} ", view.kind.noun());
+    for command in &mut view.examined.next {
+        *command = command.replacen(&noun, &format!("{noun}--dir {folder} "), 1);
     }
     view
 }

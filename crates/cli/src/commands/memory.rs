@@ -3,7 +3,7 @@
 use crate::args::memory::{
     AgentVerb, ContextVerb, MemoryArgs, MemoryVerb, SessionVerb, StepVerb, TaskVerb,
 };
-use crate::commands::memory_input::{artifact, new_step, read_plan};
+use crate::commands::memory_input::{artifact, given, new_step, read_plan};
 use crate::commands::{here, named_folder};
 use crate::output::Output;
 use bowline_engine::files::Changed;
@@ -43,11 +43,11 @@ pub(crate) fn run(
             Ok(ExitCode::SUCCESS)
         }
         MemoryVerb::Context(ContextVerb::Set { path, value }) => {
-            let changed = memory.context_set(context, path, &value_of(value))?;
+            let changed = memory.context_set(context, path, &given(value)?)?;
             done(changed, set(output, path))
         }
         MemoryVerb::Context(ContextVerb::Append { path, value }) => {
-            let changed = memory.context_append(context, path, &value_of(value))?;
+            let changed = memory.context_append(context, path, &given(value)?)?;
             done(changed, appended(output, path))
         }
         MemoryVerb::Context(ContextVerb::Session(SessionVerb::New)) => {
@@ -65,11 +65,11 @@ pub(crate) fn run(
             Ok(ExitCode::SUCCESS)
         }
         MemoryVerb::Agent(AgentVerb::Set { name, path, value }) => {
-            let changed = memory.agent_set(context, name, path, &value_of(value))?;
+            let changed = memory.agent_set(context, name, path, &given(value)?)?;
             done(changed, set(output, path))
         }
         MemoryVerb::Agent(AgentVerb::Append { name, path, value }) => {
-            let changed = memory.agent_append(context, name, path, &value_of(value))?;
+            let changed = memory.agent_append(context, name, path, &given(value)?)?;
             done(changed, appended(output, path))
         }
         MemoryVerb::History => here::status_of(output, &memory.history().view_or_empty(context)?),

@@ -2,9 +2,31 @@
 
 use crate::args::memory::{FailureName, ResultName};
 use bowline_engine::Error;
+use bowline_engine::formats::memory::path::{VALUE_BYTES_MAX, value_of};
 use bowline_engine::machines::plan::{Artifact, FailureKind, NewStep, NewTask, TaskResult};
 use serde_json::Value;
+use std::io::Read as _;
 use std::path::Path;
+
+/// Means the standard input where a value is asked for: an argument cannot be as long as a value may be.
+const STDIN: &str = "-";
+
+/// A value: JSON if it is JSON, else text; `-` reads it from the standard input.
+pub(crate) fn given(text: &str) -> Result<Value, Error> {
+    if text != STDIN {
+        return Ok(value_of(text));
+    }
+    let bad = |error: std::io::Error| Error::BadInput {
+        message: format!("the value cannot be read: {error}"),
+        hint: "give it as an argument, or as text on the standard input".into(),
+    };
+    // Enough to be refused as too large; no more than that is read.
+    let limit = u64::try_from(2 * VALUE_BYTES_MAX).unwrap_or(u64::MAX);
+    let mut input = String::new();
+    let mut stdin = std::io::stdin().take(limit);
+    stdin.read_to_string(&mut input).map_err(bad)?;
+    Ok(value_of(input.strip_suffix('\n').unwrap_or(&input)))
+}
 
 /// `name=…,agent=…,cluster=…,deps=1+2`.
 pub(crate) fn new_step(given: &str) -> Result<NewStep, Error> {
@@ -66,8 +88,15 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
     for step in steps {
         let number = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
         let dependencies = step["dependencies"].as_array().into_iter().flatten();
+        let id = match &step["id"] {
+            Value::Null => None,
+            given => {
+                let id = number(given);
+                Some(id.ok_or_else(|| bad(format!("{given} is not a step number")))?)
+            }
+        };
         new.steps.push(NewStep {
-            id: number(&step["id"]),
+            id,
             name: text_of(step, "name"),
             agent: text_of(step, "agent"),
             cluster: text_of(step, "cluster"),

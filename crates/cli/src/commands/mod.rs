@@ -1,11 +1,13 @@
 //! One module per command.
 
+mod agents;
 mod develop;
 mod develop_view;
 mod doctor;
 mod explain;
 mod here;
 mod history;
+mod init;
 mod memory;
 mod memory_input;
 mod memory_view;
@@ -40,7 +42,7 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
     if let Some(text) = Clock::misread() {
         return Err(Error::BadInput {
             message: format!("{CLOCK_VARIABLE} is '{text}', which is not a time"),
-            hint: "set it to a time such as 2026-03-01T09:00:00Z, or unset it".into(),
+            hint: "give it a time such as 2026-03-01T09:00:00Z, or unset it".into(),
         });
     }
     let context = Context {
@@ -53,6 +55,13 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         Some(Command::Memory(Deferred(args))) => memory::run(&context, output, &folder, args),
         Some(Command::Develop(Deferred(args))) => develop::run(&context, output, &folder, args),
         Some(Command::Verify { key }) => develop::verify(&context, output, &folder, key.as_deref()),
+        Some(Command::Init { clients, uninstall }) => {
+            init::run(&context, output, &folder, clients, *uninstall)
+        }
+        Some(Command::RunAgent(Deferred(args))) => {
+            agents::run_agent(&context, output, &folder, args)
+        }
+        Some(Command::Attach(Deferred(args))) => agents::attach(output, args),
         Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(&context, output, &folder, what.as_deref(), *last)

@@ -11,6 +11,7 @@ macro_rules! check {
     };
 }
 
+mod agents;
 mod board;
 mod codes;
 mod completions;
@@ -35,6 +36,7 @@ mod repair;
 mod thinking;
 mod travel;
 mod worked_examples;
+mod wrong_input;
 
 #[test]
 fn no_test_file_is_forgotten() {

@@ -187,6 +187,22 @@ impl KnownFile {
         }
     }
 
+    /// Brings a file into place of which only the journal is here: whoever made it was stopped half-way, or somebody removed
+    /// it. Tells whether there is something new.
+    pub(crate) fn bring_back(&self, context: &Context) -> Result<bool, Error> {
+        if self.path.symlink_metadata().is_ok() {
+            return Ok(false);
+        }
+        if !context.dry_run {
+            // Taking the lock completes what was committed.
+            drop(self.file.hold(&context.request())?);
+            if self.path.symlink_metadata().is_err() {
+                self.recover(context, &[missing()])?;
+            }
+        }
+        Ok(true)
+    }
+
     /// One decided change; a damaged file is restored once before it.
     fn repairing(
         &self,

@@ -81,20 +81,28 @@ impl MemoryFolder {
         Ok(KnownFile::new(context, FileKind::AgentMemory, &path))
     }
 
-    /// Makes the files that are missing. Tells which.
+    /// Makes the files that are missing, and brings back those of which only the journal is here. Tells which.
     pub fn init(&self, context: &Context) -> Result<Vec<FileKind>, Error> {
         let mut made = Vec::new();
         for file in [&self.state, &self.history, &self.shared] {
-            if file.begin(context)? {
+            if file.begin(context)? || file.bring_back(context)? {
                 made.push(file.kind);
             }
         }
         Ok(made)
     }
 
+    /// Makes the files that were never there. One that is gone is restored by the change itself, which then tells.
+    fn make_missing(&self, context: &Context) -> Result<(), Error> {
+        for file in [&self.state, &self.history, &self.shared] {
+            file.begin(context)?;
+        }
+        Ok(())
+    }
+
     /// Begins a task, or queues it behind the current one.
     pub fn task_new(&self, context: &Context, new: &NewTask) -> Result<Changed, Error> {
-        self.init(context)?;
+        self.make_missing(context)?;
         // A task that is over but not in the history yet still has its id.
         self.settle(context)?;
         let past = self.past_ids(context)?;
@@ -128,7 +136,7 @@ impl MemoryFolder {
             PlanMachine::step(&Memory::default(), command.clone(), context.now())
                 .map_err(|refusal| Error::Refused(refusal.into()))?;
         }
-        self.init(context)?;
+        self.make_missing(context)?;
         self.on_task(context, entity, trigger, metadata, |_| command.clone())
     }
 
@@ -164,22 +172,24 @@ impl MemoryFolder {
             self.state
                 .transact::<TaskState>(context, |_, memory| Ok(command(memory)), describe)?;
         changed.view.notices.extend(cleared);
-        if let Err(error) = self.settle(context) {
+        match self.settle(context) {
+            Ok(notices) => changed.view.notices.extend(notices),
             // The change is committed and says so; what it owes the history is kept, and done by the next command.
-            changed.view.notices.push(Notice::Keeper {
+            Err(error) => changed.view.notices.push(Notice::Keeper {
                 code: "history_owed",
                 message: format!(
                     "the history could not be written now ({error}); the next command does it"
                 ),
-            });
+            }),
         }
         Ok(changed)
     }
 
-    /// Carries out what a committed change still owes the history. Safe to repeat.
-    pub fn settle(&self, context: &Context) -> Result<(), Error> {
+    /// Carries out what a committed change still owes the history. Safe to repeat. Tells what happened to the history.
+    pub fn settle(&self, context: &Context) -> Result<Vec<Notice>, Error> {
+        let mut notices = Vec::new();
         if context.dry_run {
-            return Ok(());
+            return Ok(notices);
         }
         for pending in self.state.file.pending_effects()? {
             let effects: Value = serde_json::from_str(pending.effects.get()).unwrap_or_default();
@@ -190,18 +200,20 @@ impl MemoryFolder {
                     ..Moved::new("history", "PUSH", None, entry.result.name())
                 };
                 let moved = moved.with(json!({ "task": entry.id }));
-                self.history
+                let pushed = self
+                    .history
                     .edit::<TaskHistoryFile>(context, &moved, |entries| {
                         let added = push(entries, entry.clone());
                         let pruned = prune(entries, context.now());
                         Ok(added || pruned != Pruned::default())
                     })?;
+                notices.extend(pushed.into_iter().flat_map(|changed| changed.view.notices));
             }
             self.state
                 .file
                 .effects_done(&context.request(), &[pending.seq])?;
         }
-        Ok(())
+        Ok(notices)
     }
 
     /// A current task that the history already has was finished by somebody who did not get to clear it.
@@ -250,7 +262,7 @@ impl MemoryFolder {
 
     /// Begins another session. What is shared stays: who wants it gone sets it.
     pub fn session_new(&self, context: &Context) -> Result<Changed, Error> {
-        self.init(context)?;
+        self.make_missing(context)?;
         let today = time::utc(context.now());
         let day = today.split('T').next().unwrap_or_default();
         let moved = Moved {

@@ -19,6 +19,9 @@ use bowline_machines::thinking::{
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
+/// What stands beside the measured value in the file: no metric can have this name.
+const GOAL_ACHIEVEMENT: &str = "goal_achievement";
+
 /// A thinking run in its task folder.
 #[derive(Debug, Clone)]
 pub struct ThinkingRun {
@@ -159,6 +162,12 @@ impl ThinkingRun {
 
     /// Records what came of the work.
     pub fn record(&self, context: &Context, execution: &Execution) -> Result<Changed, Error> {
+        if execution.metric == GOAL_ACHIEVEMENT {
+            return Err(Error::BadInput {
+                message: format!("'{GOAL_ACHIEVEMENT}' is what is computed, not a metric"),
+                hint: "give the metric another name".into(),
+            });
+        }
         let metadata = json!({ "metric": execution.metric, "actual": execution.actual, "target": execution.target });
         self.on_run(context, "feedback", "FEEDBACK", &metadata, || {
             Command::RecordFeedback(execution.clone())
@@ -181,6 +190,13 @@ impl ThinkingRun {
 
     /// Takes over what another task learnt.
     pub fn apply(&self, context: &Context, from: &Path) -> Result<Changed, Error> {
+        let same = from.canonicalize().ok() == self.folder.canonicalize().ok();
+        if same && self.folder.is_dir() {
+            return Err(Error::BadInput {
+                message: "a task cannot take over its own lessons".into(),
+                hint: "name the folder of another task".into(),
+            });
+        }
         let source = ThinkingRun::at(context, from).file.view(context)?;
         let lesson = lesson_of(source.document.value());
         let metadata = json!({ "from": lesson.task_id });

@@ -112,6 +112,19 @@ fn a_crash_between_the_two_files_is_made_good_by_the_next_command() {
     );
 }
 
+/// Stopped between the commit and the file, as by a kill; or the file removed by somebody.
+#[test]
+fn init_brings_a_file_into_place_of_which_only_the_journal_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = begun(folder.path());
+    let state = folder.path().join("task-state.json");
+    let kept = fs::read(&state).unwrap();
+    fs::remove_file(&state).unwrap();
+    assert_eq!(memory.init(&context()).unwrap(), [FileKind::TaskState]);
+    assert_eq!(fs::read(&state).unwrap(), kept);
+    assert!(memory.init(&context()).unwrap().is_empty());
+}
+
 #[test]
 fn a_current_task_that_the_history_has_is_cleared() {
     let folder = tempfile::tempdir().unwrap();

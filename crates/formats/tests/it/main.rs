@@ -6,7 +6,9 @@
     reason = "tests read their golden files, and a test that cannot unwrap has failed"
 )]
 
+mod agents;
 mod checkpoint;
+mod clients;
 mod damage;
 mod develop;
 mod golden;

@@ -1,11 +1,16 @@
 //! The gate on real files.
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot unwrap has failed, and says where"
+    clippy::disallowed_methods,
+    reason = "a test that cannot unwrap has failed, and says where; tests run the real git and the real shell"
 )]
 
 mod belief;
+mod calls;
+mod card;
 mod locate;
+mod messages;
+mod tricks;
 
 #[test]
 fn no_test_file_is_forgotten() {

@@ -71,7 +71,7 @@ impl MemoryFolder {
     ) -> Result<Changed, Error> {
         let skeleton = &shared_context::SKELETON;
         write.check(&self.shared, context, skeleton, path, value)?;
-        self.init(context)?;
+        self.make_missing(context)?;
         write.carry_out(&self.shared, context, skeleton, path, value)
     }
 

@@ -1,11 +1,11 @@
-//! What is found in files, in Korean.
+//! Sentences with values in them, in Korean: what is found in files, and what is wrong with input.
 //!
-//! Findings come as English sentences with values in them. A table of sentences with holes translates them; what is not
-//! in the table is shown as it is, which is better than not at all.
+//! They come as English texts. A table of sentences with holes translates them; what is not in the table is shown as it
+//! is, which is better than not at all.
 
 /// English sentences and their Korean, `{}` where a value stands. The first that fits counts, so the longer ones of two
 /// that begin alike come first.
-const SENTENCES: [(&str, &str); 72] = [
+const SENTENCES: &[(&str, &str)] = &[
     ("not JSON: {}", "JSON이 아닙니다: {}"),
     ("is missing", "없습니다"),
     ("there are no stages", "단계(stages)가 없습니다"),
@@ -195,10 +195,122 @@ const SENTENCES: [(&str, &str); 72] = [
         "resolved_at을 resolved에 맞춥니다",
     ),
     ("number them anew", "번호를 다시 매깁니다"),
+    // Input that cannot be used, and what to do about it.
+    ("the task id is empty", "작업 id가 비어 있습니다"),
+    ("give the task an id", "작업 id를 적으세요"),
+    (
+        "{} is '{}', which is not a time",
+        "{} 값 '{}'은(는) 시각이 아닙니다",
+    ),
+    (
+        "give it a time such as {}, or unset it",
+        "{} 같은 시각으로 바꾸거나 지우세요",
+    ),
+    ("{} is not a folder", "{}은(는) 폴더가 아닙니다"),
+    ("give -C an existing folder", "-C에 있는 폴더를 지정하세요"),
+    (
+        "give --dir a folder; it is made where it is missing",
+        "--dir에 폴더를 지정하세요. 없으면 만듭니다",
+    ),
+    ("'{}' is not NAME=VALUE", "'{}'은(는) 이름=값 꼴이 아닙니다"),
+    ("'{}' is not KEY=VALUE", "'{}'은(는) 키=값 꼴이 아닙니다"),
+    ("for instance {}", "예: {}"),
+    ("'{}' is not a number", "'{}'은(는) 숫자가 아닙니다"),
+    (
+        "give a number such as 8, 0.75 or 6.8%",
+        "8, 0.75, 6.8% 같은 숫자를 적으세요",
+    ),
+    (
+        "'{}' is not an agent's name",
+        "'{}'은(는) 에이전트 이름이 아닙니다",
+    ),
+    (
+        "use small letters, digits and '-'",
+        "소문자, 숫자, '-'를 쓰세요",
+    ),
+    (
+        "{}: {} is not a step number",
+        "{}: {}은(는) 단계 번호가 아닙니다",
+    ),
+    ("{}: there are no steps", "{}: 단계(steps)가 없습니다"),
+    ("a plan is {}", "계획의 모양: {}"),
+    (
+        "'{}' is not a step number",
+        "'{}'은(는) 단계 번호가 아닙니다",
+    ),
+    ("a step has no '{}'", "단계에는 '{}'이(가) 없습니다"),
+    (
+        "'{}' is not the number of a transition",
+        "'{}'은(는) 전이 번호가 아닙니다",
+    ),
+    (
+        "'bowline history' lists them",
+        "'bowline history'로 확인하세요",
+    ),
+    ("there is no code '{}'", "'{}'(이)라는 코드는 없습니다"),
+    (
+        "'bowline explain' lists all codes",
+        "'bowline explain'이 모든 코드를 보여 줍니다",
+    ),
+    ("there is no schema '{}'", "'{}'(이)라는 스키마는 없습니다"),
+    ("use one of {}", "{} 중 하나를 쓰세요"),
+    (
+        "'{}' gives a value, and so does --from",
+        "'{}'에도 값이 있고 --from에도 있습니다",
+    ),
+    (
+        "with --from, --metric is the name alone",
+        "--from을 쓰면 --metric에는 이름만 적으세요",
+    ),
+    (
+        "'{}' is what is computed, not a metric",
+        "'{}'은(는) 계산되는 값이며 지표가 아닙니다",
+    ),
+    ("give the metric another name", "지표에 다른 이름을 쓰세요"),
+    (
+        "a task cannot take over its own lessons",
+        "작업은 자기 자신의 피드백을 반영할 수 없습니다",
+    ),
+    (
+        "name the folder of another task",
+        "다른 작업의 폴더를 지정하세요",
+    ),
+    ("say what was hoped for, {}", "목표를 적으세요. {}"),
+    ("{} has no target", "{}에 목표가 없습니다"),
+    (
+        "{} has no number '{}'; it has {}",
+        "{}에 숫자 '{}'이(가) 없습니다. 있는 것: {}",
+    ),
+    (
+        "{} has several numbers and does not say which is meant: {}",
+        "{}에 숫자가 여러 개 있어 무엇인지 알 수 없습니다: {}",
+    ),
+    (
+        "{} has a target that is no number: {}",
+        "{}의 목표가 숫자가 아닙니다: {}",
+    ),
+    (
+        "{} is not a JSON object: {}",
+        "{}은(는) JSON 객체가 아닙니다: {}",
+    ),
+    (
+        "it should be like {}; --metric NAME says which number is meant",
+        "{} 같은 모양이어야 합니다. --metric 이름으로 숫자를 고릅니다",
+    ),
+    (
+        "{} weights add up to {}, not to 1",
+        "{}의 가중치 합이 {}입니다. 1이어야 합니다",
+    ),
+    (
+        "mend the settings, or take the file away to use the defaults",
+        "설정을 고치거나 파일을 치우면 기본값을 씁니다",
+    ),
+    ("{} cannot be read: {}", "{}을(를) 읽을 수 없습니다: {}"),
+    ("choose another copy", "다른 사본을 고르세요"),
 ];
 
 /// Kinds of values, as they stand in the holes.
-const WORDS: [(&str, &str); 14] = [
+const WORDS: &[(&str, &str)] = &[
     ("text", "문자열"),
     ("text or null", "문자열 또는 null"),
     ("a number", "숫자"),
@@ -216,7 +328,7 @@ const WORDS: [(&str, &str); 14] = [
 ];
 
 /// Rules of the machines by name, and what each demands.
-const RULES: [(&str, &str); 28] = [
+const RULES: &[(&str, &str)] = &[
     (
         "attempts_within_limit",
         "시도 횟수는 한도를 넘지 않아야 합니다",
@@ -322,8 +434,8 @@ const RULES: [(&str, &str); 28] = [
     ),
 ];
 
-/// A finding's message or repair in Korean; as it is where nobody translated it.
-pub(crate) fn sentence(english: &str) -> String {
+/// A sentence in Korean; as it is where nobody translated it.
+pub(crate) fn translated(english: &str) -> String {
     if let Some((rule, rest)) = english.split_once(": ")
         && let Some((_, korean)) = RULES.iter().find(|(name, _)| *name == rule)
     {
@@ -383,23 +495,23 @@ mod tests {
     #[test]
     fn values_stay_and_words_are_translated() {
         assert_eq!(
-            sentence("should be text, is a number"),
+            translated("should be text, is a number"),
             "문자열이어야 하는데 숫자입니다"
         );
         assert_eq!(
-            sentence("should be one of a, b, is null"),
+            translated("should be one of a, b, is null"),
             "a, b 중 하나이어야 하는데 null입니다"
         );
         assert_eq!(
-            sentence("is 40, but the rest of the file makes it 75"),
+            translated("is 40, but the rest of the file makes it 75"),
             "40이지만 나머지 내용에 따르면 75입니다"
         );
         assert_eq!(
-            sentence("times_in_order: planning ends before it starts"),
+            translated("times_in_order: planning ends before it starts"),
             "시각의 순서가 맞아야 합니다 (planning ends before it starts)"
         );
-        assert_eq!(sentence("'x' is not a time"), "'x'은(는) 시각이 아닙니다");
-        assert_eq!(sentence("nobody knows this"), "nobody knows this");
+        assert_eq!(translated("'x' is not a time"), "'x'은(는) 시각이 아닙니다");
+        assert_eq!(translated("nobody knows this"), "nobody knows this");
     }
 
     #[test]

@@ -1,0 +1,279 @@
+//! Reading the output of each kind of client, against merely finding the line ends.
+
+use crate::Outcome;
+use crate::measure::{Contender, cpu_time, in_turns};
+use crate::options::Options;
+use crate::report::{Bound, Report};
+use bowline_formats::agents::{Adapter, Protocol, What};
+use serde_json::{Value, json};
+use std::hint::black_box;
+
+const MB_PER_S_MIN: f64 = 200.0;
+/// What a pipe hands over at once.
+const CHUNK_BYTES: usize = 65_536;
+const MIX_BYTES: usize = 16_000_000;
+
+/// One kind of output, and how many events are in it.
+struct Mix {
+    name: &'static str,
+    protocol: Protocol,
+    text: String,
+    events: usize,
+}
+
+pub(crate) fn run(options: &Options) -> Outcome<Report> {
+    let rounds = options.rounds(40, 8);
+    let mut rows = Vec::new();
+    let mut slowest = f64::INFINITY;
+    for mix in mixes() {
+        let bytes = mix.text.as_bytes();
+        let mut contenders: Vec<Contender<'_>> = vec![
+            Box::new(|_| {
+                let (taken, ends) =
+                    cpu_time(|| memchr::memchr_iter(b'\n', black_box(bytes)).count());
+                black_box(ends);
+                Ok(taken)
+            }),
+            Box::new(|_| {
+                let (taken, (good, bad)) = cpu_time(|| read(mix.protocol, black_box(bytes)));
+                if (good, bad) != (mix.events, 0) {
+                    let wanted = mix.events;
+                    return Err(
+                        format!("{}: {good} good and {bad} bad of {wanted}", mix.name).into(),
+                    );
+                }
+                Ok(taken)
+            }),
+        ];
+        let samples = in_turns(rounds, &mut contenders)?;
+        let speed = |at: usize| bytes.len() as f64 / 1e6 / samples[at].median().as_secs_f64();
+        slowest = slowest.min(speed(1));
+        let per_mb = mix.events as f64 * 1e6 / bytes.len() as f64;
+        rows.push(vec![
+            format!("`{}`: {}", mix.protocol.as_str(), mix.name),
+            format!("{per_mb:.0}"),
+            format!("{:.0}", speed(0)),
+            format!("{:.0}", speed(1)),
+        ]);
+    }
+    Ok(Report {
+        name: "agents",
+        about: format!(
+            "The adapters over {} MB of each client's output in pieces of 64 KiB, per second of one core's time, against counting line \
+             ends in the same bytes. {rounds} rounds in turns; every event must be found. The agent's words are \
+             searched for markers, too.",
+            MIX_BYTES / 1_000_000
+        ),
+        columns: &["output", "events per MB", "line ends MB/s", "adapter MB/s"],
+        rows,
+        bound: Some(Bound {
+            promise: "at least 200 MB/s for each protocol",
+            found: format!("{slowest:.0} MB/s at worst"),
+            kept: slowest >= MB_PER_S_MIN,
+        }),
+    })
+}
+
+/// How many events were understood, and how many were not.
+fn read(protocol: Protocol, bytes: &[u8]) -> (usize, usize) {
+    let (mut good, mut bad) = (0, 0);
+    let mut count = |event: bowline_formats::agents::Event<'_>| match event.what {
+        What::Malformed(_) | What::Ignored { .. } | What::ProtocolError(_) => bad += 1,
+        _ => good += 1,
+    };
+    let mut adapter = Adapter::new(protocol, None);
+    for chunk in bytes.chunks(CHUNK_BYTES) {
+        adapter.push(chunk, &mut count);
+    }
+    adapter.finish(&mut count);
+    (good, bad)
+}
+
+fn mixes() -> Vec<Mix> {
+    vec![
+        mix(
+            "a working session",
+            Protocol::ClaudeStreamJson,
+            claude_session,
+        ),
+        mix("nothing but words", Protocol::ClaudeStreamJson, |number| {
+            (claude_says(&paragraphs(number)), 1)
+        }),
+        mix(
+            "nothing but tool calls",
+            Protocol::ClaudeStreamJson,
+            |number| (claude_uses(number), 1),
+        ),
+        mix(
+            "nothing but questions",
+            Protocol::ClaudeStreamJson,
+            |number| (claude_says(&question(number)), 2),
+        ),
+        mix("tool output", Protocol::ClaudeStreamJson, |number| {
+            (claude_result(number), 0)
+        }),
+        mix("a working session", Protocol::CodexJson, codex_session),
+        mix("nothing but words", Protocol::CodexJson, |number| {
+            (codex_says(&paragraphs(number)), 1)
+        }),
+        mix("command output", Protocol::CodexJson, |number| {
+            (codex_ran(number), 0)
+        }),
+        mix("a working session", Protocol::Acp, acp_session),
+        mix(
+            "nothing but words, a few at a time",
+            Protocol::Acp,
+            |number| (acp_says(&format!("and then part {number} ")), 1),
+        ),
+        mix("tool output", Protocol::Acp, |number| {
+            (acp_result(number), 0)
+        }),
+    ]
+}
+
+/// Output of about [`MIX_BYTES`]; `line` gives the next line and says how many events it has.
+fn mix(name: &'static str, protocol: Protocol, line: impl Fn(usize) -> (Value, usize)) -> Mix {
+    let mut text = String::with_capacity(MIX_BYTES + 65_536);
+    let mut events = 0;
+    for number in 0.. {
+        if text.len() >= MIX_BYTES {
+            break;
+        }
+        let (value, more) = line(number);
+        text.push_str(&value.to_string());
+        text.push('\n');
+        events += more;
+    }
+    Mix {
+        name,
+        protocol,
+        text,
+        events,
+    }
+}
+
+/// Some sentences, as agents write between two calls.
+fn paragraphs(number: usize) -> String {
+    format!(
+        "I looked at part {number} of the list. The \"first\" check went well, the second needs another look:\n\n\
+         - the table of contents has no entry for it\n- `render()` is called twice\n\nNext I will read the tests and \
+         then change the function that writes the summary.\n"
+    )
+}
+
+fn question(number: usize) -> String {
+    format!(
+        "[USER_QUESTION]\ncategory: choice\nquestion: Where should picture {number} live?\noptions:\n  - in the repository\n  - in a \
+         bucket\nrequired: false\n[/USER_QUESTION]\n"
+    )
+}
+
+/// A file as a tool shows it.
+fn source(number: usize) -> String {
+    (0..60)
+        .map(|line| {
+            format!("{line:>5}\tlet value_{line} = compute(&input[{number}..], \"name\")?;\n")
+        })
+        .collect()
+}
+
+fn claude_session(number: usize) -> (Value, usize) {
+    match number % 10 {
+        0 => (claude_says(&paragraphs(number)), 1),
+        9 => (claude_says(&question(number)), 2),
+        odd if odd % 2 == 1 => (claude_uses(number), 1),
+        _ => (claude_result(number), 0),
+    }
+}
+
+fn claude_message(content: Value) -> Value {
+    json!({
+        "type": "assistant",
+        "message": {
+            "id": "msg_01", "type": "message", "role": "assistant", "model": "model-1", "content": [content],
+            "stop_reason": null, "stop_sequence": null,
+            "usage": {"input_tokens": 4, "cache_creation_input_tokens": 900, "cache_read_input_tokens": 20_000,
+                "output_tokens": 1, "service_tier": "standard"},
+        },
+        "parent_tool_use_id": null,
+        "session_id": "11111111-2222-4333-8444-555555555555",
+        "uuid": "5ce35f47-1e52-4f33-9d74-afd97080db80",
+    })
+}
+
+fn claude_says(text: &str) -> Value {
+    claude_message(json!({"type": "text", "text": text}))
+}
+
+fn claude_uses(number: usize) -> Value {
+    let input = json!({"command": format!("grep -n 'part {number}' src/*.rs"), "description": "Looks for it"});
+    claude_message(json!({"type": "tool_use", "id": "toolu_01", "name": "Bash", "input": input}))
+}
+
+fn claude_result(number: usize) -> Value {
+    let text = source(number);
+    json!({
+        "type": "user",
+        "message": {"role": "user", "content": [
+            {"tool_use_id": "toolu_01", "type": "tool_result", "content": text, "is_error": false},
+        ]},
+        "parent_tool_use_id": null,
+        "session_id": "11111111-2222-4333-8444-555555555555",
+        "tool_use_result": {"stdout": text, "stderr": "", "interrupted": false},
+    })
+}
+
+fn codex_session(number: usize) -> (Value, usize) {
+    match number % 10 {
+        0 => (codex_says(&paragraphs(number)), 1),
+        9 => (codex_says(&question(number)), 2),
+        odd if odd % 2 == 1 => {
+            let item = json!({"id": "item_7", "type": "command_execution", "command": "/bin/bash -lc 'cat src/part.rs'",
+                "aggregated_output": "", "exit_code": null, "status": "in_progress"});
+            (json!({"type": "item.started", "item": item}), 1)
+        }
+        _ => (codex_ran(number), 0),
+    }
+}
+
+fn codex_says(text: &str) -> Value {
+    let item = json!({"id": "item_8", "type": "agent_message", "text": text});
+    json!({"type": "item.completed", "item": item})
+}
+
+fn codex_ran(number: usize) -> Value {
+    let item = json!({"id": "item_7", "type": "command_execution", "command": "/bin/bash -lc 'cat src/part.rs'",
+        "aggregated_output": source(number), "exit_code": 0, "status": "completed"});
+    json!({"type": "item.completed", "item": item})
+}
+
+fn acp_session(number: usize) -> (Value, usize) {
+    match number % 10 {
+        0..5 => (
+            acp_says(&format!("and then part {number}, which is long\n")),
+            1,
+        ),
+        5 | 7 => {
+            let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c-1", "title": "cat src/part.rs", "kind": "read",
+                "status": "pending", "rawInput": {"path": "src/part.rs"}});
+            (acp(&call), 1)
+        }
+        _ => (acp_result(number), 0),
+    }
+}
+
+fn acp(update: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "a-1", "update": update}})
+}
+
+fn acp_says(text: &str) -> Value {
+    let content = json!({"type": "text", "text": text});
+    acp(&json!({"sessionUpdate": "agent_message_chunk", "content": content}))
+}
+
+fn acp_result(number: usize) -> Value {
+    let content = json!([{"type": "content", "content": {"type": "text", "text": source(number)}}]);
+    acp(
+        &json!({"sessionUpdate": "tool_call_update", "toolCallId": "c-1", "status": "completed", "content": content}),
+    )
+}

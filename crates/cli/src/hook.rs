@@ -1,0 +1,29 @@
+//! `bowline hook [EVENT]`: the same as `bowline-shim hook`, for whoever has only this binary.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+/// Reads the client's message on standard input and answers.
+pub(crate) fn run(event: Option<&OsString>) -> ExitCode {
+    let event = event.and_then(|it| it.to_str());
+    if matches!(event, Some("--help" | "-h")) {
+        return help();
+    }
+    let answer = bowline_gate::hook::answer(event, std::io::stdin().lock());
+    // A client that is gone does not need the answer; the code is what counts.
+    let _ = std::io::stdout().write_all(answer.stdout.as_bytes());
+    let _ = std::io::stderr().write_all(answer.stderr.as_bytes());
+    ExitCode::from(answer.code)
+}
+
+#[expect(clippy::print_stdout, reason = "help is what was asked for")]
+fn help() -> ExitCode {
+    println!(
+        "Answers an agent client: its hook message on standard input, exit code 2 to deny\n\n\
+         Usage: bowline hook [EVENT]\n\n\
+         Events: pre-tool-use, post-tool-use, session-start, pre-compact, stop, user-prompt-submit;\n\
+         without one, the message names it"
+    );
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,280 @@
+//! `run-agent` and `attach`: agents that outlive the command that started them.
+
+use crate::environment::TestEnvironment;
+use bowline_test_support::wait_until;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const BOUND: Duration = Duration::from_secs(40);
+
+/// A world in which no agent is left at the end.
+struct World(TestEnvironment);
+
+impl World {
+    fn new() -> World {
+        World(TestEnvironment::new())
+    }
+
+    fn attempts(&self) -> Vec<Value> {
+        let list = self.0.quietly("attach --json", 0).stdout;
+        let list: Value = serde_json::from_slice(&list).unwrap();
+        list["attempts"].as_array().unwrap().clone()
+    }
+
+    /// The only attempt there is.
+    fn only(&self) -> Value {
+        let attempts = self.attempts();
+        assert_eq!(attempts.len(), 1, "{attempts:?}");
+        attempts[0].clone()
+    }
+
+    /// Runs a command line; ids, which differ from run to run, become `[ID]`.
+    fn run(&self, line: &str) -> String {
+        let mut text = self.0.run(line);
+        for attempt in self.attempts() {
+            text = text.replace(attempt["attempt"].as_str().unwrap(), "[ID]");
+        }
+        text
+    }
+
+    fn detached(&self, line: &str) -> String {
+        let id = self.0.quietly(&format!("run-agent --detach {line}"), 0);
+        String::from_utf8(id.stdout).unwrap().trim().to_owned()
+    }
+
+    fn text(&self, line: &str) -> String {
+        String::from_utf8(self.0.quietly(line, 0).stdout).unwrap()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for attempt in self.attempts() {
+            let id = attempt["attempt"].as_str().unwrap();
+            let ended = self.0.bowline(&format!("attach {id} --end")).output();
+            if !std::thread::panicking() {
+                assert!(ended.unwrap().status.success());
+            }
+        }
+    }
+}
+
+#[test]
+fn output_and_exit_code_are_the_agents() {
+    let world = World::new();
+    check!(
+        [
+            world.run("run-agent -- sh -c 'echo to you; exit 3'"),
+            world.run("run-agent --name talker -- sh -c 'echo aside >&2'"),
+            world.run("run-agent -- sh -c 'kill -9 $$'"),
+            world.run("run-agent --lang ko -- sh -c 'echo 안녕'"),
+            world.run("run-agent -- cat"),
+            world.run("attach"),
+            world.run("attach --lang ko"),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn what_cannot_be_run_is_told() {
+    let world = World::new();
+    check!(
+        [
+            world.run("run-agent"),
+            world.run("run-agent -- no-such-program"),
+            world.run("run-agent --lang ko -- no-such-program"),
+            world.run("run-agent --json -- no-such-program"),
+            world.run("run-agent --dir nowhere -- true"),
+            world.run("run-agent --read /etc -- true"),
+            world.run("attach zzz"),
+            world.run("attach zzz --lang ko"),
+            world.run("attach --pause"),
+            world.run("attach x --pause --end"),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn a_dry_run_starts_nothing() {
+    let world = World::new();
+    check!(
+        [
+            world.run("--dry-run run-agent -- touch made"),
+            world.run("--dry-run run-agent --lang ko -- touch made"),
+            world.run("--dry-run run-agent --json -- touch made"),
+            world.run("attach"),
+        ]
+        .join("\n")
+    );
+    assert!(!world.0.path("made").exists());
+}
+
+#[test]
+fn json_has_every_byte_with_its_place() {
+    let world = World::new();
+    let output = world
+        .0
+        .quietly("run-agent --json -- sh -c 'echo one; echo two'", 0);
+    let events: Vec<Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<&str> = events
+        .iter()
+        .map(|event| event["event"].as_str().unwrap())
+        .collect();
+    assert_eq!(names.first(), Some(&"started"));
+    assert_eq!(names.last(), Some(&"ended"));
+    let said = events.iter().filter(|event| event["event"] == "out");
+    let mut text = String::new();
+    for event in said {
+        assert_eq!(event["offset"], text.len());
+        text.push_str(event["text"].as_str().unwrap());
+    }
+    assert_eq!(text, "one\ntwo\n");
+    assert_eq!(events.last().unwrap()["exit"]["code"], 0);
+}
+
+/// The command that shows an agent is killed; the agent goes on; the next one shows what the first had not.
+#[test]
+fn a_killed_command_leaves_the_agent_running() {
+    let world = World::new();
+    let script = "echo first; until test -e go; do sleep 0.02; done; echo second; exit 5";
+    let mut first = world
+        .0
+        .bowline(&format!("run-agent -- sh -c '{script}'"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let shown = wait_until(BOUND, || {
+        let attempts = world.attempts();
+        attempts
+            .first()
+            .is_some_and(|one| one["status"]["out"]["acked"] == 6)
+    });
+    assert!(shown, "{:?}", world.attempts());
+    first.kill().unwrap();
+    let output = first.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "first\n");
+    assert_eq!(world.only()["state"], "running");
+    world.0.write("go", "");
+    let id = world.only()["attempt"].as_str().unwrap().to_owned();
+    let again = world.0.quietly(&format!("attach {}", &id[..4]), 5);
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), "second\n");
+    let all = world.0.quietly(&format!("attach {id} --from 0"), 5);
+    assert_eq!(String::from_utf8(all.stdout).unwrap(), "first\nsecond\n");
+}
+
+#[test]
+fn an_agent_is_paused_resumed_spoken_to_and_ended() {
+    let world = World::new();
+    let id = world.detached(
+        "--open-input -- sh -c 'while read line; do echo got $line; done; exec sleep 1000'",
+    );
+    let state = || world.only()["state"].as_str().unwrap().to_owned();
+    assert_eq!(state(), "running");
+    assert!(
+        world
+            .text(&format!("attach {id} --pause"))
+            .contains("paused")
+    );
+    assert_eq!(state(), "paused");
+    world.text(&format!("attach {id} --send 'while paused'"));
+    assert_eq!(world.only()["status"]["out"]["end"], 0);
+    assert!(
+        world
+            .text(&format!("attach {id} --resume"))
+            .contains("running")
+    );
+    let heard = wait_until(BOUND, || world.only()["status"]["out"]["end"] == 17);
+    assert!(heard, "{:?}", world.only());
+    world.text(&format!("attach {id} --close-input"));
+    let late = world.0.quietly(&format!("attach {id} --send late"), 1);
+    let late = String::from_utf8(late.stderr).unwrap();
+    assert!(late.contains("error[input_closed]"), "{late}");
+    assert!(
+        world
+            .text(&format!("attach {id} --end"))
+            .contains("ended (signal 15)")
+    );
+    let over = world.0.quietly(&format!("attach {id} --pause"), 1);
+    let over = String::from_utf8(over.stderr).unwrap();
+    assert!(over.contains("error[agent_not_running]"), "{over}");
+    let shown = world.0.quietly(&format!("attach {id}"), 128 + 15);
+    assert_eq!(
+        String::from_utf8(shown.stdout).unwrap(),
+        "got while paused\n"
+    );
+}
+
+#[test]
+fn a_lost_attempt_is_told_and_swept() {
+    let world = World::new();
+    let id = world.detached("-- sh -c '(setsid sleep 1000 &) ; echo said; exec sleep 1001'");
+    let said = wait_until(BOUND, || world.only()["status"]["out"]["end"] == 5);
+    assert!(said);
+    let lock = world
+        .0
+        .root()
+        .join("home/state/bowline/attempts")
+        .join(&id)
+        .join("lock");
+    let owner: Value = serde_json::from_slice(&std::fs::read(lock).unwrap()).unwrap();
+    let killed = Command::new("kill")
+        .args(["-9", &owner["pid"].to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    assert!(wait_until(BOUND, || world.only()["state"] == "lost"));
+    let output = world.0.quietly(&format!("attach {id}"), 70);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "said\n");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("was lost") && !told.contains("; 0 of"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_sandboxed_agent_stays_in_its_folder() {
+    let world = World::new();
+    let report = world.text("run-agent --sandbox-report --json");
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let enforced = report["sandbox"].as_object().unwrap();
+    assert_eq!(enforced.len(), 6);
+    if enforced.values().any(|part| part == false) {
+        crate::environment::skipped("this kernel enforces a part of the sandbox only");
+        return;
+    }
+    std::fs::write(world.0.root().join("home/token"), "secret").unwrap();
+    let text = world.text(
+        "run-agent --sandbox -- sh -c 'echo made > here; cat here; touch $TMPDIR/x && echo temporary; cat ../home/token || echo kept'",
+    );
+    assert_eq!(text, "made\ntemporary\nkept\n");
+}
+
+/// Only the large program is installed: it is its own shim.
+#[test]
+fn one_program_alone_will_do() {
+    let world = World::new();
+    let alone = world.0.root().join("bowline");
+    std::fs::copy(env!("CARGO_BIN_EXE_bowline"), &alone).unwrap();
+    let output = world
+        .0
+        .program(Path::new(&alone))
+        .args(["run-agent", "--", "sh", "-c", "echo alone"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "alone\n");
+}
+
+#[test]
+fn help() {
+    let world = TestEnvironment::new();
+    check!(world.session(&["run-agent --help", "attach --help"]));
+}

@@ -1,0 +1,416 @@
+//! Single agents, run and watched by hand: the smallest user of the supervisor.
+
+use crate::context::Context;
+use crate::error::Error;
+use bowline_gate::locate::state_home;
+use bowline_statefiles::ContentHash;
+use bowline_supervisor::{
+    ATTEMPT_VARIABLE, Attempt, Condition, Exit, Handle, Sandbox, Shim, Spec, State, Status, Stream,
+    Swept, Want, sweep,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Letters of an id. Enough to be unique among the attempts that are kept, few enough to be read out.
+const ID_LETTERS: usize = 10;
+/// Attempts that have ended and are still listed.
+const ENDED_MAX: usize = 50;
+/// Output handed on at once.
+const SHOWN_BYTES: usize = 256 << 10;
+/// How long a wait for news lasts before the shim is looked at again.
+const NEWS_MS: u64 = 5_000;
+/// How long an order may take to be carried out. An end has its grace, and what is killed may take its time.
+const OBEYED_MS: u64 = 30_000;
+/// How often an order is given again when somebody else gave one meanwhile.
+const TRIES_MAX: usize = 5;
+
+/// The attempts of this user.
+#[derive(Debug, Clone)]
+pub struct Agents {
+    folder: PathBuf,
+}
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct NewAgent {
+    /// A name for people.
+    pub name: String,
+    /// Where it works.
+    pub folder: PathBuf,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// What it may touch; everything when left away.
+    pub sandbox: Option<Sandbox>,
+    /// Keep its standard input open.
+    pub open_input: bool,
+}
+
+/// An attempt, and what has become of it.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// What has become of it.
+    pub condition: Condition,
+    /// What its shim says, if it has one.
+    pub status: Option<Status>,
+}
+
+impl Listed {
+    /// One word for it.
+    pub fn word(&self) -> &'static str {
+        match (&self.condition, &self.status) {
+            (Condition::Intended, _) => "intended",
+            (Condition::Lost, _) => "lost",
+            (Condition::Ended(_), _) => "ended",
+            (Condition::Alive, None) => "alive",
+            (Condition::Alive, Some(status)) => match status.state {
+                State::Waiting => "waiting",
+                State::Running => "running",
+                State::Pausing => "pausing",
+                State::Paused => "paused",
+                State::Resuming => "resuming",
+                State::Ending => "ending",
+                State::Ended => "ended",
+            },
+        }
+    }
+}
+
+/// How watching came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Watched {
+    /// The agent ended.
+    Ended(Box<Exit>),
+    /// Its shim was lost, and what it left behind was killed.
+    Lost(Swept),
+}
+
+impl Agents {
+    /// Those of this user.
+    pub fn here() -> Agents {
+        Agents {
+            folder: state_home().join("bowline/attempts"),
+        }
+    }
+
+    /// Every attempt, the newest last.
+    pub fn list(&self) -> Result<Vec<Listed>, Error> {
+        let mut found = Vec::new();
+        for (_, folder) in self.folders() {
+            let attempt = match Attempt::open(&folder) {
+                Ok(attempt) => attempt,
+                // Being made, or being removed.
+                Err(_) => continue,
+            };
+            let condition = attempt.condition()?;
+            let status = (condition == Condition::Alive)
+                .then(|| Handle::attach(&attempt, 0).ok())
+                .flatten()
+                .map(|handle| handle.last_status().clone());
+            found.push(Listed {
+                attempt,
+                condition,
+                status,
+            });
+        }
+        Ok(found)
+    }
+
+    /// The attempt whose id begins so.
+    pub fn find(&self, prefix: &str) -> Result<Attempt, Error> {
+        let name = |folder: &Path| {
+            folder
+                .file_name()
+                .and_then(|it| it.to_str().map(str::to_owned))
+        };
+        let mut fitting: Vec<(String, PathBuf)> = self
+            .folders()
+            .into_iter()
+            .filter_map(|(_, folder)| Some((name(&folder)?, folder)))
+            .filter(|(name, _)| name.starts_with(prefix))
+            .collect();
+        if let Some(exact) = fitting.iter().position(|(name, _)| name == prefix) {
+            fitting = vec![fitting.swap_remove(exact)];
+        }
+        match fitting.as_slice() {
+            [] => Err(Error::NoAttempt {
+                id: prefix.to_owned(),
+            }),
+            [(_, folder)] => Ok(Attempt::open(folder)?),
+            several => Err(Error::AmbiguousId {
+                id: prefix.to_owned(),
+                fitting: several.iter().map(|(name, _)| name.clone()).collect(),
+            }),
+        }
+    }
+
+    /// Starts an agent with the environment of this process. The attempt is on the disk before anything runs.
+    pub fn start(&self, context: &Context, new: NewAgent) -> Result<(Attempt, Handle), Error> {
+        self.forget_old();
+        let id = self.new_id(context);
+        let folder = self.folder.join(&id);
+        let mut environment: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| name != ATTEMPT_VARIABLE)
+            .collect();
+        let mut spec = Spec::new(&id, new.command, new.folder);
+        spec.name = new.name;
+        if let Some(mut sandbox) = new.sandbox {
+            // Most programs need a place for temporary files; theirs alone.
+            let temporary = folder.join("tmp");
+            environment.insert("TMPDIR".into(), temporary.to_string_lossy().into_owned());
+            sandbox.write.push(temporary);
+            spec.sandbox = Some(sandbox);
+        }
+        let sandboxed = spec.sandbox.is_some();
+        let attempt = Attempt::create(&folder, spec)?;
+        if sandboxed {
+            attempt.make_folder("tmp")?;
+        }
+        shim().start(&attempt)?;
+        let mut handle = Handle::attach(&attempt, 0)?;
+        handle.go(&environment)?;
+        if !new.open_input {
+            // An agent that reads finds the end at once instead of waiting for nobody.
+            match handle.send(1, b"", true) {
+                Ok(_) => {}
+                // It was quicker than that.
+                Err(error) if error.code() == "agent_not_running" => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok((attempt, handle))
+    }
+
+    /// Hands output on from where it was acknowledged last, or from `from` on, until the end. Nothing is acknowledged before
+    /// `show` has taken it, so that a watcher may be killed at any time and the next one misses nothing.
+    pub fn watch(
+        &self,
+        attempt: &Attempt,
+        from: Option<u64>,
+        mut show: impl FnMut(Stream, u64, &[u8]) -> io::Result<()>,
+    ) -> Result<Watched, Error> {
+        let mut handle = match attempt.condition()? {
+            Condition::Alive => Handle::attach(attempt, 0).ok(),
+            Condition::Intended | Condition::Ended(_) | Condition::Lost => None,
+        };
+        let acked = handle.as_ref().map(|handle| {
+            let status = handle.last_status();
+            (status.out.acked, status.err.acked)
+        });
+        let mut at = match from {
+            Some(from) => (from, from),
+            None => acked.unwrap_or((0, 0)),
+        };
+        let mut over = false;
+        loop {
+            let mut moved = false;
+            for (stream, offset) in [(Stream::Out, &mut at.0), (Stream::Err, &mut at.1)] {
+                let (first, bytes) = attempt.read(stream, *offset, SHOWN_BYTES)?;
+                if !bytes.is_empty() {
+                    show(stream, first, &bytes).map_err(|source| Error::Output { source })?;
+                    *offset = first + bytes.len() as u64;
+                    moved = true;
+                }
+            }
+            if moved {
+                if let Some(connected) = &mut handle {
+                    connected.set_fence(connected.last_status().fence);
+                    // A shim that is gone is looked at below.
+                    let _ = connected.acknowledge(at.0, at.1);
+                }
+                continue;
+            }
+            match attempt.condition()? {
+                // What was written between the last look and the end is read in one more round.
+                Condition::Ended(_) | Condition::Lost if !over => {
+                    over = true;
+                    continue;
+                }
+                Condition::Ended(exit) => return Ok(Watched::Ended(exit)),
+                Condition::Lost => return Ok(Watched::Lost(sweep(attempt)?)),
+                Condition::Intended => {
+                    return Err(Error::NoAttempt {
+                        id: attempt.id().to_owned(),
+                    });
+                }
+                Condition::Alive => {}
+            }
+            let news = match &mut handle {
+                Some(connected) => connected
+                    .wait(at.0, at.1, Duration::from_millis(NEWS_MS))
+                    .map(drop),
+                None => Handle::attach(attempt, 0).map(|connected| handle = Some(connected)),
+            };
+            if news.is_err() {
+                // Ended, lost, or restarted in between: the next round looks.
+                handle = None;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    /// Brings an agent to a level and waits until it is there. A lost attempt that shall end is swept.
+    pub fn order(&self, attempt: &Attempt, want: Want) -> Result<Listed, Error> {
+        let goal = match want {
+            Want::Running => State::Running,
+            Want::Paused => State::Paused,
+            Want::Ended => State::Ended,
+        };
+        match attempt.condition()? {
+            Condition::Alive => {}
+            Condition::Lost if want == Want::Ended => {
+                sweep(attempt)?;
+                return self.look(attempt);
+            }
+            Condition::Ended(_) if want == Want::Ended => return self.look(attempt),
+            Condition::Lost | Condition::Ended(_) | Condition::Intended => {
+                return Err(Error::NotRunning {
+                    id: attempt.id().to_owned(),
+                });
+            }
+        }
+        let mut handle = Handle::attach(attempt, 0)?;
+        let mut tries = 0;
+        loop {
+            let status = handle.last_status();
+            let (fence, generation) = (status.fence, status.generation + 1);
+            handle.set_fence(fence);
+            match handle.want(want, generation) {
+                Ok(_) => break,
+                // Somebody else was quicker; the last one counts, and that shall be this one.
+                Err(error) if retry(&error) && tries < TRIES_MAX => {
+                    tries += 1;
+                    handle.status()?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let end = Instant::now() + Duration::from_millis(OBEYED_MS);
+        while handle.last_status().state != goal && Instant::now() < end {
+            let status = handle.last_status();
+            let (out, err) = (status.out.end, status.err.end);
+            if handle
+                .wait(out, err, Duration::from_millis(NEWS_MS))
+                .is_err()
+            {
+                break;
+            }
+        }
+        self.look(attempt)
+    }
+
+    /// Hands one message to the agent, or closes its standard input behind it.
+    pub fn send(&self, attempt: &Attempt, bytes: &[u8], last: bool) -> Result<(), Error> {
+        let mut handle = match attempt.condition()? {
+            Condition::Alive => Handle::attach(attempt, 0)?,
+            Condition::Lost | Condition::Ended(_) | Condition::Intended => {
+                return Err(Error::NotRunning {
+                    id: attempt.id().to_owned(),
+                });
+            }
+        };
+        let mut tries = 0;
+        loop {
+            let status = handle.last_status();
+            let (fence, seq) = (status.fence, status.input.next);
+            handle.set_fence(fence);
+            match handle.send(seq, bytes, last) {
+                Ok(bowline_supervisor::Sent::Accepted) => return Ok(()),
+                // The number was taken by somebody else's message.
+                Ok(bowline_supervisor::Sent::Already) if tries < TRIES_MAX => {}
+                Ok(bowline_supervisor::Sent::Already) => {
+                    return Err(Error::NotRunning {
+                        id: attempt.id().to_owned(),
+                    });
+                }
+                Err(error) if retry(&error) && tries < TRIES_MAX => {}
+                Err(error) => return Err(error.into()),
+            }
+            tries += 1;
+            handle.status()?;
+        }
+    }
+
+    /// One attempt as it is now.
+    pub fn look(&self, attempt: &Attempt) -> Result<Listed, Error> {
+        let condition = attempt.condition()?;
+        let status = (condition == Condition::Alive)
+            .then(|| Handle::attach(attempt, 0).ok())
+            .flatten()
+            .map(|handle| handle.last_status().clone());
+        Ok(Listed {
+            attempt: attempt.clone(),
+            condition,
+            status,
+        })
+    }
+
+    /// Folders of attempts with their age, the oldest first.
+    fn folders(&self) -> Vec<(std::time::SystemTime, PathBuf)> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten();
+        let mut folders: Vec<_> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let spec = entry.path().join("spec.json");
+                Some((std::fs::metadata(spec).ok()?.modified().ok()?, entry.path()))
+            })
+            .collect();
+        folders.sort();
+        folders
+    }
+
+    /// Attempts that ended long ago go; lost ones stay until somebody has looked at them.
+    fn forget_old(&self) {
+        let ended: Vec<PathBuf> = self
+            .folders()
+            .into_iter()
+            .map(|(_, folder)| folder)
+            .filter(|folder| {
+                let exit = Attempt::open(folder).and_then(|attempt| attempt.exit());
+                exit.is_ok_and(|exit| exit.is_some())
+            })
+            .collect();
+        let many = ended.len().saturating_sub(ENDED_MAX);
+        for folder in &ended[..many] {
+            // Somebody may be reading it; then the next run tries again.
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+
+    fn new_id(&self, context: &Context) -> String {
+        let mut number = 0;
+        loop {
+            let seed = format!("{} {} {number}", context.clock.now_ms(), std::process::id());
+            let hash = ContentHash::of(seed.as_bytes()).to_string();
+            let id: String = hash.chars().take(ID_LETTERS).collect();
+            if !self.folder.join(&id).exists() {
+                return id;
+            }
+            number += 1;
+        }
+    }
+}
+
+/// Whether a refusal only says that somebody else was quicker.
+fn retry(error: &bowline_supervisor::Error) -> bool {
+    ["stale_generation", "input_gap", "fenced_out"].contains(&error.code())
+}
+
+/// The program that becomes a shim: the small one beside this one, else this one.
+fn shim() -> Shim {
+    let me = std::env::current_exe().unwrap_or_default();
+    let small = me.with_file_name("bowline-shim");
+    if small.is_file() {
+        Shim::new(&small, &[])
+    } else {
+        // Even when its file has been replaced since it was started.
+        Shim::new(Path::new("/proc/self/exe"), &[SHIM_WORD])
+    }
+}
+
+/// The first word by which the program `bowline` is a shim.
+pub const SHIM_WORD: &str = "shim";

@@ -1,0 +1,106 @@
+//! Git's hooks: a small script for each that asks the gate, then runs the hook that was there before.
+
+use super::{Edit, is_executable, read};
+use crate::error::Error;
+use bowline_formats::client_hooks::quoted;
+use bowline_gate::git_hook::GitHook;
+use std::path::{Path, PathBuf};
+
+/// The first line after the interpreter: by it our scripts are known.
+const MARK: &str =
+    "# bowline: asks the gate of a develop run, then runs the hook that was here before.";
+/// What the hook that was there before is called.
+const BEFORE: &str = "before-bowline";
+
+/// Our scripts in a folder of hooks; what was there steps aside.
+pub(super) fn put_in(folder: &Path, shim: &Path) -> Result<Vec<Edit>, Error> {
+    let mut edits = Vec::new();
+    for hook in GitHook::ALL {
+        let (path, aside) = places(folder, hook);
+        if let Some(theirs) = read(&path)?.filter(|bytes| !is_ours(bytes)) {
+            // Two hooks that were there before cannot both be run later, and none is thrown away.
+            if read(&aside)?.is_some_and(|known| known != theirs) {
+                return Err(Error::BadInput {
+                    message: format!(
+                        "{} and {} are both hooks of somebody else",
+                        path.display(),
+                        aside.display()
+                    ),
+                    hint: "make one of them".into(),
+                });
+            }
+            // One that git would not have run is not run by us.
+            let runs = is_executable(&path);
+            edits.push(Edit::of(aside, Some(theirs), Some(runs))?);
+        }
+        let ours = script(hook, shim).into_bytes();
+        edits.push(Edit::of(path, Some(ours), Some(true))?);
+    }
+    Ok(edits)
+}
+
+/// The hooks as they were.
+pub(super) fn take_out(folder: &Path) -> Result<Vec<Edit>, Error> {
+    let mut edits = Vec::new();
+    for hook in GitHook::ALL {
+        let (path, aside) = places(folder, hook);
+        if !read(&path)?.is_some_and(|bytes| is_ours(&bytes)) {
+            continue;
+        }
+        let theirs = read(&aside)?;
+        let had = theirs.is_some();
+        edits.push(Edit::of(path, theirs, Some(is_executable(&aside)))?);
+        if had {
+            edits.push(Edit::of(aside, None, None)?);
+        }
+    }
+    Ok(edits)
+}
+
+fn places(folder: &Path, hook: GitHook) -> (PathBuf, PathBuf) {
+    let path = folder.join(hook.name());
+    let aside = folder.join(format!("{}.{BEFORE}", hook.name()));
+    (path, aside)
+}
+
+fn is_ours(bytes: &[u8]) -> bool {
+    String::from_utf8_lossy(bytes).lines().nth(1) == Some(MARK)
+}
+
+fn script(hook: GitHook, shim: &Path) -> String {
+    let name = hook.name();
+    let shim = quoted(&shim.to_string_lossy());
+    let has_input = match hook {
+        GitHook::PreCommit | GitHook::PreMergeCommit => false,
+        GitHook::PrePush | GitHook::ReferenceTransaction => true,
+    };
+    // Both hooks read the same input. The letter keeps the last line end through `$(…)`.
+    let (keep, give) = if has_input {
+        ("input=$(cat; echo .)\n", "printf '%s' \"${input%.}\" | ")
+    } else {
+        ("", "")
+    };
+    format!(
+        "#!/bin/sh\n\
+         {MARK}\n\
+         # Put in by 'bowline init', taken out by 'bowline init --uninstall'.\n\
+         shim={shim}\n\
+         before=\"$0.{BEFORE}\"\n\
+         {keep}\
+         if [ -x \"$shim\" ]; then\n\
+         \x20   {give}\"$shim\" git-hook {name} \"$@\" || exit 1\n\
+         else\n\
+         \x20   top=$(git rev-parse --git-common-dir)/..\n\
+         \x20   if [ -e \"$top/.develop-workflow/state.json\" ] || [ -e .develop-workflow/state.json ]; then\n\
+         \x20       echo \"bowline: $shim is gone, so the gates of this develop run cannot be asked.\" >&2\n\
+         \x20       echo \"bowline: install it again, or remove $0 to do without gates.\" >&2\n\
+         \x20       exit 1\n\
+         \x20   fi\n\
+         fi\n\
+         if [ -x \"$before\" ]; then\n\
+         \x20   {give}\"$before\" \"$@\"\n\
+         \x20   exit $?\n\
+         fi\n\
+         exit 0\n"
+    )
+}

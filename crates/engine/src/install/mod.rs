@@ -1,0 +1,283 @@
+//! `bowline init`: hooks for agent clients and for git, and what git ignores. Everything is planned first, so that it can
+//! be shown; what is there already stays.
+
+mod git_hooks;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::{history, process};
+use bowline_formats::client_hooks::{self, PROGRAM};
+use bowline_formats::json::JsonDocument;
+use bowline_gate::locate;
+use bowline_statefiles::write_whole;
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// What git is told to ignore: a run's own folder, and what lies beside state files.
+const IGNORED: [&str; 6] = [
+    ".develop-workflow/",
+    "thinking_state.json.*",
+    ".claude/memory/*.json.*",
+    ".claude/memory/agents/*.json.*",
+    ".claude/memory/backup/",
+    ".claude/orchestrate-state.json.*",
+];
+const IGNORED_BEGIN: &str = "# bowline";
+const IGNORED_END: &str = "# end of bowline";
+
+/// An agent client whose settings we know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+}
+
+impl Client {
+    /// All clients.
+    pub const ALL: [Client; 2] = [Client::Claude, Client::Codex];
+
+    /// Its settings below the root of a workspace.
+    pub const fn settings(self) -> &'static str {
+        match self {
+            Client::Claude => ".claude/settings.json",
+            Client::Codex => ".codex/hooks.json",
+        }
+    }
+
+    /// Whether a workspace has something of this client.
+    fn is_used(self, root: &Path) -> bool {
+        Path::new(self.settings())
+            .parent()
+            .is_some_and(|folder| root.join(folder).is_dir())
+    }
+}
+
+/// One file that is to be another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Which.
+    pub path: PathBuf,
+    /// What is in it; `None` where it is missing.
+    pub before: Option<Vec<u8>>,
+    /// What will be in it; `None` when it goes.
+    pub after: Option<Vec<u8>>,
+    /// Whether it is to be run; `None` leaves that as it is.
+    pub executable: Option<bool>,
+}
+
+impl Edit {
+    fn of(path: PathBuf, after: Option<Vec<u8>>, executable: Option<bool>) -> Result<Self, Error> {
+        let before = read(&path)?;
+        Ok(Edit {
+            path,
+            before,
+            after,
+            executable,
+        })
+    }
+
+    fn changes(&self) -> bool {
+        self.before != self.after
+    }
+}
+
+/// What is to be done, all of it.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The root of the workspace.
+    pub root: PathBuf,
+    /// The clients served.
+    pub clients: Vec<Client>,
+    /// Whether the root is in a git repository.
+    pub git: bool,
+    /// Files that change, in the order in which they are written.
+    pub edits: Vec<Edit>,
+}
+
+/// Plans to put everything in. Without clients those that are used here are taken, and Claude Code when none is.
+pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error> {
+    let root = root_of(start);
+    let mut clients = clients.to_vec();
+    if clients.is_empty() {
+        clients.extend(Client::ALL.into_iter().filter(|one| one.is_used(&root)));
+    }
+    if clients.is_empty() {
+        clients.push(Client::Claude);
+    }
+    let program = shim.to_string_lossy();
+    let mut edits = Vec::new();
+    for client in &clients {
+        let edit = settings(&root.join(client.settings()), Some(&program))?;
+        edits.extend(edit);
+    }
+    let git = locate::git_top(&root).is_some();
+    if git {
+        edits.extend(git_hooks::put_in(&hooks_folder(&root)?, shim)?);
+        edits.push(ignored(&root, true)?);
+    }
+    edits.retain(Edit::changes);
+    Ok(Plan {
+        root,
+        clients,
+        git,
+        edits,
+    })
+}
+
+/// Plans to take everything out again. A person's move: these are the gates.
+pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
+    history::person(context, "init --uninstall")?;
+    let root = root_of(start);
+    let mut edits = Vec::new();
+    for client in Client::ALL {
+        edits.extend(settings(&root.join(client.settings()), None)?);
+    }
+    let git = locate::git_top(&root).is_some();
+    if git {
+        edits.extend(git_hooks::take_out(&hooks_folder(&root)?)?);
+        edits.push(ignored(&root, false)?);
+    }
+    edits.retain(Edit::changes);
+    Ok(Plan {
+        root,
+        clients: Client::ALL.to_vec(),
+        git,
+        edits,
+    })
+}
+
+/// Carries a plan out, file by file. Each is whole before and after; a second run finishes what a first one did not.
+pub fn carry_out(context: &Context, plan: &Plan) -> Result<(), Error> {
+    if context.dry_run {
+        return Ok(());
+    }
+    for edit in &plan.edits {
+        match &edit.after {
+            Some(bytes) => write_whole(&*context.disk, &edit.path, bytes, edit.executable)?,
+            None => context
+                .disk
+                .unlink(&edit.path)
+                .map_err(|error| unreadable("remove", &edit.path, error))?,
+        }
+    }
+    Ok(())
+}
+
+/// The shim that belongs to this program: beside it.
+pub fn shim() -> Result<PathBuf, Error> {
+    let beside = std::env::current_exe()
+        .ok()
+        .map(|program| program.with_file_name(PROGRAM))
+        .filter(|path| path.is_file());
+    beside.ok_or_else(|| Error::BadInput {
+        message: format!("{PROGRAM} is not beside this program"),
+        hint: "install both: 'cargo xtask install'".into(),
+    })
+}
+
+/// The settings of a client with our hooks in or out; `None` where there is nothing to take out.
+fn settings(path: &Path, program: Option<&str>) -> Result<Option<Edit>, Error> {
+    let before = read(path)?;
+    let document = match &before {
+        None if program.is_none() => return Ok(None),
+        None => JsonDocument::new(json!({})),
+        Some(bytes) => JsonDocument::parse(bytes).map_err(|error| Error::BadInput {
+            message: format!("{}: {error}", path.display()),
+            hint: "mend the file; nothing was changed".into(),
+        })?,
+    };
+    let value = match program {
+        Some(program) => client_hooks::installed(document.value(), program),
+        None => client_hooks::removed(document.value()),
+    };
+    let value = value.map_err(|error| Error::BadInput {
+        message: format!("{}: {error}", path.display()),
+        hint: "mend the file; nothing was changed".into(),
+    })?;
+    let ours_alone = program.is_none() && value == json!({});
+    let after = (!ours_alone).then(|| document.reconcile(&value).text().as_bytes().to_vec());
+    Ok(Some(Edit {
+        path: path.to_owned(),
+        before,
+        after,
+        executable: None,
+    }))
+}
+
+/// The repository's own list of what is ignored, which is not part of the work.
+fn ignored(root: &Path, put_in: bool) -> Result<Edit, Error> {
+    let common = locate::git_top(root).and_then(|top| locate::git_common_dir(&top));
+    let path = common.unwrap_or_default().join("info/exclude");
+    let before = read(&path)?;
+    let text = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
+    let mut lines: Vec<&str> = Vec::new();
+    let mut ours = false;
+    for line in text.lines() {
+        ours |= line == IGNORED_BEGIN;
+        if !ours {
+            lines.push(line);
+        }
+        ours &= line != IGNORED_END;
+    }
+    if put_in {
+        lines.push(IGNORED_BEGIN);
+        lines.extend(IGNORED);
+        lines.push(IGNORED_END);
+    }
+    let mut after = lines.join("\n");
+    if !after.is_empty() {
+        after.push('\n');
+    }
+    let after = (before.is_some() || !after.is_empty()).then(|| after.into_bytes());
+    Ok(Edit {
+        path,
+        before,
+        after,
+        executable: None,
+    })
+}
+
+/// Where git looks for the hooks of a repository.
+fn hooks_folder(root: &Path) -> Result<PathBuf, Error> {
+    // Our own git is told to have no hooks; what it was told before that is the user's.
+    let known = process::git(
+        root,
+        &["config", "--type=path", "--get-all", "core.hooksPath"],
+        &[],
+    )?;
+    let mut known: Vec<&str> = known.printed.lines().collect();
+    known.pop();
+    let top = locate::git_top(root).unwrap_or_else(|| root.to_owned());
+    Ok(match known.last() {
+        Some(folder) => top.join(folder),
+        None => locate::git_common_dir(&top).unwrap_or(top).join("hooks"),
+    })
+}
+
+fn root_of(start: &Path) -> PathBuf {
+    let start = locate::absolute(start);
+    locate::git_top(&start).unwrap_or(start)
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable("read", path, error)),
+    }
+}
+
+fn unreadable(what: &'static str, path: &Path, error: std::io::Error) -> Error {
+    Error::BadInput {
+        message: format!("cannot {what} {}: {error}", path.display()),
+        hint: "see to its permissions and try again".into(),
+    }
+}

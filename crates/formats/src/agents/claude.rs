@@ -1,0 +1,379 @@
+//! What `claude` prints with `--output-format stream-json --verbose`.
+//!
+//! Fields we do not use and messages we do not know are passed over: new versions bring both. The order of keys is not
+//! relied upon, except to find the `type` without reading the line twice.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::event::{ProtocolError, Request, Since, TurnEnd, Usage, What};
+use super::stream::{Text, or_empty};
+use super::words::Words;
+use crate::markers::{Category, UserQuestion};
+
+/// The tool by which the model asks a person.
+const QUESTION_TOOL: &str = "AskUserQuestion";
+
+/// The answer of a model service that has had too many requests.
+const TOO_MANY_REQUESTS: u16 = 429;
+
+pub(super) fn read(
+    line: &[u8],
+    words: &mut Words,
+    emit: &mut impl FnMut(What<'_>),
+) -> Result<(), serde_json::Error> {
+    let kind = match leading_type(line) {
+        Some(kind) => Cow::Borrowed(kind),
+        None => serde_json::from_slice::<Head<'_>>(line)?.kind.0,
+    };
+    match &*kind {
+        "assistant" => assistant(serde_json::from_slice(line)?, words, emit),
+        "system" => system(serde_json::from_slice(line)?, emit),
+        "result" => result(serde_json::from_slice(line)?, emit),
+        "rate_limit_event" => limit(serde_json::from_slice(line)?, emit),
+        "control_request" => control_request(serde_json::from_slice(line)?, emit)?,
+        "control_response" => control_response(serde_json::from_slice(line)?, emit),
+        "control_cancel_request" => {
+            let cancel: Cancel<'_> = serde_json::from_slice(line)?;
+            emit(What::Withdrawn {
+                request: cancel.request_id.get().into(),
+            });
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The type, if it is the first thing in the line and has nothing escaped in it.
+fn leading_type(line: &[u8]) -> Option<&str> {
+    let rest = line.strip_prefix(br#"{"type":""#)?;
+    let word = &rest[..memchr::memchr(b'"', rest)?];
+    std::str::from_utf8(word)
+        .ok()
+        .filter(|word| !word.contains('\\'))
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct Assistant<'a> {
+    #[serde(borrow)]
+    message: Message<'a>,
+    #[serde(borrow)]
+    parent_tool_use_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+}
+
+fn assistant(line: Assistant<'_>, words: &mut Words, emit: &mut impl FnMut(What<'_>)) {
+    // A subagent's words are its parent's tool output, and an error's words are the client's; the result repeats them.
+    if line.parent_tool_use_id.is_some() || line.error.is_some() {
+        return;
+    }
+    for block in line.message.content {
+        match &*block.kind.0 {
+            "text" => words.text(or_empty(block.text), emit),
+            "tool_use" => emit(What::ToolUsed {
+                id: or_empty(block.id),
+                name: or_empty(block.name),
+                input: raw(block.input),
+            }),
+            _ => {}
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct System<'a> {
+    #[serde(borrow)]
+    subtype: Text<'a>,
+    #[serde(borrow)]
+    session_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    model: Option<Text<'a>>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    retry_delay_ms: Option<f64>,
+}
+
+fn system(line: System<'_>, emit: &mut impl FnMut(What<'_>)) {
+    match (&*line.subtype.0, line.session_id) {
+        ("init", Some(id)) => emit(What::Session {
+            id: id.0,
+            model: line.model.map(|model| model.0),
+        }),
+        ("api_retry", _) => emit(What::Retrying {
+            delay_ms: line.retry_delay_ms.and_then(whole),
+            message: plain(line.error),
+        }),
+        _ => {}
+    }
+}
+
+#[derive(Deserialize)]
+struct Ended<'a> {
+    #[serde(borrow)]
+    subtype: Option<Text<'a>>,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(borrow)]
+    result: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    errors: Vec<Text<'a>>,
+    #[serde(borrow)]
+    terminal_reason: Option<Text<'a>>,
+    api_error_status: Option<u16>,
+    usage: Option<Tokens>,
+    total_cost_usd: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    cache_creation_input_tokens: u64,
+    #[serde(default)]
+    cache_read_input_tokens: u64,
+    #[serde(default)]
+    output_tokens: u64,
+}
+
+fn result(line: Ended<'_>, emit: &mut impl FnMut(What<'_>)) {
+    if let Some(tokens) = line.usage {
+        emit(What::Usage(Usage {
+            since: Since::Turn,
+            // What is written to the cache was read for the first time.
+            input: tokens
+                .input_tokens
+                .saturating_add(tokens.cache_creation_input_tokens),
+            cached: tokens.cache_read_input_tokens,
+            output: tokens.output_tokens,
+            cost_usd: line.total_cost_usd,
+        }));
+    }
+    let subtype = or_empty(line.subtype);
+    let message = || {
+        let first = line.errors.into_iter().next();
+        line.result.or(first).map_or(subtype.clone(), |text| text.0)
+    };
+    let aborted = line
+        .terminal_reason
+        .is_some_and(|reason| reason.0.starts_with("aborted"));
+    // The subtype of a run into a limit is `success`.
+    let end = if line.api_error_status == Some(TOO_MANY_REQUESTS) {
+        emit(What::Limit {
+            until: None,
+            retry_after_s: None,
+            message: message(),
+        });
+        TurnEnd::Limited
+    } else if aborted {
+        TurnEnd::Interrupted
+    } else if matches!(&*subtype, "error_max_turns" | "error_max_budget_usd") {
+        TurnEnd::OutOfBudget
+    } else if line.is_error || subtype.starts_with("error") {
+        emit(What::Failed {
+            message: message(),
+            details: None,
+        });
+        TurnEnd::Failed
+    } else {
+        TurnEnd::Completed
+    };
+    emit(What::TurnEnded(end));
+}
+
+#[derive(Deserialize)]
+struct LimitLine<'a> {
+    #[serde(borrow)]
+    rate_limit_info: LimitInfo<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LimitInfo<'a> {
+    #[serde(borrow)]
+    status: Text<'a>,
+    resets_at: Option<f64>,
+    #[serde(borrow)]
+    rate_limit_type: Option<Text<'a>>,
+}
+
+fn limit(line: LimitLine<'_>, emit: &mut impl FnMut(What<'_>)) {
+    let info = line.rate_limit_info;
+    if info.status.is("rejected") {
+        let seconds = info.resets_at.and_then(whole);
+        emit(What::Limit {
+            until: seconds
+                .and_then(|seconds| i64::try_from(seconds).ok())
+                .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok()),
+            retry_after_s: None,
+            message: or_empty(info.rate_limit_type),
+        });
+    }
+}
+
+#[derive(Deserialize)]
+struct ControlRequest<'a> {
+    #[serde(borrow)]
+    request_id: &'a RawValue,
+    #[serde(borrow)]
+    request: Asked<'a>,
+}
+
+#[derive(Deserialize)]
+struct Asked<'a> {
+    #[serde(borrow)]
+    subtype: Text<'a>,
+    #[serde(borrow)]
+    tool_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Questions<'a> {
+    #[serde(borrow)]
+    questions: Vec<Question<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Question<'a> {
+    #[serde(borrow)]
+    question: Text<'a>,
+    #[serde(borrow, default)]
+    options: Vec<Choice<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    label: Text<'a>,
+}
+
+fn control_request(
+    line: ControlRequest<'_>,
+    emit: &mut impl FnMut(What<'_>),
+) -> Result<(), serde_json::Error> {
+    let asked = line.request;
+    let request = Request {
+        id: line.request_id.get().into(),
+        body: raw(asked.input),
+    };
+    if !asked.subtype.is("can_use_tool") {
+        emit(What::ProtocolError(ProtocolError::Unsupported {
+            request,
+            method: asked.subtype.0,
+        }));
+        return Ok(());
+    }
+    let tool = or_empty(asked.tool_name);
+    if tool == QUESTION_TOOL {
+        let Questions { questions } = serde_json::from_str(&request.body)?;
+        emit(What::Asks {
+            questions: questions.into_iter().map(asked_of_a_person).collect(),
+            request: Some(request.clone()),
+        });
+    } else {
+        let input = request.body.clone();
+        emit(What::WantsPermission {
+            request,
+            tool,
+            input,
+        });
+    }
+    Ok(())
+}
+
+fn asked_of_a_person(question: Question<'_>) -> UserQuestion {
+    let labels = question.options.into_iter();
+    let options: Vec<String> = labels.map(|one| one.label.0.into_owned()).collect();
+    UserQuestion {
+        category: if options.is_empty() {
+            Category::Clarification
+        } else {
+            Category::Choice
+        },
+        question: question.question.0.into_owned(),
+        options,
+        default: None,
+        required: true,
+    }
+}
+
+#[derive(Deserialize)]
+struct ControlResponse<'a> {
+    #[serde(borrow)]
+    response: Reply<'a>,
+}
+
+#[derive(Deserialize)]
+struct Reply<'a> {
+    #[serde(borrow)]
+    subtype: Text<'a>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+fn control_response(line: ControlResponse<'_>, emit: &mut impl FnMut(What<'_>)) {
+    if line.response.subtype.is("error") {
+        emit(What::ProtocolError(ProtocolError::Refused {
+            message: plain(line.response.error),
+        }));
+    }
+}
+
+#[derive(Deserialize)]
+struct Cancel<'a> {
+    #[serde(borrow)]
+    request_id: &'a RawValue,
+}
+
+fn raw(value: Option<&RawValue>) -> Cow<'_, str> {
+    value.map_or("null", RawValue::get).into()
+}
+
+/// The text of a value that usually is a string.
+fn plain(value: Option<&RawValue>) -> Cow<'_, str> {
+    let Some(value) = value else {
+        return Cow::default();
+    };
+    serde_json::from_str::<Text<'_>>(value.get()).map_or(value.get().into(), |text| text.0)
+}
+
+/// A number of seconds or milliseconds without its fraction.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float is cut to the range, and only numbers that make sense pass"
+)]
+fn whole(number: f64) -> Option<u64> {
+    (0.0..1e15).contains(&number).then_some(number as u64)
+}

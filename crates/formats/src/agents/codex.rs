@@ -1,0 +1,168 @@
+//! What `codex exec --json` prints.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::event::{Since, TurnEnd, Usage, What};
+use super::stream::{Text, broke_off, or_empty};
+use super::words::Words;
+
+pub(super) fn read(
+    line: &[u8],
+    words: &mut Words,
+    emit: &mut impl FnMut(What<'_>),
+) -> Result<(), serde_json::Error> {
+    let line: Line<'_> = serde_json::from_slice(line)?;
+    match &*line.kind.0 {
+        "thread.started" => {
+            if let Some(id) = line.thread_id {
+                emit(What::Session {
+                    id: id.0,
+                    model: None,
+                });
+            }
+        }
+        "item.started" => {
+            if let Some(item) = line.item {
+                started(item, emit);
+            }
+        }
+        "item.completed" => {
+            if let Some(item) = line.item {
+                completed(item, words, emit);
+            }
+        }
+        "turn.completed" => {
+            if let Some(tokens) = line.usage {
+                emit(What::Usage(Usage {
+                    since: Since::Session,
+                    input: tokens
+                        .input_tokens
+                        .saturating_sub(tokens.cached_input_tokens),
+                    cached: tokens.cached_input_tokens,
+                    output: tokens.output_tokens,
+                    cost_usd: None,
+                }));
+            }
+            emit(What::TurnEnded(TurnEnd::Completed));
+        }
+        // There is no machine-readable reason, and no time: the words decide.
+        "turn.failed" => broke_off(or_empty(line.error.and_then(|error| error.message)), emit),
+        "error" => trouble(or_empty(line.message), emit),
+        _ => {}
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    thread_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    item: Option<Item<'a>>,
+    usage: Option<Tokens>,
+    #[serde(borrow)]
+    error: Option<Failure<'a>>,
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+    #[serde(borrow)]
+    command: Option<&'a RawValue>,
+    #[serde(borrow)]
+    changes: Option<&'a RawValue>,
+    #[serde(borrow)]
+    query: Option<&'a RawValue>,
+    #[serde(borrow)]
+    server: Option<Text<'a>>,
+    #[serde(borrow)]
+    tool: Option<Text<'a>>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    cached_input_tokens: u64,
+    #[serde(default)]
+    output_tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Failure<'a> {
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+}
+
+/// What takes time is reported when it begins.
+fn started(item: Item<'_>, emit: &mut impl FnMut(What<'_>)) {
+    let (name, input) = match &*item.kind.0 {
+        "command_execution" => (item.kind.0, item.command),
+        "mcp_tool_call" => {
+            let name = format!("{}.{}", or_empty(item.server), or_empty(item.tool));
+            (name.into(), item.arguments)
+        }
+        "collab_tool_call" => (item.tool.unwrap_or(item.kind).0, item.arguments),
+        _ => return,
+    };
+    used(item.id, name, input, emit);
+}
+
+/// What takes no time is not always announced, and so reported when it is done.
+fn completed(item: Item<'_>, words: &mut Words, emit: &mut impl FnMut(What<'_>)) {
+    match &*item.kind.0 {
+        "agent_message" => words.text(or_empty(item.text), emit),
+        "file_change" => used(item.id, item.kind.0, item.changes, emit),
+        "web_search" => used(item.id, item.kind.0, item.query, emit),
+        "error" => emit(What::Noticed {
+            message: or_empty(item.message),
+            details: None,
+        }),
+        _ => {}
+    }
+}
+
+fn used<'a>(
+    id: Option<Text<'a>>,
+    name: Cow<'a, str>,
+    input: Option<&'a RawValue>,
+    emit: &mut impl FnMut(What<'_>),
+) {
+    emit(What::ToolUsed {
+        id: or_empty(id),
+        name,
+        input: input.map_or("null", RawValue::get).into(),
+    });
+}
+
+/// An `error` is not the end: either the client tries again, or `turn.failed` follows.
+fn trouble(message: Cow<'_, str>, emit: &mut impl FnMut(What<'_>)) {
+    if message.starts_with("Reconnecting") {
+        emit(What::Retrying {
+            delay_ms: None,
+            message,
+        });
+    } else {
+        emit(What::Noticed {
+            message,
+            details: None,
+        });
+    }
+}

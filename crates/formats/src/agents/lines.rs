@@ -1,0 +1,123 @@
+//! Cuts the output of a client into lines, without a copy where a line lies in one piece, and with bounded memory.
+
+use super::LINE_BYTES_MAX;
+
+/// Bytes of a buffer kept for the next line; hundreds of adapters may be alive, mostly idle.
+const BUFFER_KEPT_BYTES: usize = 16_384;
+
+/// Bytes that tell whether a line is dull.
+const DULL_BYTES_MAX: usize = 64;
+
+/// A line, as far as it could be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    Whole(&'a [u8]),
+    /// Reported once, as soon as it is known.
+    TooLong,
+}
+
+/// The place in the output.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// Bytes by which some lines can be told to say nothing.
+    dull: &'static [&'static [u8]],
+    /// Absolute offset of the next byte to come.
+    offset: u64,
+    line_start: u64,
+    /// The beginning of the line being read, unless `skip`.
+    line: Vec<u8>,
+    /// The rest of this line does not matter.
+    skip: bool,
+}
+
+impl Lines {
+    /// At a line's beginning. Lines that begin with one of `dull` may be passed over.
+    pub(super) fn at(offset: u64, dull: &'static [&'static [u8]]) -> Self {
+        Self {
+            dull,
+            offset,
+            line_start: offset,
+            line: Vec::new(),
+            skip: false,
+        }
+    }
+
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    pub(super) fn line_start(&self) -> u64 {
+        self.line_start
+    }
+
+    pub(super) fn buffered_bytes(&self) -> usize {
+        self.line.capacity()
+    }
+
+    /// Takes bytes from the front of `bytes` and hands out at most one line, with the offset at which it begins. `false` when
+    /// nothing is left.
+    pub(super) fn next(&mut self, bytes: &mut &[u8], take: impl FnOnce(u64, Line<'_>)) -> bool {
+        if bytes.is_empty() {
+            return false;
+        }
+        let end = memchr::memchr(b'\n', bytes);
+        let (part, rest) = bytes.split_at(end.map_or(bytes.len(), |at| at + 1));
+        *bytes = rest;
+        self.offset += part.len() as u64;
+        let part = part.strip_suffix(b"\n").unwrap_or(part);
+        let start = self.line_start;
+        if end.is_some() {
+            self.line_start = self.offset;
+        }
+        if self.skip {
+            self.skip = end.is_none();
+        } else if self.line.len() + part.len() > LINE_BYTES_MAX {
+            // However the line was cut: what is dull is so whatever its length.
+            let room = DULL_BYTES_MAX.saturating_sub(self.line.len());
+            self.line.extend_from_slice(&part[..part.len().min(room)]);
+            let dull = is_dull(self.dull, &self.line);
+            self.line = Vec::new();
+            self.skip = end.is_none();
+            if !dull {
+                take(start, Line::TooLong);
+            }
+        } else if end.is_none() {
+            self.line.extend_from_slice(part);
+            if is_dull(self.dull, &self.line) {
+                self.skip = true;
+                self.let_go();
+            }
+        } else if self.line.is_empty() {
+            if !is_dull(self.dull, part) {
+                take(start, Line::Whole(part));
+            }
+        } else {
+            self.line.extend_from_slice(part);
+            if !is_dull(self.dull, &self.line) {
+                take(start, Line::Whole(&self.line));
+            }
+            self.let_go();
+        }
+        true
+    }
+
+    /// The line that the end of the output leaves, with the offset at which it begins.
+    pub(super) fn last(&mut self) -> Option<(u64, Vec<u8>)> {
+        self.skip = false;
+        let line = std::mem::take(&mut self.line);
+        let start = std::mem::replace(&mut self.line_start, self.offset);
+        (!line.is_empty()).then_some((start, line))
+    }
+
+    fn let_go(&mut self) {
+        if self.line.capacity() > BUFFER_KEPT_BYTES {
+            self.line = Vec::new();
+        } else {
+            self.line.clear();
+        }
+    }
+}
+
+fn is_dull(dull: &[&[u8]], line: &[u8]) -> bool {
+    dull.iter().any(|beginning| line.starts_with(beginning))
+}

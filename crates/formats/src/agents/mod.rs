@@ -1,0 +1,164 @@
+//! Agent adapters: the output of an agent's client becomes one closed set of events, our messages become its input.
+//!
+//! An [`Adapter`] is a push parser over raw bytes: however the bytes are cut into pushes, the same [`Event`]s come out. Tool
+//! output is passed over, and what is held back is bounded by [`LINE_BYTES_MAX`] whatever the client prints. Each event carries
+//! the [`Resume`] point right behind it. [`Writer`] is the other direction, [`launch`] has the command lines. Which message
+//! of which protocol becomes which event is written down in `docs/formats/agent-events.md`.
+
+mod acp;
+mod claude;
+mod codex;
+mod event;
+pub mod launch;
+mod lines;
+mod stream;
+mod words;
+mod write;
+
+pub use event::{Event, ProtocolError, Request, Resume, Since, TurnEnd, Usage, What};
+pub use write::{Delivery, Start, ToAgent, Writer};
+
+use crate::markers;
+use stream::Stream;
+
+/// Bytes in one line of a structured protocol. A longer one is reported and passed over unbuffered.
+pub const LINE_BYTES_MAX: usize = 8 << 20;
+
+/// How a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Plain text with markers.
+    Markers,
+    /// `claude -p --input-format stream-json --output-format stream-json`.
+    ClaudeStreamJson,
+    /// `codex exec --json`.
+    CodexJson,
+    /// The Agent Client Protocol, version 1.
+    Acp,
+}
+
+impl Protocol {
+    /// Every protocol.
+    pub const ALL: [Self; 4] = [
+        Self::Markers,
+        Self::ClaudeStreamJson,
+        Self::CodexJson,
+        Self::Acp,
+    ];
+
+    /// The name in settings.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Markers => "markers",
+            Self::ClaudeStreamJson => "claude-stream-json",
+            Self::CodexJson => "codex-json",
+            Self::Acp => "acp",
+        }
+    }
+
+    /// The protocol of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == name)
+    }
+}
+
+/// Reads the output of one client.
+///
+/// The events depend on the bytes alone, not on how they were cut into pushes. Only
+/// [`flush_pending`](Self::flush_pending) brings time into it, and the caller decides when that is called.
+#[derive(Debug)]
+pub struct Adapter(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Markers(markers::Parser),
+    Structured(Stream),
+}
+
+impl Adapter {
+    /// An adapter at the beginning of a client's output. `nonce` is the one given to the agent.
+    pub fn new(protocol: Protocol, nonce: Option<String>) -> Self {
+        Self::resume_at(protocol, nonce, Resume::default())
+    }
+
+    /// An adapter that goes on where another one was.
+    pub fn resume_at(protocol: Protocol, nonce: Option<String>, resume: Resume) -> Self {
+        let dialect = match protocol {
+            Protocol::Markers => {
+                let options = markers::Options { nonce };
+                return Self(Inner::Markers(markers::Parser::resume_at(
+                    options, resume.at,
+                )));
+            }
+            Protocol::ClaudeStreamJson => stream::Dialect::Claude,
+            Protocol::CodexJson => stream::Dialect::Codex,
+            Protocol::Acp => stream::Dialect::Acp,
+        };
+        Self(Inner::Structured(Stream::new(dialect, nonce, resume)))
+    }
+
+    /// The latest point from which a new adapter finds everything this one has not reported yet.
+    pub fn resume(&self) -> Resume {
+        match &self.0 {
+            Inner::Markers(parser) => Resume {
+                at: parser.resume(),
+                skip: 0,
+            },
+            Inner::Structured(stream) => stream.resume(),
+        }
+    }
+
+    /// Absolute offset of the next byte to push.
+    pub fn offset(&self) -> u64 {
+        match &self.0 {
+            Inner::Markers(parser) => parser.offset(),
+            Inner::Structured(stream) => stream.offset(),
+        }
+    }
+
+    /// Bytes of memory held for what is being read.
+    pub fn buffered_bytes(&self) -> usize {
+        match &self.0 {
+            Inner::Markers(parser) => parser.buffered_bytes(),
+            Inner::Structured(stream) => stream.buffered_bytes(),
+        }
+    }
+
+    /// Reads the next bytes of the output.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(Event<'_>)) {
+        match &mut self.0 {
+            Inner::Markers(parser) => parser.push(bytes, &mut |event| sink(event.into())),
+            Inner::Structured(stream) => stream.push(bytes, sink),
+        }
+    }
+
+    /// Reports what is complete although its last line may not have ended: call it when the output has been silent for
+    /// [`IDLE_FLUSH_MS`](markers::IDLE_FLUSH_MS). Only plain text has such endings.
+    pub fn flush_pending(&mut self, sink: &mut impl FnMut(Event<'_>)) {
+        match &mut self.0 {
+            Inner::Markers(parser) => parser.flush_pending(&mut |event| sink(event.into())),
+            Inner::Structured(_) => {}
+        }
+    }
+
+    /// Reports what the end of the output leaves.
+    pub fn finish(&mut self, sink: &mut impl FnMut(Event<'_>)) {
+        match &mut self.0 {
+            Inner::Markers(parser) => parser.finish(&mut |event| sink(event.into())),
+            Inner::Structured(stream) => stream.finish(sink),
+        }
+    }
+}
+
+impl From<markers::Event> for Event<'_> {
+    fn from(event: markers::Event) -> Self {
+        Self {
+            start: event.start,
+            resume: Resume {
+                at: event.resume,
+                skip: 0,
+            },
+            what: event.kind.into(),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Our messages as the input of a client.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::Protocol;
+use super::acp::id;
+use super::event::Request;
+use crate::markers::write::Message;
+
+/// The version of the Agent Client Protocol that is spoken.
+const ACP_VERSION: u32 = 1;
+
+/// Something to tell an agent.
+///
+/// It has no `Debug`, because a [`Message`] may hold a secret.
+#[derive(Clone, Copy)]
+pub enum ToAgent<'a> {
+    /// What to do next.
+    Prompt(&'a str),
+    /// A word from the platform: a phase begins, a review is over, a value is given, a question is answered.
+    Told(Message<'a>),
+    /// The answers to the questions of a request, as pairs of question and answer.
+    Answers {
+        /// The request.
+        request: &'a Request<'a>,
+        /// Each question as it was asked, and its answer.
+        answers: &'a [(&'a str, &'a str)],
+    },
+    /// The tool may be used, this once.
+    Permit {
+        /// The request.
+        request: &'a Request<'a>,
+    },
+    /// The tool may not be used.
+    Deny {
+        /// The request.
+        request: &'a Request<'a>,
+        /// Why.
+        reason: &'a str,
+    },
+    /// What the client asks for is not offered.
+    Unsupported {
+        /// The request.
+        request: &'a Request<'a>,
+    },
+    /// Stop what you are doing; the conversation goes on.
+    Interrupt,
+}
+
+/// How something reaches the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery {
+    /// Write this to its standard input.
+    Input(String),
+    /// The client takes no input while it runs: this is the prompt of the next run in the same conversation.
+    NextRun(String),
+    /// Send its process SIGINT.
+    Signal,
+    /// The client has no conversation yet: send it again after the event [`What::Session`](super::What::Session).
+    Later,
+    /// The protocol has no such thing, so nothing waits for it.
+    Nothing,
+}
+
+/// How a conversation begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start<'a> {
+    /// A new one, in this folder.
+    New {
+        /// The folder.
+        cwd: &'a str,
+    },
+    /// One from an earlier run.
+    Resume {
+        /// The folder.
+        cwd: &'a str,
+        /// Its id.
+        session: &'a str,
+    },
+}
+
+/// Writes the input of one client.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    protocol: Protocol,
+    session: Option<String>,
+    requests: u64,
+}
+
+impl Writer {
+    /// A writer for a client that was just started.
+    pub fn new(protocol: Protocol) -> Self {
+        Self {
+            protocol,
+            session: None,
+            requests: 0,
+        }
+    }
+
+    /// Takes note of the conversation, from the event [`What::Session`](super::What::Session).
+    pub fn session(&mut self, id: &str) {
+        self.session = Some(id.to_owned());
+    }
+
+    /// What the client must be told before anything else; often nothing.
+    pub fn start(&self, start: Start<'_>) -> String {
+        if self.protocol != Protocol::Acp {
+            return String::new();
+        }
+        let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": false}});
+        let hello = json!({"protocolVersion": ACP_VERSION, "clientCapabilities": capabilities});
+        let mut out = request(id::INITIALIZE, "initialize", &hello);
+        out += &match start {
+            Start::New { cwd } => {
+                let params = json!({"cwd": cwd, "mcpServers": []});
+                request(id::NEW, "session/new", &params)
+            }
+            Start::Resume { cwd, session } => {
+                let params = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
+                request(&format!("{}{session}", id::LOAD), "session/load", &params)
+            }
+        };
+        out
+    }
+
+    /// How `message` reaches the client.
+    pub fn write(&mut self, message: ToAgent<'_>) -> Delivery {
+        match self.protocol {
+            Protocol::Markers => match message {
+                ToAgent::Prompt(text) => Delivery::Input(ended(text)),
+                ToAgent::Told(message) => Delivery::Input(message.to_text()),
+                ToAgent::Interrupt => Delivery::Signal,
+                _ => Delivery::Nothing,
+            },
+            Protocol::CodexJson => match message {
+                ToAgent::Prompt(text) => Delivery::NextRun(text.to_owned()),
+                ToAgent::Told(message) => Delivery::NextRun(message.to_text()),
+                ToAgent::Interrupt => Delivery::Signal,
+                _ => Delivery::Nothing,
+            },
+            Protocol::ClaudeStreamJson => Delivery::Input(self.claude(message)),
+            Protocol::Acp => self.acp(message),
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.requests += 1;
+        self.requests
+    }
+
+    fn claude(&mut self, message: ToAgent<'_>) -> String {
+        match message {
+            ToAgent::Prompt(text) => claude_user(text),
+            ToAgent::Told(message) => claude_user(&message.to_text()),
+            ToAgent::Answers { request, answers } => {
+                let mut input: Map<String, Value> =
+                    serde_json::from_str(&request.body).unwrap_or_default();
+                let answers: Map<String, Value> = answers
+                    .iter()
+                    .map(|(question, answer)| ((*question).to_owned(), (*answer).into()))
+                    .collect();
+                input.insert("answers".to_owned(), answers.into());
+                claude_allow(request, &Value::Object(input).to_string())
+            }
+            ToAgent::Permit { request } => claude_allow(request, &request.body),
+            ToAgent::Deny { request, reason } => {
+                let response = json!({"behavior": "deny", "message": reason});
+                claude_response(request, &response.to_string())
+            }
+            ToAgent::Unsupported { request } => line(&format!(
+                r#"{{"type":"control_response","response":{{"subtype":"error","request_id":{},"error":"not offered"}}}}"#,
+                request.id
+            )),
+            ToAgent::Interrupt => {
+                let id = format!("interrupt-{}", self.next());
+                let asked = json!({"subtype": "interrupt"});
+                let request =
+                    json!({"type": "control_request", "request_id": id, "request": asked});
+                line(&request.to_string())
+            }
+        }
+    }
+
+    fn acp(&mut self, message: ToAgent<'_>) -> Delivery {
+        let prompt = |writer: &mut Self, text: &str| {
+            let Some(session) = writer.session.clone() else {
+                return Delivery::Later;
+            };
+            let id = format!("{}{}", id::PROMPT, writer.next());
+            let prompt = json!([{"type": "text", "text": text}]);
+            let params = json!({"sessionId": session, "prompt": prompt});
+            Delivery::Input(request(&id, "session/prompt", &params))
+        };
+        match message {
+            ToAgent::Prompt(text) => prompt(self, text),
+            ToAgent::Told(message) => prompt(self, &message.to_text()),
+            ToAgent::Answers { .. } => Delivery::Nothing,
+            ToAgent::Permit { request } => {
+                Delivery::Input(acp_choice(request, &["allow_once", "allow_always"]))
+            }
+            ToAgent::Deny { request, .. } => {
+                Delivery::Input(acp_choice(request, &["reject_once", "reject_always"]))
+            }
+            ToAgent::Unsupported { request } => Delivery::Input(line(&format!(
+                r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32601,"message":"not offered"}}}}"#,
+                request.id
+            ))),
+            ToAgent::Interrupt => match &self.session {
+                None => Delivery::Nothing,
+                Some(session) => {
+                    let params = json!({"sessionId": session});
+                    let cancel =
+                        json!({"jsonrpc": "2.0", "method": "session/cancel", "params": params});
+                    Delivery::Input(line(&cancel.to_string()))
+                }
+            },
+        }
+    }
+}
+
+fn claude_user(text: &str) -> String {
+    let content = json!([{"type": "text", "text": text}]);
+    let message = json!({"role": "user", "content": content});
+    let user = json!({"type": "user", "message": message, "parent_tool_use_id": null});
+    line(&user.to_string())
+}
+
+fn claude_allow(request: &Request<'_>, input: &str) -> String {
+    let response = format!(r#"{{"behavior":"allow","updatedInput":{input}}}"#);
+    claude_response(request, &response)
+}
+
+fn claude_response(request: &Request<'_>, response: &str) -> String {
+    line(&format!(
+        r#"{{"type":"control_response","response":{{"subtype":"success","request_id":{},"response":{response}}}}}"#,
+        request.id
+    ))
+}
+
+/// Chooses the first option of the kinds wanted; none of them is as good as no choice.
+fn acp_choice(request: &Request<'_>, kinds: &[&str]) -> String {
+    let options: Vec<Value> = serde_json::from_str(&request.body).unwrap_or_default();
+    let chosen = kinds
+        .iter()
+        .find_map(|kind| options.iter().find(|option| option["kind"] == **kind));
+    let outcome = match chosen {
+        Some(option) => json!({"outcome": "selected", "optionId": option["optionId"]}),
+        None => json!({"outcome": "cancelled"}),
+    };
+    line(&format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{{"outcome":{outcome}}}}}"#,
+        request.id
+    ))
+}
+
+fn request(id: &str, method: &str, params: &Value) -> String {
+    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    line(&request.to_string())
+}
+
+fn line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 1);
+    let _ = writeln!(out, "{text}");
+    out
+}
+
+fn ended(text: &str) -> String {
+    if text.ends_with('\n') {
+        text.to_owned()
+    } else {
+        line(text)
+    }
+}

@@ -1,0 +1,370 @@
+//! Messages of agent clients to a hook, and what a hook answers.
+//!
+//! Claude Code and codex send the same message; gemini, opencode and cursor differ in names. Everything that is not
+//! needed is ignored, and what is missing has a default: clients add fields with every version.
+
+use serde_json::{Map, Value, json};
+
+/// What happens in a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A tool is about to be used.
+    PreToolUse,
+    /// A tool was used.
+    PostToolUse,
+    /// A conversation begins, goes on, or was cleared or compacted.
+    SessionStart,
+    /// The conversation is about to be compacted.
+    PreCompact,
+    /// The agent wants to stop.
+    Stop,
+    /// A person sent a prompt.
+    UserPromptSubmit,
+}
+
+impl Event {
+    /// All events.
+    pub const ALL: [Event; 6] = [
+        Event::PreToolUse,
+        Event::PostToolUse,
+        Event::SessionStart,
+        Event::PreCompact,
+        Event::Stop,
+        Event::UserPromptSubmit,
+    ];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Event::PreToolUse => "pre-tool-use",
+            Event::PostToolUse => "post-tool-use",
+            Event::SessionStart => "session-start",
+            Event::PreCompact => "pre-compact",
+            Event::Stop => "stop",
+            Event::UserPromptSubmit => "user-prompt-submit",
+        }
+    }
+
+    /// The name in a client's answer.
+    pub const fn outward(self) -> &'static str {
+        match self {
+            Event::PreToolUse => "PreToolUse",
+            Event::PostToolUse => "PostToolUse",
+            Event::SessionStart => "SessionStart",
+            Event::PreCompact => "PreCompact",
+            Event::Stop => "Stop",
+            Event::UserPromptSubmit => "UserPromptSubmit",
+        }
+    }
+
+    /// The event with that name, as any client spells it.
+    pub fn from_name(name: &str) -> Option<Event> {
+        let plain: String = name
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .map(|letter| letter.to_ascii_lowercase())
+            .collect();
+        Some(match plain.as_str() {
+            "pretooluse"
+            | "beforetool"
+            | "beforeshellexecution"
+            | "toolexecutebefore"
+            | "permissionrequest" => Event::PreToolUse,
+            "posttooluse" | "aftertool" | "toolexecuteafter" | "afterfileedit" => {
+                Event::PostToolUse
+            }
+            "sessionstart" => Event::SessionStart,
+            "precompact" | "precompress" => Event::PreCompact,
+            "stop" | "afteragent" => Event::Stop,
+            "userpromptsubmit" | "beforeagent" | "beforesubmitprompt" => Event::UserPromptSubmit,
+            _ => return None,
+        })
+    }
+}
+
+/// What a tool is asked to do, as far as files and commands go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolCall {
+    /// A command line for a shell.
+    Shell {
+        /// The whole text.
+        command: String,
+        /// The folder it starts in, when the tool says so.
+        folder: Option<String>,
+    },
+    /// Files are written.
+    Write {
+        /// Their paths as given; `None` stands for one that cannot be told.
+        paths: Vec<Option<String>>,
+    },
+    /// Neither: reading, searching, talking.
+    Other,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookMessage {
+    /// What happens; `None` when the message names an event that is not known.
+    pub event: Option<Event>,
+    /// The folder of the session.
+    pub cwd: Option<String>,
+    /// The tool's name.
+    pub tool: String,
+    /// What it is asked to do.
+    pub call: ToolCall,
+    /// Why a session starts: startup, resume, clear, compact.
+    pub source: String,
+    /// The agent goes on because a hook told it to.
+    pub stop_hook_active: bool,
+    /// The session, for a count that ends with it.
+    pub session_id: String,
+}
+
+/// Why a message cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// It is not JSON.
+    #[error("the client's message is not JSON")]
+    NotJson(#[source] serde_json::Error),
+    /// It is JSON, but no object.
+    #[error("the client's message is no object")]
+    NotAnObject,
+}
+
+impl HookMessage {
+    /// Reads a message.
+    pub fn read(bytes: &[u8]) -> Result<HookMessage, HookError> {
+        let value: Value = serde_json::from_slice(bytes).map_err(HookError::NotJson)?;
+        let Value::Object(map) = value else {
+            return Err(HookError::NotAnObject);
+        };
+        let text = |keys: &[&str]| first_text(&map, keys);
+        let event = text(&["hook_event_name", "hookEventName", "event"]);
+        let tool = text(&["tool_name", "toolName", "tool"]).unwrap_or_default();
+        let input = ["tool_input", "toolInput", "args", "input"]
+            .iter()
+            .find_map(|key| map.get(*key)?.as_object());
+        let call = match input {
+            Some(input) => tool_call(&tool, input),
+            // A client with an event per tool has the fields at the top.
+            None if tool.is_empty() && map.contains_key("command") => tool_call("shell", &map),
+            None => ToolCall::Other,
+        };
+        let active = ["stop_hook_active", "stopHookActive"]
+            .iter()
+            .any(|key| map.get(*key).and_then(Value::as_bool) == Some(true));
+        Ok(HookMessage {
+            event: event.as_deref().and_then(Event::from_name),
+            cwd: text(&["cwd", "workspace", "directory"]),
+            tool,
+            call,
+            source: text(&["source", "trigger"]).unwrap_or_default(),
+            stop_hook_active: active,
+            session_id: text(&["session_id", "sessionID", "conversation_id"]).unwrap_or_default(),
+        })
+    }
+}
+
+fn first_text(map: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+    keys.iter()
+        .find_map(|key| map.get(*key)?.as_str())
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
+}
+
+/// Tools that write nothing, though their names or fields look like it.
+const HARMLESS: [&str; 14] = [
+    "read",
+    "glob",
+    "grep",
+    "ls",
+    "todowrite",
+    "todoread",
+    "webfetch",
+    "websearch",
+    "task",
+    "notebookread",
+    "list",
+    "readfile",
+    "searchfilecontent",
+    "readmanyfiles",
+];
+
+/// What a tool is asked to do, by its name and the fields of its input.
+fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
+    let plain: String = tool
+        .rsplit("__")
+        .next()
+        .unwrap_or(tool)
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|letter| letter.to_ascii_lowercase())
+        .collect();
+    if HARMLESS.contains(&plain.as_str()) {
+        return ToolCall::Other;
+    }
+    let command = [
+        "command",
+        "cmd",
+        "script",
+        "code",
+        "patch",
+        "input",
+        "patchText",
+    ]
+    .iter()
+    .find_map(|key| input.get(*key));
+    if plain.contains("patch") {
+        let text = command.and_then(Value::as_str).unwrap_or_default();
+        return ToolCall::Write {
+            paths: patched(text),
+        };
+    }
+    let shells = ["bash", "shell", "exec", "terminal", "runcommand", "process"];
+    if shells.iter().any(|name| plain.contains(name))
+        && let Some(command) = command
+    {
+        return ToolCall::Shell {
+            command: command_text(command),
+            folder: first_text(input, &["workdir", "cwd", "directory", "dir_path"]),
+        };
+    }
+    let writers = [
+        "write", "edit", "replace", "create", "insert", "append", "move", "rename", "delete",
+        "remove", "update", "save",
+    ];
+    if writers.iter().any(|verb| plain.contains(verb)) {
+        let paths = paths_in(input);
+        if !paths.is_empty() {
+            return ToolCall::Write {
+                paths: paths.into_iter().map(Some).collect(),
+            };
+        }
+        if matches!(
+            plain.as_str(),
+            "write" | "edit" | "multiedit" | "notebookedit"
+        ) {
+            return ToolCall::Write { paths: vec![None] };
+        }
+    }
+    ToolCall::Other
+}
+
+/// Every path an input names.
+fn paths_in(input: &Map<String, Value>) -> Vec<String> {
+    const KEYS: [&str; 12] = [
+        "file_path",
+        "filePath",
+        "notebook_path",
+        "path",
+        "filename",
+        "file",
+        "destination",
+        "target",
+        "new_path",
+        "old_path",
+        "source",
+        "absolute_path",
+    ];
+    let mut paths: Vec<String> = KEYS
+        .iter()
+        .filter_map(|key| Some(input.get(*key)?.as_str()?.to_owned()))
+        .collect();
+    for key in ["edits", "files", "changes"] {
+        for item in input
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            if let Some(item) = item.as_object() {
+                paths.extend(first_text(item, &KEYS));
+            }
+        }
+    }
+    paths
+}
+
+/// A command given as text, or as the words of a program.
+fn command_text(command: &Value) -> String {
+    match command {
+        Value::String(text) => text.clone(),
+        Value::Array(words) => {
+            let quoted: Vec<String> = words
+                .iter()
+                .map(|word| {
+                    format!(
+                        "'{}'",
+                        word.as_str().unwrap_or_default().replace('\'', "'\\''")
+                    )
+                })
+                .collect();
+            quoted.join(" ")
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
+    }
+}
+
+/// The files of a patch in the form of codex, or of diff.
+fn patched(text: &str) -> Vec<Option<String>> {
+    const HEADS: [&str; 5] = [
+        "*** Add File: ",
+        "*** Update File: ",
+        "*** Delete File: ",
+        "*** Move to: ",
+        "+++ b/",
+    ];
+    let paths: Vec<Option<String>> = text
+        .lines()
+        .filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)))
+        .map(|path| Some(path.trim().to_owned()))
+        .collect();
+    if paths.is_empty() { vec![None] } else { paths }
+}
+
+/// What a hook says to its client.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// For the client; JSON or nothing.
+    pub stdout: String,
+    /// For the agent, when it is denied.
+    pub stderr: String,
+    /// 0 goes on, 2 denies.
+    pub code: u8,
+}
+
+impl Answer {
+    /// Goes on without a word.
+    pub fn silent() -> Self {
+        Answer::default()
+    }
+
+    /// Denies with a reason.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Answer {
+            stderr: reason.into(),
+            code: 2,
+            ..Answer::default()
+        }
+    }
+
+    /// Puts words into the agent's context.
+    pub fn context(event: Event, words: &str) -> Self {
+        let value = json!({
+            "hookSpecificOutput": {"hookEventName": event.outward(), "additionalContext": words}
+        });
+        Answer {
+            stdout: format!("{value}\n"),
+            ..Answer::default()
+        }
+    }
+
+    /// Keeps an agent from stopping, and says why.
+    pub fn go_on(reason: &str) -> Self {
+        let value = json!({"decision": "block", "reason": reason});
+        Answer {
+            stdout: format!("{value}\n"),
+            ..Answer::default()
+        }
+    }
+}

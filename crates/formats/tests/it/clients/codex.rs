@@ -1,0 +1,160 @@
+//! `codex` over two runs and more: output, usage, a question, an interrupt, `kill -9` and resume, a limit.
+
+use super::runner::{PATIENCE, Run, Seen, installed};
+use bowline_formats::agents::launch::{self, Conversation};
+use bowline_formats::agents::{Delivery, Protocol, Since, ToAgent, TurnEnd, Usage, Writer};
+use bowline_test_support::model_server::{Limit, ModelServer, Reply};
+use bowline_test_support::wait_until;
+use serde_json::json;
+use std::path::Path;
+
+struct Client<'a> {
+    program: &'a std::ffi::OsStr,
+    home: &'a Path,
+    project: &'a Path,
+}
+
+impl Client<'_> {
+    /// The settings that lead it to the scripted model.
+    fn configure(&self, model: &ModelServer) {
+        let settings = format!(
+            "model = \"scripted\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\n\
+             base_url = \"{}/v1\"\nenv_key = \"SCRIPTED_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\n\
+             stream_max_retries = 0\n",
+            model.url()
+        );
+        std::fs::write(self.home.join("config.toml"), settings).unwrap();
+    }
+
+    fn start(&self, conversation: Conversation<'_>, prompt: &str) -> Run {
+        let home = self.home.to_str().unwrap();
+        let environment = [
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("HOME", home),
+            ("CODEX_HOME", home),
+            ("LANG", "C.UTF-8"),
+            ("SCRIPTED_KEY", "opens-nothing"),
+        ];
+        let options = ["-s".to_owned(), "danger-full-access".to_owned()];
+        Run::start(
+            self.program,
+            &launch::codex(conversation, &options, prompt),
+            &environment,
+            self.project,
+            Protocol::CodexJson,
+            false,
+        )
+    }
+}
+
+fn total(input: u64, output: u64) -> Seen {
+    Seen::Usage(Usage {
+        since: Since::Session,
+        input,
+        output,
+        ..Usage::default()
+    })
+}
+
+#[test]
+fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
+    let Some(program) = installed("BOWLINE_CODEX") else {
+        return;
+    };
+    let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let asks = "Step 1/2: it is there\n\n[USER_QUESTION]\ncategory: choice\nquestion: Which colour?\noptions: [red, blue]\nrequired: true\n[/USER_QUESTION]\n";
+    let model = ModelServer::start([
+        Reply::tool(
+            "I write the file.",
+            "exec_command",
+            json!({"cmd": "echo hello > a.txt"}),
+        )
+        .using(100, 20),
+        Reply::text(asks).using(1000, 50),
+        Reply::text("Blue it is.\n\n=== PHASE 1 COMPLETE ===\n").using(2000, 60),
+        Reply::Hold("I am thinking about ".to_owned()),
+        Reply::Hold("These words are lost with ".to_owned()),
+        Reply::text("I am back."),
+        Reply::Limited(Limit {
+            retry_after_s: None,
+            resets_at: Some(4_102_444_800),
+            message: "over the limit of this account".to_owned(),
+        }),
+    ])
+    .unwrap();
+    let client = Client {
+        program: &program,
+        home: home.path(),
+        project: project.path(),
+    };
+    client.configure(&model);
+    let asked = |times| assert!(wait_until(PATIENCE, || model.asked().len() == times));
+    let mut writer = Writer::new(Protocol::CodexJson);
+
+    // The first run: a tool, a question in the agent's words, usage.
+    let mut run = client.start(Conversation::New { id: None }, "write the file");
+    let (seen, status) = run.until_exit();
+    assert!(status.success(), "{seen:#?}");
+    let Some(Seen::Session(thread)) = seen.first() else {
+        panic!("{seen:#?}");
+    };
+    assert!(
+        seen.contains(&Seen::ToolUsed("command_execution".to_owned())),
+        "{seen:#?}"
+    );
+    assert!(project.path().join("a.txt").exists());
+    let options = seen.iter().find_map(|one| match one {
+        Seen::Asks(None, questions) => Some(questions[0].options.clone()),
+        _ => None,
+    });
+    assert_eq!(options.unwrap_or_default(), ["red", "blue"]);
+    assert!(
+        seen.ends_with(&[total(1100, 70), Seen::TurnEnded(TurnEnd::Completed)]),
+        "{seen:#?}"
+    );
+
+    // The answer is the prompt of the second run, whose usage is that of both.
+    let Delivery::NextRun(answer) = writer.write(ToAgent::Prompt("blue")) else {
+        panic!("codex takes no input while it runs");
+    };
+    let resumed = Conversation::Resume { id: thread };
+    let (seen, status) = client.start(resumed, &answer).until_exit();
+    assert!(status.success(), "{seen:#?}");
+    assert_eq!(seen.first(), Some(&Seen::Session(thread.clone())));
+    assert!(seen.contains(&Seen::PhaseComplete(1)), "{seen:#?}");
+    assert!(seen.contains(&total(3100, 130)), "{seen:#?}");
+
+    // An interrupt is a signal; the conversation can be resumed.
+    let mut run = client.start(resumed, "think");
+    asked(4);
+    assert_eq!(writer.write(ToAgent::Interrupt), Delivery::Signal);
+    run.interrupt();
+    let (seen, status) = run.until_exit();
+    assert!(!status.success(), "{seen:#?}");
+    assert!(
+        !seen.contains(&Seen::TurnEnded(TurnEnd::Completed)),
+        "{seen:#?}"
+    );
+
+    // Killed in mid answer, it is resumed by its id.
+    let run = client.start(resumed, "think more");
+    asked(5);
+    run.kill();
+    let (seen, status) = client.start(resumed, "where were we?").until_exit();
+    assert!(status.success(), "{seen:#?}");
+    assert!(
+        seen.contains(&Seen::Said("I am back.".to_owned())),
+        "{seen:#?}"
+    );
+    let told = model.asked().last().unwrap().body["input"].to_string();
+    assert!(told.contains("write the file"), "{told}");
+
+    // A limit.
+    let (seen, status) = client.start(resumed, "once more").until_exit();
+    assert_eq!(status.code(), Some(1), "{seen:#?}");
+    assert!(
+        seen.ends_with(&[Seen::Limit, Seen::TurnEnded(TurnEnd::Limited)]),
+        "{seen:#?}"
+    );
+    assert_eq!(model.left(), 0);
+}

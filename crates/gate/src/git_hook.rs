@@ -1,0 +1,170 @@
+//! What git asks before it changes anything, so that a script or another client is held by the same gates.
+//!
+//! `pre-commit`, `pre-merge-commit` and `pre-push` ask whether work may be finished now. They can be left out
+//! (`commit --no-verify`) and do not see plumbing; `reference-transaction` is asked whenever a branch is about to move,
+//! by whatever command.
+
+use crate::belief::{self, Belief};
+use crate::hook::Repository;
+use crate::verdict::{Denial, Offence, judge};
+use bowline_formats::hook::Answer;
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// A transaction of more references than this is not read to its end, and held.
+const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// A hook of git's that Bowline stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GitHook {
+    /// Before a commit is made.
+    PreCommit,
+    /// Before a merge is committed.
+    PreMergeCommit,
+    /// Before something is pushed.
+    PrePush,
+    /// Before references move.
+    ReferenceTransaction,
+}
+
+impl GitHook {
+    /// All of them.
+    pub const ALL: [GitHook; 4] = [
+        GitHook::PreCommit,
+        GitHook::PreMergeCommit,
+        GitHook::PrePush,
+        GitHook::ReferenceTransaction,
+    ];
+
+    /// Git's name for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            GitHook::PreCommit => "pre-commit",
+            GitHook::PreMergeCommit => "pre-merge-commit",
+            GitHook::PrePush => "pre-push",
+            GitHook::ReferenceTransaction => "reference-transaction",
+        }
+    }
+
+    /// The hook with that name.
+    pub fn from_name(name: &str) -> Option<GitHook> {
+        GitHook::ALL.into_iter().find(|hook| hook.name() == name)
+    }
+}
+
+/// What only git knows. Asked when a gate is closed and the answer decides.
+pub trait History {
+    /// The commit a name leads to now.
+    fn commit(&self, name: &str) -> Option<String>;
+    /// Whether `older` is `newer` or one of its ancestors.
+    fn is_ancestor(&self, older: &str, newer: &str) -> bool;
+    /// Whether some reference leads to the commit already.
+    fn is_known(&self, commit: &str) -> bool;
+}
+
+/// Whether git must not go on. `argument` is the first argument of the hook, `input` what git sent it.
+pub fn judge_git(
+    belief: &Belief,
+    hook: GitHook,
+    argument: Option<&str>,
+    input: &str,
+    history: &dyn History,
+) -> Option<Denial> {
+    let what = match hook {
+        GitHook::PreCommit => "git commit".to_owned(),
+        GitHook::PreMergeCommit => "git merge".to_owned(),
+        GitHook::PrePush => "git push".to_owned(),
+        // Git asks again when all is done, and when it gave up.
+        GitHook::ReferenceTransaction if argument != Some("prepared") => return None,
+        GitHook::ReferenceTransaction => "moving a branch".to_owned(),
+    };
+    let denial = judge(belief, &[Offence::Finish { what }], &mut |_| false)?;
+    match hook {
+        GitHook::PreCommit | GitHook::PreMergeCommit | GitHook::PrePush => Some(denial),
+        GitHook::ReferenceTransaction => {
+            let moves = input.lines().filter_map(Move::read);
+            let mut landing = moves.filter(|one| one.brings_work(history));
+            let landing = landing.next()?;
+            Some(named(denial, landing.name))
+        }
+    }
+}
+
+/// Answers git from the folder it calls its hooks in. What cannot be judged is held where there is a run.
+pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl Read) -> Answer {
+    std::panic::set_hook(Box::new(|_| {}));
+    let judged = catch_unwind(AssertUnwindSafe(|| {
+        let belief = belief::of_folder(folder);
+        if belief == Belief::Nothing {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        let read = input.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
+        let whole = read.is_ok_and(|count| count as u64 <= INPUT_BYTES_MAX);
+        if !whole {
+            return Err("what git sent cannot be read");
+        }
+        let history = Repository {
+            folder: folder.to_owned(),
+        };
+        let input = String::from_utf8_lossy(&bytes);
+        Ok(judge_git(&belief, hook, argument, &input, &history))
+    }));
+    let reason = match judged {
+        Ok(Ok(None)) => return Answer::silent(),
+        Ok(Ok(Some(denial))) => denial.text(None),
+        Ok(Err(error)) => format!("[PHASE GATE] {error}.\n"),
+        Err(_) => "[PHASE GATE] the gate failed while it was deciding.\n".to_owned(),
+    };
+    Answer::deny(reason)
+}
+
+fn named(denial: Denial, branch: &str) -> Denial {
+    match denial {
+        Denial::Closed { phase, missing, .. } => {
+            let what = format!("moving {branch}");
+            Denial::Closed {
+                phase,
+                offence: Offence::Finish { what },
+                missing,
+            }
+        }
+        other @ (Denial::State { .. } | Denial::Missing { .. } | Denial::Damaged { .. }) => other,
+    }
+}
+
+/// One line of a reference transaction: a name and where it is to lead.
+#[derive(Debug, Clone, Copy)]
+struct Move<'l> {
+    to: &'l str,
+    name: &'l str,
+}
+
+impl<'l> Move<'l> {
+    /// Branches, and a `HEAD` that is on none.
+    fn read(line: &'l str) -> Option<Self> {
+        let mut words = line.splitn(3, ' ');
+        // The old value may be left out by whoever moves it: it is asked for where it counts.
+        let _from = words.next()?;
+        let (to, name) = (words.next()?, words.next()?);
+        let counts = name == "HEAD" || name.starts_with("refs/heads/");
+        // `ref:…` makes a name follow another one, which moves no work.
+        (counts && !to.starts_with("ref:")).then_some(Move { to, name })
+    }
+
+    /// Whether work lands that was not there. Going back, taking a branch away and a new branch on old work do not.
+    fn brings_work(self, history: &dyn History) -> bool {
+        if self.to.bytes().all(|digit| digit == b'0') {
+            return false;
+        }
+        match history.commit(self.name) {
+            Some(now) if self.name != "HEAD" => !history.is_ancestor(self.to, &now),
+            // A branch to be, or a HEAD that is led about.
+            Some(_) | None => !history.is_known(self.to),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! The hook: from the bytes a client sends to what it is answered.
+//!
+//! Clients let a tool call through when their hook fails in any way but one. So before a tool is used every error of
+//! ours, a panic included, is a denial; at any other time an error only leaves a line in a log.
+
+mod card;
+mod others;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod world;
+
+pub use card::{CARD_WORDS_MAX, card, next_command};
+pub use stop::{STOPS_HELD_PER_SESSION_MAX, STOPS_HELD_PER_STATE_MAX};
+pub use world::{Repository, World, is_ignored};
+
+use crate::belief::{self, Belief};
+use crate::locate;
+use crate::place::Place;
+use crate::verdict::{judge, offences};
+use bowline_formats::hook::{Answer, Event, HookMessage, ToolCall};
+use std::io::{Read, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// Longer messages are not read.
+const MESSAGE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// The log is not written to any more at this length.
+const LOG_BYTES_MAX: u64 = 1024 * 1024;
+/// Where the root of a session is told when its message does not.
+const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
+
+/// Answers a client. `event` is the word on the command line, else the message names it. Never panics.
+pub fn answer(event: Option<&str>, input: impl Read) -> Answer {
+    answer_from(event, input, std::env::current_dir().ok())
+}
+
+fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> Answer {
+    // A word in a log nobody reads is no use, and a client would show it.
+    std::panic::set_hook(Box::new(|_| {}));
+    let given = event.and_then(Event::from_name);
+    let mut message = Vec::new();
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut input = input.take(MESSAGE_BYTES_MAX + 1);
+        input
+            .read_to_end(&mut message)
+            .map_err(|error| format!("the client's message cannot be read: {error}"))?;
+        if message.len() as u64 > MESSAGE_BYTES_MAX {
+            return Err("the client's message is too long".to_owned());
+        }
+        decide(given, &message)
+    }));
+    let error = match result {
+        Ok(Ok(answer)) => return answer,
+        Ok(Err(error)) => error,
+        Err(_) => "it failed while it was deciding; this is a fault of bowline".to_owned(),
+    };
+    if given.unwrap_or_else(|| guess(&message)) == Event::PreToolUse {
+        failed(&error, here)
+    } else {
+        log(&format!("{}: {error}", event.unwrap_or("hook")));
+        Answer::silent()
+    }
+}
+
+/// The denial of a call that could not be judged. Where there is no run there is nothing to guard.
+fn failed(error: &str, here: Option<PathBuf>) -> Answer {
+    let folders = here.into_iter().chain(project());
+    let guarded = |folder: PathBuf| belief::of_folder(&folder) != Belief::Nothing;
+    let run = catch_unwind(AssertUnwindSafe(|| folders.into_iter().any(guarded)));
+    if run.unwrap_or(true) {
+        Answer::deny(format!(
+            "[PHASE GATE] the gate cannot judge this call: {error}.\nnext: bowline doctor\n"
+        ))
+    } else {
+        Answer::silent()
+    }
+}
+
+/// The event of a message that cannot be read: any but the guarded one must say so.
+fn guess(message: &[u8]) -> Event {
+    let text = String::from_utf8_lossy(message);
+    Event::ALL
+        .into_iter()
+        .find(|event| text.contains(event.outward()))
+        .unwrap_or(Event::PreToolUse)
+}
+
+fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, String> {
+    let message = HookMessage::read(bytes).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        format!("{error}{}", cause.unwrap_or_default())
+    })?;
+    let Some(event) = given.or(message.event) else {
+        return Ok(Answer::silent());
+    };
+    if event == Event::PreToolUse && message.call == ToolCall::Other {
+        return Ok(Answer::silent());
+    }
+    let folder = message.cwd.as_ref().map(PathBuf::from);
+    let folder = folder
+        .or_else(project)
+        .or_else(|| std::env::current_dir().ok())
+        .ok_or("the folder of the session cannot be told")?;
+    let mut belief = belief::of_folder(&folder);
+    if belief == Belief::Nothing
+        && let Some(project) = project().filter(|it| *it != folder)
+    {
+        belief = belief::of_folder(&project);
+    }
+    Ok(match event {
+        Event::PreToolUse => before_tool(&message, &folder, &belief),
+        Event::SessionStart => match card(&belief, &folder) {
+            Some(card) => Answer::context(event, &card),
+            None => Answer::silent(),
+        },
+        Event::UserPromptSubmit => match card::reminder(&belief) {
+            Some(words) => Answer::context(event, &words),
+            None => Answer::silent(),
+        },
+        Event::PostToolUse => match card::warning(&belief) {
+            Some(words) => Answer::context(event, &words),
+            None => Answer::silent(),
+        },
+        Event::Stop => stop::answer(&message, &belief),
+        // What the conversation loses is put back when it goes on, by the start of the session.
+        Event::PreCompact => Answer::silent(),
+    })
+}
+
+fn project() -> Option<PathBuf> {
+    std::env::var_os(PROJECT_VARIABLE)
+        .filter(|it| !it.is_empty())
+        .map(PathBuf::from)
+}
+
+fn before_tool(message: &HookMessage, folder: &Path, belief: &Belief) -> Answer {
+    let file = match belief {
+        Belief::Nothing => return Answer::silent(),
+        Belief::Run(believed) => &believed.path,
+        Belief::Missing { path, .. } | Belief::Damaged { path, .. } => path,
+    };
+    let place = Place::of(file);
+    let found = offences(&message.call, folder, &place, &World);
+    let mut ignored = |path: &Path| is_ignored(place.root(), path);
+    let Some(denial) = judge(belief, &found, &mut ignored) else {
+        return Answer::silent();
+    };
+    let command = match &message.call {
+        ToolCall::Shell { command, .. } => Some(command.as_str()),
+        ToolCall::Write { .. } | ToolCall::Other => None,
+    };
+    let mut text = denial.text(command);
+    if let Belief::Run(believed) = belief
+        && !believed.distrusted.is_empty()
+    {
+        let what = believed.distrusted.join(", ");
+        text.push_str(&format!(
+            "not believed, because bowline did not write it: {what}\n"
+        ));
+    }
+    Answer::deny(text)
+}
+
+/// Leaves a line for whoever looks for the reason.
+fn log(line: &str) {
+    let path = locate::state_home().join("bowline/hook.log");
+    let long = std::fs::metadata(&path).is_ok_and(|it| it.len() > LOG_BYTES_MAX);
+    if long {
+        return;
+    }
+    let _ = std::fs::create_dir_all(path.parent().unwrap_or(&path));
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path);
+    if let Ok(mut file) = file {
+        let _ = writeln!(file, "{line}");
+    }
+}

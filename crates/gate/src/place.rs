@@ -1,0 +1,95 @@
+//! The workspace of a run, and whether a path is in it.
+
+use crate::locate;
+use std::path::{Component, Path, PathBuf};
+
+/// Links followed on the way to a file that is not there yet.
+const LINKS_MAX: usize = 40;
+
+/// The workspace of a run.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The folder the run is about.
+    root: PathBuf,
+    /// What its worktrees share.
+    common: Option<PathBuf>,
+    /// The run's file, links followed.
+    state: PathBuf,
+    /// Where Bowline keeps what belongs to runs.
+    keeping: PathBuf,
+}
+
+impl Place {
+    /// The workspace of the run whose file is at a path.
+    pub fn of(file: &Path) -> Place {
+        let file = locate::absolute(file);
+        let root = real(locate::root_of(&file));
+        let common = locate::git_top(&root).and_then(|top| locate::git_common_dir(&top));
+        Place {
+            root,
+            common,
+            state: real(&file),
+            keeping: real(&locate::state_home().join("bowline")),
+        }
+    }
+
+    /// The folder the run is about.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether a path leads into the workspace: into its folder, or a worktree of the same repository.
+    pub fn holds(&self, path: &Path) -> bool {
+        let path = real(path);
+        if path.starts_with(&self.root) {
+            return true;
+        }
+        let Some(common) = &self.common else {
+            return false;
+        };
+        path.starts_with(common)
+            || locate::git_top(&path)
+                .and_then(|top| locate::git_common_dir(&top))
+                .is_some_and(|other| other == *common)
+    }
+
+    /// Whether a path is the run's file, or one of those that Bowline keeps about runs.
+    pub fn is_state(&self, path: &Path) -> bool {
+        let path = real(path);
+        path == self.state || path.starts_with(&self.keeping)
+    }
+
+    /// Whether the run's file, or what Bowline keeps about it, goes when this path goes.
+    pub fn holds_state(&self, path: &Path) -> bool {
+        let path = real(path);
+        self.state.starts_with(&path) || self.keeping.starts_with(&path)
+    }
+}
+
+/// The path with its links followed, as far as it is there.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    real_within(path, LINKS_MAX)
+}
+
+fn real_within(path: &Path, links: usize) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    // A link to nothing: what is written to it appears where it leads.
+    if links > 0
+        && let Ok(target) = path.read_link()
+    {
+        let folder = path.parent().unwrap_or(path);
+        return real_within(&folder.join(target), links - 1);
+    }
+    match (path.parent(), path.components().next_back()) {
+        (Some(parent), Some(Component::Normal(name))) => real_within(parent, links).join(name),
+        (Some(parent), Some(Component::ParentDir)) => {
+            let mut folder = real_within(parent, links);
+            folder.pop();
+            folder
+        }
+        (Some(parent), Some(Component::CurDir)) => real_within(parent, links),
+        _ => path.to_owned(),
+    }
+}

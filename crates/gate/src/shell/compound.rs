@@ -1,0 +1,269 @@
+//! Compound commands: groups, conditions, loops, functions and tests.
+
+use super::parse::{Parsed, Parser};
+use super::tree::{Block, Node, Script, Word, plain_text};
+use std::rc::Rc;
+
+impl Parser {
+    pub(super) fn command(&mut self) -> Parsed<Node> {
+        self.deeper(Self::command_inside)
+    }
+
+    fn command_inside(&mut self) -> Parsed<Node> {
+        self.blanks();
+        if self.looking_at("((") && self.arithmetic_ahead() {
+            self.at += 2;
+            let word = self.arithmetic()?;
+            return self.block(Block {
+                words: vec![word],
+                ..Block::default()
+            });
+        }
+        if self.take("(") {
+            let script = self.list()?;
+            if !self.take(")") {
+                return self.fail("a bracket is not closed");
+            }
+            return self.block(Block {
+                scripts: vec![script],
+                scoped: true,
+                ..Block::default()
+            });
+        }
+        let keyword = self.keyword();
+        match keyword.as_str() {
+            "{" => {
+                self.at += 1;
+                let script = self.list()?;
+                self.expect_keyword("}")?;
+                self.block(Block {
+                    scripts: vec![script],
+                    ..Block::default()
+                })
+            }
+            "[[" => {
+                self.at += 2;
+                let words = self.test()?;
+                self.block(Block {
+                    words,
+                    ..Block::default()
+                })
+            }
+            "if" => {
+                self.at += 2;
+                self.condition()
+            }
+            "while" | "until" => {
+                self.at += 5;
+                let test = self.list()?;
+                let body = self.do_done()?;
+                self.block(Block {
+                    scripts: vec![test, body],
+                    ..Block::default()
+                })
+            }
+            "for" | "select" => {
+                self.at += keyword.len();
+                self.for_loop()
+            }
+            "case" => {
+                self.at += 4;
+                self.case()
+            }
+            "function" => {
+                self.at += 8;
+                self.blanks();
+                let name = self.needed_word()?;
+                self.blanks();
+                if self.take("(") {
+                    self.blanks();
+                    if !self.take(")") {
+                        return self.fail("a bracket is not closed");
+                    }
+                }
+                self.function(&name)
+            }
+            "coproc" => {
+                self.at += 6;
+                self.coprocess()
+            }
+            "then" | "else" | "elif" | "fi" | "do" | "done" | "esac" | "}" => {
+                self.fail("a word that closes nothing")
+            }
+            _ => self.simple(),
+        }
+    }
+
+    /// `coproc NAME { …; }`, or `coproc COMMAND`.
+    fn coprocess(&mut self) -> Parsed<Node> {
+        self.blanks();
+        let before = self.at;
+        if self
+            .peek()
+            .is_some_and(|letter| letter.is_alphabetic() || letter == '_')
+        {
+            let name = self.needed_word()?;
+            self.blanks();
+            let compound = self.peek() == Some('(')
+                || matches!(
+                    self.keyword().as_str(),
+                    "{" | "if" | "while" | "until" | "for" | "case" | "[["
+                );
+            if !compound || plain_text(&name).is_none() {
+                self.at = before;
+            }
+        }
+        self.command()
+    }
+
+    /// A compound command with the redirections after it.
+    fn block(&mut self, mut block: Block) -> Parsed<Node> {
+        while let Some(redirect) = self.redirect()? {
+            block.redirects.push(redirect);
+        }
+        Ok(Node::Block(block))
+    }
+
+    fn condition(&mut self) -> Parsed<Node> {
+        let mut scripts = vec![self.list()?];
+        self.expect_keyword("then")?;
+        scripts.push(self.list()?);
+        loop {
+            if self.take_keyword("elif")? {
+                scripts.push(self.list()?);
+                self.expect_keyword("then")?;
+                scripts.push(self.list()?);
+            } else if self.take_keyword("else")? {
+                scripts.push(self.list()?);
+            } else {
+                break;
+            }
+        }
+        self.expect_keyword("fi")?;
+        self.block(Block {
+            scripts,
+            ..Block::default()
+        })
+    }
+
+    fn do_done(&mut self) -> Parsed<Script> {
+        // Bash takes a group in place of `do` and `done`.
+        if self.take_keyword("{")? {
+            let body = self.list()?;
+            self.expect_keyword("}")?;
+            return Ok(body);
+        }
+        self.expect_keyword("do")?;
+        let body = self.list()?;
+        self.expect_keyword("done")?;
+        Ok(body)
+    }
+
+    fn for_loop(&mut self) -> Parsed<Node> {
+        self.blanks();
+        if self.take("((") {
+            let word = self.arithmetic()?;
+            self.space()?;
+            self.take(";");
+            let body = self.do_done()?;
+            return self.block(Block {
+                scripts: vec![body],
+                words: vec![word],
+                ..Block::default()
+            });
+        }
+        let name = self.needed_word()?;
+        let Some(variable) = plain_text(&name).map(str::to_owned) else {
+            return self.fail("a loop without a variable");
+        };
+        let mut words = None;
+        if self.take_keyword("in")? {
+            let mut list = Vec::new();
+            loop {
+                self.blanks();
+                match self.peek() {
+                    None | Some(';' | '\n' | '&') => break,
+                    Some(_) => list.push(self.needed_word()?),
+                }
+            }
+            words = Some(list);
+        }
+        self.space()?;
+        self.take(";");
+        let body = self.do_done()?;
+        let Node::Block(block) = self.block(Block {
+            scripts: vec![body],
+            ..Block::default()
+        })?
+        else {
+            return self.fail("a loop");
+        };
+        Ok(Node::Loop {
+            variable,
+            words,
+            block,
+        })
+    }
+
+    fn case(&mut self) -> Parsed<Node> {
+        self.blanks();
+        let mut words = vec![self.needed_word()?];
+        self.expect_keyword("in")?;
+        let mut scripts = Vec::new();
+        loop {
+            if self.take_keyword("esac")? {
+                break;
+            }
+            self.take("(");
+            loop {
+                self.blanks();
+                words.push(self.needed_word()?);
+                self.blanks();
+                if !self.take("|") {
+                    break;
+                }
+            }
+            if !self.take(")") {
+                return self.fail("a pattern that does not end");
+            }
+            scripts.push(self.list()?);
+            self.space()?;
+            if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
+                self.expect_keyword("esac")?;
+                break;
+            }
+        }
+        self.block(Block {
+            scripts,
+            words,
+            ..Block::default()
+        })
+    }
+
+    pub(super) fn function(&mut self, name: &Word) -> Parsed<Node> {
+        let Some(name) = plain_text(name).map(str::to_owned) else {
+            return self.fail("a function without a plain name");
+        };
+        self.space()?;
+        let body = Rc::new(self.command()?);
+        Ok(Node::Function { name, body })
+    }
+
+    /// `[[ … ]]`: its words; the signs between them say nothing to us.
+    fn test(&mut self) -> Parsed<Vec<Word>> {
+        let mut words = Vec::new();
+        loop {
+            self.space()?;
+            if self.keyword() == "]]" {
+                self.at += 2;
+                return Ok(words);
+            }
+            match self.peek() {
+                None => return self.fail("a test that does not end"),
+                Some('(' | ')' | '|' | '&' | ';') => self.at += 1,
+                Some('<' | '>') if self.peek_at(1) != Some('(') => self.at += 1,
+                Some(_) => words.push(self.needed_word()?),
+            }
+        }
+    }
+}

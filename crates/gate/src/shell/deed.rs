@@ -1,0 +1,42 @@
+//! What a command line would do, as far as gates care.
+
+use std::path::{Path, PathBuf};
+
+/// Something a command line would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deed {
+    /// It writes a file.
+    Write {
+        /// Which; `None` when that cannot be told.
+        path: Option<PathBuf>,
+        /// By what: a program or a sign.
+        by: String,
+    },
+    /// It removes, moves away or otherwise touches a file without writing into it.
+    Touch {
+        /// Which.
+        path: PathBuf,
+        /// What is below it goes with it.
+        removed: bool,
+    },
+    /// It commits, pushes, or opens or merges a pull request.
+    Finish {
+        /// The command: `git commit`.
+        what: String,
+    },
+    /// It runs something that cannot be seen.
+    Hidden {
+        /// What is hidden.
+        what: String,
+    },
+}
+
+/// What the analysis has to know of the world.
+pub trait Surroundings {
+    /// A variable of the environment.
+    fn variable(&self, name: &str) -> Option<String>;
+    /// Whether a folder is there.
+    fn is_folder(&self, path: &Path) -> bool;
+    /// What a configured alias of git stands for.
+    fn git_alias(&self, folder: &Path, name: &str) -> Option<String>;
+}

@@ -1,0 +1,410 @@
+//! What words may become: every value a variable is ever given, braces, quotes, splitting.
+//!
+//! The order of commands is not followed: a variable may have any of the values the text gives it anywhere. That is
+//! more than what can happen, so nothing that can happen is missed.
+
+use super::parse::{UNKNOWN, UNKNOWN_NAME};
+use super::tree::{Change, Part, Word};
+use super::walk::Walker;
+
+/// Different outcomes followed for one word or command; more become one that is unknown.
+pub(super) const ALTERNATIVES_MAX: usize = 24;
+/// Longer values are not followed.
+const VALUE_BYTES_MAX: usize = 64 * 1024;
+
+/// One outcome of a word: the fields it becomes.
+pub(super) type Fields = Vec<String>;
+
+/// A letter, or something that is expanded.
+#[derive(Clone)]
+enum Atom<'a> {
+    Letter(char, bool),
+    Part(&'a Part),
+    /// An empty pair of quotes.
+    Nothing,
+}
+
+/// A word being put together.
+#[derive(Clone, Default)]
+struct Draft {
+    done: Fields,
+    open: Option<String>,
+}
+
+impl Draft {
+    fn letter(&mut self, letter: char) {
+        self.open.get_or_insert_default().push(letter);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.open.get_or_insert_default().push_str(text);
+    }
+
+    fn split(&mut self) {
+        self.done.extend(self.open.take());
+    }
+
+    /// Unquoted text: blanks end a field.
+    fn splitting(&mut self, text: &str) {
+        let mut fields = text.split([' ', '\t', '\n']);
+        if let Some(first) = fields.next().filter(|first| !first.is_empty()) {
+            self.text(first);
+        }
+        for field in fields {
+            self.split();
+            if !field.is_empty() {
+                self.text(field);
+            }
+        }
+    }
+}
+
+/// Whether letters of it cannot be known.
+pub(super) fn is_unknown(text: &str) -> bool {
+    text.contains([UNKNOWN, UNKNOWN_NAME])
+}
+
+impl Walker<'_> {
+    /// Every outcome of a word.
+    pub(super) fn expand(&mut self, word: &Word) -> Vec<Fields> {
+        let mut outcomes: Vec<Fields> = vec![Vec::new()];
+        for braced in braces(atoms(word)) {
+            let next = self.expand_atoms(&braced);
+            outcomes = product(&outcomes, &next, |fields, more| {
+                let mut fields = fields.clone();
+                fields.extend(more.iter().cloned());
+                fields
+            });
+            if outcomes.len() > ALTERNATIVES_MAX {
+                return vec![vec![UNKNOWN.to_string()]];
+            }
+        }
+        outcomes
+    }
+
+    /// Every outcome of a word that stays one field: an assignment's value, a here-document, a subject.
+    pub(super) fn expand_whole(&mut self, word: &Word) -> Vec<String> {
+        let outcomes = self.expand_atoms(&atoms(word));
+        let mut texts: Vec<String> = outcomes.iter().map(|fields| fields.join(" ")).collect();
+        texts.sort();
+        texts.dedup();
+        texts
+    }
+
+    fn expand_atoms(&mut self, atoms: &[Atom<'_>]) -> Vec<Fields> {
+        let mut drafts = vec![Draft::default()];
+        let mut first = true;
+        for atom in atoms {
+            match atom {
+                Atom::Nothing => drafts.iter_mut().for_each(|draft| draft.text("")),
+                Atom::Letter('~', false) if first => {
+                    let home = self.home();
+                    drafts.iter_mut().for_each(|draft| draft.text(&home));
+                }
+                // What a pattern matches is unknown, but it matches no slash.
+                Atom::Letter('*' | '?', false) => drafts
+                    .iter_mut()
+                    .for_each(|draft| draft.letter(UNKNOWN_NAME)),
+                Atom::Letter('[', false) if atoms.len() > 1 => drafts
+                    .iter_mut()
+                    .for_each(|draft| draft.letter(UNKNOWN_NAME)),
+                Atom::Letter(letter, _) => {
+                    drafts.iter_mut().for_each(|draft| draft.letter(*letter));
+                }
+                Atom::Part(part) => drafts = self.expand_part(part, drafts),
+            }
+            first = false;
+            let long = |draft: &Draft| {
+                draft
+                    .open
+                    .as_ref()
+                    .is_some_and(|it| it.len() > VALUE_BYTES_MAX)
+                    || draft.done.len() > VALUE_BYTES_MAX
+            };
+            if drafts.len() > ALTERNATIVES_MAX || drafts.iter().any(long) {
+                return vec![vec![UNKNOWN.to_string()]];
+            }
+        }
+        drafts
+            .into_iter()
+            .map(|mut draft| {
+                draft.split();
+                draft.done
+            })
+            .collect()
+    }
+
+    fn home(&self) -> String {
+        self.around
+            .variable("HOME")
+            .unwrap_or_else(|| UNKNOWN.to_string())
+    }
+
+    fn expand_part(&mut self, part: &Part, drafts: Vec<Draft>) -> Vec<Draft> {
+        let (values, quoted): (Vec<Fields>, bool) = match part {
+            Part::Text { text, .. } => (vec![vec![text.clone()]], true),
+            Part::Pattern => (vec![vec![UNKNOWN.to_string()]], true),
+            Part::Number(inside) => {
+                self.expand_whole(inside);
+                (vec![vec![UNKNOWN_NAME.to_string()]], true)
+            }
+            Part::Process { script, output } => {
+                let text = self.substitute(script);
+                if !output {
+                    self.processes.push(text);
+                }
+                (vec![vec![format!("/dev/fd/{UNKNOWN_NAME}")]], true)
+            }
+            Part::Command { script, quoted } => {
+                let text = self.substitute(script);
+                (vec![vec![text.trim_end_matches('\n').to_owned()]], *quoted)
+            }
+            Part::Variable {
+                name,
+                quoted,
+                change,
+            } => {
+                let list = matches!(name.as_str(), "@" | "*")
+                    || change.as_ref().is_some_and(|it| it.operator == "[@]");
+                let values = self.variable(name, change.as_ref(), list);
+                return self.join(drafts, &values, *quoted, list && name != "*");
+            }
+        };
+        self.join(drafts, &values, quoted, false)
+    }
+
+    fn join(
+        &self,
+        drafts: Vec<Draft>,
+        values: &[Fields],
+        quoted: bool,
+        separate: bool,
+    ) -> Vec<Draft> {
+        product(&drafts, values, |draft, value| {
+            let mut draft = draft.clone();
+            if quoted && !separate {
+                draft.text(&value.join(" "));
+                return draft;
+            }
+            for (index, item) in value.iter().enumerate() {
+                if index > 0 {
+                    draft.split();
+                }
+                if quoted {
+                    draft.text(item);
+                } else if self.odd_separators {
+                    draft.letter(UNKNOWN);
+                } else {
+                    draft.splitting(item);
+                }
+            }
+            draft
+        })
+    }
+
+    /// Every value a variable may have here.
+    fn variable(&mut self, name: &str, change: Option<&Change>, list: bool) -> Vec<Fields> {
+        let mut values = self.plain_variable(name, list);
+        let Some(change) = change else {
+            return values;
+        };
+        let words = self.expand_whole(&change.word);
+        let unknown = || vec![vec![UNKNOWN.to_string()]];
+        match change.operator.as_str() {
+            "[@]" | "[]" => values,
+            "len" => vec![vec![UNKNOWN_NAME.to_string()]],
+            ":-" | "-" | ":=" | "=" => {
+                values.extend(words.iter().map(|word| vec![word.clone()]));
+                if change.operator.ends_with('=') {
+                    for word in words {
+                        self.assign(name, false, vec![word]);
+                    }
+                }
+                values
+            }
+            ":+" | "+" => {
+                let mut values: Vec<Fields> = words.into_iter().map(|word| vec![word]).collect();
+                values.push(Vec::new());
+                values
+            }
+            ":?" | "?" => values,
+            "@P" => {
+                for value in values.iter().flatten() {
+                    self.prompt(value);
+                }
+                unknown()
+            }
+            "@Q" | "@E" | "@A" | "@K" | "@k" => unknown(),
+            "!" => values
+                .iter()
+                .flatten()
+                .flat_map(|name| {
+                    if is_unknown(name) {
+                        unknown()
+                    } else {
+                        self.plain_variable(name, false)
+                    }
+                })
+                .collect(),
+            // Parts and patterns: what is left of a value without a slash has none either.
+            _ if values.iter().flatten().chain(&words).all(|it| nameless(it)) => {
+                vec![vec![UNKNOWN_NAME.to_string()]]
+            }
+            _ => unknown(),
+        }
+    }
+
+    fn plain_variable(&mut self, name: &str, list: bool) -> Vec<Fields> {
+        match name {
+            "#" | "?" | "-" | "$" | "!" | "RANDOM" | "SECONDS" | "LINENO" | "BASHPID" | "UID"
+            | "EPOCHSECONDS" | "EUID" => {
+                return vec![vec![UNKNOWN_NAME.to_string()]];
+            }
+            "@" | "*" => return self.positional.clone(),
+            "PWD" => {
+                let folders = self.folders.iter();
+                return folders
+                    .map(|folder| match folder {
+                        Some(folder) => vec![folder.to_string_lossy().into_owned()],
+                        None => vec![UNKNOWN.to_string()],
+                    })
+                    .collect();
+            }
+            _ => {}
+        }
+        if let Ok(number) = name.parse::<usize>() {
+            return self
+                .positional
+                .iter()
+                .map(|list| match (number.checked_sub(1), list.as_slice()) {
+                    (_, [only]) if only.starts_with(UNKNOWN) => vec![only.clone()],
+                    (Some(index), list) => list.get(index).cloned().into_iter().collect(),
+                    (None, _) => vec![UNKNOWN.to_string()],
+                })
+                .collect();
+        }
+        match self.variables.get(name) {
+            Some(values) if list => values.clone(),
+            // One element of a list may be any of them.
+            Some(values) => values
+                .iter()
+                .flat_map(|value| {
+                    if value.is_empty() {
+                        vec![Vec::new()]
+                    } else {
+                        value.iter().map(|item| vec![item.clone()]).collect()
+                    }
+                })
+                .collect(),
+            None => match self.around.variable(name) {
+                Some(value) => vec![vec![value]],
+                None => vec![Vec::new(), vec![UNKNOWN.to_string()]],
+            },
+        }
+    }
+}
+
+/// Whether a text has no slash, known or not.
+fn nameless(text: &str) -> bool {
+    !text.contains([UNKNOWN, '/'])
+}
+
+/// Every pair, put together; few enough to be followed.
+fn product<A, B, C>(left: &[A], right: &[B], join: impl Fn(&A, &B) -> C) -> Vec<C> {
+    let mut all = Vec::new();
+    for one in left {
+        for other in right {
+            all.push(join(one, other));
+            // One more than is followed says that it is too many.
+            if all.len() > ALTERNATIVES_MAX {
+                return all;
+            }
+        }
+    }
+    all
+}
+
+fn atoms(word: &Word) -> Vec<Atom<'_>> {
+    let mut atoms = Vec::new();
+    for part in word {
+        match part {
+            Part::Text { text, quoted } if text.is_empty() && *quoted => atoms.push(Atom::Nothing),
+            Part::Text { text, quoted } => {
+                atoms.extend(text.chars().map(|letter| Atom::Letter(letter, *quoted)));
+            }
+            Part::Variable { .. }
+            | Part::Command { .. }
+            | Part::Process { .. }
+            | Part::Number(_)
+            | Part::Pattern => atoms.push(Atom::Part(part)),
+        }
+    }
+    atoms
+}
+
+/// The words that braces make of one: `{git,commit}` are two.
+fn braces(word: Vec<Atom<'_>>) -> Vec<Vec<Atom<'_>>> {
+    let mut done = Vec::new();
+    let mut waiting = vec![word];
+    while let Some(word) = waiting.pop() {
+        let Some((open, commas, close)) = first_braces(&word) else {
+            done.push(word);
+            continue;
+        };
+        if commas.is_empty() {
+            // A range: letters or numbers, some of them.
+            let mut choice = word[..open].to_vec();
+            choice.push(Atom::Letter(UNKNOWN_NAME, true));
+            choice.extend_from_slice(&word[close + 1..]);
+            waiting.push(choice);
+            continue;
+        }
+        let mut start = open + 1;
+        let mut choices = Vec::new();
+        for end in commas.into_iter().chain([close]) {
+            let mut choice = word[..open].to_vec();
+            choice.extend_from_slice(&word[start..end]);
+            choice.extend_from_slice(&word[close + 1..]);
+            choices.push(choice);
+            start = end + 1;
+        }
+        if done.len() + waiting.len() + choices.len() > ALTERNATIVES_MAX {
+            return vec![vec![Atom::Letter(UNKNOWN, true)]];
+        }
+        // Taken from the end: the first choice comes first.
+        choices.reverse();
+        waiting.extend(choices);
+    }
+    done
+}
+
+fn is_range(inside: &[Atom<'_>]) -> bool {
+    let dot = |atom: &Atom<'_>| matches!(atom, Atom::Letter('.', false));
+    inside.windows(2).any(|pair| pair.iter().all(dot))
+}
+
+/// The first pair of braces with commas or a range between them: where it opens, its commas, where it closes.
+fn first_braces(word: &[Atom<'_>]) -> Option<(usize, Vec<usize>, usize)> {
+    let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
+    let mut found: Option<(usize, Vec<usize>, usize)> = None;
+    for (at, atom) in word.iter().enumerate() {
+        match atom {
+            Atom::Letter('{', false) => open.push((at, Vec::new())),
+            Atom::Letter(',', false) => {
+                if let Some((_, commas)) = open.last_mut() {
+                    commas.push(at);
+                }
+            }
+            Atom::Letter('}', false) => {
+                if let Some((start, commas)) = open.pop()
+                    && (!commas.is_empty() || is_range(&word[start..at]))
+                    && found.as_ref().is_none_or(|(first, ..)| start < *first)
+                {
+                    found = Some((start, commas, at));
+                }
+            }
+            Atom::Letter(..) | Atom::Part(_) | Atom::Nothing => {}
+        }
+    }
+    found
+}

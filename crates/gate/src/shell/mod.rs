@@ -1,0 +1,20 @@
+//! What a command line of bash would do: parsed, expanded as far as its own text tells, and walked.
+
+mod compound;
+mod deed;
+mod expand;
+mod git;
+mod inline;
+mod interpret;
+mod parse;
+mod redirect;
+mod run;
+mod tree;
+mod walk;
+mod words;
+mod wrap;
+mod write;
+
+pub use deed::{Deed, Surroundings};
+pub use parse::Unreadable;
+pub use walk::deeds;

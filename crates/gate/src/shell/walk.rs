@@ -1,0 +1,513 @@
+//! Walks a syntax tree and collects what it would do.
+
+use super::deed::{Deed, Surroundings};
+use super::expand::{ALTERNATIVES_MAX, Fields, is_unknown};
+use super::parse::{UNKNOWN, UNKNOWN_NAME, Unreadable, parse, parse_expanded};
+use super::tree::{Assignment, Block, Chain, Link, Node, Part, Redirect, Script, Simple, Word};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+/// Shells, functions and aliases within each other.
+const DEPTH_MAX: usize = 40;
+/// Commands looked at before the rest counts as hidden: a function that calls itself twice must end.
+const STEPS_MAX: usize = 20_000;
+/// Reading this much text is as much work as a command.
+const BYTES_PER_STEP: usize = 1024;
+/// Deeds kept; one is enough to decide, some more to explain.
+const DEEDS_MAX: usize = 64;
+
+/// What a program reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Input {
+    /// Nothing that this command line gives it.
+    None,
+    /// This text, with marks where it is unknown.
+    Text(String),
+    /// A file.
+    File,
+}
+
+/// What is known while walking.
+pub(crate) struct Walker<'a> {
+    pub(super) around: &'a dyn Surroundings,
+    pub(super) deeds: Vec<Deed>,
+    pub(super) variables: BTreeMap<String, Vec<Fields>>,
+    pub(super) functions: BTreeMap<String, Vec<Rc<Node>>>,
+    pub(super) aliases: BTreeMap<String, Vec<String>>,
+    pub(super) git_aliases: BTreeMap<String, Vec<String>>,
+    /// Every list of positional parameters there may be.
+    pub(super) positional: Vec<Fields>,
+    /// Every folder the shell may be in; `None` is one that cannot be known.
+    pub(super) folders: Vec<Option<PathBuf>>,
+    /// Folders it may still be in when changing it failed.
+    pub(super) left: Vec<Option<PathBuf>>,
+    /// Folders that were made on the way.
+    pub(super) made: Vec<PathBuf>,
+    /// Links that were made on the way, and what they lead to.
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
+    /// What the processes in the words of the present command print.
+    pub(super) processes: Vec<String>,
+    /// `IFS` was changed.
+    pub(super) odd_separators: bool,
+    depth: usize,
+    steps: usize,
+    /// Text that may not be a command at all is looked at: only what is certain counts.
+    suspicion: bool,
+}
+
+/// What a command line would do, started in a folder.
+pub fn deeds(
+    text: &str,
+    folder: &Path,
+    around: &dyn Surroundings,
+) -> Result<Vec<Deed>, Unreadable> {
+    let script = parse(text)?;
+    let mut walker = Walker::new(folder, around);
+    walker.script(&script);
+    if !walker.variables.is_empty() || !walker.aliases.is_empty() {
+        // Once more with everything known: in a loop, what comes later in the text may come earlier in time.
+        walker.folders = vec![Some(folder.to_owned())];
+        walker.script(&script);
+    }
+    Ok(walker.deeds)
+}
+
+impl<'a> Walker<'a> {
+    fn new(folder: &Path, around: &'a dyn Surroundings) -> Self {
+        Walker {
+            around,
+            deeds: Vec::new(),
+            variables: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            aliases: BTreeMap::new(),
+            git_aliases: BTreeMap::new(),
+            positional: vec![Vec::new()],
+            folders: vec![Some(folder.to_owned())],
+            left: Vec::new(),
+            made: Vec::new(),
+            links: Vec::new(),
+            processes: Vec::new(),
+            odd_separators: false,
+            depth: 0,
+            steps: 0,
+            suspicion: false,
+        }
+    }
+
+    pub(super) fn add(&mut self, deed: Deed) {
+        let doubtful = self.suspicion && matches!(deed, Deed::Hidden { .. });
+        if !doubtful && self.deeds.len() < DEEDS_MAX && !self.deeds.contains(&deed) {
+            self.deeds.push(deed);
+        }
+    }
+
+    pub(super) fn hidden(&mut self, what: impl Into<String>) {
+        self.add(Deed::Hidden { what: what.into() });
+    }
+
+    pub(super) fn finish(&mut self, what: impl Into<String>) {
+        self.add(Deed::Finish { what: what.into() });
+    }
+
+    /// A file is written, wherever the shell may be.
+    pub(super) fn write(&mut self, target: &str, by: &str) {
+        for path in self.places(target) {
+            self.add(Deed::Write {
+                path,
+                by: by.to_owned(),
+            });
+        }
+    }
+
+    /// A file is touched, wherever the shell may be.
+    pub(super) fn touch(&mut self, target: &str, removed: bool) {
+        for path in self.places(target).into_iter().flatten() {
+            self.add(Deed::Touch { path, removed });
+        }
+    }
+
+    /// Where a path may lead.
+    pub(super) fn places(&self, target: &str) -> Vec<Option<PathBuf>> {
+        if target.contains(UNKNOWN) {
+            return vec![None];
+        }
+        let target = &through_proc(target);
+        let mut places: Vec<Option<PathBuf>> = Vec::new();
+        for folder in &self.folders {
+            let place = match folder {
+                _ if target.starts_with('/') => Some(PathBuf::from(target)),
+                Some(folder) => Some(folder.join(target)),
+                None => None,
+            };
+            let tidied = place.as_deref().map(tidy);
+            // With a link before it, `..` leads elsewhere: whoever looks at the disk is told the path as it stands.
+            if tidied != place && target.contains("..") {
+                places.push(place);
+            }
+            let place = tidied;
+            for (link, source) in &self.links {
+                let behind = place.as_ref().and_then(|it| it.strip_prefix(link).ok());
+                places.extend(behind.map(|rest| Some(tidy(&source.join(rest)))));
+            }
+            places.push(place);
+        }
+        places.dedup();
+        places
+    }
+
+    /// Runs something one level deeper; too deep, or too much, counts as hidden.
+    pub(super) fn deeper(&mut self, inside: impl FnOnce(&mut Self)) {
+        self.steps += 1;
+        if self.depth >= DEPTH_MAX || self.steps > STEPS_MAX {
+            self.hidden("too much within each other");
+            return;
+        }
+        self.depth += 1;
+        inside(self);
+        self.depth -= 1;
+    }
+
+    /// Text that a shell is given to run.
+    pub(super) fn text(&mut self, text: &str) {
+        if is_unknown(text) {
+            self.hidden("text that is put together while it runs");
+            return;
+        }
+        self.steps += text.len() / BYTES_PER_STEP;
+        if self.steps > STEPS_MAX {
+            self.hidden("too much within each other");
+            return;
+        }
+        match parse(text) {
+            Ok(script) => self.deeper(|this| this.script(&script)),
+            Err(error) => self.hidden(format!("{error}")),
+        }
+    }
+
+    /// Text that may be a command: only what it would certainly do counts.
+    pub(super) fn suspect(&mut self, text: &str) {
+        let before = std::mem::replace(&mut self.suspicion, true);
+        self.steps += text.len() / BYTES_PER_STEP;
+        if !is_unknown(text)
+            && self.steps <= STEPS_MAX
+            && let Ok(script) = parse(text)
+        {
+            self.inside(|this| this.deeper(|this| this.script(&script)));
+        }
+        self.suspicion = before;
+    }
+
+    /// A prompt: expanded as if it stood between double quotes.
+    pub(super) fn prompt(&mut self, text: &str) {
+        if is_unknown(text) {
+            self.hidden("a prompt that is put together while it runs");
+        } else if let Ok(word) = parse_expanded(text) {
+            self.deeper(|this| {
+                this.expand_whole(&word);
+            });
+        }
+    }
+
+    /// A program of another process: its variables and folders are its own. Values stay known, for they only add.
+    pub(super) fn inside(&mut self, run: impl FnOnce(&mut Self)) {
+        let (folders, left) = (self.folders.clone(), self.left.clone());
+        run(self);
+        (self.folders, self.left) = (folders, left);
+    }
+
+    pub(super) fn script(&mut self, script: &Script) {
+        for chain in script {
+            self.chain(chain);
+        }
+    }
+
+    fn chain(&mut self, chain: &Chain) {
+        let before = self.folders.clone();
+        for (index, (link, node)) in chain.iter().enumerate() {
+            if *link == Link::Or {
+                self.stay();
+            }
+            self.node(node, &Input::None);
+            if index > 0 {
+                // It may not have run at all.
+                self.left.extend(before.iter().cloned());
+            }
+        }
+        self.stay();
+    }
+
+    /// A change of folder that may have failed, or never happened, leaves the shell where it was.
+    fn stay(&mut self) {
+        for folder in std::mem::take(&mut self.left) {
+            if !self.folders.contains(&folder) {
+                self.folders.push(folder);
+            }
+        }
+        if self.folders.len() > ALTERNATIVES_MAX {
+            self.folders = vec![None];
+        }
+    }
+
+    pub(super) fn node(&mut self, node: &Node, input: &Input) {
+        self.deeper(|this| match node {
+            Node::Simple(simple) => this.simple(simple, input),
+            Node::Pipe(nodes) => this.pipe(nodes, input),
+            Node::Block(block) => this.block(block, input),
+            Node::Loop {
+                variable,
+                words,
+                block,
+            } => {
+                match words {
+                    Some(words) => {
+                        for word in words {
+                            for value in this.expand(word).into_iter().flatten() {
+                                this.assign(variable, false, vec![value]);
+                            }
+                        }
+                    }
+                    None => {
+                        for value in this.positional.clone().into_iter().flatten() {
+                            this.assign(variable, false, vec![value]);
+                        }
+                    }
+                }
+                this.block(block, input);
+            }
+            Node::Function { name, body } => {
+                // Called by a trap or another shell it would not be seen: what is certain in it counts at once.
+                let before = std::mem::replace(&mut this.suspicion, true);
+                this.inside(|this| this.node(body, &Input::None));
+                this.suspicion = before;
+                let known = this.functions.entry(name.clone()).or_default();
+                if !known.iter().any(|other| Rc::ptr_eq(other, body)) {
+                    known.push(body.clone());
+                }
+            }
+        });
+    }
+
+    fn block(&mut self, block: &Block, input: &Input) {
+        let given = self.redirects(&block.redirects);
+        let input = given.as_ref().unwrap_or(input);
+        for word in &block.words {
+            self.expand_whole(word);
+        }
+        let before = self.folders.clone();
+        for script in &block.scripts {
+            for chain in script {
+                match chain.as_slice() {
+                    // What is fed to a group is read by the commands in it.
+                    [(_, node)] if *input != Input::None => self.node(node, input),
+                    _ => self.chain(chain),
+                }
+                self.stay();
+            }
+        }
+        if block.scoped {
+            self.folders = before;
+        } else {
+            self.left.extend(before);
+            self.stay();
+        }
+    }
+
+    fn pipe(&mut self, nodes: &[Node], input: &Input) {
+        let mut input = input.clone();
+        for (index, node) in nodes.iter().enumerate() {
+            self.inside(|this| this.node(node, &input));
+            if index + 1 < nodes.len() {
+                input = Input::Text(self.output(node, &input));
+            }
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple, input: &Input) {
+        self.processes.clear();
+        let mut environment = Vec::new();
+        for assignment in &simple.assignments {
+            self.assignment(assignment, &mut environment);
+        }
+        let given = self.redirects(&simple.redirects);
+        let input = given.as_ref().unwrap_or(input);
+        let commands = self.commands(&simple.words);
+        if simple.words.is_empty() {
+            return;
+        }
+        for words in commands {
+            self.run(&words, input, &environment);
+        }
+    }
+
+    /// Every list of words a command may become.
+    fn commands(&mut self, words: &[Word]) -> Vec<Fields> {
+        let mut commands: Vec<Fields> = vec![Vec::new()];
+        for (index, word) in words.iter().enumerate() {
+            let mut outcomes = self.expand(word);
+            // A variable in front may be empty after all, and then the next word is the program.
+            let variable = |part: &Part| {
+                matches!(
+                    part,
+                    Part::Variable { quoted: false, .. } | Part::Command { quoted: false, .. }
+                )
+            };
+            if index == 0 && word.iter().all(variable) && !outcomes.contains(&Vec::new()) {
+                outcomes.push(Vec::new());
+            }
+            if commands.len() * outcomes.len() > ALTERNATIVES_MAX {
+                outcomes = vec![vec![UNKNOWN.to_string()]];
+            }
+            if let [outcome] = outcomes.as_slice() {
+                // By far the most; copying all words for each of them would take its time.
+                for command in &mut commands {
+                    command.extend(outcome.iter().cloned());
+                }
+                continue;
+            }
+            commands = commands
+                .iter()
+                .flat_map(|command| {
+                    outcomes.iter().map(|outcome| {
+                        let mut command = command.clone();
+                        command.extend(outcome.iter().cloned());
+                        command
+                    })
+                })
+                .collect();
+        }
+        commands
+    }
+
+    fn assignment(&mut self, assignment: &Assignment, environment: &mut Vec<(String, String)>) {
+        let name = &assignment.name;
+        // A list is one value; a single word may have several outcomes, each a value.
+        if let [word] = assignment.values.as_slice() {
+            for value in self.expand_whole(word) {
+                environment.push((name.clone(), value.clone()));
+                self.assign(name, assignment.append, vec![value]);
+            }
+            return;
+        }
+        let mut list = Fields::new();
+        for word in &assignment.values {
+            for fields in self.expand(word) {
+                list.extend(fields);
+            }
+        }
+        self.assign(name, assignment.append, list);
+    }
+
+    /// Adds a value to those a variable may have.
+    pub(super) fn assign(&mut self, name: &str, append: bool, value: Fields) {
+        self.subscripts(&value);
+        match name {
+            "IFS" => self.odd_separators = true,
+            "PROMPT_COMMAND" => value.iter().for_each(|text| self.text(text)),
+            "PS0" | "PS1" | "PS2" | "PS4" => value.iter().for_each(|text| self.prompt(text)),
+            _ => {}
+        }
+        let known = self.variables.entry(name.to_owned()).or_default();
+        let mut values = vec![value.clone()];
+        if append {
+            for before in known.iter() {
+                // Both readings: letters added to a text, and items added to a list.
+                if let ([before], [more]) = (before.as_slice(), value.as_slice()) {
+                    values.push(vec![format!("{before}{more}")]);
+                }
+                values.push(before.iter().chain(&value).cloned().collect());
+            }
+        }
+        for value in values {
+            if !known.contains(&value) {
+                known.push(value);
+            }
+        }
+        if known.len() > ALTERNATIVES_MAX {
+            *known = vec![vec![UNKNOWN.to_string()]];
+        }
+    }
+
+    /// Files that are written by redirection, and what the command reads.
+    pub(super) fn redirects(&mut self, redirects: &[Redirect]) -> Option<Input> {
+        let mut input = None;
+        for redirect in redirects {
+            match redirect {
+                Redirect::Here(word) => {
+                    let Some(word) = word.get() else { continue };
+                    let mut texts = self.expand_whole(word);
+                    let text = match texts.len() {
+                        1 => texts.remove(0),
+                        _ => UNKNOWN.to_string(),
+                    };
+                    input = Some(Input::Text(text));
+                }
+                Redirect::Read(word) => {
+                    self.processes.clear();
+                    self.expand_whole(word);
+                    input = Some(match self.processes.pop() {
+                        Some(text) => Input::Text(text),
+                        None => Input::File,
+                    });
+                }
+                Redirect::Write(word) => {
+                    for target in self.expand_whole(word) {
+                        self.write(&target, ">");
+                    }
+                }
+                Redirect::Duplicate(word) => {
+                    for target in self.expand_whole(word) {
+                        let number = target.trim_end_matches('-');
+                        let known = number.chars().all(|it| it.is_ascii_digit());
+                        if !known && target != UNKNOWN_NAME.to_string() {
+                            self.write(&target, ">");
+                        }
+                    }
+                }
+            }
+        }
+        input
+    }
+
+    /// Walks a script whose output becomes words, and tells that output.
+    pub(super) fn substitute(&mut self, script: &Script) -> String {
+        let processes = std::mem::take(&mut self.processes);
+        self.inside(|this| this.deeper(|this| this.script(script)));
+        let text = match script.as_slice() {
+            [chain] if chain.len() == 1 => self.output(&chain[0].1, &Input::None),
+            _ => UNKNOWN.to_string(),
+        };
+        self.processes = processes;
+        text
+    }
+}
+
+/// `/proc/self/cwd` and `/proc/self/root` are other names of the folder a process is in and of the root of all.
+fn through_proc(path: &str) -> String {
+    let mut parts = path.splitn(5, '/');
+    let head = [parts.next(), parts.next()];
+    let (_process, name, rest) = (parts.next(), parts.next(), parts.next());
+    let rest = rest.unwrap_or_default();
+    match (head, name) {
+        ([Some(""), Some("proc")], Some("cwd")) => format!("./{rest}"),
+        ([Some(""), Some("proc")], Some("root")) => format!("/{rest}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// A path without `.` and `..`, as far as letters tell.
+pub(crate) fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                tidy.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                tidy.push(component);
+            }
+        }
+    }
+    tidy
+}

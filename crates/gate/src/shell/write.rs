@@ -1,0 +1,347 @@
+//! Programs whose writes stand in their command line.
+
+use super::expand::is_unknown;
+use super::run::base_name;
+use super::walk::Walker;
+
+/// Words that are neither options nor values of options.
+fn operands<'a>(arguments: &'a [String], valued: &[&str]) -> Vec<&'a String> {
+    let mut found = Vec::new();
+    let mut rest = arguments.iter();
+    let mut options = true;
+    while let Some(argument) = rest.next() {
+        if options && argument == "--" {
+            options = false;
+        } else if options && valued.contains(&argument.as_str()) {
+            rest.next();
+        } else if !options || !argument.starts_with('-') || argument == "-" {
+            found.push(argument);
+        }
+    }
+    found
+}
+
+/// The value of an option: `-o F`, `-oF`, `--output F`, `--output=F`.
+fn value_of(arguments: &[String], short: &str, long: &str) -> Option<String> {
+    for (at, argument) in arguments.iter().enumerate() {
+        if argument == short || argument == long {
+            return arguments.get(at + 1).cloned();
+        }
+        let joined = argument
+            .strip_prefix(long)
+            .and_then(|rest| rest.strip_prefix('='));
+        let glued = argument
+            .strip_prefix(short)
+            .filter(|_| !argument.starts_with("--"));
+        if let Some(value) = joined.or(glued) {
+            return Some(value.to_owned());
+        }
+    }
+    None
+}
+
+/// Finds what a program writes or touches.
+pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+    let has = |option: &str| arguments.iter().any(|it| it == option);
+    match name
+        .strip_prefix('g')
+        .filter(|it| GNU.contains(it))
+        .unwrap_or(name)
+    {
+        "tee" | "sponge" => {
+            for target in operands(arguments, &[]) {
+                walker.write(target, name);
+            }
+        }
+        "sed" => sed(walker, arguments),
+        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => copy(walker, name, arguments),
+        "dd" => {
+            for argument in arguments {
+                if let Some(target) = argument.strip_prefix("of=") {
+                    walker.write(target, name);
+                }
+            }
+        }
+        "truncate" => {
+            for target in operands(arguments, &["-s", "--size", "-r", "--reference"]) {
+                walker.write(target, name);
+            }
+        }
+        "shred" => {
+            for target in operands(arguments, &["-n", "-s"]) {
+                walker.write(target, name);
+            }
+        }
+        "patch" if !has("--dry-run") && !has("-C") => {
+            const VALUED: &[&str] = &[
+                "-i",
+                "--input",
+                "-d",
+                "--directory",
+                "-p",
+                "-o",
+                "--output",
+                "-r",
+                "-F",
+                "-D",
+                "-B",
+                "-z",
+            ];
+            let folder = value_of(arguments, "-d", "--directory");
+            let output = value_of(arguments, "-o", "--output");
+            let first = operands(arguments, VALUED).first().map(|it| (*it).clone());
+            let target = output.or(first).or(folder).unwrap_or_else(|| ".".into());
+            walker.write(&target, name);
+        }
+        "sort" => {
+            if let Some(target) = value_of(arguments, "-o", "--output") {
+                walker.write(&target, name);
+            }
+        }
+        "curl" => {
+            let remote = arguments.iter().any(|it| {
+                it == "-O"
+                    || it == "--remote-name"
+                    || it.starts_with("-") && !it.starts_with("--") && it.ends_with('O')
+            });
+            let folder = value_of(arguments, "--output-dir", "--output-dir");
+            if let Some(target) = short_value(arguments, 'o', "--output") {
+                walker.write(&target, name);
+            } else if remote {
+                walker.write(folder.as_deref().unwrap_or("."), name);
+            }
+        }
+        "wget" => {
+            if let Some(target) = short_value(arguments, 'O', "--output-document") {
+                walker.write(&target, name);
+            }
+        }
+        "yq" if has("-i") || has("--inplace") || has("--in-place") => {
+            if let Some(target) = arguments.last() {
+                walker.write(target, name);
+            }
+        }
+        "ed" | "ex" | "vi" | "vim" | "nvim" | "emacs" | "nano" => {
+            for target in operands(
+                arguments,
+                &["-c", "--cmd", "-S", "-u", "-p", "--eval", "-l"],
+            ) {
+                if !target.starts_with('+') {
+                    walker.write(target, name);
+                }
+            }
+        }
+        "rm" | "unlink" | "rmdir" | "touch" | "chmod" | "chown" | "trash" | "srm" | "tar"
+        | "unzip" | "chattr" => {
+            for target in operands(arguments, &[]) {
+                let removed = matches!(name, "rm" | "unlink" | "rmdir" | "trash" | "srm");
+                walker.touch(target, removed);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Programs that are also known with a `g` before their name.
+const GNU: &[&str] = &[
+    "cp", "dd", "install", "ln", "mv", "patch", "rm", "sed", "shred", "sort", "tee", "touch",
+    "truncate",
+];
+
+/// The value of an option that may stand at the end of a group: `-sSLo FILE`.
+fn short_value(arguments: &[String], short: char, long: &str) -> Option<String> {
+    for (at, argument) in arguments.iter().enumerate() {
+        let group = argument.starts_with('-') && !argument.starts_with("--");
+        if argument == long || group && argument.ends_with(short) {
+            return arguments.get(at + 1).cloned();
+        }
+        if let Some(value) = argument
+            .strip_prefix(long)
+            .and_then(|it| it.strip_prefix('='))
+        {
+            return Some(value.to_owned());
+        }
+        if let Some(value) = argument
+            .strip_prefix('-')
+            .and_then(|it| it.strip_prefix(short))
+        {
+            return Some(value.to_owned());
+        }
+    }
+    None
+}
+
+fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+    const VALUED: &[&str] = &[
+        "-t",
+        "--target-directory",
+        "-S",
+        "--suffix",
+        "-m",
+        "--mode",
+        "-o",
+        "--owner",
+        "-g",
+        "--group",
+        "-e",
+        "--rsh",
+        "--exclude",
+        "--include",
+        "-f",
+        "--filter",
+    ];
+    let valued = if name == "cp" || name == "mv" || name == "ln" {
+        &VALUED[..4]
+    } else {
+        VALUED
+    };
+    if name == "install" && arguments.iter().any(|it| it == "-d" || it == "--directory") {
+        return;
+    }
+    let mut sources = operands(arguments, valued);
+    let folder = value_of(arguments, "-t", "--target-directory");
+    let target = match folder {
+        Some(folder) => folder,
+        None if sources.len() > 1 => sources.pop().cloned().unwrap_or_default(),
+        // `ln -s SOURCE` makes the link here.
+        None if name == "ln" => ".".to_owned(),
+        None => return,
+    };
+    if matches!(name, "rsync" | "scp") && target.contains(':') {
+        return;
+    }
+    let folder = |place: &Option<std::path::PathBuf>| {
+        place.as_ref().is_some_and(|it| walker.around.is_folder(it))
+    };
+    let into = walker.places(&target).iter().all(folder);
+    if !into || sources.is_empty() {
+        walker.write(&target, name);
+    }
+    for source in &sources {
+        let inside = format!(
+            "{}/{}",
+            target.trim_end_matches('/'),
+            base_name(source.trim_end_matches('/'))
+        );
+        if name == "mv" {
+            walker.touch(source, true);
+        }
+        // Into a folder: the file of the same name in it. Where that is not certain, what it may replace matters.
+        if into {
+            walker.write(&inside, name);
+        } else {
+            walker.touch(&inside, false);
+        }
+        if name == "ln" && !is_unknown(source) && !is_unknown(&target) {
+            for (link, behind) in [(&target, *source), (&inside, *source)] {
+                let links = walker.places(link);
+                let behind = walker.places(behind);
+                for (link, behind) in links.iter().flatten().zip(behind.iter().flatten()) {
+                    walker.links.push((link.clone(), behind.clone()));
+                }
+            }
+        }
+    }
+}
+
+fn sed(walker: &mut Walker<'_>, arguments: &[String]) {
+    let mut in_place = false;
+    let mut scripts: Vec<String> = Vec::new();
+    let mut operands: Vec<&String> = Vec::new();
+    let mut scripted = false;
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--in-place" => in_place = true,
+            "--expression" | "--file" => {
+                scripted = true;
+                scripts.extend(rest.next().cloned());
+            }
+            long if long.starts_with("--") => {
+                in_place |= long.starts_with("--in-place=");
+                if let Some(script) = long.strip_prefix("--expression=") {
+                    scripted = true;
+                    scripts.push(script.to_owned());
+                }
+                scripted |= long.starts_with("--file=");
+            }
+            group if group.len() > 1 && group.starts_with('-') => {
+                for (at, letter) in group.char_indices().skip(1) {
+                    match letter {
+                        'i' => {
+                            in_place = true;
+                            break;
+                        }
+                        'e' | 'f' => {
+                            scripted = true;
+                            let own = &group[at + 1..];
+                            let script = if own.is_empty() {
+                                rest.next().cloned()
+                            } else {
+                                Some(own.to_owned())
+                            };
+                            scripts.extend(script.filter(|_| letter == 'e'));
+                            break;
+                        }
+                        'l' => {
+                            rest.next();
+                            break;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => operands.push(argument),
+        }
+    }
+    if !scripted && !operands.is_empty() {
+        scripts.push(operands.remove(0).clone());
+    }
+    if in_place {
+        for target in &operands {
+            walker.write(target, "sed -i");
+        }
+        if operands.is_empty() {
+            // Its files come from elsewhere, as under `xargs`.
+            walker.write(".", "sed -i");
+        }
+    }
+    for script in &scripts {
+        sed_script(walker, script);
+    }
+}
+
+/// `w FILE` writes and `e COMMAND` runs; `s///e` runs what a line became.
+fn sed_script(walker: &mut Walker<'_>, script: &str) {
+    for line in script.split(['\n', ';']) {
+        let line = line.trim();
+        let command =
+            line.trim_start_matches(|it: char| it.is_ascii_digit() || "$,!{ ".contains(it));
+        if let Some(target) = command.strip_prefix("w ") {
+            walker.write(target.trim(), "sed");
+        }
+        if let Some(text) = command.strip_prefix("e ") {
+            walker.text(text);
+        }
+        let mut letters = command.chars();
+        if letters.next() == Some('s')
+            && let Some(mark) = letters.next()
+            && !mark.is_alphanumeric()
+            && !mark.is_whitespace()
+        {
+            // A mark with a backslash before it belongs to the text.
+            let command = command.replace(&format!("\\{mark}"), " ");
+            let flags = command.splitn(4, mark).nth(3).unwrap_or_default();
+            let (letters, file) = flags.split_once('w').unwrap_or((flags, ""));
+            let flag = letters.chars().all(|it| "gpiIme0123456789".contains(it));
+            if flag {
+                if letters.contains('e') {
+                    walker.hidden("sed runs what it replaces");
+                }
+                if flags.contains('w') {
+                    walker.write(file.trim(), "sed");
+                }
+            }
+        }
+    }
+}

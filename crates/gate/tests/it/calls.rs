@@ -1,0 +1,235 @@
+//! The table of tool calls, each held against every phase and every combination of gates.
+
+use bowline_formats::hook::HookMessage;
+use bowline_gate::belief::{Belief, Believed};
+use bowline_gate::hook::{World, is_ignored};
+use bowline_gate::place::Place;
+use bowline_gate::shell::Surroundings;
+use bowline_gate::verdict::{Denial, Offence, judge, offences};
+use bowline_machines::Timestamp;
+use bowline_machines::develop::{Act, Gate, Gates, Phase, Run, needed};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TABLE: &str = include_str!("calls.txt");
+
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Nothing,
+    Write,
+    Git,
+    State,
+    Hidden,
+}
+
+/// A repository that ignores some files, and a world with known aliases.
+pub(crate) struct Repository {
+    _folder: tempfile::TempDir,
+    pub(crate) root: PathBuf,
+    pub(crate) state: PathBuf,
+}
+
+impl Repository {
+    pub(crate) fn new() -> Self {
+        // Not below /tmp, which the table uses for places outside.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let root = base.join("app");
+        for below in ["src", "notes", ".develop-workflow"] {
+            fs::create_dir_all(root.join(below)).unwrap();
+        }
+        fs::create_dir_all(base.join("elsewhere")).unwrap();
+        fs::write(root.join(".gitignore"), "target/\n*.log\n").unwrap();
+        fs::write(root.join("src/main.rs"), "fn main() {}\n").unwrap();
+        let mut git = Command::new("git");
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .arg("-C")
+            .arg(&root);
+        assert!(git.args(["init", "-q", "."]).status().unwrap().success());
+        Repository {
+            _folder: folder,
+            state: bowline_gate::locate::state_home(),
+            root,
+        }
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.root.join(".develop-workflow/state.json")
+    }
+
+    /// What a call offends, by what the message of a client says.
+    pub(crate) fn offences(&self, tool: &str, text: &str) -> Vec<Offence> {
+        let text = text
+            .replace('⏎', "\n")
+            .replace("@ROOT@", &self.root.to_string_lossy())
+            .replace("@STATE@", &self.state.to_string_lossy());
+        let message = json!({
+            "hook_event_name": "PreToolUse", "cwd": self.root, "tool_name": tool,
+            "tool_input": {"command": text, "file_path": text, "notebook_path": text, "path": text},
+        });
+        let message = HookMessage::read(message.to_string().as_bytes()).unwrap();
+        offences(&message.call, &self.root, &Place::of(&self.file()), &Known)
+    }
+}
+
+/// The world, with aliases and variables that do not depend on who runs the tests.
+pub(crate) struct Known;
+
+impl Surroundings for Known {
+    fn variable(&self, name: &str) -> Option<String> {
+        match name {
+            "HOME" => Some("/nonexistent/home-of-somebody".into()),
+            "PATH" => Some("/usr/bin".into()),
+            _ => None,
+        }
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        World.is_folder(path)
+    }
+
+    fn git_alias(&self, _: &Path, name: &str) -> Option<String> {
+        match name {
+            "ci" => Some("commit".into()),
+            "st" => Some("status -sb".into()),
+            "shipit" => Some("!git add -A && git push".into()),
+            _ => None,
+        }
+    }
+}
+
+/// The rows of the table.
+pub(crate) fn rows() -> Vec<(What, &'static str, &'static str)> {
+    let row = |line: &'static str| {
+        let (what, rest) = line.split_once(' ').unwrap();
+        let (tool, text) = rest.trim_start().split_once(' ').unwrap();
+        let what = match what {
+            "nothing" => What::Nothing,
+            "write" => What::Write,
+            "git" => What::Git,
+            "state" => What::State,
+            "hidden" => What::Hidden,
+            other => panic!("{other} in {line}"),
+        };
+        (what, tool, text.trim_start())
+    };
+    let lines = TABLE.lines().filter(|line| !line.is_empty());
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .map(row)
+        .collect()
+}
+
+fn every_run() -> impl Iterator<Item = Run> {
+    Phase::ALL.into_iter().flat_map(|phase| {
+        (0..8_usize).map(move |bits| Run {
+            phase,
+            gates: Gates::of(|gate| bits & (1 << gate as usize) != 0),
+            ..Run::new("ferry", Timestamp(0))
+        })
+    })
+}
+
+/// Whether a call of a kind is to be denied: the contract in a few words.
+fn denied(what: What, run: &Run, owned: bool) -> bool {
+    let closed = |act| !run.gates.missing(needed(run.phase, act)).is_empty();
+    match what {
+        What::Nothing => false,
+        What::Write => closed(Act::Write),
+        What::Git => closed(Act::Finish),
+        What::Hidden => closed(Act::Write) || closed(Act::Finish),
+        What::State => owned,
+    }
+}
+
+#[test]
+fn every_call_is_judged_right_in_every_phase_with_every_gate() {
+    let repository = Repository::new();
+    let mut wrong = Vec::new();
+    for (what, tool, text) in rows() {
+        let found = repository.offences(tool, text);
+        let mut ignored = |path: &Path| is_ignored(&repository.root, path);
+        // Asked once for each call: what git ignores does not change with the phase.
+        let kept: Vec<Offence> = found
+            .iter()
+            .filter(|offence| match offence {
+                Offence::Write { path, .. } => !path.as_deref().is_some_and(&mut ignored),
+                Offence::Finish { .. } | Offence::Hidden { .. } | Offence::State { .. } => true,
+            })
+            .cloned()
+            .collect();
+        for run in every_run() {
+            for owned in [true, false] {
+                let belief = Belief::Run(Box::new(Believed {
+                    path: repository.file(),
+                    run: run.clone(),
+                    owned,
+                    distrusted: Vec::new(),
+                    sequence: 1,
+                }));
+                let expected = denied(what, &run, owned);
+                let denial = judge(&belief, &kept, &mut |_| false);
+                if denial.is_some() != expected {
+                    let open: Vec<&str> = Gate::ALL
+                        .into_iter()
+                        .filter(|gate| run.gates.is_open(*gate))
+                        .map(Gate::name)
+                        .collect();
+                    let phase = run.phase.name();
+                    wrong.push(format!(
+                        "{what:?} {tool} {text:?} in {phase} {open:?}: {denial:?} by {found:?}"
+                    ));
+                    break;
+                }
+            }
+        }
+    }
+    wrong.dedup_by_key(|line| line.split(" in ").next().unwrap_or_default().to_owned());
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn the_table_is_long_enough_and_has_every_kind() {
+    let rows = rows();
+    let count = |wanted| rows.iter().filter(|(what, ..)| *what == wanted).count();
+    assert!(rows.len() >= 200, "{}", rows.len());
+    for what in [
+        What::Nothing,
+        What::Write,
+        What::Git,
+        What::State,
+        What::Hidden,
+    ] {
+        assert!(count(what) >= 15, "{what:?}: {}", count(what));
+    }
+}
+
+#[test]
+fn without_a_run_nothing_is_denied_and_with_a_damaged_one_everything_that_counts() {
+    let repository = Repository::new();
+    let path = repository.file();
+    let damaged = Belief::Damaged {
+        path: path.clone(),
+        reason: "torn".into(),
+    };
+    let missing = Belief::Missing { path, last: None };
+    for (what, tool, text) in rows() {
+        let found = repository.offences(tool, text);
+        let mut never = |_: &Path| false;
+        assert_eq!(judge(&Belief::Nothing, &found, &mut never), None, "{text}");
+        if !matches!(what, What::Nothing) {
+            let denial = judge(&damaged, &found, &mut never);
+            assert!(matches!(denial, Some(Denial::Damaged { .. })), "{text}");
+            let denial = judge(&missing, &found, &mut never);
+            assert!(matches!(denial, Some(Denial::Missing { .. })), "{text}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The resume card: always where the work stands, within its bound.
+
+use bowline_gate::belief::{Belief, Believed};
+use bowline_gate::hook::{CARD_WORDS_MAX, card, next_command};
+use bowline_machines::Timestamp;
+use bowline_machines::develop::{Checkpoint, CheckpointStatus, Gate, Gates, Phase, Run, Strategy};
+use std::fs;
+use std::path::Path;
+
+fn belief(run: Run) -> Belief {
+    Belief::Run(Box::new(Believed {
+        path: "/nonexistent/app/.develop-workflow/state.json".into(),
+        run,
+        owned: true,
+        distrusted: Vec::new(),
+        sequence: 0,
+    }))
+}
+
+fn checkpoint(id: &str, status: CheckpointStatus, iteration: u32) -> Checkpoint {
+    Checkpoint {
+        id: id.into(),
+        status,
+        iteration,
+    }
+}
+
+#[test]
+fn a_run_in_the_middle_of_its_implementation() {
+    let run = Run {
+        phase: Phase::Implement,
+        strategy: Some(Strategy::Subagent),
+        gates: Gates::of(|gate| gate == Gate::ReviewCleanPass),
+        checkpoints: vec![
+            checkpoint("cp-1", CheckpointStatus::Passed, 2),
+            checkpoint("cp-2", CheckpointStatus::InProgress, 1),
+            checkpoint("cp-3", CheckpointStatus::Pending, 0),
+        ],
+        ..Run::new("실시간 채팅 기능", Timestamp(1_771_236_000))
+    };
+    let card = card(&belief(run), Path::new("/nonexistent/app")).unwrap();
+    assert_eq!(
+        card,
+        "\
+Where the work stands, by bowline's state files (trust this over what you remember):
+Develop run '실시간 채팅 기능', phase IMPLEMENT.
+Started 2026-02-16T10:00:00, last changed 2026-02-16T10:00:00, strategy subagent.
+Gates: review_clean_pass=true, architect_verified=false, re_review_clean=false
+Checkpoints: cp-1 passed, cp-2 in_progress (iter 1/3), cp-3 pending
+Go on with checkpoint cp-2 at attempt 1 of 3: read its code and tests again, then run them.
+Next: bowline develop checkpoint pass cp-2"
+    );
+}
+
+#[test]
+fn the_card_keeps_its_bound_and_its_next_command_whatever_is_in_the_file() {
+    let long = "word ".repeat(5_000);
+    for phase in Phase::ALL {
+        for bits in 0..8_usize {
+            for count in [0, 3, 400] {
+                let checkpoints = (0..count)
+                    .map(|number| {
+                        let name = format!("checkpoint {number} {}", &long[..40]);
+                        checkpoint(&name, CheckpointStatus::InProgress, 2)
+                    })
+                    .collect();
+                let run = Run {
+                    phase,
+                    gates: Gates::of(|gate| bits & (1 << gate as usize) != 0),
+                    checkpoints,
+                    ..Run::new(long.clone(), Timestamp(0))
+                };
+                let next = format!("Next: {}", next_command(&run));
+                let mut believed = belief(run);
+                if let Belief::Run(believed) = &mut believed {
+                    believed.distrusted = vec![long.clone(); 50];
+                }
+                let card = card(&believed, Path::new("/nonexistent")).unwrap();
+                let words = card.split_whitespace().count();
+                assert!(words <= CARD_WORDS_MAX, "{words} words:\n{card}");
+                assert!(card.contains(&next), "{card}");
+                assert!(card.contains(phase.name()), "{card}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_other_files_have_a_line_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    assert_eq!(card(&Belief::Nothing, root), None);
+    fs::create_dir_all(root.join(".claude/memory")).unwrap();
+    let files = [
+        (
+            "thinking_state.json",
+            r#"{"task_id":"essay-1","current_stage":"creation","overall_status":"in_progress"}"#,
+        ),
+        (
+            ".claude/memory/task-state.json",
+            r#"{"current_task":{"name":"ferry","status":"in_progress","current_step":2}}"#,
+        ),
+        (
+            ".claude/orchestrate-state.json",
+            r#"{"project":"ferry","tasks":{"completed":["T0.1"],"in_progress":[],"ready":["T1.1","T1.2"],"failed":[]}}"#,
+        ),
+    ];
+    for (name, text) in files {
+        fs::write(root.join(name), text).unwrap();
+    }
+    assert_eq!(
+        card(&Belief::Nothing, root).unwrap(),
+        "\
+Where the work stands, by bowline's state files (trust this over what you remember):
+Also here: thinking (thinking_state.json): 'essay-1', stage creation, in_progress. See `bowline thinking status`.
+Also here: memory (.claude/memory/task-state.json): 'ferry', in_progress, step 2. See `bowline memory status`.
+Also here: orchestrate (.claude/orchestrate-state.json): 'ferry', 1 done, 0 running, 2 ready, 0 failed. See `bowline orchestrate status`."
+    );
+    fs::write(root.join("thinking_state.json"), "{ torn").unwrap();
+    assert!(
+        card(&Belief::Nothing, root)
+            .unwrap()
+            .contains("cannot be read here")
+    );
+}
+
+#[test]
+fn damage_and_a_missing_file_are_told_with_the_repair() {
+    let path = Path::new("/nonexistent/app/.develop-workflow/state.json");
+    let beliefs = [
+        Belief::Missing {
+            path: path.to_owned(),
+            last: Some(Box::new(Run::new("ferry", Timestamp(0)))),
+        },
+        Belief::Damaged {
+            path: path.to_owned(),
+            reason: "torn".into(),
+        },
+    ];
+    for belief in beliefs {
+        let card = card(&belief, Path::new("/nonexistent")).unwrap();
+        assert!(
+            card.contains("Next: bowline doctor --repair develop"),
+            "{card}"
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! Messages of the clients, as they are sent.
+
+use bowline_formats::hook::{Answer, Event, HookMessage, ToolCall};
+use serde_json::{Value, json};
+
+fn read(message: &Value) -> HookMessage {
+    HookMessage::read(message.to_string().as_bytes()).unwrap()
+}
+
+fn shell(command: &str) -> ToolCall {
+    ToolCall::Shell {
+        command: command.into(),
+        folder: None,
+    }
+}
+
+fn writes(paths: &[&str]) -> ToolCall {
+    ToolCall::Write {
+        paths: paths.iter().map(|path| Some((*path).to_owned())).collect(),
+    }
+}
+
+#[test]
+fn claude_code() {
+    let message = read(&json!({
+        "session_id": "s1", "transcript_path": "t.jsonl", "cwd": "/app", "prompt_id": "p", "permission_mode": "default",
+        "effort": {"level": "medium"}, "hook_event_name": "PreToolUse", "tool_name": "Write",
+        "tool_input": {"file_path": "/app/hello.txt", "content": "git push\n"}, "tool_use_id": "toolu_1",
+    }));
+    assert_eq!(message.event, Some(Event::PreToolUse));
+    assert_eq!(message.cwd.as_deref(), Some("/app"));
+    assert_eq!(message.call, writes(&["/app/hello.txt"]));
+    assert_eq!(message.session_id, "s1");
+    let stop =
+        read(&json!({"hook_event_name": "Stop", "stop_hook_active": true, "session_id": "s1"}));
+    assert_eq!(
+        (stop.event, stop.stop_hook_active),
+        (Some(Event::Stop), true)
+    );
+    let start = read(&json!({"hook_event_name": "SessionStart", "source": "compact"}));
+    assert_eq!(
+        (start.event, start.source.as_str()),
+        (Some(Event::SessionStart), "compact")
+    );
+}
+
+#[test]
+fn what_each_tool_is_asked_to_do() {
+    let call = |tool: &str, input: Value| {
+        read(&json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input})).call
+    };
+    assert_eq!(
+        call("Bash", json!({"command": "ls", "description": "list"})),
+        shell("ls")
+    );
+    assert_eq!(
+        call("run_shell_command", json!({"command": "ls"})),
+        shell("ls")
+    );
+    assert_eq!(call("bash", json!({"command": "ls"})), shell("ls"));
+    assert_eq!(
+        call(
+            "shell",
+            json!({"command": ["bash", "-lc", "it's"], "workdir": "/app/x"})
+        ),
+        ToolCall::Shell {
+            command: "'bash' '-lc' 'it'\\''s'".into(),
+            folder: Some("/app/x".into())
+        }
+    );
+    assert_eq!(
+        call("Edit", json!({"file_path": "a", "old_string": "x"})),
+        writes(&["a"])
+    );
+    assert_eq!(call("edit", json!({"filePath": "a"})), writes(&["a"]));
+    assert_eq!(
+        call("NotebookEdit", json!({"notebook_path": "a.ipynb"})),
+        writes(&["a.ipynb"])
+    );
+    assert_eq!(
+        call("write_file", json!({"file_path": "a", "content": "x"})),
+        writes(&["a"])
+    );
+    assert_eq!(call("replace", json!({"file_path": "a"})), writes(&["a"]));
+    assert_eq!(
+        call(
+            "mcp__fs__move_file",
+            json!({"source": "a", "destination": "b"})
+        ),
+        writes(&["b", "a"])
+    );
+    assert_eq!(
+        call(
+            "apply_patch",
+            json!({"command": "*** Begin Patch\n*** Update File: a.rs\n@@\n*** Add File: b.rs\n+x\n"})
+        ),
+        writes(&["a.rs", "b.rs"])
+    );
+    assert_eq!(
+        call("Write", json!({"content": "x"})),
+        ToolCall::Write { paths: vec![None] }
+    );
+    assert_eq!(
+        call("apply_patch", json!({})),
+        ToolCall::Write { paths: vec![None] }
+    );
+    for tool in [
+        "Read",
+        "Grep",
+        "Glob",
+        "TodoWrite",
+        "WebFetch",
+        "Task",
+        "mcp__db__query",
+    ] {
+        let input = json!({"file_path": "a", "path": "b", "query": "update x"});
+        assert_eq!(call(tool, input), ToolCall::Other, "{tool}");
+    }
+}
+
+#[test]
+fn other_clients_name_events_in_their_own_way() {
+    for (name, event) in [
+        ("BeforeTool", Event::PreToolUse),
+        ("tool.execute.before", Event::PreToolUse),
+        ("beforeShellExecution", Event::PreToolUse),
+        ("AfterTool", Event::PostToolUse),
+        ("PreCompress", Event::PreCompact),
+        ("AfterAgent", Event::Stop),
+        ("pre-tool-use", Event::PreToolUse),
+        ("user-prompt-submit", Event::UserPromptSubmit),
+    ] {
+        assert_eq!(Event::from_name(name), Some(event), "{name}");
+    }
+    for event in Event::ALL {
+        assert_eq!(Event::from_name(event.name()), Some(event));
+        assert_eq!(Event::from_name(event.outward()), Some(event));
+    }
+    assert_eq!(Event::from_name("SubagentStart"), None);
+    let cursor = read(
+        &json!({"hook_event_name": "beforeShellExecution", "command": "git push", "cwd": "/app"}),
+    );
+    let wanted = ToolCall::Shell {
+        command: "git push".into(),
+        folder: Some("/app".into()),
+    };
+    assert_eq!(cursor.call, wanted);
+}
+
+#[test]
+fn odd_messages_are_read_as_far_as_they_go() {
+    let empty = read(&json!({}));
+    assert_eq!(
+        (empty.event, empty.cwd, empty.call),
+        (None, None, ToolCall::Other)
+    );
+    let odd = read(
+        &json!({"cwd": 3, "tool_name": ["x"], "tool_input": "text", "hook_event_name": "PreToolUse"}),
+    );
+    assert_eq!(
+        (odd.event, odd.cwd, odd.call),
+        (Some(Event::PreToolUse), None, ToolCall::Other)
+    );
+    for bytes in [&b""[..], b"[]", b"null", b"{", b"\xff\xfe"] {
+        assert!(HookMessage::read(bytes).is_err(), "{bytes:?}");
+    }
+}
+
+#[test]
+fn answers() {
+    assert_eq!(
+        Answer::silent(),
+        Answer {
+            stdout: String::new(),
+            stderr: String::new(),
+            code: 0
+        }
+    );
+    let deny = Answer::deny("no\n");
+    assert_eq!(
+        (deny.code, deny.stdout.as_str(), deny.stderr.as_str()),
+        (2, "", "no\n")
+    );
+    assert_eq!(
+        Answer::context(Event::SessionStart, "here").stdout,
+        "{\"hookSpecificOutput\":{\"hookEventName\":\"SessionStart\",\"additionalContext\":\"here\"}}\n"
+    );
+    assert_eq!(
+        Answer::go_on("more").stdout,
+        "{\"decision\":\"block\",\"reason\":\"more\"}\n"
+    );
+}

@@ -1,0 +1,171 @@
+//! The wanted level reaches every descendant, whatever it does about signals.
+
+use crate::support::{World, letter, signal, still, until, until_state};
+use bowline_supervisor::{Error, Refused, State, Stream, Want};
+use bowline_test_support::wait_until;
+use rustix::process::Signal;
+
+/// Children in the agent's group, in a group and session of their own, daemonised, and deaf to SIGTSTP and SIGTERM.
+const FAMILY: &str = "
+    sleep 1000 &
+    setsid sleep 1001 &
+    (setsid sh -c 'sleep 1002 & wait' &)
+    sh -c 'trap \"\" TSTP TERM; while :; do sleep 0.05; done' &
+    echo ready
+    while :; do echo tick; sleep 0.05; done";
+
+/// Processes at least: the shell, three sleeps, the shell of one of them, the deaf one.
+const FAMILY_COUNT: usize = 6;
+
+#[test]
+fn a_pause_stops_every_descendant_and_a_resume_continues_them() {
+    let world = World::script(FAMILY);
+    let mut handle = world.go();
+    world.until_said("ready");
+    assert!(wait_until(crate::support::BOUND, || {
+        world.processes().len() >= FAMILY_COUNT
+    }));
+    for generation in [1, 3, 5] {
+        handle.want(Want::Paused, generation).unwrap();
+        let status = until_state(&mut handle, State::Paused);
+        assert_eq!(status.want, Want::Paused);
+        let letters = world.letters();
+        assert!(letters.len() >= FAMILY_COUNT, "{letters:?}");
+        assert!(letters.iter().copied().all(still), "{letters:?}");
+        let before = world.output(Stream::Out);
+
+        handle.want(Want::Running, generation + 1).unwrap();
+        until_state(&mut handle, State::Running);
+        assert!(!world.letters().contains(&'T'));
+        // It goes on where it was.
+        until(&mut handle, |status| {
+            status.out.end > before.len() as u64 + 10
+        });
+    }
+}
+
+#[test]
+fn a_paused_agent_that_somebody_continues_is_paused_again() {
+    let world = World::script("while :; do sleep 0.05; done");
+    let mut handle = world.go();
+    handle.want(Want::Paused, 1).unwrap();
+    let agent = until_state(&mut handle, State::Paused).agent.unwrap();
+    signal(agent, Signal::CONT);
+    let paused = wait_until(crate::support::BOUND, || {
+        letter(agent).is_some_and(still) && handle.status().unwrap().state == State::Paused
+    });
+    assert!(paused, "{:?} {:?}", letter(agent), handle.last_status());
+}
+
+#[test]
+fn an_older_wish_is_refused_and_the_same_one_is_no_news() {
+    let world = World::script("read line");
+    let mut handle = world.go();
+    handle.want(Want::Paused, 5).unwrap();
+    handle.want(Want::Paused, 5).unwrap();
+    for (want, generation) in [(Want::Running, 5), (Want::Running, 4), (Want::Paused, 3)] {
+        let error = handle.want(want, generation).unwrap_err();
+        let stale = matches!(
+            error,
+            Error::Refused {
+                why: Refused::StaleGeneration,
+                ..
+            }
+        );
+        assert!(stale, "{error}");
+    }
+    until_state(&mut handle, State::Paused);
+    handle.want(Want::Running, 6).unwrap();
+    until_state(&mut handle, State::Running);
+}
+
+#[test]
+fn an_end_asks_first_and_a_paused_agent_hears_it() {
+    let script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.02; done";
+    for paused in [false, true] {
+        // Long enough for the trap of a shell on a busy machine.
+        let world = World::with(script, |spec| spec.bounds.grace_ms = 20_000);
+        let mut handle = world.go();
+        world.until_said("ready");
+        if paused {
+            handle.want(Want::Paused, 1).unwrap();
+            until_state(&mut handle, State::Paused);
+        }
+        handle.want(Want::Ended, 2).unwrap();
+        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        assert_eq!((exit.code, exit.asked), (Some(7), true), "{exit:?}");
+        assert_eq!(world.output(Stream::Out), "ready\nbye\n");
+    }
+}
+
+#[test]
+fn an_end_leaves_nobody() {
+    let world = World::script(FAMILY);
+    let mut handle = world.go();
+    world.until_said("ready");
+    handle.want(Want::Ended, 1).unwrap();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert!(exit.left.is_empty(), "{exit:?}");
+    world.nobody();
+}
+
+#[test]
+fn what_the_agent_leaves_behind_ends_with_it() {
+    let world = World::script(
+        "(setsid sh -c 'trap \"\" TERM; while :; do sleep 0.05; done' >&- 2>&- <&- &)
+         (setsid sleep 1000 &)
+         exit 4",
+    );
+    let mut handle = world.go();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert_eq!((exit.code, exit.asked), (Some(4), false));
+    assert!(exit.complete, "{exit:?}");
+    world.nobody();
+}
+
+#[test]
+fn a_wish_before_go_counts() {
+    let world = World::script("echo ready; while :; do sleep 0.05; done");
+    crate::support::shim().start(&world.attempt).unwrap();
+    let mut handle = world.attach();
+    handle.want(Want::Paused, 1).unwrap();
+    handle.go(&crate::support::environment()).unwrap();
+    until_state(&mut handle, State::Paused);
+
+    let world = World::script("echo never");
+    crate::support::shim().start(&world.attempt).unwrap();
+    let mut handle = world.attach();
+    handle.want(Want::Ended, 1).unwrap();
+    let exit = world.ended();
+    assert!(!exit.started && exit.asked, "{exit:?}");
+    assert_eq!(world.output(Stream::Out), "");
+}
+
+#[test]
+fn a_shim_that_is_told_to_end_ends_its_agent() {
+    let world = World::script(FAMILY);
+    let handle = world.go();
+    world.until_said("ready");
+    signal(handle.hello().shim, Signal::TERM);
+    assert!(world.ended().asked);
+    world.nobody();
+}
+
+#[test]
+fn processes_that_fork_all_the_time_are_stopped_and_ended() {
+    // Each generation starts the next and leaves.
+    let world = World::script(
+        "spin() { (sleep 0.001; spin) & }
+         spin; spin; spin; echo ready; while :; do sleep 0.05; done",
+    );
+    let mut handle = world.go();
+    world.until_said("ready");
+    handle.want(Want::Paused, 1).unwrap();
+    until_state(&mut handle, State::Paused);
+    let before = world.processes();
+    assert!(world.letters().into_iter().all(still));
+    assert_eq!(world.processes(), before);
+    handle.want(Want::Ended, 2).unwrap();
+    until_state(&mut handle, State::Ended);
+    world.nobody();
+}

@@ -1,0 +1,183 @@
+//! The ordinary life of an attempt.
+
+use crate::actors::acting;
+use crate::support::{World, environment, shim, until, until_state};
+use bowline_supervisor::{Condition, Error, Handle, Refused, Sent, State, Stream, Want};
+use bowline_test_support::wait_until;
+use std::time::Duration;
+
+#[test]
+fn an_agent_runs_says_something_and_ends() {
+    let world = World::script("echo out; echo err >&2; exit 3");
+    assert_eq!(world.attempt.condition().unwrap(), Condition::Intended);
+    let mut handle = world.go();
+    let status = until_state(&mut handle, State::Ended);
+    let exit = world.ended();
+    assert_eq!(status.exit.as_ref(), Some(&exit));
+    assert_eq!((exit.code, exit.signal), (Some(3), None));
+    assert!(exit.started && exit.complete && !exit.asked, "{exit:?}");
+    assert_eq!((exit.out, exit.err), (4, 4));
+    assert_eq!(world.output(Stream::Out), "out\n");
+    assert_eq!(world.output(Stream::Err), "err\n");
+}
+
+#[test]
+fn nothing_runs_without_go_and_the_shim_leaves() {
+    let world = World::with("echo never", |spec| spec.bounds.go_ms = 50);
+    shim().start(&world.attempt).unwrap();
+    let left = wait_until(crate::support::BOUND, || {
+        world.attempt.condition().unwrap() == Condition::Intended
+    });
+    assert!(left);
+    // Nothing was begun: the attempt can still be made.
+    let mut handle = world.go();
+    until_state(&mut handle, State::Ended);
+    assert_eq!(world.output(Stream::Out), "never\n");
+}
+
+#[test]
+fn a_second_shim_and_a_second_go_start_nothing() {
+    let world = World::script("echo once; read line; echo $line");
+    let mut handle = world.go();
+    assert!(matches!(
+        shim().start(&world.attempt),
+        Err(Error::NotStarted { .. })
+    ));
+    handle.go(&environment()).unwrap();
+    world.attach().go(&environment()).unwrap();
+    assert_eq!(handle.send(1, b"done\n", false).unwrap(), Sent::Accepted);
+    until_state(&mut handle, State::Ended);
+    assert_eq!(world.output(Stream::Out), "once\ndone\n");
+    assert!(matches!(
+        shim().start(&world.attempt),
+        Err(Error::NotStarted { .. })
+    ));
+    assert_eq!(world.output(Stream::Out), "once\ndone\n");
+}
+
+#[test]
+fn whoever_has_an_older_fencing_number_is_refused() {
+    let world = World::with("read line", |spec| spec.fence = 5);
+    shim().start(&world.attempt).unwrap();
+    let mut old = Handle::attach(&world.attempt, 4).unwrap();
+    let mut new = Handle::attach(&world.attempt, 7).unwrap();
+    let refused = |error: Error| match error {
+        Error::Refused { why, .. } => why,
+        other => panic!("{other}"),
+    };
+    assert_eq!(
+        refused(old.go(&environment()).unwrap_err()),
+        Refused::FencedOut
+    );
+    new.go(&environment()).unwrap();
+    let mut between = Handle::attach(&world.attempt, 6).unwrap();
+    assert_eq!(
+        refused(between.want(Want::Ended, 1).unwrap_err()),
+        Refused::FencedOut
+    );
+    assert_eq!(
+        refused(between.send(1, b"x\n", false).unwrap_err()),
+        Refused::FencedOut
+    );
+    assert_eq!(
+        refused(between.acknowledge(0, 0).unwrap_err()),
+        Refused::FencedOut
+    );
+    assert_eq!(between.status().unwrap().fence, 7);
+}
+
+#[test]
+fn the_environment_is_what_was_given_and_the_mark() {
+    let world = World::script("env | sort");
+    shim().start(&world.attempt).unwrap();
+    let mut handle = world.attach();
+    let mut given = environment();
+    given.insert("SECRET".into(), "a b\nc".into());
+    handle.go(&given).unwrap();
+    until_state(&mut handle, State::Ended);
+    let text = world.output(Stream::Out);
+    assert!(text.contains("SECRET=a b\nc\n"), "{text}");
+    assert!(text.contains(&format!("BOWLINE_ATTEMPT={}\n", world.attempt.id())));
+    assert!(!text.contains("CARGO"), "{text}");
+    // Not on the disk.
+    for entry in std::fs::read_dir(world.attempt.folder()).unwrap().flatten() {
+        if entry.file_name() != "log" {
+            // The socket is no file to be read.
+            let bytes = std::fs::read(entry.path()).unwrap_or_default();
+            assert!(!String::from_utf8_lossy(&bytes).contains("SECRET"));
+        }
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_told() {
+    let world = World::with("", |spec| spec.command = vec!["no-such-program".into()]);
+    let mut handle = world.go();
+    until_state(&mut handle, State::Ended);
+    let exit = world.ended();
+    assert!(!exit.started);
+    let told = exit.start_error.unwrap();
+    assert!(told.contains("no-such-program"), "{told}");
+
+    let world = World::with("true", |spec| spec.folder = "/no/such/folder".into());
+    let mut handle = world.go();
+    until_state(&mut handle, State::Ended);
+    let told = world.ended().start_error.unwrap();
+    assert!(told.contains("/no/such/folder"), "{told}");
+}
+
+#[test]
+fn a_folder_with_a_very_long_path_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut at = folder.path().to_owned();
+    for _ in 0..4 {
+        at.push("x".repeat(100));
+    }
+    let world = World::at(folder, &at.join("attempt"), "echo deep", |_| {});
+    let mut handle = world.go();
+    until_state(&mut handle, State::Ended);
+    assert_eq!(world.output(Stream::Out), "deep\n");
+}
+
+#[test]
+fn the_agent_cannot_talk_to_its_own_shim() {
+    let world = World::with("", |spec| spec.command = acting("ask_the_shim"));
+    shim().start(&world.attempt).unwrap();
+    let mut handle = world.attach();
+    let mut given = environment();
+    let folder = world.attempt.folder().to_str().unwrap();
+    given.insert("AT".into(), folder.into());
+    handle.go(&given).unwrap();
+    until_state(&mut handle, State::Ended);
+    let text = world.output(Stream::Out);
+    assert!(text.contains("agent_peer"), "{text}");
+}
+
+#[test]
+fn several_clients_see_the_same() {
+    let world = World::script("read line; echo $line; read line");
+    let mut one = world.go();
+    let mut other = world.attach();
+    one.send(1, b"hello\n", false).unwrap();
+    until(&mut other, |status| status.out.end == 6);
+    assert_eq!(other.send(1, b"hello\n", false).unwrap(), Sent::Already);
+    other.send(2, b"end\n", false).unwrap();
+    until_state(&mut one, State::Ended);
+    until_state(&mut other, State::Ended);
+}
+
+#[test]
+fn a_wait_without_news_ends_in_time() {
+    let world = World::script("read line");
+    let mut handle = world.go();
+    until(&mut handle, |status| status.state == State::Running);
+    let status = handle.status().unwrap().clone();
+    let news = handle
+        .wait(status.out.end, status.err.end, Duration::from_millis(30))
+        .unwrap()
+        .cloned();
+    assert_eq!(news, None);
+    // The unanswered wait does not disturb what comes after it.
+    handle.send(1, b"x\n", false).unwrap();
+    until_state(&mut handle, State::Ended);
+}

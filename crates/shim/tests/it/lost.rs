@@ -1,0 +1,114 @@
+//! The shim is killed: the attempt is known to be lost, what it left is swept, and nothing is started again.
+
+use crate::support::{BOUND, World, shim, signal, until_state};
+use bowline_supervisor::{Attempt, Condition, Error, Handle, State, Stream, Swept, Want, sweep};
+use bowline_test_support::wait_until;
+use rustix::process::Signal;
+
+const FAMILY: &str = "
+    sleep 1000 &
+    (setsid sleep 1001 &)
+    (setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 0.05; done' &)
+    echo ready; while :; do sleep 0.05; done";
+
+#[test]
+fn a_killed_shim_leaves_a_lost_attempt_that_can_be_swept() {
+    for paused in [false, true] {
+        let world = World::script(FAMILY);
+        let mut handle = world.go();
+        world.until_said("ready");
+        if paused {
+            handle.want(Want::Paused, 1).unwrap();
+            until_state(&mut handle, State::Paused);
+        }
+        let agent = handle.last_status().agent.unwrap();
+        signal(handle.hello().shim, Signal::KILL);
+        assert!(wait_until(BOUND, || {
+            world.attempt.condition().unwrap() == Condition::Lost
+        }));
+        // The agent never outlives its shim, paused or not.
+        assert!(wait_until(BOUND, || !world.processes().contains(&agent)));
+        let swept = sweep(&world.attempt).unwrap();
+        assert!(
+            !swept.killed.is_empty() && swept.left.is_empty(),
+            "{swept:?}"
+        );
+        world.nobody();
+        // Sweeping again finds nothing, and nothing starts here again.
+        assert_eq!(sweep(&world.attempt).unwrap(), Swept::default());
+        let again = shim().start(&world.attempt).unwrap_err();
+        assert!(matches!(again, Error::NotStarted { .. }), "{again}");
+        assert_eq!(world.attempt.condition().unwrap(), Condition::Lost);
+        assert_eq!(world.output(Stream::Out), "ready\n");
+        let gone = Handle::attach(&world.attempt, 9).unwrap_err();
+        assert!(matches!(gone, Error::Unreachable { .. }), "{gone}");
+    }
+}
+
+#[test]
+fn a_shim_killed_before_go_has_lost_nothing() {
+    let world = World::script("echo once");
+    shim().start(&world.attempt).unwrap();
+    let first = world.attach();
+    signal(first.hello().shim, Signal::KILL);
+    assert!(wait_until(BOUND, || {
+        world.attempt.condition().unwrap() == Condition::Intended
+    }));
+    let mut handle = world.go();
+    until_state(&mut handle, State::Ended);
+    assert_eq!(world.output(Stream::Out), "once\n");
+}
+
+#[test]
+fn only_lost_attempts_are_swept() {
+    let world = World::script("read line");
+    let mut handle = world.go();
+    assert_eq!(sweep(&world.attempt).unwrap(), Swept::default());
+    until_state(&mut handle, State::Running);
+    handle.send(1, b"\n", false).unwrap();
+    until_state(&mut handle, State::Ended);
+    assert_eq!(sweep(&world.attempt).unwrap(), Swept::default());
+}
+
+#[test]
+fn an_attempt_of_another_boot_is_lost_and_never_started() {
+    let world = World::script("echo never");
+    let path = world.attempt.folder().join("spec.json");
+    let mut intent: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    intent["boot"] = "another".into();
+    std::fs::write(&path, intent.to_string()).unwrap();
+    assert_eq!(world.attempt.condition().unwrap(), Condition::Lost);
+    let refused = shim().start(&world.attempt).unwrap_err();
+    assert!(matches!(refused, Error::NotStarted { .. }), "{refused}");
+}
+
+#[test]
+fn what_is_no_attempt_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = Attempt::open(folder.path()).unwrap_err();
+    assert_eq!(none.code(), "no_attempt");
+    let world = World::script("true");
+    let again = Attempt::create(world.attempt.folder(), world.attempt.spec().clone());
+    assert_eq!(again.unwrap_err().code(), "attempt_exists");
+}
+
+/// A server asks about attempts all the time, and for that moment it has their lock.
+#[test]
+fn asking_whether_an_attempt_is_alive_does_not_keep_a_shim_away() {
+    let world = World::script("read line");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let _ = world.attempt.condition();
+            }
+        });
+        let started = shim().start(&world.attempt);
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        started.unwrap();
+    });
+    assert_eq!(world.attempt.condition().unwrap(), Condition::Alive);
+    let mut handle = world.attach();
+    handle.want(Want::Ended, 1).unwrap();
+}

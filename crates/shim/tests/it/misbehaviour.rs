@@ -1,0 +1,157 @@
+//! Agents that do everything wrong: each is handled, memory stays bounded, and no process is left behind.
+
+use crate::support::{BOUND, World, until, until_state};
+use bowline_supervisor::{Exit, Handle, State, Stream, Want};
+use std::time::Duration;
+
+/// A shim of a debug build, whatever its agent does. The shim itself is far below (see the benchmarks).
+const DIRTY_KIB_MAX: u64 = 2048;
+
+/// Runs an agent to its end, processing its output as a server would, and returns its end and how much it wrote.
+fn processed(world: &World) -> (Exit, u64) {
+    let mut handle = world.go();
+    let mut at = 0;
+    loop {
+        let status = handle.last_status().clone();
+        let (from, bytes) = world.attempt.read(Stream::Out, at, 1 << 20).unwrap();
+        assert_eq!(from, at, "output was lost");
+        at += bytes.len() as u64;
+        if let Some(exit) = status.exit.filter(|exit| exit.out == at) {
+            return (exit, at);
+        }
+        if bytes.is_empty() {
+            handle.wait(at, status.err.end, BOUND).unwrap().unwrap();
+        } else {
+            handle.acknowledge(at, 0).unwrap();
+        }
+        check_memory(&handle);
+    }
+}
+
+fn check_memory(handle: &Handle) {
+    let path = format!("/proc/{}/smaps_rollup", handle.hello().shim);
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return;
+    };
+    let kib: Option<u64> = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Private_Dirty:"))
+        .and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok());
+    assert!(kib.is_none_or(|kib| kib <= DIRTY_KIB_MAX), "{kib:?} KiB");
+}
+
+#[test]
+fn ignores_term_and_tstp() {
+    let world = World::script("trap '' TERM TSTP HUP INT; echo deaf; while :; do sleep 0.02; done");
+    let mut handle = world.go();
+    world.until_said("deaf");
+    handle.want(Want::Paused, 1).unwrap();
+    until_state(&mut handle, State::Paused);
+    handle.want(Want::Running, 2).unwrap();
+    until_state(&mut handle, State::Running);
+    handle.want(Want::Ended, 3).unwrap();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert_eq!((exit.code, exit.signal), (None, Some(9)));
+    world.nobody();
+}
+
+#[test]
+fn forks_daemonises_and_leaves() {
+    // The agent is gone at once; what it left in a session of its own goes on writing to its output.
+    let world = World::script("(setsid sh -c 'while :; do echo still here; sleep 0.01; done' &)");
+    let (exit, said) = processed(&world);
+    assert_eq!(exit.code, Some(0));
+    assert!(exit.complete && said == exit.out, "{exit:?}");
+    world.nobody();
+}
+
+#[test]
+fn closes_its_output_and_goes_on() {
+    let world = World::script("echo before; exec >&- 2>&-; read line; exit 5");
+    let mut handle = world.go();
+    world.until_said("before");
+    handle.send(1, b"go on\n", false).unwrap();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert_eq!((exit.code, exit.complete), (Some(5), true));
+}
+
+#[test]
+fn floods_a_gigabyte() {
+    let world = World::with("head -c 1000000000 /dev/zero", |spec| {
+        spec.bounds.keep_bytes = 0;
+    });
+    let (exit, said) = processed(&world);
+    assert_eq!((exit.code, said), (Some(0), 1_000_000_000));
+}
+
+#[test]
+fn one_line_of_a_hundred_megabytes_without_an_end() {
+    let world = World::with("head -c 100000000 /dev/zero | tr '\\0' x", |spec| {
+        spec.bounds.keep_bytes = 0;
+    });
+    let (exit, said) = processed(&world);
+    assert_eq!((exit.code, said), (Some(0), 100_000_000));
+}
+
+#[test]
+fn a_last_line_without_its_end_is_kept() {
+    let world = World::script("printf 'no newline'");
+    let (exit, _) = processed(&world);
+    assert!(exit.complete);
+    assert_eq!(world.output(Stream::Out), "no newline");
+}
+
+#[test]
+fn exits_at_once() {
+    for _ in 0..20 {
+        let world = World::with("", |spec| spec.command = vec!["true".into()]);
+        let (exit, said) = processed(&world);
+        assert_eq!((exit.code, said), (Some(0), 0));
+    }
+}
+
+#[test]
+fn becomes_something_else() {
+    let world = World::script("echo $$; exec sleep 1000");
+    let mut handle = world.go();
+    until(&mut handle, |status| status.out.end > 0);
+    let agent = handle.last_status().agent.unwrap();
+    assert_eq!(world.output(Stream::Out), format!("{agent}\n"));
+    handle.want(Want::Ended, 1).unwrap();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert_eq!(exit.signal, Some(15));
+    world.nobody();
+}
+
+#[test]
+fn dies_while_paused() {
+    let world = World::script("setsid sleep 1000 & echo ready; while :; do sleep 0.05; done");
+    let mut handle = world.go();
+    world.until_said("ready");
+    handle.want(Want::Paused, 1).unwrap();
+    let agent = until_state(&mut handle, State::Paused).agent.unwrap();
+    crate::support::signal(agent, rustix::process::Signal::KILL);
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert_eq!((exit.signal, exit.asked), (Some(9), false));
+    world.nobody();
+}
+
+#[test]
+fn writes_everything_to_standard_error() {
+    let world = World::with("head -c 3000000 /dev/zero >&2; echo done", |spec| {
+        spec.bounds.unacknowledged_bytes = 1 << 20;
+    });
+    let mut handle = world.go();
+    loop {
+        let status = handle.last_status().clone();
+        if status.exit.is_some() {
+            break;
+        }
+        handle.acknowledge(status.out.end, status.err.end).unwrap();
+        let (out, err) = (status.out.end, status.err.end);
+        handle.wait(out, err, Duration::from_secs(10)).unwrap();
+    }
+    let exit = world.ended();
+    assert_eq!((exit.out, exit.err), (5, 3_000_000));
+    check_memory(&handle);
+}

@@ -1,0 +1,318 @@
+//! What an agent in the sandbox can and cannot do, by trying. The table in `docs/sandbox.md` is what these tests find.
+
+use crate::actors::acting;
+use crate::support::{World, environment, shim, skipped, until_state};
+use bowline_supervisor::{Sandbox, SandboxSupport, State, Stream};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PAGE: &str = include_str!("../../../../docs/sandbox.md");
+
+/// Something to be tried.
+type Try = fn(&Surroundings) -> io::Result<()>;
+
+/// Everything that is tried, in the order of the table.
+const TRIES: [(&str, Try); 24] = [
+    ("read the system's files", |_| {
+        read(Path::new("/etc/passwd"))
+    }),
+    ("run the system's programs", |_| run("true", &[])),
+    ("read and write files in its folder", |at| {
+        fs::write(at.inside("made"), "text")?;
+        read(&at.inside("made"))
+    }),
+    ("make, move and remove files in its folder", |at| {
+        fs::create_dir(at.inside("sub"))?;
+        fs::write(at.inside("one"), "text")?;
+        fs::hard_link(at.inside("one"), at.inside("sub/two"))?;
+        fs::remove_file(at.inside("one"))?;
+        fs::remove_dir_all(at.inside("sub"))
+    }),
+    ("read a person's file elsewhere", |at| {
+        read(&at.outside("secret"))
+    }),
+    ("list a folder elsewhere", |at| {
+        fs::read_dir(&at.outside).map(drop)
+    }),
+    ("see whether a file elsewhere exists, and its size", |at| {
+        fs::metadata(at.outside("secret")).map(drop)
+    }),
+    ("write a file elsewhere", |at| {
+        fs::write(at.outside("secret"), "forged")
+    }),
+    ("make a file elsewhere", |at| {
+        fs::write(at.outside("new"), "text")
+    }),
+    ("remove a file elsewhere", |at| {
+        fs::remove_file(at.outside("secret"))
+    }),
+    ("move a file of its own elsewhere", |at| {
+        fs::write(at.inside("mine"), "text")?;
+        fs::hard_link(at.inside("mine"), at.outside("mine"))
+    }),
+    ("shorten a file it may only read", |at| {
+        File::options()
+            .write(true)
+            .truncate(true)
+            .open(&at.readable)
+            .map(drop)
+    }),
+    ("read the attempt's folder (output, spec, lock)", |at| {
+        fs::read_dir(&at.attempt).map(drop)
+    }),
+    ("connect to a port that is listed", |at| {
+        TcpStream::connect(("127.0.0.1", at.open)).map(drop)
+    }),
+    ("connect to another port", |at| {
+        TcpStream::connect(("127.0.0.1", at.shut)).map(drop)
+    }),
+    ("listen on a port", |_| {
+        TcpListener::bind(("127.0.0.1", 0)).map(drop)
+    }),
+    ("send datagrams (UDP)", |_| {
+        UdpSocket::bind(("127.0.0.1", 0))?
+            .send_to(b"x", ("127.0.0.1", 9))
+            .map(drop)
+    }),
+    ("connect to a socket file elsewhere", |at| {
+        UnixStream::connect(at.outside("socket")).map(drop)
+    }),
+    ("connect to an abstract socket of another program", |at| {
+        let address = SocketAddr::from_abstract_name(at.abstract_name.as_bytes())?;
+        UnixStream::connect_addr(&address).map(drop)
+    }),
+    ("signal its shim", |at| run("kill", &["-0", &at.shim])),
+    ("signal another program of the same user", |at| {
+        run("kill", &["-0", &at.stranger])
+    }),
+    ("read the environment of its shim", |at| {
+        read(Path::new(&format!("/proc/{}/environ", at.shim)))
+    }),
+    ("see that other processes exist", |at| {
+        read(Path::new(&format!("/proc/{}/stat", at.stranger)))
+    }),
+    (
+        "do any of this through a child in a session of its own",
+        |at| {
+            let path = at.outside("other");
+            run("setsid", &["cat", path.to_str().unwrap()])
+        },
+    ),
+];
+
+/// Where the actor finds what it tries to reach.
+struct Surroundings {
+    workspace: PathBuf,
+    outside: PathBuf,
+    readable: PathBuf,
+    attempt: PathBuf,
+    open: u16,
+    shut: u16,
+    abstract_name: String,
+    shim: String,
+    stranger: String,
+}
+
+impl Surroundings {
+    fn names() -> [&'static str; 9] {
+        [
+            "WORKSPACE",
+            "OUTSIDE",
+            "READABLE",
+            "ATTEMPT",
+            "OPEN",
+            "SHUT",
+            "ABSTRACT",
+            "SHIM",
+            "STRANGER",
+        ]
+    }
+
+    fn from_environment() -> Surroundings {
+        let [
+            workspace,
+            outside,
+            readable,
+            attempt,
+            open,
+            shut,
+            abstract_name,
+            shim,
+            stranger,
+        ] = Surroundings::names().map(|name| std::env::var(name).unwrap());
+        Surroundings {
+            workspace: workspace.into(),
+            outside: outside.into(),
+            readable: readable.into(),
+            attempt: attempt.into(),
+            open: open.parse().unwrap(),
+            shut: shut.parse().unwrap(),
+            abstract_name,
+            shim,
+            stranger,
+        }
+    }
+
+    fn inside(&self, name: &str) -> PathBuf {
+        self.workspace.join(name)
+    }
+
+    fn outside(&self, name: &str) -> PathBuf {
+        self.outside.join(name)
+    }
+}
+
+fn read(path: &Path) -> io::Result<()> {
+    File::open(path)?.read_to_end(&mut Vec::new()).map(drop)
+}
+
+fn run(program: &str, words: &[&str]) -> io::Result<()> {
+    let output = Command::new(program).args(words).output()?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// The part of the agent: tries everything and says what worked.
+pub(crate) fn try_everything() {
+    let surroundings = Surroundings::from_environment();
+    for (name, attempt) in TRIES {
+        let word = if attempt(&surroundings).is_ok() {
+            "can"
+        } else {
+            "cannot"
+        };
+        #[expect(clippy::print_stdout, reason = "what an agent says is its output")]
+        {
+            println!("| {name} | {word} |");
+        }
+    }
+}
+
+/// Runs the agent with or without the sandbox and returns what it says.
+fn tried(sandboxed: bool) -> Vec<String> {
+    let place = tempfile::tempdir().unwrap();
+    let folder = |name: &str| {
+        let path = place.path().join(name);
+        fs::create_dir(&path).unwrap();
+        path
+    };
+    let (workspace, outside) = (folder("workspace"), folder("outside"));
+    for name in ["secret", "other"] {
+        fs::write(outside.join(name), "a person's token").unwrap();
+    }
+    let readable = place.path().join("readable");
+    fs::write(&readable, "text").unwrap();
+    let _socket = UnixListener::bind(outside.join("socket")).unwrap();
+    let abstract_name = format!("bowline-test-{}-{sandboxed}", std::process::id());
+    let address = SocketAddr::from_abstract_name(abstract_name.as_bytes()).unwrap();
+    let _abstract = UnixListener::bind_addr(&address).unwrap();
+    let port = || TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let (open, shut) = (port(), port());
+    let number = |listener: &TcpListener| listener.local_addr().unwrap().port();
+    let mut stranger = Command::new("sleep").arg("1000").spawn().unwrap();
+
+    let world = World::with("", |spec| {
+        spec.command = acting("try_the_sandbox");
+        spec.folder = workspace.clone();
+        if sandboxed {
+            let mut sandbox = Sandbox::around(vec![workspace.clone()]);
+            sandbox.read.push(std::env::current_exe().unwrap());
+            sandbox.read.push(readable.clone());
+            sandbox.connect = Some(vec![number(&open)]);
+            sandbox.listen = Some(vec![]);
+            spec.sandbox = Some(sandbox);
+        }
+    });
+    shim().start(&world.attempt).unwrap();
+    let mut handle = world.attach();
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let values = [
+        text(&workspace),
+        text(&outside),
+        text(&readable),
+        text(world.attempt.folder()),
+        number(&open).to_string(),
+        number(&shut).to_string(),
+        abstract_name,
+        handle.hello().shim.to_string(),
+        stranger.id().to_string(),
+    ];
+    let mut given = environment();
+    given.extend(
+        Surroundings::names()
+            .map(str::to_owned)
+            .into_iter()
+            .zip(values),
+    );
+    handle.go(&given).unwrap();
+    until_state(&mut handle, State::Ended);
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    let said = world.output(Stream::Out);
+    let rows: Vec<String> = said
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .map(str::to_owned)
+        .collect();
+    let told = world.output(Stream::Err);
+    assert_eq!(
+        rows.len(),
+        TRIES.len(),
+        "{said}\n{told}\n{:?}",
+        world.ended()
+    );
+    rows
+}
+
+/// What the table says is what this kernel does.
+#[test]
+fn the_table_of_the_sandbox_is_true() {
+    let support = SandboxSupport::here();
+    if support.rows().iter().any(|(_, _, enforced)| !enforced) {
+        skipped("this kernel enforces a part of the sandbox only");
+        return;
+    }
+    let table = tried(true).join("\n");
+    assert!(
+        PAGE.contains(&table),
+        "docs/sandbox.md should say:\n{table}"
+    );
+}
+
+/// Without the sandbox everything works: what the table denies is denied by the sandbox and by nothing else.
+#[test]
+fn without_the_sandbox_everything_can_be_done() {
+    let refused: Vec<String> = tried(false)
+        .into_iter()
+        .filter(|row| !row.ends_with("| can |"))
+        .collect();
+    assert!(refused.is_empty(), "{refused:?}");
+}
+
+/// A kernel that cannot enforce what was asked for starts nothing, unless told to do what it can.
+#[test]
+fn a_sandbox_is_entered_or_nothing_is_started() {
+    let support = SandboxSupport::here();
+    let world = World::with("cat /etc/passwd; echo reached", |spec| {
+        // No roots at all: not even the shell can be run.
+        spec.sandbox = Some(Sandbox::default());
+    });
+    let mut handle = world.go();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert!(!exit.started, "{exit:?}");
+    let told = exit.start_error.unwrap();
+    let words = if support.files {
+        "cannot run sh"
+    } else {
+        "cannot enforce"
+    };
+    assert!(told.contains(words), "{told}");
+}

@@ -1,0 +1,50 @@
+//! A small file that is no state file, written whole or not at all: settings and hooks of other programs.
+
+use crate::disk::Disk;
+use crate::error::Error;
+use rustix::fs::{Mode, fchmod};
+use std::path::{Path, PathBuf};
+
+/// Puts a file in its place, durably. Links are followed. The rights of a file that is there stay, unless it is said
+/// whether the file is to be run.
+pub fn write_whole(
+    disk: &dyn Disk,
+    path: &Path,
+    bytes: &[u8],
+    executable: Option<bool>,
+) -> Result<(), Error> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let failed = |what| {
+        let path = &path;
+        move |error| Error::io(what, path, error)
+    };
+    disk.create_folders(folder).map_err(failed("create"))?;
+    let beside = beside(&path);
+    // Left by one that was killed.
+    let _ = disk.unlink(&beside);
+    let file = disk.create_new(&beside).map_err(failed("create"))?;
+    let written = || {
+        if let Some(before) = disk.stat(&path)? {
+            disk.dress(&file, &before)?;
+        }
+        if let Some(executable) = executable {
+            let mode = if executable { 0o755 } else { 0o644 };
+            fchmod(&file, Mode::from_raw_mode(mode))?;
+        }
+        disk.write(&file, bytes)?;
+        disk.sync_all(&file)?;
+        disk.rename(&beside, &path)?;
+        disk.sync_folder(folder)
+    };
+    written().map_err(|error| {
+        let _ = disk.unlink(&beside);
+        Error::io("write", &path, error)
+    })
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".bowline-new");
+    path.with_file_name(name)
+}

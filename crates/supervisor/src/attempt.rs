@@ -1,0 +1,301 @@
+//! The folder of one attempt: what is to run, who owns it, what it said, how it ended.
+//!
+//! | File | Content |
+//! |---|---|
+//! | `spec.json` | what is to be run, written first |
+//! | `lock` | held by the shim for life; who it is, and whether `go` was given |
+//! | `sock` | the shim's socket |
+//! | `log`, `err` | standard output and standard error; the place of a byte is its absolute offset |
+//! | `exit.json` | how it ended; empty until then |
+//! | `unread` | input that was accepted and never read |
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::process::boot_id;
+use crate::spec::Spec;
+use rustix::fs::{FlockOperation, SeekFrom, flock, seek};
+use serde::{Deserialize, Serialize};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Only the owner looks into an attempt: output and input may be secret.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// One attempt to run an agent, by its folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    folder: PathBuf,
+    spec: Spec,
+}
+
+/// What has become of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// No agent was ever started in it, and no shim waits to do so.
+    Intended,
+    /// A shim owns it.
+    Alive,
+    /// It ended, and the end is on the disk.
+    Ended(Box<Exit>),
+    /// Its shim is gone without having seen the end. Processes may be left: see [`crate::sweep()`].
+    Lost,
+}
+
+/// One of the agent's two streams of output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+impl Stream {
+    pub(crate) fn file(self) -> &'static str {
+        match self {
+            Stream::Out => "log",
+            Stream::Err => "err",
+        }
+    }
+}
+
+/// What the shim writes into the lock it holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pub(crate) pid: i32,
+    /// In clock ticks since boot.
+    pub(crate) start: u64,
+    pub(crate) boot: String,
+    /// Set before the agent is started. Nobody starts one after it.
+    #[serde(default)]
+    pub(crate) go: bool,
+    /// The control group of the agent, if it has one.
+    #[serde(default)]
+    pub(crate) cgroup: Option<PathBuf>,
+}
+
+/// The spec as it stands in the file.
+#[derive(Serialize, Deserialize)]
+struct Intent {
+    /// Of the machine when the attempt was made. What was not ended in an earlier boot was lost with it.
+    boot: String,
+    spec: Spec,
+}
+
+impl Attempt {
+    /// Makes the folder of a new attempt.
+    pub fn create(folder: &Path, spec: Spec) -> Result<Attempt, Error> {
+        if let Some(parent) = folder.parent() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(FOLDER_MODE)
+                .create(parent)
+                .map_err(Error::io("make the folder", parent))?;
+        }
+        match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(Error::AttemptExists {
+                    path: folder.to_owned(),
+                });
+            }
+            Err(error) => return Err(Error::io("make the folder", folder)(error)),
+        }
+        let folder = std::path::absolute(folder).map_err(Error::io("find the folder", folder))?;
+        let path = folder.join("spec.json");
+        let intent = Intent {
+            boot: boot_id(),
+            spec,
+        };
+        let text = serde_json::to_vec(&intent)
+            .map_err(io::Error::from)
+            .map_err(Error::io("write", &path))?;
+        new_file(&path)
+            .and_then(|mut file| file.write_all(&text))
+            .map_err(Error::io("write", &path))?;
+        Ok(Attempt {
+            folder,
+            spec: intent.spec,
+        })
+    }
+
+    /// An attempt that was made before.
+    pub fn open(folder: &Path) -> Result<Attempt, Error> {
+        let folder = std::path::absolute(folder).map_err(Error::io("find the folder", folder))?;
+        let intent = intent(&folder)?;
+        Ok(Attempt {
+            folder,
+            spec: intent.spec,
+        })
+    }
+
+    /// Makes a folder of the attempt for somebody's use, for instance a sandboxed agent's temporary files.
+    pub fn make_folder(&self, name: &str) -> Result<PathBuf, Error> {
+        let path = self.path(name);
+        DirBuilder::new()
+            .mode(FOLDER_MODE)
+            .create(&path)
+            .map_err(Error::io("make the folder", &path))?;
+        Ok(path)
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What is to be run.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.spec.attempt
+    }
+
+    /// What has become of it. The lock decides; nothing is believed because it is written somewhere.
+    pub fn condition(&self) -> Result<Condition, Error> {
+        if let Some(exit) = self.exit()? {
+            return Ok(Condition::Ended(Box::new(exit)));
+        }
+        if self.locked()? {
+            return Ok(Condition::Alive);
+        }
+        // It may have ended between the two looks.
+        if let Some(exit) = self.exit()? {
+            return Ok(Condition::Ended(Box::new(exit)));
+        }
+        let started = self.owner()?.is_some_and(|owner| owner.go);
+        // After a power cut the lock's words may be lost: then nobody knows, and nothing is started again.
+        Ok(if started || !self.made_in_this_boot()? {
+            Condition::Lost
+        } else {
+            Condition::Intended
+        })
+    }
+
+    /// How it ended, if it did and the end is whole.
+    pub fn exit(&self) -> Result<Option<Exit>, Error> {
+        let path = self.path("exit.json");
+        match std::fs::read(&path) {
+            // An end that is being written, or was cut off by a crash, is none.
+            Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", &path)(error)),
+        }
+    }
+
+    /// Input the agent never read.
+    pub fn unread(&self) -> Result<Vec<u8>, Error> {
+        let path = self.path("unread");
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(Error::io("read", &path)(error)),
+        }
+    }
+
+    /// Bytes of a stream from an absolute offset, at most `count`, and the offset of the first. That is later than asked for
+    /// when acknowledged output has been given back to the disk.
+    pub fn read(&self, stream: Stream, from: u64, count: usize) -> Result<(u64, Vec<u8>), Error> {
+        let path = self.path(stream.file());
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((from, Vec::new())),
+            Err(error) => return Err(Error::io("read", &path)(error)),
+        };
+        // Given-back output is a hole; a file system without holes has data from the start.
+        let from = seek(&file, SeekFrom::Data(from)).unwrap_or(from);
+        let mut bytes = vec![0; count];
+        let mut filled = 0;
+        while filled < count {
+            match file.read_at(&mut bytes[filled..], from + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io("read", &path)(error)),
+            }
+        }
+        bytes.truncate(filled);
+        Ok((from, bytes))
+    }
+
+    /// Whether the machine has run without a break since the attempt was made.
+    pub(crate) fn made_in_this_boot(&self) -> Result<bool, Error> {
+        Ok(intent(&self.folder)?.boot == boot_id())
+    }
+
+    /// Whether a shim holds the lock.
+    fn locked(&self) -> Result<bool, Error> {
+        let path = self.path("lock");
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(Error::io("open", &path)(error)),
+        };
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(false),
+            Err(error) if error == rustix::io::Errno::WOULDBLOCK => Ok(true),
+            Err(error) => Err(Error::io("lock", &path)(error.into())),
+        }
+    }
+
+    /// Who holds or last held the lock.
+    pub(crate) fn owner(&self) -> Result<Option<Owner>, Error> {
+        let path = self.path("lock");
+        match std::fs::read(&path) {
+            Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", &path)(error)),
+        }
+    }
+
+    /// A file of the attempt.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+/// A path of a socket in a folder that fits into an address however long the folder's own path is. Valid while the folder
+/// is held open.
+pub(crate) fn socket_path(folder: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/sock", folder.as_raw_fd()))
+}
+
+/// A new file that only its owner reads.
+pub(crate) fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .open(path)
+}
+
+/// A file to be written at places, made if it is not there.
+pub(crate) fn writable(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(FILE_MODE)
+        .open(path)
+}
+
+fn intent(folder: &Path) -> Result<Intent, Error> {
+    let path = folder.join("spec.json");
+    match std::fs::read(&path) {
+        Ok(text) => serde_json::from_slice(&text)
+            .map_err(io::Error::from)
+            .map_err(Error::io("read", &path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::NoAttempt {
+            path: folder.to_owned(),
+        }),
+        Err(error) => Err(Error::io("read", &path)(error)),
+    }
+}

@@ -1,0 +1,170 @@
+//! Every way talking to a shim ends without doing what was asked.
+
+use crate::protocol::No;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a shim said no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// Somebody with a higher fencing number has taken over.
+    FencedOut,
+    /// A newer wish has been heard.
+    StaleGeneration,
+    /// Too much input waits for the agent.
+    InputFull,
+    /// The message's number is not the next one.
+    InputGap,
+    /// The agent takes no more input.
+    InputClosed,
+    /// The agent has ended, or has not begun.
+    NotRunning,
+    /// The agent itself asked.
+    AgentPeer,
+    /// The request could not be understood.
+    BadRequest,
+}
+
+impl Refused {
+    /// The word on the wire, and in `bowline explain`.
+    pub fn code(self) -> &'static str {
+        match self {
+            Refused::FencedOut => "fenced_out",
+            Refused::StaleGeneration => "stale_generation",
+            Refused::InputFull => "input_full",
+            Refused::InputGap => "input_gap",
+            Refused::InputClosed => "input_closed",
+            Refused::NotRunning => "agent_not_running",
+            Refused::AgentPeer => "agent_peer",
+            Refused::BadRequest => "bad_request",
+        }
+    }
+
+    fn all() -> [Refused; 8] {
+        [
+            Refused::FencedOut,
+            Refused::StaleGeneration,
+            Refused::InputFull,
+            Refused::InputGap,
+            Refused::InputClosed,
+            Refused::NotRunning,
+            Refused::AgentPeer,
+            Refused::BadRequest,
+        ]
+    }
+}
+
+/// Why something about an attempt could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file of the attempt could not be used.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// There is no such attempt.
+    #[error("there is no attempt at {}", path.display())]
+    NoAttempt {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder is taken.
+    #[error("there is an attempt at {} already", path.display())]
+    AttemptExists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The shim could not be started.
+    #[error("the shim of attempt {attempt} did not start: {message}")]
+    NotStarted {
+        /// The attempt.
+        attempt: String,
+        /// What it said.
+        message: String,
+    },
+    /// No shim answers.
+    #[error("no shim answers for attempt {attempt}")]
+    Unreachable {
+        /// The attempt.
+        attempt: String,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The shim speaks another language.
+    #[error("the shim of attempt {attempt} speaks another protocol: {message}")]
+    Protocol {
+        /// The attempt.
+        attempt: String,
+        /// What it said.
+        message: String,
+    },
+    /// The shim said no.
+    #[error("{message}")]
+    Refused {
+        /// Why.
+        why: Refused,
+        /// In words.
+        message: String,
+    },
+}
+
+impl Error {
+    /// Stable, `snake_case`, documented by `bowline explain`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Io { .. } => "attempt_io",
+            Error::NoAttempt { .. } => "no_attempt",
+            Error::AttemptExists { .. } => "attempt_exists",
+            Error::NotStarted { .. } => "shim_not_started",
+            Error::Unreachable { .. } => "shim_unreachable",
+            Error::Protocol { .. } => "shim_protocol",
+            Error::Refused { why, .. } => why.code(),
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Error::Io { .. } => "check the disk, and who owns the folder",
+            Error::NoAttempt { .. } => "'bowline attach' lists the attempts",
+            Error::AttemptExists { .. } => "use a new id for a new attempt",
+            Error::NotStarted { .. } => "check that bowline-shim stands beside bowline",
+            Error::Unreachable { .. } => {
+                "'bowline attach' tells whether the attempt ended or was lost"
+            }
+            Error::Protocol { .. } => "update Bowline",
+            Error::Refused { why, .. } => match why {
+                Refused::FencedOut => "another server owns this attempt now",
+                Refused::StaleGeneration => "ask for the status and decide anew",
+                Refused::InputFull => "send it again when the agent has read some",
+                Refused::InputGap => "ask for the status: it names the next number",
+                Refused::InputClosed => "start a new attempt with the message",
+                Refused::NotRunning => "'bowline attach' tells how it ended",
+                Refused::AgentPeer => "an agent cannot control its own shim",
+                Refused::BadRequest => "update Bowline",
+            },
+        }
+    }
+
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+        let path = path.to_owned();
+        move |source| Error::Io { what, path, source }
+    }
+
+    /// What a shim's "no" means here.
+    pub(crate) fn refused(no: No) -> Error {
+        let known = Refused::all().into_iter().find(|why| why.code() == no.code);
+        Error::Refused {
+            // A later shim may have reasons this program does not know; the message still tells.
+            why: known.unwrap_or(Refused::BadRequest),
+            message: no.message,
+        }
+    }
+}

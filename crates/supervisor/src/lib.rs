@@ -1,0 +1,35 @@
+//! One agent process tree, safely: the shim that owns it, and the handle that talks to the shim.
+//!
+//! Every agent has its own small *shim* process. It is session leader, child subreaper and parent of the agent's process
+//! group; it holds the agent's pipes, appends its output to a log with absolute offsets, and answers on a Unix socket.
+//! Whoever started it may crash or be upgraded: the agent goes on, and [`Handle::attach`] finds it again.
+//!
+//! This crate does not know what an agent's words mean.
+
+mod attempt;
+mod cgroup;
+mod client;
+mod error;
+mod exit;
+mod process;
+mod protocol;
+mod sandbox;
+pub mod shim;
+mod spec;
+mod sweep;
+
+pub use attempt::{Attempt, Condition, Stream};
+pub use cgroup::{Cgroup, CgroupSupport};
+pub use client::{Handle, Sent, Shim};
+pub use error::{Error, Refused};
+pub use exit::{Exit, Unread};
+pub use protocol::{
+    Answer, Blocked, Envelope, FEATURES, Flow, Hello, InputStatus, No, PROTOCOL, Request, State,
+    Status, Want,
+};
+pub use sandbox::{Sandbox, SandboxSupport};
+pub use spec::{Bounds, CgroupSpec, Limits, Spec};
+pub use sweep::{Swept, sweep};
+
+/// The variable by which the processes of an attempt are known, whatever became of its shim.
+pub const ATTEMPT_VARIABLE: &str = "BOWLINE_ATTEMPT";

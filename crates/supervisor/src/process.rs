@@ -1,0 +1,242 @@
+//! Looking at processes through `/proc`, and signalling exactly the one that was looked at.
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::fs::File;
+use std::io::Read;
+
+/// A line of `stat` is shorter; more of it is not needed.
+const STAT_BYTES_MAX: usize = 1024;
+
+/// Environments longer than this are not looked through; the kernel's own limit is far below for most programs.
+const ENVIRONMENT_BYTES_MAX: u64 = 8 << 20;
+
+/// Generations looked at when asking whether one process descends from another.
+const ANCESTORS_MAX: usize = 256;
+
+/// A process at the moment it was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    /// The kernel's letter.
+    pub(crate) state: u8,
+    pub(crate) threads: u32,
+    /// In clock ticks since boot: with the pid, a name that is never used again.
+    pub(crate) start: u64,
+}
+
+impl Process {
+    /// Nothing, when there is no such process.
+    pub(crate) fn look(pid: i32) -> Option<Process> {
+        let mut text = [0; STAT_BYTES_MAX];
+        let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
+        let count = file.read(&mut text).ok()?;
+        Process::parse(&text[..count])
+    }
+
+    /// The name stands in brackets and may hold anything, brackets too.
+    fn parse(stat: &[u8]) -> Option<Process> {
+        let open = stat.iter().position(|&byte| byte == b'(')?;
+        let close = stat.iter().rposition(|&byte| byte == b')')?;
+        let pid = str::from_utf8(&stat[..open]).ok()?.trim().parse().ok()?;
+        let rest = str::from_utf8(stat.get(close + 1..)?).ok()?;
+        let mut words = rest.split_ascii_whitespace();
+        let state = *words.next()?.as_bytes().first()?;
+        let parent = words.next()?.parse().ok()?;
+        // Words 3 to 52 of `stat` count from the state; threads are the 20th, the start is the 22nd.
+        let threads = words.nth(15)?.parse().ok()?;
+        let start = words.nth(1)?.parse().ok()?;
+        Some(Process {
+            pid,
+            parent,
+            state,
+            threads,
+            start,
+        })
+    }
+
+    /// A process whose first thread has ended may live on in others.
+    pub(crate) fn dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        matches!(self.state, b'T' | b't')
+    }
+
+    /// Signals this very process, never a later one with the same id. `false` when it is gone or not ours to signal.
+    pub(crate) fn signal(&self, signal: Signal) -> bool {
+        let Some(pid) = Pid::from_raw(self.pid) else {
+            return false;
+        };
+        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+            return false;
+        };
+        // The handle is of the process looked at only if that one is still there after the handle was made.
+        let same = Process::look(self.pid).is_some_and(|now| now.start == self.start);
+        same && pidfd_send_signal(handle, signal).is_ok()
+    }
+}
+
+/// Every process.
+pub(crate) fn all() -> Vec<Process> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(Process::look).collect()
+}
+
+/// Everything below a process, parents before their children, the dead included.
+///
+/// While processes come and go a look may miss some; when all of them stand still it misses none.
+pub(crate) fn descendants(root: i32) -> Vec<Process> {
+    let mut found = Vec::new();
+    let Some(first) = children(root) else {
+        return by_parents(root);
+    };
+    let mut pids = first;
+    let mut next = 0;
+    while next < pids.len() {
+        if let Some(process) = Process::look(pids[next]) {
+            found.push(process);
+            for child in children(pids[next]).unwrap_or_default() {
+                if !pids.contains(&child) {
+                    pids.push(child);
+                }
+            }
+        }
+        next += 1;
+    }
+    found
+}
+
+/// The kernel's own list, per thread; not every kernel has it.
+fn children(pid: i32) -> Option<Vec<i32>> {
+    let mut pids = Vec::new();
+    let mut text = String::new();
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        let path = thread.ok()?.path().join("children");
+        text.clear();
+        match File::open(path) {
+            Ok(mut file) => file.read_to_string(&mut text).ok()?,
+            // A thread that has ended since.
+            Err(_) if !pids.is_empty() => continue,
+            Err(_) => return None,
+        };
+        pids.extend(
+            text.split_ascii_whitespace()
+                .filter_map(|word| word.parse::<i32>().ok()),
+        );
+    }
+    Some(pids)
+}
+
+/// The same from the parents of all processes.
+fn by_parents(root: i32) -> Vec<Process> {
+    let all = all();
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = vec![root];
+    while !parents.is_empty() {
+        let below: Vec<Process> = all
+            .iter()
+            .filter(|one| parents.contains(&one.parent))
+            .copied()
+            .collect();
+        parents = below.iter().map(|one| one.pid).collect();
+        found.extend(below);
+    }
+    found
+}
+
+/// Whether a process stands below another.
+pub(crate) fn descends(pid: i32, root: i32) -> bool {
+    let mut current = pid;
+    for _ in 0..ANCESTORS_MAX {
+        match Process::look(current) {
+            Some(process) if process.parent == root => return true,
+            Some(process) if process.parent > 1 => current = process.parent,
+            Some(_) | None => return false,
+        }
+    }
+    false
+}
+
+/// Whether a process was started with `NAME=VALUE` in its environment.
+pub(crate) fn was_given(pid: i32, entry: &[u8]) -> bool {
+    let mut environment = Vec::new();
+    let read = File::open(format!("/proc/{pid}/environ")).and_then(|file| {
+        file.take(ENVIRONMENT_BYTES_MAX)
+            .read_to_end(&mut environment)
+    });
+    read.is_ok() && environment.split(|&byte| byte == 0).any(|one| one == entry)
+}
+
+/// Changes with every boot; nothing that runs now was started in another one.
+pub(crate) fn boot_id() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+
+    const STAT: &str = "77 (a) S 9 (b) T 12 77 77 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 4711 99 1";
+
+    #[test]
+    fn a_process_may_call_itself_anything() {
+        let process = Process::parse(STAT.as_bytes()).unwrap();
+        let wanted = Process {
+            pid: 77,
+            parent: 12,
+            state: b'T',
+            threads: 9,
+            start: 4711,
+        };
+        assert_eq!(process, wanted);
+        assert_eq!(Process::parse(b"77 (sh"), None);
+        assert_eq!(Process::parse(b""), None);
+    }
+
+    #[test]
+    fn a_zombie_with_living_threads_is_not_dead() {
+        let mut process = Process::parse(STAT.as_bytes()).unwrap();
+        process.state = b'Z';
+        assert!(!process.dead());
+        process.threads = 1;
+        assert!(process.dead());
+    }
+
+    #[test]
+    fn we_are_found_among_all_and_below_our_parent() {
+        let us = Process::look(std::process::id().cast_signed()).unwrap();
+        assert!(us.start > 0 && us.threads >= 1 && !us.dead() && !us.stopped());
+        assert!(all().iter().any(|one| one.pid == us.pid));
+        assert!(descends(us.pid, us.parent));
+        assert!(!descends(us.parent, us.pid));
+        let below = |list: Vec<Process>| list.iter().any(|one| one.pid == us.pid);
+        assert!(below(descendants(us.parent)));
+        assert!(below(by_parents(us.parent)));
+    }
+
+    #[test]
+    fn a_process_with_a_reused_id_is_not_signalled() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let process = Process::look(child.id().cast_signed()).unwrap();
+        let later = Process {
+            start: process.start + 1,
+            ..process
+        };
+        assert!(!later.signal(Signal::KILL));
+        assert!(process.signal(Signal::KILL));
+        child.wait().unwrap();
+        assert!(!process.signal(Signal::KILL));
+    }
+}

@@ -1,0 +1,97 @@
+//! Bytes from a socket, cut into lines and announced bodies, with bounded memory.
+
+use super::LINE_BYTES_MAX;
+use std::io::{self, Read};
+
+/// Read at once.
+const CHUNK_BYTES: usize = 4 << 10;
+
+/// What has been received and not yet been used.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    bytes: Vec<u8>,
+}
+
+impl Lines {
+    /// Reads once. `false` when the other side has closed.
+    pub(crate) fn fill(&mut self, from: &mut impl Read) -> io::Result<bool> {
+        let mut chunk = [0; CHUNK_BYTES];
+        let count = from.read(&mut chunk)?;
+        self.bytes.extend_from_slice(&chunk[..count]);
+        Ok(count > 0)
+    }
+
+    /// The next line without its end, if it is whole.
+    pub(crate) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') else {
+            if self.bytes.len() > LINE_BYTES_MAX {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "a line is too long",
+                ));
+            }
+            return Ok(None);
+        };
+        let mut line = self.take(end + 1);
+        line.pop();
+        Ok(Some(line))
+    }
+
+    /// The next `count` bytes, if they are all there.
+    pub(crate) fn body(&mut self, count: u64) -> Option<Vec<u8>> {
+        let count = usize::try_from(count).ok()?;
+        (self.bytes.len() >= count).then(|| self.take(count))
+    }
+
+    fn take(&mut self, count: usize) -> Vec<u8> {
+        let rest = self.bytes.split_off(count);
+        std::mem::replace(&mut self.bytes, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+
+    #[test]
+    fn lines_and_bodies_whatever_the_chunks() {
+        let text = b"one\ntwo\nBODYthree\n";
+        for cut in 0..text.len() {
+            let mut lines = Lines::default();
+            let mut got = Vec::new();
+            let mut body = None;
+            for mut part in [&text[..cut], &text[cut..]] {
+                while !part.is_empty() {
+                    lines.fill(&mut part).unwrap();
+                }
+                loop {
+                    if got.len() == 2 && body.is_none() {
+                        body = lines.body(4);
+                        if body.is_none() {
+                            break;
+                        }
+                    }
+                    match lines.line().unwrap() {
+                        Some(line) => got.push(line),
+                        None => break,
+                    }
+                }
+            }
+            assert_eq!(body.as_deref(), Some(&b"BODY"[..]), "cut at {cut}");
+            assert_eq!(got, [&b"one"[..], b"two", b"three"], "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut lines = Lines::default();
+        let mut endless = io::repeat(b'x');
+        let mut filled = 0;
+        while lines.line().is_ok() {
+            lines.fill(&mut endless).unwrap();
+            filled += CHUNK_BYTES;
+            assert!(filled <= LINE_BYTES_MAX + 2 * CHUNK_BYTES);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Connections to the shim: requests in, answers out, with bounded memory for each.
+
+use crate::error::Refused;
+use crate::process::descends;
+use crate::protocol::{Answer, BODY_BYTES_MAX, Envelope, Lines, No, Status};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{getpid, getuid};
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Connections at once.
+const CLIENTS_MAX: usize = 16;
+/// Answers that wait for a client that does not read them; then it is dropped.
+const ANSWERS_BYTES_MAX: usize = 256 << 10;
+/// How long the last answer may take.
+const FAREWELL_MS: u64 = 200;
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) stream: UnixStream,
+    lines: Lines,
+    /// A request whose raw bytes are still on their way.
+    open: Option<Envelope>,
+    answers: Vec<u8>,
+    /// A `wait` that is not yet answered: its number, and version, output and error already seen.
+    waiting: Option<(u64, u64, u64, u64)>,
+    gone: bool,
+}
+
+/// A whole request.
+pub(super) type Received = (Envelope, Vec<u8>);
+
+impl Client {
+    fn new(stream: UnixStream) -> Client {
+        Client {
+            stream,
+            lines: Lines::default(),
+            open: None,
+            answers: Vec::new(),
+            waiting: None,
+            gone: false,
+        }
+    }
+
+    pub(super) fn wants_to_write(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    /// Reads what is there and returns the next whole request.
+    pub(super) fn receive(&mut self) -> Option<Received> {
+        loop {
+            match self.next() {
+                Ok(Some(received)) => return Some(received),
+                Ok(None) => {}
+                Err(told) => {
+                    self.refuse(0, Refused::BadRequest, &told);
+                    self.flush();
+                    self.gone = true;
+                    return None;
+                }
+            }
+            match self.lines.fill(&mut self.stream) {
+                Ok(true) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                Ok(false) | Err(_) => {
+                    self.gone = true;
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Received>, String> {
+        if self.open.is_none() {
+            let line = self.lines.line().map_err(|error| error.to_string())?;
+            let Some(line) = line else {
+                return Ok(None);
+            };
+            let envelope: Envelope =
+                serde_json::from_slice(&line).map_err(|error| error.to_string())?;
+            if envelope.request.body_bytes() > BODY_BYTES_MAX {
+                return Err(format!("more than {BODY_BYTES_MAX} bytes at once"));
+            }
+            self.open = Some(envelope);
+        }
+        let bytes = self.open.as_ref().map_or(0, |one| one.request.body_bytes());
+        let Some(body) = self.lines.body(bytes) else {
+            return Ok(None);
+        };
+        Ok(self.open.take().map(|envelope| (envelope, body)))
+    }
+
+    pub(super) fn refuse(&mut self, id: u64, why: Refused, told: &str) {
+        self.answer(&Answer {
+            id,
+            no: Some(No {
+                code: why.code().into(),
+                message: told.into(),
+            }),
+            ..Answer::default()
+        });
+    }
+
+    pub(super) fn answer(&mut self, answer: &Answer) {
+        // Our own types always become JSON; a connection that could not be answered is better closed.
+        match serde_json::to_vec(answer) {
+            Ok(text) => self.answers.extend_from_slice(&text),
+            Err(_) => self.gone = true,
+        }
+        self.answers.push(b'\n');
+    }
+
+    /// Answers when there is something newer than the client has seen. An earlier wait is answered at once.
+    pub(super) fn wait(&mut self, id: u64, version: u64, out: u64, err: u64, status: &Status) {
+        if let Some((earlier, ..)) = self.waiting.replace((id, version, out, err)) {
+            self.answer_with(earlier, status);
+        }
+        self.look(status);
+    }
+
+    fn look(&mut self, status: &Status) {
+        if let Some((id, version, out, err)) = self.waiting
+            && (status.version > version || status.out.end > out || status.err.end > err)
+        {
+            self.waiting = None;
+            self.answer_with(id, status);
+        }
+    }
+
+    fn answer_with(&mut self, id: u64, status: &Status) {
+        self.answer(&Answer {
+            id,
+            status: Some(status.clone()),
+            ..Answer::default()
+        });
+    }
+
+    pub(super) fn flush(&mut self) {
+        while !self.answers.is_empty() {
+            match self.stream.write(&self.answers) {
+                Ok(count) => drop(self.answers.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => {
+                    self.gone = true;
+                    return;
+                }
+            }
+        }
+        self.gone |= self.answers.len() > ANSWERS_BYTES_MAX;
+    }
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    pub(super) all: Vec<Client>,
+}
+
+impl Clients {
+    /// Takes a connection and greets it, unless it comes from another user or from below this very shim: an agent must not
+    /// control what controls it.
+    pub(super) fn welcome(&mut self, stream: UnixStream, greeting: &Answer) {
+        let Ok(peer) = socket_peercred(&stream) else {
+            return;
+        };
+        let same_user = peer.uid == getuid() || peer.uid.is_root();
+        if !same_user || self.all.len() >= CLIENTS_MAX || stream.set_nonblocking(true).is_err() {
+            return;
+        }
+        let mut client = Client::new(stream);
+        let me = getpid().as_raw_nonzero().get();
+        if descends(peer.pid.as_raw_nonzero().get(), me) {
+            let told = "an agent cannot control its own shim";
+            client.refuse(0, Refused::AgentPeer, told);
+            client.flush();
+            return;
+        }
+        client.answer(greeting);
+        client.flush();
+        self.all.push(client);
+    }
+
+    /// Answers everyone who waits for what has become true, and forgets who has left.
+    pub(super) fn serve(&mut self, status: &Status) {
+        for client in &mut self.all {
+            client.look(status);
+            client.flush();
+        }
+        self.all.retain(|client| !client.gone);
+    }
+
+    /// The last words to everyone.
+    pub(super) fn farewell(&mut self, status: &Status) {
+        for client in &mut self.all {
+            client.look(status);
+            let patient = client.stream.set_nonblocking(false).is_ok()
+                && client
+                    .stream
+                    .set_write_timeout(Some(Duration::from_millis(FAREWELL_MS)))
+                    .is_ok();
+            if patient {
+                // Whoever does not listen finds `exit.json`.
+                let _ = client.stream.write_all(&client.answers);
+            }
+        }
+        self.all.clear();
+    }
+}

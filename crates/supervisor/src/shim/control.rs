@@ -1,0 +1,303 @@
+//! Brings all descendants to the wanted level, and never believes a signal: it looks.
+
+use crate::cgroup::Cgroup;
+use crate::process::{Process, descendants};
+use crate::protocol::{State, Want};
+use crate::spec::Bounds;
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+
+/// How long a process may take to stop by itself on SIGTSTP before it is stopped.
+const TSTP_MS: u64 = 100;
+/// A process in a system call that cannot be interrupted stops when it returns; after this it counts as held.
+const HELD_MS: u64 = 500;
+/// How long stopped processes are continued again. Some stop themselves on purpose.
+const RESUME_MS: u64 = 1_000;
+/// Processes that appear later than this after SIGTERM may be the agent's own clearing up, and get the whole grace.
+const NEWCOMERS_MS: u64 = 200;
+/// How long killed processes may take to go before they are given up.
+const KILLED_MS: u64 = 10_000;
+/// Looks in a row while processes are being stopped to be killed.
+const FREEZE_ROUNDS_MAX: usize = 50;
+/// Between looks, growing from the first to the second.
+const LOOK_MS_MIN: u64 = 4;
+const LOOK_MS_MAX: u64 = 50;
+/// Between looks at a paused agent: somebody else may have continued it.
+const PAUSED_LOOK_MS: u64 = 2_000;
+
+/// A process that has been signalled on the way to the present goal.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    pid: i32,
+    start: u64,
+    at: Instant,
+    /// SIGSTOP has been sent, at this time.
+    held: Option<Instant>,
+}
+
+/// The wanted level, and how far the processes are.
+#[derive(Debug)]
+pub(super) struct Control {
+    pub(super) want: Want,
+    pub(super) generation: u64,
+    /// The agent itself has ended: whatever is wanted, the rest ends too.
+    pub(super) agent_gone: bool,
+    since: Instant,
+    settled: bool,
+    pause_ms: u64,
+    /// When to look next, if ever.
+    pub(super) next: Option<Instant>,
+    seen: Vec<Seen>,
+    /// Processes that could not be ended.
+    pub(super) left: Vec<i32>,
+}
+
+impl Control {
+    pub(super) fn new(now: Instant) -> Control {
+        Control {
+            want: Want::Running,
+            generation: 0,
+            agent_gone: false,
+            since: now,
+            settled: true,
+            pause_ms: LOOK_MS_MIN,
+            next: None,
+            seen: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    /// What is being worked for.
+    pub(super) fn goal(&self) -> Want {
+        if self.agent_gone {
+            Want::Ended
+        } else {
+            self.want
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        match (self.goal(), self.settled) {
+            (Want::Running, true) => State::Running,
+            (Want::Running, false) => State::Resuming,
+            (Want::Paused, true) => State::Paused,
+            (Want::Paused, false) => State::Pausing,
+            (Want::Ended, _) => State::Ending,
+        }
+    }
+
+    /// Whether no process is left, or none that can be ended.
+    pub(super) fn ended(&self) -> bool {
+        self.goal() == Want::Ended && self.settled
+    }
+
+    /// A new goal, worked for from now on.
+    pub(super) fn turn(&mut self, want: Want, now: Instant) {
+        let before = self.goal();
+        self.want = want;
+        self.begin(before, now);
+    }
+
+    /// The agent itself is gone.
+    pub(super) fn agent_ended(&mut self, now: Instant) {
+        let before = self.goal();
+        self.agent_gone = true;
+        self.begin(before, now);
+    }
+
+    fn begin(&mut self, before: Want, now: Instant) {
+        if before != self.goal() {
+            self.since = now;
+            self.settled = false;
+            self.seen.clear();
+        }
+        self.look_again(now);
+    }
+
+    /// Something may have changed.
+    pub(super) fn look_again(&mut self, now: Instant) {
+        if !self.settled || self.goal() == Want::Paused {
+            self.pause_ms = LOOK_MS_MIN;
+            self.next = Some(now);
+        }
+    }
+
+    /// One look at everything below `root`, and what follows from it.
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        root: i32,
+        cgroup: Option<&Cgroup>,
+        bounds: &Bounds,
+    ) {
+        let living = living(root);
+        let goal = self.goal();
+        self.settled = match goal {
+            Want::Running => self.resume(now, &living, cgroup),
+            Want::Paused => self.pause(now, &living, cgroup),
+            Want::Ended => self.end(now, &living, root, cgroup, bounds),
+        };
+        let pause = match (goal, self.settled) {
+            (Want::Paused, true) => Some(PAUSED_LOOK_MS),
+            (Want::Running | Want::Ended, true) => None,
+            (_, false) => Some(self.pause_ms),
+        };
+        self.pause_ms = (self.pause_ms * 2).min(LOOK_MS_MAX);
+        self.next = pause.map(|ms| now + Duration::from_millis(ms));
+    }
+
+    fn resume(&mut self, now: Instant, living: &[Process], cgroup: Option<&Cgroup>) -> bool {
+        if let Some(cgroup) = cgroup {
+            cgroup.freeze(false);
+        }
+        // Everyone once, stopped or not: a process may not have got round to a stop that was sent to it, and SIGCONT takes
+        // that back.
+        let mut clean = true;
+        for process in living {
+            let known = self
+                .seen
+                .iter()
+                .any(|seen| seen.pid == process.pid && seen.start == process.start);
+            if known && !process.stopped() {
+                continue;
+            }
+            clean = false;
+            process.signal(Signal::CONT);
+            if !known {
+                self.seen.push(Seen {
+                    pid: process.pid,
+                    start: process.start,
+                    at: now,
+                    held: None,
+                });
+            }
+        }
+        clean || past(self.since, RESUME_MS, now)
+    }
+
+    fn pause(&mut self, now: Instant, living: &[Process], cgroup: Option<&Cgroup>) -> bool {
+        if let Some(cgroup) = cgroup
+            && cgroup.freeze(true)
+        {
+            return cgroup.frozen();
+        }
+        // After the first process had to be stopped by force, whatever is new is not asked first: it may be forking on.
+        let forced = self.seen.iter().any(|seen| seen.held.is_some());
+        let mut still = true;
+        for process in living.iter().filter(|one| !one.stopped()) {
+            let known = self
+                .seen
+                .iter_mut()
+                .find(|seen| seen.pid == process.pid && seen.start == process.start);
+            match known {
+                None => {
+                    let signal = if forced { Signal::STOP } else { Signal::TSTP };
+                    process.signal(signal);
+                    self.seen.push(Seen {
+                        pid: process.pid,
+                        start: process.start,
+                        at: now,
+                        held: forced.then_some(now),
+                    });
+                    still = false;
+                }
+                Some(seen) => match seen.held {
+                    None if past(seen.at, TSTP_MS, now) => {
+                        process.signal(Signal::STOP);
+                        seen.held = Some(now);
+                        still = false;
+                    }
+                    None => still = false,
+                    Some(at) => {
+                        // The parent of a `vfork` sleeps until its child, which may be stopped, goes on; the first thread
+                        // of a process may have ended while others live. Neither can show that it is stopped.
+                        let cannot_show = matches!(process.state, b'D' | b'Z');
+                        if !(cannot_show && past(at, HELD_MS, now)) {
+                            process.signal(Signal::STOP);
+                            still = false;
+                        }
+                    }
+                },
+            }
+        }
+        still
+    }
+
+    fn end(
+        &mut self,
+        now: Instant,
+        living: &[Process],
+        root: i32,
+        cgroup: Option<&Cgroup>,
+        bounds: &Bounds,
+    ) -> bool {
+        if living.is_empty() {
+            // The agent is ours to reap: until then it is not gone.
+            return self.agent_gone;
+        }
+        if let Some(cgroup) = cgroup {
+            cgroup.freeze(false);
+        }
+        if !past(self.since, bounds.grace_ms, now) {
+            let early = !past(self.since, NEWCOMERS_MS, now);
+            for process in living {
+                let known = self
+                    .seen
+                    .iter()
+                    .any(|seen| seen.pid == process.pid && seen.start == process.start);
+                if !known && (early || self.agent_gone) {
+                    process.signal(Signal::TERM);
+                    self.seen.push(Seen {
+                        pid: process.pid,
+                        start: process.start,
+                        at: now,
+                        held: None,
+                    });
+                }
+                // A stopped process takes its SIGTERM when it goes on.
+                process.signal(Signal::CONT);
+            }
+            return false;
+        }
+        if let Some(cgroup) = cgroup {
+            cgroup.kill();
+        }
+        kill_all(root);
+        if past(self.since, bounds.grace_ms + KILLED_MS, now) {
+            self.left = living.iter().map(|process| process.pid).collect();
+            return true;
+        }
+        false
+    }
+}
+
+/// Stops everything until nothing new appears, then kills it: what is stopped cannot fork away from under us.
+fn kill_all(root: i32) {
+    let mut before = Vec::new();
+    for _ in 0..FREEZE_ROUNDS_MAX {
+        let now: Vec<(i32, u64)> = living(root)
+            .iter()
+            .map(|process| {
+                process.signal(Signal::STOP);
+                (process.pid, process.start)
+            })
+            .collect();
+        if now.iter().all(|one| before.contains(one)) {
+            break;
+        }
+        before = now;
+    }
+    for process in living(root) {
+        process.signal(Signal::KILL);
+    }
+}
+
+fn living(root: i32) -> Vec<Process> {
+    let mut processes = descendants(root);
+    processes.retain(|process| !process.dead());
+    processes
+}
+
+fn past(since: Instant, ms: u64, now: Instant) -> bool {
+    now.saturating_duration_since(since) >= Duration::from_millis(ms)
+}

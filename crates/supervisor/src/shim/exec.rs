@@ -1,0 +1,93 @@
+//! The stub between the shim and the agent: what a process can only set for itself, then the agent's own program.
+
+use super::CANNOT_RUN;
+use crate::attempt::{Attempt, new_file};
+use crate::cgroup::Cgroup;
+use crate::spec::{Limits, Spec};
+use nix::sys::signal::SigSet;
+use rustix::process::{
+    Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
+};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// Where the stub says why it did not become the agent.
+pub(super) const ERROR_FILE: &str = "exec-error";
+
+/// Becomes the agent, or says why not in [`ERROR_FILE`].
+pub(super) fn exec(folder: &Path, shim: Option<i32>) -> ExitCode {
+    let Ok(attempt) = Attempt::open(folder) else {
+        return ExitCode::from(CANNOT_RUN);
+    };
+    // Opened now: inside the sandbox it could not be. It closes itself when the agent's program takes over.
+    let Ok(file) = new_file(&attempt.path(ERROR_FILE)) else {
+        return ExitCode::from(CANNOT_RUN);
+    };
+    let why = prepare(&attempt, shim).err().unwrap_or_else(|| {
+        let spec = attempt.spec();
+        let program = spec.command.first().map_or("", String::as_str);
+        let error = Command::new(program).args(&spec.command[1..]).exec();
+        format!("cannot run {program}: {error}")
+    });
+    tell(file, &why);
+    ExitCode::from(CANNOT_RUN)
+}
+
+fn tell(mut file: File, why: &str) {
+    // Nobody is left to tell when this fails; the exit code still says that nothing ran.
+    let _ = file.write_all(why.as_bytes());
+}
+
+fn prepare(attempt: &Attempt, shim: Option<i32>) -> Result<(), String> {
+    let spec: &Spec = attempt.spec();
+    // The shim blocks the signals it reads from a file, and a new program inherits what is blocked.
+    SigSet::empty()
+        .thread_set_mask()
+        .map_err(|error| format!("cannot unblock signals: {error}"))?;
+    if spec.command.is_empty() {
+        return Err("there is no command".into());
+    }
+    // The agent must not outlive its shim: nobody would read its output or could stop it.
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| format!("cannot tie the agent to its shim: {error}"))?;
+    // The shim may have died before the line above.
+    if getppid().map(|pid| pid.as_raw_nonzero().get()) != shim {
+        return Err("the shim is gone".into());
+    }
+    let score = spec.limits.oom_score.to_string();
+    // A lower score than ours needs a privilege; the agent runs without it.
+    let _ = std::fs::write("/proc/self/oom_score_adj", score);
+    limit(&spec.limits)?;
+    let owner = attempt.owner().map_err(|error| error.to_string())?;
+    if let Some(cgroup) = owner.and_then(|owner| owner.cgroup) {
+        Cgroup::enter(&cgroup)
+            .map_err(|error| format!("cannot enter {}: {error}", cgroup.display()))?;
+    }
+    match &spec.sandbox {
+        Some(sandbox) => sandbox.enter(),
+        None => Ok(()),
+    }
+}
+
+fn limit(limits: &Limits) -> Result<(), String> {
+    let wanted = [
+        (Resource::Nofile, limits.open_files, "open files"),
+        (Resource::Fsize, limits.file_bytes, "file size"),
+        (Resource::As, limits.memory_bytes, "memory"),
+        (Resource::Cpu, limits.cpu_seconds, "processor time"),
+        (Resource::Nproc, limits.processes, "processes"),
+    ];
+    for (resource, limit, name) in wanted {
+        if limit.is_some() {
+            let both = Rlimit {
+                current: limit,
+                maximum: limit,
+            };
+            setrlimit(resource, both).map_err(|error| format!("cannot limit {name}: {error}"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! The agent's standard input: numbered messages, queued, written as the pipe drains.
+
+use crate::error::Refused;
+use crate::exit::Unread;
+use crate::protocol::InputStatus;
+use rustix::fs::OFlags;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Messages whose place in the stream is remembered, to name the first unread one. A pipe holds fewer than this unless they
+/// are tiny; then the oldest remembered one is named.
+const PLACES_MAX: usize = 256;
+
+/// A pipe holds at most this much, unless an administrator says otherwise.
+const PIPE_BYTES_MAX: u64 = 1 << 20;
+
+/// What waits for the agent.
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    /// The end that is written to; gone when standard input was closed.
+    pipe: Option<File>,
+    /// The other end, opened when standard input was closed, to see at the end what was never read.
+    rest: Option<File>,
+    queue: VecDeque<Message>,
+    queued: u64,
+    /// The last accepted number.
+    accepted: u64,
+    /// The last number that is wholly in the pipe.
+    written: u64,
+    /// Bytes written to the pipe in all.
+    total: u64,
+    /// Number and end in the stream of messages that may still be in the pipe.
+    places: VecDeque<(u64, u64)>,
+    /// The message after which nothing is accepted has been accepted.
+    last: bool,
+    /// Nobody reads.
+    broken: bool,
+}
+
+#[derive(Debug)]
+struct Message {
+    seq: u64,
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Input {
+    pub(super) fn new(pipe: File) -> Input {
+        Input {
+            pipe: Some(pipe),
+            ..Input::default()
+        }
+    }
+
+    pub(super) fn status(&self) -> InputStatus {
+        InputStatus {
+            next: self.accepted + 1,
+            written: self.written,
+            queued: self.queued,
+            closed: self.last || self.broken,
+        }
+    }
+
+    /// The pipe, while there is something to write to it.
+    pub(super) fn wants_to_write(&self) -> Option<&File> {
+        self.pipe
+            .as_ref()
+            .filter(|_| !self.broken && !self.queue.is_empty())
+    }
+
+    /// Takes a message. `Ok(true)` when it had been taken before.
+    pub(super) fn accept(
+        &mut self,
+        seq: u64,
+        bytes: Vec<u8>,
+        last: bool,
+        bound: u64,
+    ) -> Result<bool, Refused> {
+        if seq <= self.accepted {
+            return Ok(true);
+        }
+        if self.last || self.broken {
+            return Err(Refused::InputClosed);
+        }
+        if seq != self.accepted + 1 {
+            return Err(Refused::InputGap);
+        }
+        let count = bytes.len() as u64;
+        if self.queued + count > bound {
+            return Err(Refused::InputFull);
+        }
+        self.accepted = seq;
+        self.queued += count;
+        self.last = last;
+        self.queue.push_back(Message { seq, bytes, at: 0 });
+        self.pump();
+        Ok(false)
+    }
+
+    /// Writes what the pipe takes. Never waits: a stopped agent's pipe takes 64 kB and no more.
+    pub(super) fn pump(&mut self) {
+        while let Some(message) = self.queue.front_mut() {
+            let Some(pipe) = self.pipe.as_mut().filter(|_| !self.broken) else {
+                return;
+            };
+            if message.at < message.bytes.len() {
+                match pipe.write(&message.bytes[message.at..]) {
+                    Ok(count) => {
+                        message.at += count;
+                        self.queued -= count as u64;
+                        self.total += count as u64;
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                    Err(_) => self.broken = true,
+                }
+                continue;
+            }
+            let seq = message.seq;
+            self.written = seq;
+            self.places.push_back((seq, self.total));
+            let gone = self.total.saturating_sub(PIPE_BYTES_MAX);
+            while self.places.len() > PLACES_MAX
+                || self.places.front().is_some_and(|(_, end)| *end < gone)
+            {
+                self.places.pop_front();
+            }
+            self.queue.pop_front();
+        }
+        if self.last {
+            self.rest = self.pipe.take().and_then(|pipe| other_end(&pipe));
+        }
+    }
+
+    /// What was accepted and never read, once nobody can read any more.
+    pub(super) fn unread(&mut self) -> Option<(Unread, Vec<u8>)> {
+        let rest = self.rest.take();
+        let rest = rest.or_else(|| self.pipe.as_ref().and_then(other_end));
+        let mut bytes = Vec::new();
+        if let Some(rest) = rest {
+            // Ends with "would block" while our own writing end is open; what came before is what counts.
+            let _ = rest.take(PIPE_BYTES_MAX).read_to_end(&mut bytes);
+        }
+        let read = self.total.saturating_sub(bytes.len() as u64);
+        let in_pipe = self.places.iter().find(|(_, end)| *end > read);
+        let in_queue = self.queue.front().map(|message| message.seq);
+        let from_seq = in_pipe.map(|(seq, _)| *seq).or(in_queue);
+        for message in self.queue.drain(..) {
+            bytes.extend_from_slice(&message.bytes[message.at..]);
+        }
+        let unread = Unread {
+            from_seq: from_seq.filter(|_| !bytes.is_empty())?,
+            bytes: bytes.len() as u64,
+            saved: false,
+        };
+        Some((unread, bytes))
+    }
+}
+
+/// The reading end of the pipe a writing end belongs to.
+fn other_end(pipe: &File) -> Option<File> {
+    File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(format!("/proc/self/fd/{}", pipe.as_raw_fd()))
+        .ok()
+}
+
+#[cfg(test)]
+mod tests;

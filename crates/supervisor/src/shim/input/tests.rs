@@ -1,0 +1,85 @@
+//! The queue without a shim around it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
+use super::*;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+const BOUND: u64 = 300_000;
+
+fn piped() -> (File, Input) {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).unwrap();
+    (File::from(reader), Input::new(File::from(writer)))
+}
+
+#[test]
+fn a_resend_is_taken_once_and_a_gap_is_refused() {
+    let (mut reader, mut input) = piped();
+    assert_eq!(input.accept(1, b"one".into(), false, BOUND), Ok(false));
+    assert_eq!(input.accept(1, b"one".into(), false, BOUND), Ok(true));
+    assert_eq!(
+        input.accept(3, b"three".into(), false, BOUND),
+        Err(Refused::InputGap)
+    );
+    assert_eq!(input.accept(2, b"two".into(), true, BOUND), Ok(false));
+    assert_eq!(
+        input.accept(3, b"three".into(), false, BOUND),
+        Err(Refused::InputClosed)
+    );
+    assert_eq!(input.accept(2, b"two".into(), true, BOUND), Ok(true));
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "onetwo");
+    assert_eq!(input.unread(), None);
+}
+
+#[test]
+fn what_the_pipe_does_not_take_waits_up_to_a_bound() {
+    let (mut reader, mut input) = piped();
+    let big = vec![b'x'; 200_000];
+    assert_eq!(input.accept(1, big.clone(), false, BOUND), Ok(false));
+    let status = input.status();
+    assert!(status.queued > 0 && status.queued < 200_000, "{status:?}");
+    assert_eq!(status.written, 0);
+    assert_eq!(
+        input.accept(2, big.clone(), false, BOUND),
+        Err(Refused::InputFull)
+    );
+    let mut got = Vec::new();
+    while input.wants_to_write().is_some() {
+        let _ = (&mut reader).take(1 << 20).read_to_end(&mut got);
+        input.pump();
+    }
+    let _ = reader.read_to_end(&mut got);
+    assert_eq!(got, big);
+    assert_eq!(input.status().written, 1);
+}
+
+#[test]
+fn unread_input_is_the_end_of_the_stream_with_the_number_it_begins_in() {
+    let (mut reader, mut input) = piped();
+    for (seq, text) in [(1, "aaaa"), (2, "bbbb"), (3, "cccc")] {
+        input.accept(seq, text.into(), seq == 3, BOUND).unwrap();
+    }
+    let mut some = [0; 6];
+    reader.read_exact(&mut some).unwrap();
+    drop(reader);
+    let (unread, bytes) = input.unread().unwrap();
+    assert_eq!(bytes, b"bbcccc");
+    assert_eq!((unread.from_seq, unread.bytes), (2, 6));
+}
+
+#[test]
+fn nobody_reading_breaks_the_input_and_loses_nothing() {
+    let (reader, mut input) = piped();
+    input.accept(1, b"first".into(), false, BOUND).unwrap();
+    drop(reader);
+    assert_eq!(input.accept(2, b"second".into(), false, BOUND), Ok(false));
+    assert!(input.status().closed);
+    assert_eq!(
+        input.accept(3, b"third".into(), false, BOUND),
+        Err(Refused::InputClosed)
+    );
+    let (unread, bytes) = input.unread().unwrap();
+    assert_eq!(bytes, b"firstsecond");
+    assert_eq!(unread.from_seq, 1);
+}

@@ -1,0 +1,43 @@
+//! The shim's side: the process that owns one agent, and the stub that becomes it.
+//!
+//! Three words of a program, each run in a process of its own: `start FOLDER` leaves a shim behind that is nobody's child,
+//! `agent FOLDER` is that shim, and `exec FOLDER PID` stands between the shim and the agent to set what a process can only
+//! set for itself.
+
+mod clients;
+mod control;
+mod exec;
+mod input;
+mod output;
+mod own;
+mod run;
+mod start;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The words a program must hand over to [`main`].
+pub const WORDS: [&str; 3] = ["start", "agent", "exec"];
+
+/// Ends in the manner of `env` and `nohup`: the command could not be run.
+const CANNOT_RUN: u8 = 127;
+
+/// Carries out one of [`WORDS`]. `prefix` are the words that lead this program here when it runs itself again.
+pub fn main(prefix: &[&str], words: &[OsString]) -> ExitCode {
+    let mut words = words.iter();
+    let word = words.next().and_then(|word| word.to_str());
+    let folder = words.next().map(Path::new);
+    match (word, folder) {
+        (Some("start"), Some(folder)) => start::start(prefix, folder),
+        (Some("agent"), Some(folder)) => own::own(prefix, folder),
+        (Some("exec"), Some(folder)) => {
+            let shim = words.next().and_then(|word| word.to_str()?.parse().ok());
+            exec::exec(folder, shim)
+        }
+        _ => ExitCode::from(2),
+    }
+}
+
+/// This program, whatever has been put at its path since it was started.
+const MYSELF: &str = "/proc/self/exe";

@@ -1,0 +1,130 @@
+//! One stream of the agent's output on its way into the log.
+
+use crate::protocol::{Blocked, Flow};
+use rustix::fs::{FallocateFlags, fallocate};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+
+/// Read at once; also the most that is held back when the disk is full.
+pub(super) const CHUNK_BYTES: usize = 32 << 10;
+/// Chunks taken before others have their turn.
+const ROUNDS_MAX: usize = 16;
+/// Output is given back to the disk in pieces of this size: a multiple of every file system's blocks.
+const PUNCH_BYTES: u64 = 1 << 20;
+
+/// One stream of output.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// Gone after its end.
+    pub(super) pipe: Option<File>,
+    log: File,
+    /// Read and not yet in the log, because the log could not grow.
+    held: Vec<u8>,
+    end: u64,
+    acked: u64,
+    punched: u64,
+}
+
+impl Output {
+    pub(super) fn new(pipe: File, log: File) -> Output {
+        Output {
+            pipe: Some(pipe),
+            log,
+            held: Vec::new(),
+            end: 0,
+            acked: 0,
+            punched: 0,
+        }
+    }
+
+    pub(super) fn flow(&self) -> Flow {
+        Flow {
+            end: self.end,
+            acked: self.acked,
+        }
+    }
+
+    pub(super) fn unacknowledged(&self) -> u64 {
+        self.end - self.acked
+    }
+
+    /// Whether bytes wait for the disk.
+    pub(super) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Moves what is there into the log, at most `room` bytes. Says why it had to stop, if it had to.
+    pub(super) fn pump(&mut self, room: u64, buffer: &mut [u8]) -> Result<(), Blocked> {
+        if self.holds() {
+            let held = std::mem::take(&mut self.held);
+            self.store(&held)?;
+        }
+        let mut room = usize::try_from(room).unwrap_or(usize::MAX);
+        for _ in 0..ROUNDS_MAX {
+            let count = room.min(buffer.len());
+            let Some(pipe) = self.pipe.as_mut().filter(|_| count > 0) else {
+                break;
+            };
+            match pipe.read(&mut buffer[..count]) {
+                Ok(0) => self.pipe = None,
+                Ok(read) => {
+                    room -= read;
+                    self.store(&buffer[..read])?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => self.pipe = None,
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends, and keeps what did not go in.
+    fn store(&mut self, mut bytes: &[u8]) -> Result<(), Blocked> {
+        while !bytes.is_empty() {
+            match self.log.write_at(bytes, self.end) {
+                Ok(written) if written > 0 => {
+                    self.end += written as u64;
+                    bytes = &bytes[written..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => {
+                    self.held = bytes.to_vec();
+                    return Err(reason(other.err()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Output up to `offset` has been processed. What is older than `keep` goes back to the disk.
+    pub(super) fn acknowledge(&mut self, offset: u64, keep: u64) {
+        self.acked = self.acked.max(offset.min(self.end));
+        let until = self.acked.saturating_sub(keep) / PUNCH_BYTES * PUNCH_BYTES;
+        if until > self.punched {
+            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            // A file system that cannot do it keeps everything.
+            let _ = fallocate(&self.log, flags, self.punched, until - self.punched);
+            self.punched = until;
+        }
+    }
+
+    /// Makes the log durable.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        if self.end == 0 {
+            return Ok(());
+        }
+        self.log.sync_data()
+    }
+}
+
+fn reason(error: Option<io::Error>) -> Blocked {
+    match error.map(|error| error.kind()) {
+        None
+        | Some(
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge,
+        ) => Blocked::DiskFull,
+        Some(_) => Blocked::DiskError,
+    }
+}

@@ -1,0 +1,132 @@
+//! The shim takes its attempt, or leaves.
+
+use super::run::Run;
+use crate::attempt::{Attempt, Owner, new_file, socket_path, writable};
+use crate::process::{Process, boot_id};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::process::{getpid, set_child_subreaper, setsid};
+use rustix::stdio::{dup2_stdout, stdout};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Whoever asks whether an attempt is alive holds its lock for a moment; only a longer one is another shim.
+const LOCK_WAIT_MS: u64 = 300;
+const LOCK_PAUSE_MS: u64 = 2;
+
+/// Room for the end, reserved while there is some: a full disk must not hide how an attempt ended.
+const EXIT_BYTES: u64 = 4096;
+
+/// The shim, from its first to its last moment.
+pub(super) fn own(prefix: &[&str], folder: &Path) -> ExitCode {
+    let owned = take(prefix, folder);
+    let told = match &owned {
+        Ok(_) => "ready".to_owned(),
+        Err(why) => why.clone(),
+    };
+    // Whoever waits for this word may be gone.
+    let _ = rustix::io::write(stdout(), told.as_bytes());
+    if let Ok(null) = File::options().write(true).open("/dev/null") {
+        let _ = dup2_stdout(null);
+    }
+    match owned {
+        Ok(run) => run.until_the_end(),
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Everything a shim needs before it can wait for `go`.
+fn take(prefix: &[&str], folder: &Path) -> Result<Run, String> {
+    let attempt = Attempt::open(folder).map_err(|error| error.to_string())?;
+    let failed = |what: &str| {
+        let what = what.to_owned();
+        move |error: io::Error| format!("cannot {what}: {error}")
+    };
+    let lock = writable(&attempt.path("lock")).map_err(failed("open the lock"))?;
+    let end = Instant::now() + Duration::from_millis(LOCK_WAIT_MS);
+    while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if Instant::now() >= end {
+            return Err("another shim owns the attempt".into());
+        }
+        std::thread::sleep(Duration::from_millis(LOCK_PAUSE_MS));
+    }
+    refuse_what_has_begun(&attempt)?;
+    // A group leader cannot found a session; `start` sees to it that this process is none.
+    setsid().map_err(|error| failed("found a session")(error.into()))?;
+    set_child_subreaper(Some(getpid())).map_err(|error| failed("adopt orphans")(error.into()))?;
+    let signals = signals().map_err(failed("watch signals"))?;
+    let place = File::open(attempt.folder()).map_err(failed("open the folder"))?;
+    let path = socket_path(&place);
+    // Left by a shim that went before `go`; nobody listens, because the lock is ours.
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path).map_err(failed("listen"))?;
+    listener.set_nonblocking(true).map_err(failed("listen"))?;
+    let exit = match new_file(&attempt.path("exit.json")) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            writable(&attempt.path("exit.json")).map_err(failed("open exit.json"))?
+        }
+        Err(error) => return Err(failed("open exit.json")(error)),
+    };
+    // Not every file system can reserve; then a full disk makes an ended attempt look lost, which is safe.
+    let _ = fallocate(&exit, FallocateFlags::KEEP_SIZE, 0, EXIT_BYTES);
+    let me = getpid().as_raw_nonzero().get();
+    let owner = Owner {
+        pid: me,
+        start: Process::look(me).map_or(0, |process| process.start),
+        boot: boot_id(),
+        ..Owner::default()
+    };
+    write_owner(&lock, &owner).map_err(failed("write the lock"))?;
+    Ok(Run::new(
+        prefix, attempt, lock, owner, signals, listener, exit,
+    ))
+}
+
+/// An agent is started once. Whoever holds the lock after a shim that had its `go` must not start another.
+fn refuse_what_has_begun(attempt: &Attempt) -> Result<(), String> {
+    // Our own lock is held through another file, so that the look below would call us alive: look at the rest only.
+    let exit = attempt.exit().map_err(|error| error.to_string())?;
+    let owner = attempt.owner().map_err(|error| error.to_string())?;
+    if exit.is_some() {
+        return Err("the attempt has ended".into());
+    }
+    if owner.is_some_and(|owner| owner.go) {
+        return Err("the attempt was lost".into());
+    }
+    match attempt.made_in_this_boot() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err("the attempt was made before the machine was started".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Writes who holds the lock into it.
+pub(super) fn write_owner(lock: &File, owner: &Owner) -> io::Result<()> {
+    let text = serde_json::to_vec(owner)?;
+    lock.write_all_at(&text, 0)?;
+    lock.set_len(text.len() as u64)
+}
+
+/// Signals as a file: children that changed, and wishes that the shim should end.
+fn signals() -> io::Result<SignalFd> {
+    let mut set = SigSet::empty();
+    for signal in [
+        Signal::SIGCHLD,
+        Signal::SIGTERM,
+        Signal::SIGINT,
+        Signal::SIGHUP,
+        Signal::SIGXFSZ,
+    ] {
+        set.add(signal);
+    }
+    set.thread_block()?;
+    let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+    Ok(SignalFd::with_flags(&set, flags)?)
+}

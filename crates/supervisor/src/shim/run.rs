@@ -1,0 +1,583 @@
+//! The shim's one loop: a closed list of sources, each served as far as it goes without waiting.
+
+use super::clients::Clients;
+use super::control::Control;
+use super::exec::ERROR_FILE;
+use super::input::Input;
+use super::output::{CHUNK_BYTES, Output};
+use super::own::write_owner;
+use super::{MYSELF, clients::Received};
+use crate::ATTEMPT_VARIABLE;
+use crate::attempt::{Attempt, Owner, Stream, new_file, writable};
+use crate::cgroup::Cgroup;
+use crate::error::Refused;
+use crate::exit::Exit;
+use crate::protocol::{
+    Answer, Blocked, Environment, FEATURES, Flow, Hello, PROTOCOL, Request, State, Status, Want,
+};
+use nix::sys::signalfd::SignalFd;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionbio;
+use rustix::process::{WaitOptions, WaitStatus, wait};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often a full disk is tried again.
+const RETRY_MS: u64 = 200;
+
+/// Who can wake the shim.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Signals,
+    Listener,
+    Out,
+    Err,
+    Input,
+    Client(usize),
+}
+
+/// The agent's process, and how it ended.
+#[derive(Debug)]
+struct Agent {
+    pid: i32,
+    ended: Option<WaitStatus>,
+}
+
+/// A shim that owns its attempt.
+#[derive(Debug)]
+pub(super) struct Run {
+    prefix: Vec<String>,
+    attempt: Attempt,
+    lock: File,
+    owner: Owner,
+    signals: SignalFd,
+    listener: UnixListener,
+    exit_file: File,
+    born: Instant,
+    fence: u64,
+    agent: Option<Agent>,
+    start_error: Option<String>,
+    /// Somebody asked for the end.
+    asked: bool,
+    cgroup: Option<Cgroup>,
+    control: Control,
+    input: Input,
+    out: Option<Output>,
+    err: Option<Output>,
+    blocked: Option<Blocked>,
+    retry: Option<Instant>,
+    drain_until: Option<Instant>,
+    clients: Clients,
+    buffer: Vec<u8>,
+    version: u64,
+    /// What the present version stands for.
+    shown: Option<Status>,
+    exit: Option<Exit>,
+}
+
+impl Run {
+    pub(super) fn new(
+        prefix: &[&str],
+        attempt: Attempt,
+        lock: File,
+        owner: Owner,
+        signals: SignalFd,
+        listener: UnixListener,
+        exit_file: File,
+    ) -> Run {
+        let born = Instant::now();
+        Run {
+            prefix: prefix.iter().map(|&word| word.to_owned()).collect(),
+            fence: attempt.spec().fence,
+            attempt,
+            lock,
+            owner,
+            signals,
+            listener,
+            exit_file,
+            born,
+            agent: None,
+            start_error: None,
+            asked: false,
+            cgroup: None,
+            control: Control::new(born),
+            input: Input::default(),
+            out: None,
+            err: None,
+            blocked: None,
+            retry: None,
+            drain_until: None,
+            clients: Clients::default(),
+            buffer: vec![0; CHUNK_BYTES],
+            version: 0,
+            shown: None,
+            exit: None,
+        }
+    }
+
+    /// Serves until the agent and everything of it is gone, or nobody says `go`.
+    pub(super) fn until_the_end(mut self) -> ExitCode {
+        loop {
+            let now = Instant::now();
+            if self.agent.is_none() {
+                let over = self.asked || self.start_error.is_some();
+                if over {
+                    return self.finish();
+                }
+                if now >= self.go_until() {
+                    // Nothing was begun, so there is no end to write: another shim may still get its `go`.
+                    let _ = std::fs::remove_file(self.attempt.path("sock"));
+                    return ExitCode::SUCCESS;
+                }
+            }
+            if self.control.next.is_some_and(|next| next <= now) {
+                let bounds = &self.attempt.spec().bounds;
+                self.control
+                    .step(now, self.owner.pid, self.cgroup.as_ref(), bounds);
+            }
+            self.pump(now);
+            if self.control.ended() && self.drained(now) {
+                return self.finish();
+            }
+            self.refresh();
+            let status = self.status();
+            self.clients.serve(&status);
+            self.wait_and_serve(now);
+        }
+    }
+
+    fn go_until(&self) -> Instant {
+        self.born + Duration::from_millis(self.attempt.spec().bounds.go_ms)
+    }
+
+    /// Waits for the next thing to happen and serves all that has.
+    fn wait_and_serve(&mut self, now: Instant) {
+        let ready = self.poll(now);
+        let now = Instant::now();
+        for source in ready {
+            match source {
+                Source::Signals => self.serve_signals(now),
+                Source::Listener => self.serve_listener(),
+                // Pumped in every round.
+                Source::Out | Source::Err => {}
+                Source::Input => self.input.pump(),
+                Source::Client(index) => self.serve_client(index, now),
+            }
+        }
+    }
+
+    fn poll(&self, now: Instant) -> Vec<Source> {
+        let mut sources = vec![Source::Signals, Source::Listener];
+        let mut fds = vec![
+            PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::new(&self.listener, PollFlags::IN),
+        ];
+        let streams = [(Source::Out, &self.out), (Source::Err, &self.err)];
+        for (source, output) in streams {
+            let pipe = output.as_ref().and_then(|output| output.pipe.as_ref());
+            if let Some(pipe) = pipe.filter(|_| self.blocked.is_none()) {
+                sources.push(source);
+                fds.push(PollFd::new(pipe, PollFlags::IN));
+            }
+        }
+        if let Some(pipe) = self.input.wants_to_write() {
+            sources.push(Source::Input);
+            fds.push(PollFd::new(pipe, PollFlags::OUT));
+        }
+        for (index, client) in self.clients.all.iter().enumerate() {
+            let mut flags = PollFlags::IN;
+            flags.set(PollFlags::OUT, client.wants_to_write());
+            sources.push(Source::Client(index));
+            fds.push(PollFd::new(&client.stream, flags));
+        }
+        let deadlines = [
+            self.agent.is_none().then(|| self.go_until()),
+            self.control.next,
+            self.retry,
+            self.drain_until,
+        ];
+        let timeout = deadlines
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|until| until.saturating_duration_since(now))
+            .and_then(|duration| Timespec::try_from(duration).ok());
+        // Interrupted or not: the next round looks at everything again.
+        if poll(&mut fds, timeout.as_ref()).is_err() {
+            return Vec::new();
+        }
+        let ready = sources.into_iter().zip(fds);
+        ready
+            .filter(|(_, fd)| !fd.revents().is_empty())
+            .map(|(source, _)| source)
+            .collect()
+    }
+
+    fn serve_signals(&mut self, now: Instant) {
+        let child = nix::sys::signal::Signal::SIGCHLD as u32;
+        let too_big = nix::sys::signal::Signal::SIGXFSZ as u32;
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            if signal.ssi_signo != child && signal.ssi_signo != too_big {
+                self.asked = true;
+                self.control.turn(Want::Ended, now);
+            }
+        }
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            let pid = pid.as_raw_nonzero().get();
+            if let Some(agent) = self.agent.as_mut().filter(|agent| agent.pid == pid) {
+                agent.ended = Some(status);
+                self.control.agent_ended(now);
+            }
+        }
+        self.control.look_again(now);
+    }
+
+    fn serve_listener(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let greeting = Answer {
+                id: 0,
+                hello: Some(Hello {
+                    protocol: PROTOCOL,
+                    features: FEATURES.iter().map(|&word| word.to_owned()).collect(),
+                    attempt: self.attempt.id().to_owned(),
+                    shim: self.owner.pid,
+                }),
+                status: Some(self.status()),
+                ..Answer::default()
+            };
+            self.clients.welcome(stream, &greeting);
+        }
+    }
+
+    fn serve_client(&mut self, index: usize, now: Instant) {
+        while let Some(received) = self
+            .clients
+            .all
+            .get_mut(index)
+            .and_then(|client| client.receive())
+        {
+            self.answer(index, received, now);
+        }
+    }
+
+    fn answer(&mut self, index: usize, (envelope, body): Received, now: Instant) {
+        let id = envelope.id;
+        if let Request::Wait { version, out, err } = envelope.request {
+            self.refresh();
+            let status = self.status();
+            if let Some(client) = self.clients.all.get_mut(index) {
+                client.wait(id, version, out, err, &status);
+            }
+            return;
+        }
+        let done = self.obey(envelope.request, body, now);
+        self.refresh();
+        let status = self.status();
+        let Some(client) = self.clients.all.get_mut(index) else {
+            return;
+        };
+        match done {
+            Ok(already) => client.answer(&Answer {
+                id,
+                already,
+                status: Some(status),
+                ..Answer::default()
+            }),
+            Err((why, told)) => client.refuse(id, why, &told),
+        }
+    }
+
+    /// Does what is asked, unless it had been done (`true`) or must not be.
+    fn obey(
+        &mut self,
+        request: Request,
+        body: Vec<u8>,
+        now: Instant,
+    ) -> Result<bool, (Refused, String)> {
+        if let Some(fence) = request.fence() {
+            if fence < self.fence {
+                let told = format!("fencing number {fence} is older than {}", self.fence);
+                return Err((Refused::FencedOut, told));
+            }
+            self.fence = fence;
+        }
+        match request {
+            Request::Status {} | Request::Wait { .. } => Ok(false),
+            Request::Go { .. } => {
+                if self.agent.is_some() {
+                    return Ok(true);
+                }
+                let environment: Environment = serde_json::from_slice(&body)
+                    .map_err(|error| (Refused::BadRequest, format!("environment: {error}")))?;
+                if let Err(why) = self.go(environment) {
+                    self.start_error = Some(why);
+                }
+                Ok(false)
+            }
+            Request::Want {
+                state, generation, ..
+            } => self.want(state, generation, now),
+            Request::Input { seq, last, .. } => {
+                if self.agent.is_none() {
+                    return Err((Refused::NotRunning, "the agent has not begun".into()));
+                }
+                let bound = self.attempt.spec().bounds.input_bytes;
+                self.input.accept(seq, body, last, bound).map_err(|why| {
+                    let next = self.input.status().next;
+                    (why, format!("message {seq} is not taken; next is {next}"))
+                })
+            }
+            Request::Ack { out, err, .. } => {
+                let keep = self.attempt.spec().bounds.keep_bytes;
+                for (output, offset) in [(&mut self.out, out), (&mut self.err, err)] {
+                    if let Some(output) = output {
+                        output.acknowledge(offset, keep);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn want(
+        &mut self,
+        want: Want,
+        generation: u64,
+        now: Instant,
+    ) -> Result<bool, (Refused, String)> {
+        let have = self.control.generation;
+        let ending = self.asked && want != Want::Ended;
+        if generation < have || generation == have && want != self.control.want || ending {
+            let told = format!(
+                "generation {generation} does not follow {have} ({})",
+                word(self.control.want)
+            );
+            return Err((Refused::StaleGeneration, told));
+        }
+        if generation == have {
+            return Ok(true);
+        }
+        self.control.generation = generation;
+        self.asked |= want == Want::Ended;
+        self.control.turn(want, now);
+        Ok(false)
+    }
+
+    /// Starts the agent. That it is being started is written down first, so that nobody starts another.
+    fn go(&mut self, environment: Environment) -> Result<(), String> {
+        let spec = self.attempt.spec();
+        if let Some(wanted) = &spec.cgroup {
+            let made = Cgroup::create(wanted, &spec.attempt);
+            let cgroup = made.map_err(|error| format!("cannot make a control group: {error}"))?;
+            self.owner.cgroup = Some(cgroup.path().to_owned());
+            self.cgroup = Some(cgroup);
+        }
+        self.owner.go = true;
+        write_owner(&self.lock, &self.owner)
+            .map_err(|error| format!("cannot write the lock: {error}"))?;
+        let log = |stream: Stream| {
+            writable(&self.attempt.path(stream.file()))
+                .map_err(|error| format!("cannot open the log: {error}"))
+        };
+        let (out, err) = (log(Stream::Out)?, log(Stream::Err)?);
+        let mut child = Command::new(MYSELF)
+            .args(&self.prefix)
+            .arg("exec")
+            .arg(self.attempt.folder())
+            .arg(self.owner.pid.to_string())
+            .env_clear()
+            .envs(environment)
+            .env(ATTEMPT_VARIABLE, &spec.attempt)
+            .current_dir(&spec.folder)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start in {}: {error}", spec.folder.display()))?;
+        let pipe = |end: Option<OwnedFd>| -> Result<File, String> {
+            let end = end.ok_or("a pipe is missing")?;
+            ioctl_fionbio(&end, true).map_err(|error| error.to_string())?;
+            Ok(File::from(end))
+        };
+        self.agent = Some(Agent {
+            pid: child.id().cast_signed(),
+            ended: None,
+        });
+        self.input = Input::new(pipe(child.stdin.take().map(OwnedFd::from))?);
+        self.out = Some(Output::new(
+            pipe(child.stdout.take().map(OwnedFd::from))?,
+            out,
+        ));
+        self.err = Some(Output::new(
+            pipe(child.stderr.take().map(OwnedFd::from))?,
+            err,
+        ));
+        // A wish that came before `go` counts from now on.
+        self.control.look_again(Instant::now());
+        Ok(())
+    }
+
+    /// Moves output into the logs, as far as bounds and the disk allow.
+    fn pump(&mut self, now: Instant) {
+        let bound = self.attempt.spec().bounds.unacknowledged_bytes;
+        let held = |output: &Option<Output>| output.as_ref().map_or(0, Output::unacknowledged);
+        let mut blocked = None;
+        for error_stream in [false, true] {
+            let used = held(&self.out) + held(&self.err);
+            // Once nothing runs any more, what is in the pipes is all there will be.
+            let room = if self.drain_until.is_some() {
+                u64::MAX
+            } else {
+                bound.saturating_sub(used)
+            };
+            let output = if error_stream {
+                &mut self.err
+            } else {
+                &mut self.out
+            };
+            let Some(output) = output else {
+                continue;
+            };
+            if let Err(why) = output.pump(room, &mut self.buffer) {
+                blocked = Some(why);
+            }
+        }
+        let full = held(&self.out) + held(&self.err) >= bound && self.drain_until.is_none();
+        self.blocked = blocked.or(full.then_some(Blocked::Unacknowledged));
+        // A full disk says nothing when there is room again.
+        self.retry = blocked.map(|_| now + Duration::from_millis(RETRY_MS));
+    }
+
+    /// Whether all output is in the logs, or time is up.
+    fn drained(&mut self, now: Instant) -> bool {
+        let until = *self.drain_until.get_or_insert_with(|| {
+            now + Duration::from_millis(self.attempt.spec().bounds.drain_ms)
+        });
+        self.pump(now);
+        self.complete() || now >= until
+    }
+
+    fn complete(&self) -> bool {
+        let outputs = [&self.out, &self.err];
+        let mut open = outputs.into_iter().flatten();
+        open.all(|output| output.pipe.is_none() && !output.holds())
+    }
+
+    /// Writes down how it ended, tells everyone, and leaves.
+    fn finish(mut self) -> ExitCode {
+        let error_file = self.attempt.path(ERROR_FILE);
+        let told = std::fs::read_to_string(&error_file).unwrap_or_default();
+        let _ = std::fs::remove_file(&error_file);
+        let start_error = self
+            .start_error
+            .take()
+            .or((!told.is_empty()).then_some(told));
+        let unread = self.input.unread().map(|(mut unread, bytes)| {
+            unread.saved = self.save_unread(&bytes).is_ok();
+            unread
+        });
+        let ended = self.agent.as_ref().and_then(|agent| agent.ended);
+        let mut complete = self.complete();
+        for output in [&self.out, &self.err].into_iter().flatten() {
+            complete &= output.sync().is_ok();
+        }
+        let started = self.agent.is_some() && start_error.is_none();
+        let exit = Exit {
+            attempt: self.attempt.id().to_owned(),
+            fence: self.fence,
+            started,
+            code: ended.and_then(WaitStatus::exit_status).filter(|_| started),
+            signal: ended.and_then(WaitStatus::terminating_signal),
+            start_error,
+            asked: self.asked,
+            out: flow(&self.out).end,
+            err: flow(&self.err).end,
+            complete,
+            unread,
+            left: std::mem::take(&mut self.control.left),
+        };
+        let written = self.write_exit(&exit);
+        if let Some(cgroup) = self.cgroup.take().filter(|_| exit.left.is_empty()) {
+            cgroup.remove();
+        }
+        // Nobody is told of an end that is not on the disk.
+        if written.is_ok() {
+            self.exit = Some(exit);
+            self.version += 1;
+        }
+        let status = self.status();
+        self.clients.farewell(&status);
+        let _ = std::fs::remove_file(self.attempt.path("sock"));
+        match written {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        }
+    }
+
+    fn save_unread(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut file = new_file(&self.attempt.path("unread"))?;
+        file.write_all(bytes)?;
+        file.sync_data()
+    }
+
+    fn write_exit(&self, exit: &Exit) -> io::Result<()> {
+        let text = serde_json::to_vec(exit)?;
+        self.exit_file.write_all_at(&text, 0)?;
+        self.exit_file.sync_all()?;
+        File::open(self.attempt.folder())?.sync_all()
+    }
+
+    /// Counts the version up when something has changed that is worth a look.
+    fn refresh(&mut self) {
+        let mut now = self.status();
+        now.out = Flow::default();
+        now.err = Flow::default();
+        now.version = 0;
+        if self.shown.as_ref() != Some(&now) {
+            self.version += 1;
+            self.shown = Some(now);
+        }
+    }
+
+    fn status(&self) -> Status {
+        let state = if self.exit.is_some() {
+            State::Ended
+        } else if self.agent.is_none() {
+            State::Waiting
+        } else {
+            self.control.state()
+        };
+        Status {
+            version: self.version,
+            state,
+            want: self.control.want,
+            generation: self.control.generation,
+            fence: self.fence,
+            agent: self.agent.as_ref().map(|agent| agent.pid),
+            out: flow(&self.out),
+            err: flow(&self.err),
+            blocked: self.blocked,
+            input: self.input.status(),
+            exit: self.exit.clone(),
+        }
+    }
+}
+
+fn flow(output: &Option<Output>) -> Flow {
+    output.as_ref().map(Output::flow).unwrap_or_default()
+}
+
+fn word(want: Want) -> &'static str {
+    match want {
+        Want::Running => "running",
+        Want::Paused => "paused",
+        Want::Ended => "ended",
+    }
+}

@@ -1,0 +1,196 @@
+//! Disguises of a command line: quoting, chaining, nesting, aliasing and encoding, chosen by bytes.
+//!
+//! What bash would run stays the same; only a reader that does less than bash is fooled.
+
+/// A source of choices: bytes of a fuzzer or a property test, and zeros when they are used up.
+#[derive(Debug)]
+pub struct Choices<'a>(pub &'a [u8]);
+
+impl Choices<'_> {
+    /// One of so many.
+    fn of(&mut self, count: u8) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else {
+            return count - 1;
+        };
+        self.0 = rest;
+        first % count
+    }
+
+    /// One of these.
+    fn among<'t>(&mut self, these: &[&'t str]) -> &'t str {
+        let count = u8::try_from(these.len()).unwrap_or(u8::MAX);
+        these[usize::from(self.of(count))]
+    }
+}
+
+/// Disguises nested in each other at the most.
+const NESTING_MAX: usize = 5;
+
+/// Commands that finish work; what git is asked to do.
+pub const FINISHING: [&str; 6] = [
+    "commit",
+    "push",
+    "merge",
+    "update-ref",
+    "cherry-pick",
+    "rebase",
+];
+
+/// A command that finishes work, in disguise.
+pub fn finish(choices: &mut Choices<'_>) -> String {
+    let base = if choices.of(2) == 0 {
+        variables(choices)
+    } else {
+        call(choices)
+    };
+    wrap(base, choices)
+}
+
+/// A command that writes `src/main.rs`, in disguise.
+pub fn write(choices: &mut Choices<'_>) -> String {
+    let target = choices.among(&[
+        "'src/main.rs'",
+        "./src/main.rs",
+        "\"$PWD\"/src/main.rs",
+        "$(echo src/main.rs)",
+        "src/ma\\in.rs",
+        "src//main.rs",
+        "src/../src/main.rs",
+        "src/main.rs",
+    ]);
+    let base = match choices.of(9) {
+        0 => format!("echo hello >> {target}"),
+        1 => format!("> {target} echo hello"),
+        2 => format!("cat <<< hello >| {target}"),
+        3 => format!("echo hello | tee {target}"),
+        4 => format!("cp Cargo.toml {target}"),
+        5 => format!("sed -i s/a/b/ {target}"),
+        6 => format!("f={target}; echo hello > \"$f\""),
+        7 => format!("dd of={target} < Cargo.toml"),
+        _ => format!("echo hello > {target}"),
+    };
+    wrap(base, choices)
+}
+
+/// A word that the shell reads as the same word.
+fn spell(word: &str, choices: &mut Choices<'_>) -> String {
+    match choices.of(10) {
+        0 => return format!("'{word}'"),
+        1 => return format!("\"{word}\""),
+        2 => return format!("$'{word}'"),
+        3 => return format!("$(echo {word})"),
+        4 => return format!("`printf %s {word}`"),
+        5 => return word.to_owned(),
+        _ => {}
+    }
+    word.chars()
+        .map(|letter| match choices.of(8) {
+            0 => format!("\\{letter}"),
+            1 => format!("'{letter}'"),
+            2 => format!("\"{letter}\""),
+            3 => format!("{letter}''"),
+            4 => format!("$'\\x{:02x}'", u32::from(letter)),
+            5 => format!("$'\\{:03o}'", u32::from(letter)),
+            6 => format!("\\\n{letter}"),
+            _ => letter.to_string(),
+        })
+        .collect()
+}
+
+/// git with words in between that do not matter.
+fn call(choices: &mut Choices<'_>) -> String {
+    let before = choices.among(&[
+        "A=b ",
+        "env ",
+        "command ",
+        "nice ",
+        "> /dev/null ",
+        "nohup ",
+        "timeout 9 ",
+        "",
+    ]);
+    let git = spell("git", choices);
+    let options = choices.among(&[
+        "-c a.b=c ",
+        "-C . ",
+        "--no-pager ",
+        "--git-dir=.git ",
+        "-c a.b=c -C . ",
+        "",
+    ]);
+    let command = choices.among(&FINISHING);
+    let command = spell(command, choices);
+    format!("{before}{git} {options}{command} x")
+}
+
+/// git and its command by way of variables, functions and aliases.
+fn variables(choices: &mut Choices<'_>) -> String {
+    let git = spell("git", choices);
+    let push = spell("push", choices);
+    match choices.of(12) {
+        0 => format!("g={git}; $g {push}"),
+        1 => format!("g={git} c={push}; \"$g\" $c"),
+        2 => format!("c={push}; {git} \"${{c}}\""),
+        3 => format!("a=({git} {push}); \"${{a[@]}}\""),
+        4 => format!("g() {{ {git} \"$@\"; }}; g {push}"),
+        5 => format!("set -- {git} {push}; \"$@\""),
+        6 => format!("set -- x {git} {push}; shift; \"$@\""),
+        7 => format!("x=; $x {git} {push}"),
+        8 => format!("false && x=echo; $x {git} {push}"),
+        9 => format!("for c in {push}; do {git} $c; done"),
+        10 => format!("shopt -s expand_aliases; alias zz={git}\nzz {push}"),
+        _ => format!("{git} {push}"),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// The command inside of others.
+fn wrap(base: String, choices: &mut Choices<'_>) -> String {
+    let depth = usize::from(choices.of(6)).min(NESTING_MAX);
+    let mut text = base;
+    for _ in 0..depth {
+        let way = choices.of(36);
+        text = match way {
+            0 => format!("true && {text}"),
+            1 => format!("false || {text}"),
+            2 => format!("true; {text}"),
+            3 => format!("true\n{text}"),
+            4 => format!("( {text}\n)"),
+            5 => format!("{{ {text}\n}}"),
+            6 => format!("bash -c {}", quoted(&text)),
+            7 => format!("sh -c {}", quoted(&text)),
+            8 => format!("eval {}", quoted(&text)),
+            9 => format!("echo \"$( {text}\n)\""),
+            10 => format!("if true; then {text}\nfi"),
+            11 => format!("for i in 1; do {text}\ndone"),
+            12 => format!("while true; do {text}\nbreak; done"),
+            13 => format!("case x in x) {text}\n;; esac"),
+            14 => format!("f() {{ {text}\n}}; f"),
+            15 => format!("bash <<'END'\n{text}\nEND\n"),
+            16 => format!("echo {} | bash", quoted(&text)),
+            17 => format!("cat <( {text}\n) > /dev/null"),
+            18 => format!("! {text}"),
+            19 => format!("x={}; eval \"$x\"", quoted(&text)),
+            20 => format!("env bash -c {}", quoted(&text)),
+            21 => format!("timeout 5 bash -c {}", quoted(&text)),
+            22 => format!("true | {{ {text}\n}}"),
+            23 => format!("[[ a == a ]] && {text}"),
+            24 => format!("bash -c 'eval \"$1\"' _ {}", quoted(&text)),
+            25 => format!("command eval {}", quoted(&text)),
+            26 => format!("set -- {}; eval \"$1\"", quoted(&text)),
+            27 => format!("printf '%s' {} | sh", quoted(&text)),
+            28 => format!("bash <<< {}", quoted(&text)),
+            29 => format!("echo a # comment\n{text}"),
+            30 => format!("a=({}); eval \"${{a[0]}}\"", quoted(&text)),
+            31 => format!("nohup bash -c {} 2> /dev/null", quoted(&text)),
+            32 => format!(". /dev/stdin <<< {}", quoted(&text)),
+            33 => format!("trap {} EXIT; true", quoted(&text)),
+            34 => format!("printf '%s' {} | base64 | base64 -d | bash", quoted(&text)),
+            _ => format!("{{ {text}\n}} 2>&1 | cat"),
+        };
+    }
+    text
+}

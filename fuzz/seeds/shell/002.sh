@@ -1,0 +1,1 @@
+git commit-tree HEAD^{tree} -m x

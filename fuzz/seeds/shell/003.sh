@@ -1,0 +1,1 @@
+gh pr --repo me/ferry merge 12

@@ -1,0 +1,1 @@
+git -C /tmp/other commit -m x

@@ -1,0 +1,1 @@
+git -P --no-replace-objects commit -am x

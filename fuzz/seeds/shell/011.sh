@@ -1,0 +1,1 @@
+x=$(git push)

@@ -1,0 +1,1 @@
+$'\x67it' commit -m x

@@ -1,0 +1,1 @@
+>/tmp/log git commit -m x

@@ -1,0 +1,1 @@
+cmd=(git commit -m x); "${cmd[@]}"

@@ -1,0 +1,2 @@
+function f { git $1; }
+f commit

@@ -1,0 +1,1 @@
+bash -lc 'git commit -m x'

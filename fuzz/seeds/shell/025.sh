@@ -1,0 +1,1 @@
+xargs git commit < /tmp/args

@@ -1,0 +1,1 @@
+source /dev/stdin <<< "git push"

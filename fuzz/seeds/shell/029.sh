@@ -1,0 +1,1 @@
+git submodule foreach 'git push'

@@ -1,0 +1,1 @@
+x='a[$(git push)]'; echo $((x))

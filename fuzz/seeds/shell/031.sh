@@ -1,0 +1,1 @@
+perl -e 'system("git", "push")'

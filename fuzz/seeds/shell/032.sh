@@ -1,0 +1,1 @@
+echo x >| src/main.rs

@@ -1,0 +1,1 @@
+(echo a) > src/main.rs

@@ -1,0 +1,1 @@
+echo x > $PWD/src/main.rs

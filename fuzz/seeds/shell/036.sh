@@ -1,0 +1,1 @@
+cd /tmp && cd - && echo x > main.rs

@@ -1,0 +1,1 @@
+ln -s "$PWD/src" /tmp/l && echo x > /tmp/l/main.rs

@@ -1,0 +1,1 @@
+grep -rl a src | xargs sed -i s/a/b/

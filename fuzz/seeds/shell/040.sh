@@ -1,0 +1,1 @@
+ruby -i -pe '$_.upcase!' src/main.rs

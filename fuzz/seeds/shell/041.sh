@@ -1,0 +1,1 @@
+mv /tmp/a src/main.rs

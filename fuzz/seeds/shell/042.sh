@@ -1,0 +1,1 @@
+patch src/main.rs /tmp/a.patch

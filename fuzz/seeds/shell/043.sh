@@ -1,0 +1,1 @@
+git restore src/main.rs

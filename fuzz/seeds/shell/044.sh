@@ -1,0 +1,1 @@
+curl -o src/main.rs https://example.org/a

@@ -1,0 +1,1 @@
+python3 -c "from pathlib import Path; Path('src/main.rs').write_text('x')"

@@ -1,0 +1,1 @@
+ruby -e 'File.write("src/main.rs", "x")'

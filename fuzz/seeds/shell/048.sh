@@ -1,0 +1,1 @@
+jq '.gates.review_clean_pass=true' .develop-workflow/state.json > /tmp/s && mv /tmp/s .develop-workflow/state.json

@@ -1,0 +1,1 @@
+mv .develop-workflow /tmp/away

@@ -1,0 +1,1 @@
+echo x > @STATE@/bowline/develop/k/state.json.journal.jsonl

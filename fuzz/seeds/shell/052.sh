@@ -1,0 +1,1 @@
+git $UNSET_THING

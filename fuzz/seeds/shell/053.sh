@@ -1,0 +1,1 @@
+python3 -c "import base64; exec(base64.b64decode('aW1wb3J0IG9z'))"

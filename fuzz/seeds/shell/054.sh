@@ -1,0 +1,1 @@
+IFS=,; c=git,push; $c

@@ -1,0 +1,1 @@
+printf 'git push\n'

@@ -1,0 +1,1 @@
+echo x > /tmp/$(date +%s).log

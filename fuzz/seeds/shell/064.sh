@@ -1,0 +1,1 @@
+awk '$3 > 5 {print $1}' data.txt

@@ -1,0 +1,1 @@
+diff <(ls src) <(ls tests)

@@ -1,0 +1,68 @@
+//! Command lines before the gate, and the messages they come in.
+
+use bowline_formats::hook::{HookMessage, ToolCall};
+use bowline_gate::shell::{Deed, Surroundings, deeds};
+use bowline_test_support::disguise::{self, Choices};
+use std::path::Path;
+
+const ROOT: &str = "/nonexistent/app";
+
+/// A world without variables, folders and aliases: what the text itself says is all there is.
+struct Nowhere;
+
+impl Surroundings for Nowhere {
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn is_folder(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn git_alias(&self, _: &Path, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// Any text is read or refused. Put before a command on a line of its own, it hides nothing as long as it can be read.
+pub(crate) fn check(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else {
+        return;
+    };
+    let _ = deeds(text, Path::new(ROOT), &Nowhere);
+    let after = format!("git push\n{text}");
+    assert!(finishes(&after), "{after:?}");
+}
+
+/// Whatever the disguise, what it hides is seen.
+pub(crate) fn disguised(data: &[u8]) {
+    let text = disguise::finish(&mut Choices(data));
+    assert!(finishes(&text), "{text:?}");
+    let text = disguise::write(&mut Choices(data));
+    let inside = |deed: &Deed| match deed {
+        Deed::Write { path, .. } => path.as_ref().is_none_or(|path| path.starts_with(ROOT)),
+        Deed::Hidden { .. } => true,
+        Deed::Touch { .. } | Deed::Finish { .. } => false,
+    };
+    let seen = deeds(&text, Path::new(ROOT), &Nowhere).is_ok_and(|it| it.iter().any(inside));
+    assert!(seen, "{text:?}");
+}
+
+fn finishes(text: &str) -> bool {
+    match deeds(text, Path::new(ROOT), &Nowhere) {
+        Ok(deeds) => deeds
+            .iter()
+            .any(|deed| matches!(deed, Deed::Finish { .. } | Deed::Hidden { .. })),
+        // What cannot be read is denied as well.
+        Err(_) => true,
+    }
+}
+
+/// Any message is read or refused.
+pub(crate) fn message(data: &[u8]) {
+    if let Ok(message) = HookMessage::read(data)
+        && let ToolCall::Shell { command, .. } = &message.call
+    {
+        let _ = deeds(command, Path::new(ROOT), &Nowhere);
+    }
+}

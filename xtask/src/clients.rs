@@ -1,0 +1,140 @@
+//! The real agent clients, for the tests that use them: installed from the npm registry into a folder below `target/`.
+//!
+//! The versions are fixed, so that a test fails because we changed and not because they did. Nothing of them is run while
+//! installing, and what cannot be installed is skipped with a word.
+
+use crate::Outcome;
+use crate::shell::{cargo, command, have, root, step};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// How long the registry may take; the packages have some hundred megabytes.
+const INSTALL_SECONDS_MAX: u64 = 180;
+const POLL_MS: u64 = 100;
+
+/// A client, and how the tests are told where it is.
+struct Client {
+    variable: &'static str,
+    package: &'static str,
+    version: &'static str,
+    /// The program below the folder of packages; `*` is any one name, since it depends on the platform.
+    program: &'static [&'static str],
+}
+
+const CLIENTS: [Client; 2] = [
+    Client {
+        variable: "BOWLINE_CLAUDE",
+        package: "@anthropic-ai/claude-code",
+        version: "2.1.325",
+        program: &["@anthropic-ai", "claude-code-*", "claude"],
+    },
+    Client {
+        variable: "BOWLINE_CODEX",
+        package: "@openai/codex",
+        version: "0.166.0",
+        program: &["@openai", "codex-*", "vendor", "*", "bin", "codex"],
+    },
+];
+
+/// Installs what is not there, and gives the environment in which the tests find the clients. Variables that are set already
+/// are left alone.
+pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let folder = target.join("clients");
+    let mut found = Vec::new();
+    for client in CLIENTS {
+        if std::env::var_os(client.variable).is_some() {
+            continue;
+        }
+        match client.installed(&folder.join(client.variable)) {
+            Ok(program) => found.push((client.variable, program)),
+            Err(why) => println!(
+                "{} {} is not installed, its tests are skipped: {why}",
+                client.package, client.version
+            ),
+        }
+    }
+    found
+}
+
+/// Runs the tests that use the clients, and no others.
+pub(crate) fn run() -> Outcome {
+    let mut tests = command(
+        &cargo(),
+        &["nextest", "run", "--package", "bowline-formats"],
+    );
+    tests.args(["--no-capture", "clients::"]);
+    step("clients", tests.envs(environment()))
+}
+
+impl Client {
+    /// The program, which is fetched if it is not there in this version.
+    fn installed(&self, folder: &Path) -> Outcome<PathBuf> {
+        let packages = folder.join("node_modules");
+        // The version is part of the path, so another one never passes for this one.
+        let stamp = folder.join(format!("installed-{}", self.version));
+        if !stamp.is_file() {
+            self.install(folder)?;
+            std::fs::write(&stamp, "").map_err(|error| format!("{}: {error}", stamp.display()))?;
+        }
+        find(&packages, self.program).ok_or_else(|| "it has no program for this platform".into())
+    }
+
+    fn install(&self, folder: &Path) -> Outcome {
+        if !have("npm", &["--version"]) {
+            return Err("npm does not answer".into());
+        }
+        std::fs::create_dir_all(folder)
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
+        println!("installing {} {} …", self.package, self.version);
+        let package = format!("{}@{}", self.package, self.version);
+        let mut npm = command("npm", &["install", "--prefix"]);
+        npm.arg(folder).args([
+            "--no-audit",
+            "--no-fund",
+            "--ignore-scripts",
+            "--loglevel=error",
+        ]);
+        let mut npm = npm
+            .arg(package)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("npm: {error}"))?;
+        let end = Instant::now() + Duration::from_secs(INSTALL_SECONDS_MAX);
+        loop {
+            match npm.try_wait().map_err(|error| format!("npm: {error}"))? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(format!("npm: {status}")),
+                None if Instant::now() >= end => {
+                    let _ = npm.kill();
+                    let _ = npm.wait();
+                    return Err(format!("npm takes more than {INSTALL_SECONDS_MAX} s"));
+                }
+                None => std::thread::sleep(Duration::from_millis(POLL_MS)),
+            }
+        }
+    }
+}
+
+/// The first file at `path` below `folder`; a part may end in `*`.
+fn find(folder: &Path, path: &[&str]) -> Option<PathBuf> {
+    let [part, rest @ ..] = path else {
+        return folder.is_file().then(|| folder.to_owned());
+    };
+    let Some(beginning) = part.strip_suffix('*') else {
+        return find(&folder.join(part), rest);
+    };
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| name.starts_with(beginning))
+        })
+        .collect();
+    entries.sort();
+    entries.iter().find_map(|entry| find(entry, rest))
+}
