@@ -10,6 +10,7 @@
 mod agents;
 mod graphs;
 mod growth;
+mod hook;
 mod journal;
 mod markers;
 mod measure;
@@ -30,8 +31,9 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 type Bench = fn(&Options) -> Outcome<Report>;
 
 /// The benchmarks in the order they are run.
-const ALL: [(&str, Bench); 9] = [
+const ALL: [(&str, Bench); 10] = [
     ("transition", transition::run),
+    ("hook", hook::run),
     ("journal", journal::run),
     ("markers", markers::run),
     ("agents", agents::run),

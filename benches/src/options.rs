@@ -11,17 +11,20 @@ pub(crate) struct Options {
     rounds: Option<usize>,
     /// The program whose transitions are measured.
     pub(crate) bowline: PathBuf,
+    /// The small program of the hook.
+    pub(crate) shim: PathBuf,
     scratch: PathBuf,
 }
 
 impl Options {
-    /// Reads `--bowline PATH --scratch DIR [--quick] [--rounds N] [NAME]...`.
+    /// Reads `--bowline PATH --shim PATH --scratch DIR [--quick] [--rounds N] [NAME]...`.
     pub(crate) fn parse(words: &[String]) -> Outcome<Self> {
         let mut options = Options {
             names: Vec::new(),
             quick: false,
             rounds: None,
             bowline: PathBuf::new(),
+            shim: PathBuf::new(),
             scratch: std::env::temp_dir(),
         };
         let mut words = words.iter();
@@ -31,6 +34,7 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--rounds" => options.rounds = Some(value()?.parse()?),
                 "--bowline" => options.bowline = value()?.into(),
+                "--shim" => options.shim = value()?.into(),
                 "--scratch" => options.scratch = value()?.into(),
                 flag if flag.starts_with('-') => {
                     return Err(format!("unknown option {flag}").into());

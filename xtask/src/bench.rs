@@ -20,7 +20,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         return Err("--write takes all benchmarks or none: the page shows one run".into());
     }
     let programs = release::build(&["bowline", "bowline-shim", "bowline-benches"])?;
-    let bowline = programs.join("bowline");
+    let (bowline, shim) = (programs.join("bowline"), programs.join("bowline-shim"));
     let mut benches = command(
         &programs.join("bowline-benches").to_string_lossy(),
         &options,
@@ -28,6 +28,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     // Beside the build, not in the folder for temporary files: that one is often in memory, where a flush is free.
     benches.args(["--scratch".as_ref(), programs.as_os_str()]);
     benches.args(["--bowline".as_ref(), bowline.as_os_str()]);
+    benches.args(["--shim".as_ref(), shim.as_os_str()]);
     let output = benches
         .stderr(Stdio::inherit())
         .output()

@@ -76,6 +76,23 @@ pub(crate) fn run() -> Outcome {
         0,
     )?;
     show("thinking status --all", 0)?;
+    say("A develop run: gates open on what a sealed command shows, not on what is said.");
+    file(
+        "bowline.toml",
+        "[develop.gates.review_clean_pass]\nrun = \"test -s design.md\"\n",
+    )?;
+    show("develop start 'Ferry times'", 0)?;
+    show("develop review --checkpoint cp-1", 0)?;
+    show("develop gate pass review_clean_pass", 1)?;
+    file("design.md", "# Ferry times\n")?;
+    // Sealing is a person's move: under an agent client nothing is sealed, and the gate stays closed.
+    run_and_show(
+        &bowline,
+        folder,
+        "develop gate pass review_clean_pass",
+        &[0, 1],
+    )?;
+    show("develop resume", 0)?;
     println!("\nThe folder was {}; it is removed now.", folder.display());
     Ok(())
 }
@@ -87,6 +104,8 @@ fn run_and_show(bowline: &Path, folder: &Path, line: &str, codes: &[i32]) -> Out
         .args(&words)
         .current_dir(folder)
         .env_remove("BOWLINE_WORKSPACE")
+        // What a develop run keeps beside its file goes with the folder.
+        .env("XDG_STATE_HOME", folder.join("state"))
         .output()
         .map_err(|error| format!("bowline: {error}"))?;
     print!(

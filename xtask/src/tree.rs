@@ -148,6 +148,8 @@ const ONLY_IN: [(&str, &[&str]); 6] = [
             "crates/supervisor/",
             "crates/shim/",
             "crates/test-support/",
+            // Not a part of us but an agent, who does as agents do.
+            "crates/cli/src/commands/scripted/processes.rs",
             // Evidence commands and git, bounded and guarded.
             "crates/engine/src/process.rs",
             // What only git knows, on the rare ways where it decides.

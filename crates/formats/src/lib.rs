@@ -14,6 +14,7 @@ pub mod memory;
 pub mod merge;
 pub mod orchestrate;
 pub mod reading;
+pub mod scenario;
 pub mod schema;
 pub mod tasks_md;
 pub mod thinking;

@@ -1,5 +1,6 @@
 //! Whether a tool call of an agent may go on while a develop run is open.
 
+pub mod advice;
 pub mod belief;
 pub mod git_hook;
 pub mod hook;

@@ -242,7 +242,12 @@ fn opening(phase: &str, gate: Gate) -> String {
     if gate.phase().name() == phase {
         format!("next: bowline develop gate pass {}", gate.name())
     } else {
-        let back = gate.phase().name();
-        format!("next: ask a person to run: bowline develop back {back}")
+        let back = gate.phase();
+        let command = format!("bowline develop back {}", back.name());
+        match back {
+            // An agent may go back to work, not to what people decided.
+            Phase::Implement | Phase::Pr | Phase::Done => format!("next: {command}"),
+            Phase::Design | Phase::Review => format!("next: ask a person to run: {command}"),
+        }
     }
 }

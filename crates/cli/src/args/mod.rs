@@ -135,6 +135,18 @@ pub(crate) enum Command {
         /// The code; a list of codes when left away
         code: Option<String>,
     },
+    /// Play a scenario as an agent, to try out what supervises agents
+    Scripted {
+        /// The scenario
+        #[arg(default_value = "scenario.toml")]
+        file: PathBuf,
+        /// Begin behind the N-th wait, as a client does that is resumed
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        turn: usize,
+        /// Arguments of the client it stands for; they are passed over
+        #[arg(last = true, hide = true)]
+        client: Vec<String>,
+    },
     /// Print shell completions
     Completions {
         /// The shell

@@ -114,8 +114,9 @@ fn start(
             };
             let report = develop_view::report(output, &open);
             if output.json {
-                let body = json!({ "error": output.error_json(&error), "report": report });
-                output.line(&body.to_string());
+                let mut body = output.error_json(&error);
+                body["report"] = json!(report);
+                output.line(&json!({ "error": body }).to_string());
                 return Ok(ExitCode::from(1));
             }
             for line in &report {
@@ -417,7 +418,8 @@ impl Watch for Told<'_> {
 
     fn ended(&self, evidence: &Evidence) {
         self.0.progress("");
-        if self.0.json || evidence.exit_code == 0 {
+        // In JSON mode too: an answer says that it is red, only this says why.
+        if evidence.exit_code == 0 {
             return;
         }
         for line in evidence.output_tail.lines() {

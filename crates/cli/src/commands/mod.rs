@@ -12,6 +12,7 @@ mod memory;
 mod memory_input;
 mod memory_view;
 mod orchestrate_view;
+mod scripted;
 mod thinking;
 mod thinking_board;
 
@@ -77,6 +78,7 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         }
         Some(Command::Schema { kind }) => print_schema(output, kind.as_deref()),
         Some(Command::Explain { code }) => explain::run(output, code.as_deref()),
+        Some(Command::Scripted { file, turn, .. }) => scripted::run(output, &folder, file, *turn),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "bowline", &mut script);

@@ -470,3 +470,28 @@ fn a_linked_worktree_shares_the_run() {
         world.run("-C ../side develop implement")
     ));
 }
+
+#[test]
+fn a_project_may_allow_fewer_attempts() {
+    if !as_a_person() {
+        return;
+    }
+    let world = TestEnvironment::new();
+    let settings = ".develop-workflow.yaml";
+    world.write(settings, "develop:\n  implement:\n    max_retries: 2\n");
+    world.quietly("develop start 'Ferry times'", 0);
+    world.quietly("develop review --checkpoint cp-1", 0);
+    world.quietly("develop gate pass review_clean_pass --by-hand 'read'", 0);
+    world.quietly("develop implement", 0);
+    world.quietly("develop checkpoint start cp-1", 0);
+    let told = world.session(&[
+        "develop checkpoint fail cp-1",
+        "develop checkpoint pass cp-1 --run false",
+        "develop checkpoint start cp-1",
+    ]);
+    world.write(settings, "develop: [");
+    check!(format!(
+        "{told}\n{}",
+        world.run("develop checkpoint fail cp-1")
+    ));
+}

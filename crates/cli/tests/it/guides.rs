@@ -1,7 +1,7 @@
 //! The guides for newcomers: every command in them is run, and prints what the page says.
 //!
 //! In a block marked `console` a line with `$ ` is a command for the shell, and the lines up to the next one are what it
-//! prints, errors included. `[..]` stands for anything within a line. `INSTA_UPDATE=always` writes the pages anew; lines
+//! prints, errors included; lines with `> ` right behind a command belong to it. `[..]` stands for anything within a line. `INSTA_UPDATE=always` writes the pages anew; lines
 //! with `[..]` that still fit are kept.
 
 use crate::environment::{NOW_SECONDS, TestEnvironment, as_a_person};
@@ -21,6 +21,11 @@ fn thinking() {
 #[test]
 fn memory() {
     follow("memory.md", 40);
+}
+
+#[test]
+fn develop() {
+    follow("develop.md", 36);
 }
 
 fn follow(page: &str, commands_min: usize) {
@@ -75,11 +80,18 @@ impl Follower {
             let Some(command) = line.strip_prefix("$ ").filter(|_| console) else {
                 continue;
             };
+            let mut command = command.to_owned();
+            while let Some(more) = lines.next_if(|line| *line == ">" || line.starts_with("> ")) {
+                out.push_str(more);
+                out.push('\n');
+                command.push('\n');
+                command.push_str(more.trim_start_matches('>').strip_prefix(' ').unwrap_or(""));
+            }
             let mut said = Vec::new();
             while let Some(next) = lines.next_if(|line| !line.starts_with("$ ") && *line != "```") {
                 said.push(next);
             }
-            let found = self.run(command);
+            let found = self.run(&command);
             let found: Vec<&str> = found.lines().collect();
             for (place, line) in found.iter().enumerate() {
                 let kept = said.get(place).filter(|said| fits(said, line));

@@ -138,6 +138,7 @@ fn world() -> TestEnvironment {
     for line in [
         "memory task new First --step name=a --step name=b",
         "memory step start 1",
+        "develop start 'Ferry times'",
         "thinking new --dir odd odd-1 --title Odd",
         "thinking new --dir torn torn-1 --title Torn",
     ] {

@@ -12,6 +12,7 @@ macro_rules! check {
 }
 
 mod agents;
+mod attacks;
 mod board;
 mod codes;
 mod completions;
@@ -33,6 +34,7 @@ mod memory;
 mod memory_life;
 mod places;
 mod repair;
+mod scripted;
 mod thinking;
 mod travel;
 mod worked_examples;

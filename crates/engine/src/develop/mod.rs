@@ -5,7 +5,6 @@
 //!     runs/<run>/seal.json, evidence.jsonl, contract.json
 //! ```
 
-pub mod advice;
 pub mod evidence;
 mod files;
 pub mod seal;
@@ -15,6 +14,7 @@ use crate::error::Error;
 use bowline_formats::develop::contract::{self, Planned};
 use bowline_formats::time;
 use bowline_formats::transition::Transition;
+pub use bowline_gate::advice;
 use bowline_gate::locate;
 use bowline_statefiles::{ContentHash, StateFile, kind};
 use std::collections::BTreeSet;

@@ -1,6 +1,7 @@
 //! The resume card: where the work stands, from state alone, for an agent that has forgotten everything.
 
 use super::others;
+use crate::advice::{self, Next};
 use crate::belief::{Belief, Believed};
 use crate::locate;
 use bowline_formats::time;
@@ -22,6 +23,8 @@ const CHANGES_MAX: usize = 3;
 /// Words of one line; a checkpoint's name may be a novel.
 const LINE_WORDS_MAX: usize = 70;
 
+/// Shows the report and what can be done; changes nothing.
+const RESUME: &str = "bowline develop resume";
 const REPAIR: &str = "bowline doctor --repair develop";
 
 /// The card for the run and the other files that are seen from a folder; `None` where there is nothing to say.
@@ -64,11 +67,10 @@ pub(super) fn reminder(belief: &Belief) -> Option<String> {
     match belief {
         Belief::Nothing => None,
         Belief::Run(believed) if believed.run.phase == Phase::Done => None,
-        Belief::Run(believed) => Some(format!(
-            "{} Next: {}",
-            about(&believed.run),
-            next_command(&believed.run)
-        )),
+        Belief::Run(believed) => {
+            let next = next_lines(&advice::next_in(&believed.path, &believed.run));
+            Some(format!("{} {}", about(&believed.run), next.join(". ")))
+        }
         Belief::Missing { .. } | Belief::Damaged { .. } => warning(belief),
     }
 }
@@ -135,7 +137,24 @@ fn of_run(believed: &Believed) -> Vec<String> {
         lines.push("Another program began this run; `bowline develop adopt` takes it over.".into());
     }
     lines.push(how_on(run));
-    lines.push(format!("Next: {}", next_command(run)));
+    lines.extend(next_lines(&advice::next_in(&believed.path, run)));
+    lines
+}
+
+/// The command an agent can go on with. What only a person may do, it can only ask for.
+fn next_lines(next: &[Next]) -> Vec<String> {
+    let mut lines = Vec::new();
+    match next.first() {
+        Some(first) if first.person => {
+            lines.push(format!("Ask a person to run: {}", first.command));
+            lines.push(format!("Next: {RESUME}"));
+        }
+        Some(first) if first.command.contains("FEATURE") => {
+            lines.push(format!("Next: {RESUME}"));
+        }
+        Some(first) => lines.push(format!("Next: {}", first.command)),
+        None => {}
+    }
     lines
 }
 
@@ -229,39 +248,6 @@ fn how_on(run: &Run) -> String {
             )
         }
         Resume::Over => "The run is over.".into(),
-    }
-}
-
-/// The command that goes on with a run, as it is typed.
-pub fn next_command(run: &Run) -> String {
-    let words = match resume(run) {
-        Resume::Design => "review".into(),
-        Resume::ReviewAgain => gate(Gate::ReviewCleanPass),
-        Resume::Implement => "implement".into(),
-        Resume::Checkpoint { id, iteration: 0 } => format!("checkpoint start {}", quoted(&id)),
-        Resume::Checkpoint { id, .. } => format!("checkpoint pass {}", quoted(&id)),
-        // What only a person may do is not the agent's next command.
-        Resume::AskPerson { .. } | Resume::Back { .. } => "resume".into(),
-        Resume::VerifyAll => gate(Gate::ArchitectVerified),
-        Resume::Pr => "pr".into(),
-        Resume::ReReview => gate(Gate::ReReviewClean),
-        Resume::Done => "done".into(),
-        Resume::Over => "status".into(),
-    };
-    format!("bowline develop {words}")
-}
-
-fn gate(gate: Gate) -> String {
-    format!("gate pass {}", gate.name())
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

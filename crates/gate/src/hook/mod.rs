@@ -10,7 +10,7 @@ mod stop;
 mod tests;
 mod world;
 
-pub use card::{CARD_WORDS_MAX, card, next_command};
+pub use card::{CARD_WORDS_MAX, card};
 pub use stop::{STOPS_HELD_PER_SESSION_MAX, STOPS_HELD_PER_STATE_MAX};
 pub use world::{Repository, World, is_ignored};
 

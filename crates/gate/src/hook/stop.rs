@@ -1,6 +1,6 @@
 //! Keeps an agent at a checkpoint until it passes, escalates, or its attempts are used; never for ever.
 
-use super::next_command;
+use crate::advice;
 use crate::belief::{Belief, Believed};
 use crate::locate;
 use bowline_formats::hook::{Answer, HookMessage};
@@ -38,12 +38,15 @@ pub(super) fn answer(message: &HookMessage, belief: &Belief) -> Answer {
         return Answer::silent();
     }
     let id = &checkpoint.id;
+    let next = advice::next_in(&believed.path, &believed.run);
+    let next = next
+        .first()
+        .map_or("bowline develop resume", |it| &it.command);
     Answer::go_on(&format!(
         "Checkpoint {id} is in progress (attempt {} of {ATTEMPTS_MAX}). Read the failing output, fix it, and run its \
-         check: `{}`. If this attempt failed, say so: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` \
+         check: `{next}`. If this attempt failed, say so: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` \
          (DESIGN_MISMATCH and ENV_ISSUE ask a person at once).",
-        checkpoint.iteration,
-        next_command(&believed.run)
+        checkpoint.iteration
     ))
 }
 

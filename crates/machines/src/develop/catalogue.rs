@@ -1,8 +1,8 @@
 //! The representative states and commands of a develop run with two checkpoints.
 
 use super::{
-    Checkpoint, CheckpointStatus, Choice, Command, DevelopMachine, Effect, Evidence, FailureClass,
-    Gate, Gates, Phase, Run, Strategy,
+    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, Choice, Command, DevelopMachine, Effect, Evidence,
+    FailureClass, Gate, Gates, Phase, Run, Strategy,
 };
 use crate::kernel::Actor;
 use crate::table::{Catalogue, EARLIER};
@@ -82,10 +82,12 @@ impl Catalogue for DevelopMachine {
         let ended = |evidence| Command::CheckpointPass {
             id: "cp-1".into(),
             evidence,
+            attempts_max: ATTEMPTS_MAX,
         };
         let fail = |class| Command::CheckpointFail {
             id: "cp-1".into(),
             class,
+            attempts_max: ATTEMPTS_MAX,
         };
         let back = |phase, by| Command::Back { phase, by };
         let (person, agent) = (Actor::Person, Actor::Agent);

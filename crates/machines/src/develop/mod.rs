@@ -286,6 +286,8 @@ pub enum Command {
         id: String,
         /// What was run.
         evidence: Evidence,
+        /// How many attempts there are; never more than [`ATTEMPTS_MAX`].
+        attempts_max: u32,
     },
     /// End an attempt badly.
     CheckpointFail {
@@ -293,6 +295,8 @@ pub enum Command {
         id: String,
         /// Why.
         class: FailureClass,
+        /// How many attempts there are; never more than [`ATTEMPTS_MAX`].
+        attempts_max: u32,
     },
     /// Enter PR.
     Pr,

@@ -37,8 +37,16 @@ impl Machine for DevelopMachine {
                 override_reason,
                 by,
             } => checkpoint_start(run()?, &id, override_reason.as_deref(), by),
-            Command::CheckpointPass { id, evidence } => checkpoint_pass(run()?, &id, &evidence),
-            Command::CheckpointFail { id, class } => checkpoint_fail(run()?, &id, class),
+            Command::CheckpointPass {
+                id,
+                evidence,
+                attempts_max,
+            } => checkpoint_pass(run()?, &id, &evidence, attempts_max),
+            Command::CheckpointFail {
+                id,
+                class,
+                attempts_max,
+            } => checkpoint_fail(run()?, &id, class, attempts_max),
             Command::Pr => pr(run()?),
             Command::Done => done(run()?),
             Command::Back { phase, by } => back(run()?, phase, by),
@@ -219,19 +227,19 @@ fn checkpoint_start(mut run: Run, id: &str, override_reason: Option<&str>, by: A
     quiet(run)
 }
 
-fn checkpoint_pass(mut run: Run, id: &str, evidence: &Evidence) -> Outcome {
+fn checkpoint_pass(mut run: Run, id: &str, evidence: &Evidence, attempts_max: u32) -> Outcome {
     let checkpoint = in_progress(&mut run, id, "pass")?;
     if !evidence.is_green()? {
         // Tests that fail are an attempt that failed, whatever the caller hoped.
-        return checkpoint_fail(run, id, FailureClass::LogicError);
+        return checkpoint_fail(run, id, FailureClass::LogicError, attempts_max);
     }
     checkpoint.status = CheckpointStatus::Passed;
     quiet(run)
 }
 
-fn checkpoint_fail(mut run: Run, id: &str, class: FailureClass) -> Outcome {
+fn checkpoint_fail(mut run: Run, id: &str, class: FailureClass, attempts_max: u32) -> Outcome {
     let checkpoint = in_progress(&mut run, id, "fail")?;
-    let effect = if class.may_retry() && checkpoint.iteration < ATTEMPTS_MAX {
+    let effect = if class.may_retry() && checkpoint.iteration < attempts_max.min(ATTEMPTS_MAX) {
         checkpoint.iteration += 1;
         Effect::AttemptFailed {
             checkpoint: id.into(),

@@ -62,6 +62,7 @@ fn passed(id: &str, exit_code: i32) -> Command {
     Command::CheckpointPass {
         id: id.into(),
         evidence: Evidence::Given { exit_code },
+        attempts_max: ATTEMPTS_MAX,
     }
 }
 
@@ -69,6 +70,7 @@ fn failed(id: &str, class: FailureClass) -> Command {
     Command::CheckpointFail {
         id: id.into(),
         class,
+        attempts_max: ATTEMPTS_MAX,
     }
 }
 
@@ -199,6 +201,33 @@ fn the_third_failure_escalates_and_stays_at_three() {
     assert_eq!(checkpoint.status, CheckpointStatus::Escalated);
     assert_eq!(checkpoint.iteration, 3);
     assert_eq!(code(commands, begin("cp-1")), "checkpoint_status");
+}
+
+#[test]
+fn a_project_may_allow_fewer_attempts_and_never_more() {
+    let with = |attempts_max| Command::CheckpointFail {
+        id: "cp-1".into(),
+        class: FailureClass::LogicError,
+        attempts_max,
+    };
+    for (attempts_max, failures) in [(0, 1), (1, 1), (2, 2), (3, 3), (9, 3)] {
+        let mut commands = implementing();
+        commands.push(begin("cp-1"));
+        commands.extend((1..failures).map(|_| with(attempts_max)));
+        let open = run(commands.clone());
+        let status = |run: &Run| run.checkpoint("cp-1").unwrap().status;
+        assert_eq!(
+            status(&open),
+            CheckpointStatus::InProgress,
+            "{attempts_max}"
+        );
+        commands.push(with(attempts_max));
+        assert_eq!(
+            status(&run(commands)),
+            CheckpointStatus::Escalated,
+            "{attempts_max}"
+        );
+    }
 }
 
 #[test]
@@ -488,8 +517,12 @@ fn any_command() -> impl Gen<Value = Command> {
         8 => (id(), any::<bool>(), any_actor()).prop_map(|(id, forced, by)| Command::CheckpointStart {
             id, override_reason: forced.then(|| "reason".into()), by,
         }),
-        8 => (id(), any_evidence()).prop_map(|(id, evidence)| Command::CheckpointPass { id, evidence }),
-        3 => (id(), class).prop_map(|(id, class)| Command::CheckpointFail { id, class }),
+        8 => (id(), any_evidence(), 0..9u32).prop_map(|(id, evidence, attempts_max)| {
+            Command::CheckpointPass { id, evidence, attempts_max }
+        }),
+        3 => (id(), class, 0..9u32).prop_map(|(id, class, attempts_max)| {
+            Command::CheckpointFail { id, class, attempts_max }
+        }),
         4 => Just(Command::Pr),
         4 => Just(Command::Done),
         1 => (phase(), any_actor()).prop_map(|(phase, by)| back(phase, by)),

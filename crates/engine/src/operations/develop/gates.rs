@@ -164,9 +164,11 @@ impl DevelopRun {
         watch: &dyn Watch,
     ) -> Result<Passed, Error> {
         let known = self.known(context)?;
+        let attempts_max = self.attempts_max()?;
         let pass = |evidence: Evidence| Command::CheckpointPass {
             id: id.to_owned(),
             evidence,
+            attempts_max,
         };
         let assumed = match run {
             Some(_) => Evidence::Given { exit_code: 0 },
@@ -203,11 +205,13 @@ impl DevelopRun {
         class: FailureClass,
     ) -> Result<Changed, Error> {
         let known = self.known(context)?;
+        let attempts_max = self.attempts_max()?;
         let facts = json!({ "checkpoint": id, "class": class.name() });
         let command = |_: &Option<Run>| {
             Ok(Command::CheckpointFail {
                 id: id.to_owned(),
                 class,
+                attempts_max,
             })
         };
         self.on_checkpoint(context, &known, id, "CHECKPOINT_FAIL", facts, command)

@@ -26,7 +26,8 @@ use bowline_formats::json::JsonDocument;
 use bowline_gate::locate;
 use bowline_machines::Machine as _;
 use bowline_machines::develop::{
-    Choice, Command, DevelopMachine, Effect, Gate, Phase, Run, Strategy, StrategyFacts,
+    ATTEMPTS_MAX, Choice, Command, DevelopMachine, Effect, Gate, Phase, Run, Strategy,
+    StrategyFacts,
 };
 use bowline_statefiles::StateFile;
 use serde_json::{Value, json};
@@ -334,6 +335,11 @@ impl DevelopRun {
             agent_teams_available: std::env::var_os(AGENT_TEAMS_VARIABLE)
                 .is_some_and(|value| value == "1"),
         })
+    }
+
+    /// Attempts at a checkpoint: fewer than usual, where the project says so.
+    fn attempts_max(&self) -> Result<u32, Error> {
+        Ok(self.settings()?.max_retries.unwrap_or(ATTEMPTS_MAX))
     }
 
     fn settings(&self) -> Result<Settings, Error> {

@@ -1,8 +1,12 @@
 //! The next command of a run, as it can be typed, and whether it takes a person.
 
-use bowline_formats::develop::contract::Planned;
-use bowline_formats::develop::seal::Seal;
+use crate::locate;
+use bowline_formats::develop::contract::{self, Planned};
+use bowline_formats::develop::seal::{self, Seal};
+use bowline_formats::transition::Transition;
 use bowline_machines::develop::{Gate, Phase, Resume, Run, resume};
+use bowline_statefiles::StateFile;
+use std::path::Path;
 
 /// A command that makes sense now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +31,29 @@ impl Next {
             ..Next::agent(words)
         }
     }
+}
+
+/// What can be done next in the run whose file is at a path, with what its side folder knows.
+pub fn next_in(path: &Path, run: &Run) -> Vec<Next> {
+    let Some(folder) = run_id(path).map(|id| locate::runs_folder(path).join(id)) else {
+        return next(Some(run), None, &[]);
+    };
+    // A file that cannot be read is as good as none here: whoever runs the command is told.
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let seal: Option<Seal> = serde_json::from_str(&text(seal::FILE_NAME)).ok();
+    let contract: Vec<Planned> =
+        serde_json::from_str(&text(contract::FILE_NAME)).unwrap_or_default();
+    next(Some(run), seal.as_ref(), &contract)
+}
+
+/// The run that the last transition with a name names.
+fn run_id(path: &Path) -> Option<String> {
+    let history = StateFile::new(locate::layout(path)).history().ok()?;
+    history.lines.iter().rev().find_map(|line| {
+        let raw = line.transition.as_ref()?;
+        let moved: Transition = serde_json::from_str(raw.get()).ok()?;
+        Some(moved.metadata.get("run")?.as_str()?.to_owned())
+    })
 }
 
 /// What can be done next, the most useful first.

@@ -1,0 +1,103 @@
+//! What a scripted agent is told on its standard input.
+
+use bowline_engine::formats::scenario::Speech;
+use serde_json::Value;
+use std::io::{self, BufRead as _};
+
+/// A message to the agent.
+pub(super) struct Message {
+    /// The name of a block, the `type` of a JSON line, `interrupt`, or nothing.
+    pub(super) name: String,
+    /// What it says: the lines of a block, the text of a prompt, an answer.
+    pub(super) text: String,
+}
+
+/// Reads messages one by one.
+pub(super) struct Input {
+    speech: Speech,
+}
+
+impl Input {
+    pub(super) fn new(speech: Speech) -> Self {
+        Self { speech }
+    }
+
+    /// The next message; nothing at the end of the input.
+    pub(super) fn next(&mut self) -> io::Result<Option<Message>> {
+        let Some(line) = line()? else {
+            return Ok(None);
+        };
+        match self.speech {
+            Speech::ClaudeStreamJson => Ok(Some(structured(&line))),
+            Speech::Markers | Speech::CodexJson => plain(line).map(Some),
+        }
+    }
+}
+
+fn line() -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line)?;
+    Ok((read > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+/// A block with its lines, a JSON line, or a line of text.
+fn plain(first: String) -> io::Result<Message> {
+    if let Some(name) = first
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    {
+        let end = format!("[/{name}]");
+        let mut lines = Vec::new();
+        while let Some(line) = line()? {
+            if line == end {
+                break;
+            }
+            lines.push(line);
+        }
+        return Ok(Message {
+            name: name.to_owned(),
+            text: lines.join("\n"),
+        });
+    }
+    let value: Value = serde_json::from_str(&first).unwrap_or_default();
+    let name = value["type"].as_str().unwrap_or_default().to_owned();
+    let text = value["answer"].as_str().map(str::to_owned);
+    Ok(Message {
+        name,
+        text: text.unwrap_or(first),
+    })
+}
+
+fn structured(line: &str) -> Message {
+    let value: Value = serde_json::from_str(line).unwrap_or_default();
+    let name = value["type"].as_str().unwrap_or_default();
+    if value["request"]["subtype"] == "interrupt" {
+        return Message {
+            name: "interrupt".to_owned(),
+            text: value["request_id"].as_str().unwrap_or_default().to_owned(),
+        };
+    }
+    let text = match name {
+        "user" => value["message"]["content"][0]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        "control_response" => answers(&value["response"]["response"]),
+        _ => line.to_owned(),
+    };
+    Message {
+        name: name.to_owned(),
+        text,
+    }
+}
+
+/// The answers in a reply, each on a line; else the reply itself.
+fn answers(reply: &Value) -> String {
+    match reply["updatedInput"]["answers"].as_object() {
+        None => reply.to_string(),
+        Some(answers) => {
+            let answers = answers.values().filter_map(Value::as_str);
+            answers.collect::<Vec<_>>().join("\n")
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! `bowline scripted FILE`: an agent that plays a scenario, so that whole pipelines can be tried without a model.
+
+mod input;
+mod processes;
+mod voice;
+
+use crate::output::Output;
+use bowline_engine::Error;
+use bowline_engine::formats::scenario::{Scenario, Speech, Step};
+use input::Input;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use voice::Voice;
+
+/// The variable that says which phase an agent is started for.
+const PHASE_VARIABLE: &str = "BOWLINE_PHASE";
+/// The variable with the nonce for its markers.
+const NONCE_VARIABLE: &str = "BOWLINE_NONCE";
+
+/// What an agent ends with when nobody reads its output any more.
+const OUTPUT_GONE: u8 = 1;
+/// What `codex` ends with after a failed turn.
+const TURN_FAILED: u8 = 1;
+
+/// Plays the scenario in `file`, from the turn `turn` on.
+pub(crate) fn run(
+    output: &Output,
+    folder: &Path,
+    file: &Path,
+    turn: usize,
+) -> Result<ExitCode, Error> {
+    let path = folder.join(file);
+    let text = std::fs::read_to_string(&path).map_err(|error| Error::BadInput {
+        message: format!("{}: {error}", path.display()),
+        hint: "name a scenario file; docs/scripted-agent.md says what is in one".into(),
+    })?;
+    let scenario = Scenario::parse(&text).map_err(|error| Error::BadInput {
+        message: format!("{}: {error}", path.display()),
+        hint: "docs/scripted-agent.md lists the steps".into(),
+    })?;
+    if output.dry_run {
+        let steps = scenario.steps.len();
+        output.line(&output.marked(&format!("{}: {steps}", output.say("steps", "단계"))));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let code = processes::ignoring(&scenario.ignores)
+        .and_then(|()| Player::new(&scenario, folder).play(turn))
+        .unwrap_or(OUTPUT_GONE);
+    Ok(ExitCode::from(code))
+}
+
+struct Player<'a> {
+    scenario: &'a Scenario,
+    folder: &'a Path,
+    voice: Voice,
+    input: Input,
+    /// The last message it was told.
+    told: String,
+}
+
+/// What follows a step.
+enum Next {
+    Step,
+    End(u8),
+}
+
+impl<'a> Player<'a> {
+    fn new(scenario: &'a Scenario, folder: &'a Path) -> Self {
+        let nonce = std::env::var(NONCE_VARIABLE)
+            .ok()
+            .filter(|_| scenario.nonce);
+        Self {
+            scenario,
+            folder,
+            voice: Voice::new(scenario.protocol, scenario.session.clone(), nonce),
+            input: Input::new(scenario.protocol),
+            told: String::new(),
+        }
+    }
+
+    /// Plays to the end; the exit code. An error is an output that nobody reads.
+    fn play(&mut self, turn: usize) -> io::Result<u8> {
+        let phase = std::env::var(PHASE_VARIABLE).ok();
+        let phase = phase.and_then(|phase| phase.parse().ok()).unwrap_or(1);
+        // This client says nothing before it is told something.
+        if self.scenario.protocol == Speech::ClaudeStreamJson && !self.wait("")? {
+            return Ok(0);
+        }
+        let first = self.scenario.first_step(phase, turn);
+        let (before, steps) = self.scenario.steps.split_at(first);
+        for step in before {
+            if let Step::Usage { input, output } = step {
+                self.voice.used_before(*input, *output);
+            }
+        }
+        for step in steps {
+            if let Next::End(code) = self.step(step)? {
+                return Ok(code);
+            }
+        }
+        self.voice.end_turn()?;
+        if self.scenario.protocol == Speech::ClaudeStreamJson {
+            while self.wait("")? {}
+        }
+        Ok(0)
+    }
+
+    fn step(&mut self, step: &Step) -> io::Result<Next> {
+        match step {
+            Step::Say(text) => self.voice.say(&text.replace("{input}", &self.told))?,
+            Step::Raw(text) => voice::print(text)?,
+            Step::Write { path, text } => {
+                let path = self.folder.join(path);
+                if let Some(parent) = path.parent() {
+                    std::fs::create_dir_all(parent)?;
+                }
+                std::fs::write(path, text)?;
+            }
+            Step::Tool { name, output } => self.voice.tool(name, output)?,
+            Step::Ask { .. } => {
+                if self.voice.ask(step)? {
+                    return self.wait_or_end("control_response");
+                }
+            }
+            Step::Progress { .. }
+            | Step::Need { .. }
+            | Step::Phase { .. }
+            | Step::Done { .. }
+            | Step::Fail { .. } => self.voice.marker(step)?,
+            Step::Limit {
+                retry_after,
+                resets_at,
+            } => {
+                self.voice.limit(*retry_after, *resets_at)?;
+                if self.scenario.protocol == Speech::CodexJson {
+                    return Ok(Next::End(TURN_FAILED));
+                }
+            }
+            Step::Usage { input, output } => self.voice.used(*input, *output),
+            Step::Wait(name) => {
+                self.voice.end_turn()?;
+                return self.wait_or_end(name);
+            }
+            Step::Hold(_) => return self.hold(),
+            Step::SleepMs(ms) => std::thread::sleep(Duration::from_millis(*ms)),
+            Step::Fork {
+                count,
+                seconds,
+                daemon,
+            } => processes::fork(*count, *seconds, *daemon)?,
+            Step::Flood { bytes, line_bytes } => voice::flood(*bytes, *line_bytes)?,
+            Step::Exec(command) => return Err(processes::become_another(command)),
+            Step::Crash(_) => std::process::abort(),
+            Step::Exit(code) => return Ok(Next::End(*code)),
+        }
+        Ok(Next::Step)
+    }
+
+    fn wait_or_end(&mut self, name: &str) -> io::Result<Next> {
+        Ok(if self.wait(name)? {
+            Next::Step
+        } else {
+            Next::End(0)
+        })
+    }
+
+    /// Waits for a message of that name, or any; `false` when there will be none.
+    fn wait(&mut self, name: &str) -> io::Result<bool> {
+        // Its next message is the prompt of its next run.
+        if self.scenario.protocol == Speech::CodexJson {
+            return Ok(false);
+        }
+        while let Some(message) = self.input.next()? {
+            if message.name == "interrupt" {
+                self.voice.obey(&message.text)?;
+            } else if name.is_empty() || name == message.name {
+                self.told = message.text;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Stays in its turn until it is interrupted, where the protocol can say so, or ended.
+    fn hold(&mut self) -> io::Result<Next> {
+        if self.scenario.protocol != Speech::ClaudeStreamJson {
+            loop {
+                std::thread::park();
+            }
+        }
+        while let Some(message) = self.input.next()? {
+            if message.name == "interrupt" {
+                self.voice.obey(&message.text)?;
+                self.voice.interrupted()?;
+                return Ok(Next::Step);
+            }
+        }
+        Ok(Next::End(0))
+    }
+}

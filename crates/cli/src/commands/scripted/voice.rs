@@ -1,0 +1,373 @@
+//! How a scripted agent speaks in each protocol.
+
+use bowline_engine::formats::scenario::{Speech, Step};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+/// Bytes printed at once when much is printed.
+const FLOOD_PIECE_BYTES: u64 = 65_536;
+
+/// Speaks for one agent.
+pub(super) struct Voice {
+    speech: Speech,
+    session: String,
+    nonce: Option<String>,
+    /// It has been heard since its last turn ended.
+    in_turn: bool,
+    /// The conversation was named.
+    introduced: bool,
+    items: u64,
+    /// Tokens read and written in this turn, and before it.
+    turn: (u64, u64),
+    before: (u64, u64),
+}
+
+impl Voice {
+    pub(super) fn new(speech: Speech, session: String, nonce: Option<String>) -> Self {
+        Self {
+            speech,
+            session,
+            nonce,
+            in_turn: false,
+            introduced: false,
+            items: 0,
+            turn: (0, 0),
+            before: (0, 0),
+        }
+    }
+
+    /// Words of its own.
+    pub(super) fn say(&mut self, text: &str) -> io::Result<()> {
+        let text = if text.ends_with('\n') {
+            text.to_owned()
+        } else {
+            format!("{text}\n")
+        };
+        self.begin_turn()?;
+        match self.speech {
+            Speech::Markers => print(&text),
+            Speech::ClaudeStreamJson => self.message(&json!({"type": "text", "text": text})),
+            Speech::CodexJson => {
+                let item = json!({"id": self.item(), "type": "agent_message", "text": text});
+                line(&json!({"type": "item.completed", "item": item}))
+            }
+        }
+    }
+
+    /// Uses a tool, whose output is not its own words.
+    pub(super) fn tool(&mut self, name: &str, output: &str) -> io::Result<()> {
+        self.begin_turn()?;
+        match self.speech {
+            // Plain text has no way to tell tool output apart; a fence is what agents put around it.
+            Speech::Markers => print(&format!("{name}:\n```\n{}\n```\n", output.trim_end())),
+            Speech::ClaudeStreamJson => {
+                let id = self.item();
+                let call = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+                self.message(&call)?;
+                let result = json!({"type": "tool_result", "tool_use_id": id, "content": output});
+                let message = json!({"role": "user", "content": [result]});
+                line(&json!({"type": "user", "message": message, "session_id": self.session}))
+            }
+            Speech::CodexJson => {
+                let id = self.item();
+                let item = |output: &str, status: &str| json!({"id": id, "type": "command_execution", "command": name, "aggregated_output": output, "status": status});
+                line(&json!({"type": "item.started", "item": item("", "in_progress")}))?;
+                line(&json!({"type": "item.completed", "item": item(output, "completed")}))
+            }
+        }
+    }
+
+    /// Asks; `true` if the client itself waits for the answer.
+    pub(super) fn ask(&mut self, step: &Step) -> io::Result<bool> {
+        let Step::Ask {
+            question, options, ..
+        } = step
+        else {
+            return Ok(false);
+        };
+        if self.speech != Speech::ClaudeStreamJson {
+            self.marker(step)?;
+            return Ok(false);
+        }
+        self.begin_turn()?;
+        let options: Vec<Value> = options
+            .iter()
+            .map(|label| json!({"label": label}))
+            .collect();
+        let question =
+            json!({"question": question, "header": "", "options": options, "multiSelect": false});
+        let request = json!({
+            "subtype": "can_use_tool",
+            "tool_name": "AskUserQuestion",
+            "input": {"questions": [question]},
+        });
+        let id = self.item();
+        line(&json!({"type": "control_request", "request_id": id, "request": request}))?;
+        Ok(true)
+    }
+
+    /// A marker, which is part of its words in every protocol.
+    pub(super) fn marker(&mut self, step: &Step) -> io::Result<()> {
+        match marker(step, self.nonce.as_deref()) {
+            Some(text) => self.say(&text),
+            None => Ok(()),
+        }
+    }
+
+    /// A limit is reached. In structured protocols that ends the turn.
+    pub(super) fn limit(
+        &mut self,
+        retry_after: Option<u64>,
+        resets_at: Option<i64>,
+    ) -> io::Result<()> {
+        self.begin_turn()?;
+        match self.speech {
+            Speech::Markers => {
+                let mut text = format!(
+                    "{} type: recoverable, message: usage limit reached, recovery: pause_and_retry",
+                    self.tag("ERROR")
+                );
+                // A large `retry_after` is a time.
+                let wait = retry_after.or_else(|| resets_at.and_then(|at| u64::try_from(at).ok()));
+                if let Some(wait) = wait {
+                    let _ = write!(text, ", retry_after: {wait}");
+                }
+                print(&format!("{text}\n"))
+            }
+            Speech::ClaudeStreamJson => {
+                if let Some(at) = resets_at {
+                    let info =
+                        json!({"status": "rejected", "resetsAt": at, "rateLimitType": "five_hour"});
+                    line(&json!({"type": "rate_limit_event", "rate_limit_info": info}))?;
+                }
+                self.result(&json!({
+                    "subtype": "success", "is_error": true, "api_error_status": 429,
+                    "result": "usage limit reached", "terminal_reason": "api_error",
+                }))
+            }
+            Speech::CodexJson => {
+                let message = "You have hit your usage limit.";
+                line(&json!({"type": "error", "message": message}))?;
+                line(&json!({"type": "turn.failed", "error": {"message": message}}))
+            }
+        }
+    }
+
+    /// Counts what was used in this turn.
+    pub(super) fn used(&mut self, input: u64, output: u64) {
+        self.turn = add(self.turn, (input, output));
+    }
+
+    /// Counts what was used before this run.
+    pub(super) fn used_before(&mut self, input: u64, output: u64) {
+        self.before = add(self.before, (input, output));
+    }
+
+    /// Ends the turn, if one is open.
+    pub(super) fn end_turn(&mut self) -> io::Result<()> {
+        if !self.in_turn {
+            return Ok(());
+        }
+        match self.speech {
+            Speech::Markers => Ok(()),
+            Speech::ClaudeStreamJson => self.result(&json!({
+                "subtype": "success", "is_error": false, "terminal_reason": "completed",
+            })),
+            Speech::CodexJson => {
+                self.in_turn = false;
+                self.before = add(self.before, std::mem::take(&mut self.turn));
+                let (input, output) = self.before;
+                let usage = json!({"input_tokens": input, "cached_input_tokens": 0, "output_tokens": output});
+                line(&json!({"type": "turn.completed", "usage": usage}))
+            }
+        }
+    }
+
+    /// Says that an interrupt has arrived.
+    pub(super) fn obey(&mut self, request: &str) -> io::Result<()> {
+        let response = json!({"subtype": "success", "request_id": request, "response": {}});
+        line(&json!({"type": "control_response", "response": response}))
+    }
+
+    /// Ends the turn because of it.
+    pub(super) fn interrupted(&mut self) -> io::Result<()> {
+        self.result(&json!({
+            "subtype": "error_during_execution", "is_error": true, "terminal_reason": "aborted_streaming",
+        }))
+    }
+
+    fn begin_turn(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.in_turn, true) {
+            return Ok(());
+        }
+        let introduced = std::mem::replace(&mut self.introduced, true);
+        match self.speech {
+            Speech::Markers => Ok(()),
+            Speech::ClaudeStreamJson => line(&json!({
+                "type": "system", "subtype": "init", "session_id": self.session, "model": "scripted",
+            })),
+            Speech::CodexJson => {
+                if !introduced {
+                    line(&json!({"type": "thread.started", "thread_id": self.session}))?;
+                }
+                line(&json!({"type": "turn.started"}))
+            }
+        }
+    }
+
+    fn message(&self, content: &Value) -> io::Result<()> {
+        let message = json!({"role": "assistant", "content": [content]});
+        line(&json!({
+            "type": "assistant", "message": message, "parent_tool_use_id": null, "session_id": self.session,
+        }))
+    }
+
+    /// The line that ends a turn of `claude`, with these fields among others.
+    fn result(&mut self, fields: &Value) -> io::Result<()> {
+        self.in_turn = false;
+        let (input, output) = std::mem::take(&mut self.turn);
+        let mut result = json!({
+            "type": "result", "session_id": self.session,
+            "usage": {"input_tokens": input, "output_tokens": output},
+        });
+        for (name, value) in fields.as_object().into_iter().flatten() {
+            result[name] = value.clone();
+        }
+        line(&result)
+    }
+
+    fn item(&mut self) -> String {
+        self.items += 1;
+        format!("item_{}", self.items)
+    }
+
+    fn tag(&self, name: &str) -> String {
+        tag(name, self.nonce.as_deref())
+    }
+}
+
+fn add(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+    (a.0.saturating_add(b.0), a.1.saturating_add(b.1))
+}
+
+fn tag(name: &str, nonce: Option<&str>) -> String {
+    match nonce {
+        None => format!("[{name}]"),
+        Some(nonce) => format!("[{name} nonce={nonce}]"),
+    }
+}
+
+/// The text of a marker; nothing for steps that are none.
+fn marker(step: &Step, nonce: Option<&str>) -> Option<String> {
+    let banner = |words: &str| match nonce {
+        None => format!("=== {words} ==="),
+        Some(nonce) => format!("=== {words} nonce={nonce} ==="),
+    };
+    let block = |name: &str, fields: &[(&str, &str)]| {
+        let mut text = tag(name, nonce);
+        for (field, value) in fields {
+            // A list begins on the next line.
+            let space = if value.starts_with('\n') { "" } else { " " };
+            let value = value.replace('\n', "\n  ");
+            let _ = write!(text, "\n{field}:{space}{value}");
+        }
+        format!("{text}\n[/{name}]")
+    };
+    let truth = |value: &bool| if *value { "true" } else { "false" };
+    Some(match step {
+        Step::Progress { step, of, name } => format!("Step {step}/{of}: {name}"),
+        Step::Ask {
+            question,
+            category,
+            options,
+            default,
+            required,
+        } => {
+            let list: String = options.iter().map(|it| format!("\n- {it}")).collect();
+            let mut fields = vec![("category", category.as_str()), ("question", question)];
+            if !list.is_empty() {
+                fields.push(("options", &list));
+            }
+            fields.extend(default.iter().map(|default| ("default", default.as_str())));
+            fields.push(("required", truth(required)));
+            block("USER_QUESTION", &fields)
+        }
+        Step::Need {
+            kind,
+            name,
+            description,
+            default,
+            required,
+        } => {
+            let mut fields = vec![
+                ("type", kind.as_str()),
+                ("name", name),
+                ("description", description),
+                ("required", truth(required)),
+            ];
+            fields.extend(default.iter().map(|default| ("default", default.as_str())));
+            block("DEPENDENCY_REQUEST", &fields)
+        }
+        Step::Phase {
+            number,
+            name,
+            files,
+        } => {
+            let mut text = banner(&format!("PHASE {number} COMPLETE"));
+            if let Some(name) = name {
+                let _ = write!(text, "\nCompleted: Phase {number} ({name})");
+            }
+            for file in files {
+                let _ = write!(text, "\n- {file}");
+            }
+            // The list would go on with whatever is said next.
+            text + "\n\nReady for review."
+        }
+        Step::Done { summary } => {
+            let summary = summary.iter().map(|summary| {
+                let summary = summary.replace('\n', "\n  ");
+                format!("\nSummary: {summary}")
+            });
+            let summary: String = summary.collect();
+            format!("{}{summary}\n", banner("CUSTOM TASK COMPLETE"))
+        }
+        Step::Fail { message, fatal } => {
+            let (kind, recovery) = if *fatal {
+                ("fatal", "checkpoint_and_fail")
+            } else {
+                ("recoverable", "notify_user")
+            };
+            let fields = [("type", kind), ("message", message), ("recovery", recovery)];
+            block("ERROR", &fields)
+        }
+        _ => return None,
+    })
+}
+
+fn line(value: &Value) -> io::Result<()> {
+    print(&format!("{value}\n"))
+}
+
+/// Prints text as it is, at once.
+pub(super) fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Prints so many bytes, in lines of that length; 0 for one line without an end.
+pub(super) fn flood(bytes: u64, line_bytes: u64) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let mut piece = Vec::new();
+    for place in 1..=bytes {
+        let ends = line_bytes > 0 && place % line_bytes == 0;
+        piece.push(if ends { b'\n' } else { b'x' });
+        if piece.len() as u64 == FLOOD_PIECE_BYTES {
+            stdout.write_all(&piece)?;
+            piece.clear();
+        }
+    }
+    stdout.write_all(&piece)?;
+    stdout.flush()
+}

@@ -1,0 +1,461 @@
+//! Ways around the gates, each tried for real. `docs/gates.md` claims what is shown here and no more.
+
+use crate::environment::{TestEnvironment, as_a_person, skipped};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const STATE: &str = ".develop-workflow/state.json";
+
+/// A run in PR whose last gate is closed, with the hooks of `bowline init`: files may be written, nothing may be committed.
+struct Gated(TestEnvironment);
+
+impl Gated {
+    /// `None` where this cannot be tried.
+    fn new() -> Option<Self> {
+        if !as_a_person() {
+            return None;
+        }
+        let world = TestEnvironment::reviewed();
+        for name in ["review.ok", "build.ok", "src.txt"] {
+            world.write(name, "");
+        }
+        let gated = Gated(world);
+        gated.git(&["config", "user.name", "Nobody"], true);
+        gated.git(&["config", "user.email", "nobody@localhost"], true);
+        gated.git(&["add", "-A"], true);
+        gated.git(&["commit", "-qm", "what is there"], true);
+        gated.0.quietly("init", 0);
+        for line in [
+            "develop gate pass review_clean_pass",
+            "develop implement",
+            "develop checkpoint start cp-1",
+            "develop checkpoint pass cp-1",
+            "develop checkpoint start cp-2",
+            "develop checkpoint pass cp-2",
+            "develop gate pass architect_verified",
+            "develop pr",
+        ] {
+            gated.0.quietly(line, 0);
+        }
+        gated.0.write("src.txt", "work\n");
+        gated.git(&["add", "src.txt"], true);
+        Some(gated)
+    }
+
+    /// The same world seen by an agent.
+    fn agent(self) -> Self {
+        Gated(self.0.with("CLAUDECODE", "1"))
+    }
+
+    fn git_in(&self, folder: &Path, arguments: &[&str]) -> Output {
+        let mut git = self.0.program("git");
+        git.current_dir(folder).args(arguments).output().unwrap()
+    }
+
+    fn git(&self, arguments: &[&str], works: bool) -> String {
+        let output = self.git_in(&self.0.path(""), arguments);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.success(), works, "git {arguments:?}: {told}");
+        if !works {
+            assert!(told.contains("[PHASE GATE]"), "{told}");
+        }
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Nothing of the work is on the branch.
+    fn held(&self) {
+        assert_eq!(self.git(&["show", "HEAD:src.txt"], true), "");
+    }
+
+    /// The agent's hook about a command of its shell: `Some` with the reason when it is denied.
+    fn hook(&self, command: &str) -> Option<String> {
+        let message = json!({
+            "hook_event_name": "PreToolUse", "cwd": self.0.path(""), "tool_name": "Bash",
+            "tool_input": {"command": command},
+        });
+        let settings: Value = serde_json::from_str(&self.0.read(".claude/settings.json")).unwrap();
+        let installed = &settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
+        let mut hook = self.0.program("sh");
+        hook.args(["-c", installed.as_str().unwrap()]);
+        let output = fed(hook, message.to_string().as_bytes());
+        match output.status.code() {
+            Some(0) => None,
+            Some(2) => Some(String::from_utf8(output.stderr).unwrap()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn gate_is_open(&self, gate: &str) -> bool {
+        let told = self.0.quietly("develop status --json", 0).stdout;
+        let told: Value = serde_json::from_slice(&told).unwrap();
+        told["state"]["gates"][gate].as_bool().unwrap()
+    }
+}
+
+fn fed(mut command: Command, input: &[u8]) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // One that answers before it has read everything closes the pipe.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn an_honest_run_ends_with_a_commit() {
+    let Some(gated) = Gated::new() else { return };
+    gated.git(&["commit", "-qm", "too early"], false);
+    gated.held();
+    gated.0.write("code.ok", "");
+    gated.0.quietly("develop gate pass re_review_clean", 0);
+    gated.git(&["commit", "-qm", "work"], true);
+    assert_eq!(gated.git(&["show", "HEAD:src.txt"], true), "work");
+}
+
+#[test]
+fn editing_the_state_file_opens_nothing() {
+    let Some(gated) = Gated::new().map(Gated::agent) else {
+        return;
+    };
+    let denied = gated.hook("sed -i 's/\"re_review_clean\": false/\"re_review_clean\": true/' .develop-workflow/state.json");
+    assert!(denied.unwrap().contains("changed by bowline only"));
+    let edited = gated
+        .0
+        .read(STATE)
+        .replace("\"re_review_clean\": false", "\"re_review_clean\": true");
+    gated.0.write(STATE, edited);
+    assert!(!gated.gate_is_open("re_review_clean"));
+    gated.git(&["commit", "-qm", "work"], false);
+    assert!(gated.hook("git commit -m work").is_some());
+    gated.0.quietly("develop done", 1);
+    gated.held();
+}
+
+#[test]
+fn a_command_of_the_agents_own_opens_nothing() {
+    let Some(gated) = Gated::new().map(Gated::agent) else {
+        return;
+    };
+    gated
+        .0
+        .quietly("develop gate pass re_review_clean --run true", 1);
+    gated
+        .0
+        .quietly("develop gate pass re_review_clean --by-hand because", 1);
+    assert!(!gated.gate_is_open("re_review_clean"));
+}
+
+#[test]
+fn another_policy_opens_nothing() {
+    let Some(gated) = Gated::new().map(Gated::agent) else {
+        return;
+    };
+    let policy = gated
+        .0
+        .read("bowline.toml")
+        .replace("test -f code.ok", "true");
+    gated.0.write("bowline.toml", policy);
+    let told = gated.0.run("develop gate pass re_review_clean");
+    assert!(told.contains("stale"), "{told}");
+    gated.0.quietly("develop seal", 1);
+    assert!(!gated.gate_is_open("re_review_clean"));
+    gated.git(&["commit", "-qm", "work"], false);
+}
+
+#[test]
+fn going_back_opens_nothing() {
+    let Some(gated) = Gated::new() else { return };
+    gated.0.write("code.ok", "");
+    gated.0.quietly("develop gate pass re_review_clean", 0);
+    gated.0.quietly("develop gate reset re_review_clean", 0);
+    // Not even for a person.
+    gated.0.quietly("undo develop", 0);
+    assert!(!gated.gate_is_open("re_review_clean"));
+    let gated = gated.agent();
+    for line in [
+        "undo develop",
+        "restore develop 8",
+        "develop back DESIGN",
+        "develop reset",
+        "develop start --fresh x",
+    ] {
+        gated.0.quietly(line, 1);
+    }
+    gated.git(&["commit", "-qm", "work"], false);
+}
+
+#[test]
+fn removing_the_state_file_closes_everything() {
+    let Some(gated) = Gated::new().map(Gated::agent) else {
+        return;
+    };
+    assert!(gated.hook("rm -rf .develop-workflow").is_some());
+    std::fs::remove_dir_all(gated.0.path(".develop-workflow")).unwrap();
+    gated.git(&["commit", "-qm", "work"], false);
+    let denied = gated.hook("git commit -m work").unwrap();
+    assert!(denied.contains("bowline doctor --repair"), "{denied}");
+    gated.0.quietly("doctor --repair", 0);
+    for gate in ["review_clean_pass", "architect_verified", "re_review_clean"] {
+        assert!(!gated.gate_is_open(gate), "{gate}");
+    }
+    gated.git(&["commit", "-qm", "work"], false);
+    gated.held();
+}
+
+#[test]
+fn another_worktree_has_the_same_gates() {
+    let Some(gated) = Gated::new() else { return };
+    let other = gated.0.root().join("other");
+    gated.git(
+        &[
+            "worktree",
+            "add",
+            "-q",
+            "-b",
+            "aside",
+            other.to_str().unwrap(),
+        ],
+        true,
+    );
+    std::fs::write(other.join("src.txt"), "work\n").unwrap();
+    let output = gated.git_in(&other, &["commit", "-qam", "work"]);
+    assert!(!output.status.success());
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("[PHASE GATE]"), "{told}");
+}
+
+#[test]
+fn a_clone_is_free_but_its_work_does_not_come_back() {
+    let Some(gated) = Gated::new() else { return };
+    let clone = gated.0.root().join("clone");
+    gated.git(&["clone", "-q", ".", clone.to_str().unwrap()], true);
+    std::fs::write(clone.join("src.txt"), "work\n").unwrap();
+    let commit = [
+        "-c",
+        "user.name=N",
+        "-c",
+        "user.email=n@localhost",
+        "commit",
+        "-qam",
+        "work",
+    ];
+    assert!(
+        gated.git_in(&clone, &commit).status.success(),
+        "level 0 does not stop this"
+    );
+    let pushed = gated.git_in(&clone, &["push", "-q", "origin", "HEAD:refs/heads/back"]);
+    assert!(!pushed.status.success());
+    let fetched = gated.git_in(
+        &gated.0.path(""),
+        &["pull", "-q", clone.to_str().unwrap(), "HEAD"],
+    );
+    assert!(!fetched.status.success());
+    gated.held();
+}
+
+#[test]
+fn an_agent_that_unsets_its_variables_is_still_one() {
+    let Some(gated) = Gated::new().map(Gated::agent) else {
+        return;
+    };
+    let bowline = env!("CARGO_BIN_EXE_bowline");
+    let mut shell = gated.0.program("sh");
+    shell.args([
+        "-c",
+        &format!("env -u CLAUDECODE {bowline} undo develop; exit $?"),
+    ]);
+    let output = shell.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("needs_person")
+    );
+}
+
+#[test]
+fn leaving_the_first_hook_out_meets_the_second() {
+    let Some(gated) = Gated::new() else { return };
+    gated.git(&["commit", "-n", "-qm", "work"], false);
+    gated.git(&["commit", "--no-verify", "-qm", "work"], false);
+    gated.git(&["commit", "--amend", "-n", "-qm", "work"], false);
+    gated.held();
+}
+
+#[test]
+fn plumbing_moves_no_branch() {
+    let Some(gated) = Gated::new() else { return };
+    let tree = gated.git(&["write-tree"], true);
+    let commit = gated.git(&["commit-tree", "-m", "work", "-p", "HEAD", &tree], true);
+    let branch = gated.git(&["symbolic-ref", "HEAD"], true);
+    gated.git(&["update-ref", &branch, &commit], false);
+    gated.git(&["update-ref", "HEAD", &commit], false);
+    gated.git(&["branch", "aside", &commit], false);
+    gated.git(&["merge", "--ff-only", "-q", &commit], false);
+    gated.git(&["reset", "-q", "--soft", &commit], false);
+    gated.git(&["checkout", "-q", "--detach"], true);
+    gated.git(&["reset", "-q", "--hard"], true);
+    gated.git(&["cherry-pick", &commit], false);
+    assert!(
+        gated
+            .hook(&format!("git update-ref {branch} {commit}"))
+            .is_some()
+    );
+    gated.held();
+}
+
+#[test]
+fn without_gits_hooks_the_agents_hook_holds() {
+    let Some(gated) = Gated::new().map(Gated::agent) else {
+        return;
+    };
+    for command in [
+        "git -c core.hooksPath=/dev/null commit -m work",
+        "git config core.hooksPath /dev/null && git commit -m work",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=/x git commit -m work",
+    ] {
+        assert!(gated.hook(command).is_some(), "{command}");
+    }
+    // A script that is not seen by the agent's hook gets through here: level 0 claims no more. The evidence tells.
+    gated.git(
+        &["-c", "core.hooksPath=/dev/null", "commit", "-qm", "work"],
+        true,
+    );
+    gated.0.quietly("verify", 1);
+}
+
+#[test]
+fn programs_of_the_same_name_are_not_asked() {
+    let Some(gated) = Gated::new() else { return };
+    let fakes = gated.0.root().join("fakes");
+    std::fs::create_dir(&fakes).unwrap();
+    for name in ["bowline", "bowline-shim"] {
+        executable(&fakes.join(name), "#!/bin/sh\nexit 0\n");
+    }
+    let path = format!("{}:{}", fakes.display(), std::env::var("PATH").unwrap());
+    let gated = Gated(gated.0.with("PATH", &path));
+    gated.git(&["commit", "-qm", "work"], false);
+    assert!(gated.hook("git commit -m work").is_some());
+    gated.held();
+}
+
+#[test]
+fn hooks_that_were_there_before_still_run_and_come_back() {
+    let Some(gated) = Gated::new() else { return };
+    gated.0.quietly("init --uninstall", 0);
+    assert!(!gated.0.path(".claude/settings.json").exists());
+    let hooks = gated.0.path(".git/hooks");
+    executable(
+        &hooks.join("pre-commit"),
+        "#!/bin/sh\necho ran >> ran.log\n",
+    );
+    executable(
+        &hooks.join("reference-transaction"),
+        "#!/bin/sh\ncat >> moves.log\n",
+    );
+    gated.0.quietly("init", 0);
+    let again = gated.0.run("init");
+    assert!(again.contains("installed already"), "{again}");
+    gated.0.write("code.ok", "");
+    gated.0.quietly("develop gate pass re_review_clean", 0);
+    gated.git(&["commit", "-qm", "work"], true);
+    assert_eq!(gated.0.read("ran.log"), "ran\n");
+    assert!(gated.0.read("moves.log").contains("refs/heads/"));
+    gated.0.quietly("init --uninstall", 0);
+    let before = std::fs::read_to_string(hooks.join("pre-commit")).unwrap();
+    assert_eq!(before, "#!/bin/sh\necho ran >> ran.log\n");
+    assert!(!hooks.join("pre-commit.before-bowline").exists());
+    assert!(!hooks.join("pre-push").exists());
+}
+
+#[test]
+fn an_agent_does_not_take_the_hooks_out() {
+    let Some(gated) = Gated::new().map(Gated::agent) else {
+        return;
+    };
+    gated.0.quietly("init --uninstall", 1);
+    gated.git(&["commit", "-qm", "work"], false);
+}
+
+/// Level 1: what an agent in the sandbox tries against the state of its run.
+#[test]
+fn in_the_sandbox_the_journal_the_seal_and_the_shim_are_out_of_reach() {
+    let Some(gated) = Gated::new() else { return };
+    let report = gated.0.run("run-agent --sandbox-report");
+    if !report.contains("files") || report.contains("no sandbox") {
+        return skipped("this kernel has no Landlock");
+    }
+    let state = gated.0.root().join("home/state/bowline");
+    let journal = find(&state, "state.json.journal.jsonl").unwrap();
+    let seal = find(&state, "seal.json").unwrap();
+    let before = [
+        std::fs::read(&journal).unwrap(),
+        std::fs::read(&seal).unwrap(),
+    ];
+    let script = format!(
+        "echo x >> '{journal}' && echo WROTE-JOURNAL; cat '{seal}' > /dev/null && echo READ-SEAL; \
+         rm -f '{seal}' && echo REMOVED-SEAL; kill -9 $PPID && echo KILLED-SHIM; \
+         cat /proc/$PPID/environ > /dev/null && echo TRACED-SHIM; echo tried",
+        journal = journal.display(),
+        seal = seal.display()
+    );
+    gated.0.write("try.sh", script);
+    let told = gated.0.run("run-agent --sandbox -- sh try.sh");
+    assert!(told.contains("tried"), "{told}");
+    for word in [
+        "WROTE-JOURNAL",
+        "READ-SEAL",
+        "REMOVED-SEAL",
+        "KILLED-SHIM",
+        "TRACED-SHIM",
+    ] {
+        let lines = told.lines().filter(|line| *line == word);
+        assert_eq!(lines.count(), 0, "{told}");
+    }
+    assert_eq!(
+        before,
+        [
+            std::fs::read(&journal).unwrap(),
+            std::fs::read(&seal).unwrap()
+        ]
+    );
+}
+
+/// Level 2: evidence signed with a key the agent cannot read.
+#[test]
+fn evidence_that_was_made_up_is_not_verified() {
+    let Some(gated) = Gated::new() else { return };
+    gated.0.write("code.ok", "");
+    gated.0.quietly("develop gate pass re_review_clean", 0);
+    let key = gated.0.root().join("key");
+    std::fs::write(&key, "a key that only the server has\n").unwrap();
+    // All gates are open, and nothing was signed.
+    gated
+        .0
+        .quietly(&format!("verify --key {}", key.display()), 1);
+}
+
+fn executable(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let mut below = Vec::new();
+    for entry in entries {
+        if entry.file_name() == name {
+            return Some(entry.path());
+        }
+        if entry.path().is_dir() {
+            below.push(entry.path());
+        }
+    }
+    below.iter().find_map(|folder| find(folder, name))
+}
