@@ -211,6 +211,8 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
         "patch",
         "input",
         "patchText",
+        "chars",
+        "keys",
     ]
     .iter()
     .find_map(|key| input.get(*key));
@@ -220,7 +222,17 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
             paths: patched(text),
         };
     }
-    let shells = ["bash", "shell", "exec", "terminal", "runcommand", "process"];
+    // What is typed into a shell that runs already is a command line as well.
+    let shells = [
+        "bash",
+        "shell",
+        "exec",
+        "terminal",
+        "runcommand",
+        "process",
+        "writestdin",
+        "sendkeys",
+    ];
     if shells.iter().any(|name| plain.contains(name))
         && let Some(command) = command
     {

@@ -53,6 +53,8 @@ fn what_each_tool_is_asked_to_do() {
         call("Bash", json!({"command": "ls", "description": "list"})),
         shell("ls")
     );
+    let typed = json!({"session_id": 3, "chars": "git push\n"});
+    assert_eq!(call("write_stdin", typed), shell("git push\n"));
     assert_eq!(
         call("run_shell_command", json!({"command": "ls"})),
         shell("ls")
