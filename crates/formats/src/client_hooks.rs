@@ -12,10 +12,7 @@ const TIMEOUT_SECONDS: u32 = 10;
 
 /// The events we listen to, and which tools for those that are about tools.
 const EVENTS: [(&str, Option<&str>); 6] = [
-    (
-        "PreToolUse",
-        Some("Write|Edit|MultiEdit|NotebookEdit|Bash|apply_patch"),
-    ),
+    ("PreToolUse", Some("*")),
     (
         "PostToolUse",
         Some("Write|Edit|MultiEdit|NotebookEdit|Bash|apply_patch"),

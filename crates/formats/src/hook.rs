@@ -148,7 +148,8 @@ impl HookMessage {
             Some(input) => tool_call(&tool, input),
             // A client with an event per tool has the fields at the top.
             None if tool.is_empty() && map.contains_key("command") => tool_call("shell", &map),
-            None => ToolCall::Other,
+            // A tool whose input cannot be read is taken for what it could do at the worst.
+            None => tool_call(&tool, &Map::new()),
         };
         let active = ["stop_hook_active", "stopHookActive"]
             .iter()
@@ -233,12 +234,15 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
         "writestdin",
         "sendkeys",
     ];
-    if shells.iter().any(|name| plain.contains(name))
-        && let Some(command) = command
-    {
-        return ToolCall::Shell {
-            command: command_text(command),
-            folder: first_text(input, &["workdir", "cwd", "directory", "dir_path"]),
+    if shells.iter().any(|name| plain.contains(name)) {
+        return match command.filter(|command| command.is_string() || command.is_array()) {
+            Some(command) => ToolCall::Shell {
+                command: command_text(command),
+                folder: first_text(input, &["workdir", "cwd", "directory", "dir_path"]),
+            },
+            None if plain == "bash" || plain == "shell" => ToolCall::Write { paths: vec![None] },
+            // Tools that are about a shell without giving it a command: asking for its output, ending it.
+            None => ToolCall::Other,
         };
     }
     let writers = [

@@ -59,9 +59,9 @@ impl Belief {
     }
 }
 
-/// What is believed of the run that is found from a folder.
+/// What is believed of the run that is found from a folder, whatever the environment says.
 pub fn of_folder(start: &Path) -> Belief {
-    of_file(&locate::develop_file(start))
+    of_file(&locate::develop_file_of(start))
 }
 
 /// What is believed of the run whose file is at a path. Takes no lock and writes nothing.

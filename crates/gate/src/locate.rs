@@ -18,9 +18,14 @@ const WORKTREES_MAX: usize = 256;
 /// worktree when there is a journal, and where the file should be when nobody has it but the journal. Only then folders
 /// above the repository: a file there must not hide a run whose own file was removed.
 pub fn develop_file(start: &Path) -> PathBuf {
-    if let Some(named) = std::env::var_os(WORKSPACE_VARIABLE) {
-        return in_root(Path::new(&named));
+    match std::env::var_os(WORKSPACE_VARIABLE) {
+        Some(named) => in_root(Path::new(&named)),
+        None => develop_file_of(start),
     }
+}
+
+/// The same whatever the environment says: a guard that looks where it is told to look guards nothing.
+pub fn develop_file_of(start: &Path) -> PathBuf {
     let start = absolute(start);
     let top = git_top(&start);
     let mut above = None;

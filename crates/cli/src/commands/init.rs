@@ -69,6 +69,12 @@ fn notes(output: &Output, plan: &Plan, uninstall: bool) {
             "알림: codex는 신뢰한 훅만 실행하며, 나머지는 말없이 건너뜁니다",
         ));
     }
+    if plan.hooks_in_tree {
+        output.talk(output.say(
+            "warning: core.hooksPath leads into the work tree; a linked worktree is held only if these hooks are in it too",
+            "경고: core.hooksPath가 작업 트리 안에 있어, 같은 훅이 없는 연결된 worktree는 막지 못합니다",
+        ));
+    }
     if !plan.git {
         output.talk(output.say(
             "note: this is no git repository, so git holds nothing back",

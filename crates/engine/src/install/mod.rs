@@ -93,6 +93,8 @@ pub struct Plan {
     pub clients: Vec<Client>,
     /// Whether the root is in a git repository.
     pub git: bool,
+    /// The hooks are files of the work tree, so a linked worktree has them only when they are committed.
+    pub hooks_in_tree: bool,
     /// Files that change, in the order in which they are written.
     pub edits: Vec<Edit>,
 }
@@ -114,8 +116,12 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
         edits.extend(edit);
     }
     let git = locate::git_top(&root).is_some();
+    let mut hooks_in_tree = false;
     if git {
-        edits.extend(git_hooks::put_in(&hooks_folder(&root)?, shim)?);
+        let folder = hooks_folder(&root)?;
+        hooks_in_tree = folder.starts_with(&root)
+            && !locate::git_common_dir(&root).is_some_and(|common| folder.starts_with(common));
+        edits.extend(git_hooks::put_in(&folder, shim)?);
         edits.push(ignored(&root, true)?);
     }
     edits.retain(Edit::changes);
@@ -123,6 +129,7 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
         root,
         clients,
         git,
+        hooks_in_tree,
         edits,
     })
 }
@@ -145,6 +152,7 @@ pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
         root,
         clients: Client::ALL.to_vec(),
         git,
+        hooks_in_tree: false,
         edits,
     })
 }
@@ -251,9 +259,20 @@ fn hooks_folder(root: &Path) -> Result<PathBuf, Error> {
     let mut known: Vec<&str> = known.printed.lines().collect();
     known.pop();
     let top = locate::git_top(root).unwrap_or_else(|| root.to_owned());
-    Ok(match known.last() {
-        Some(folder) => top.join(folder),
-        None => locate::git_common_dir(&top).unwrap_or(top).join("hooks"),
+    let common = locate::git_common_dir(&top).unwrap_or_else(|| top.clone());
+    let Some(folder) = known.last().map(|folder| top.join(folder)) else {
+        return Ok(common.join("hooks"));
+    };
+    if folder.starts_with(&top) || folder.starts_with(&common) {
+        return Ok(folder);
+    }
+    Err(Error::BadInput {
+        message: format!(
+            "core.hooksPath is {}, which other repositories use too",
+            folder.display()
+        ),
+        hint: "give this repository hooks of its own: 'git config core.hooksPath .git/hooks'"
+            .into(),
     })
 }
 

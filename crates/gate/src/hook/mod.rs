@@ -94,6 +94,9 @@ fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, String> {
     let Some(event) = given.or(message.event) else {
         return Ok(Answer::silent());
     };
+    if event == Event::PreToolUse && message.tool.is_empty() && message.call == ToolCall::Other {
+        return Err("the message names no tool".to_owned());
+    }
     if event == Event::PreToolUse && message.call == ToolCall::Other {
         return Ok(Answer::silent());
     }

@@ -10,7 +10,7 @@ use crate::history::person;
 use crate::tree;
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
 use bowline_gate::locate;
-use bowline_machines::develop::Gate;
+use bowline_machines::develop::{Act, Gate, needed};
 use serde_json::json;
 use std::path::Path;
 
@@ -84,6 +84,11 @@ impl DevelopRun {
                 gate,
                 evidence: record,
             });
+        }
+        // Work may be committed only behind these; a tree that got past them is not a good one.
+        for gate in run.gates.missing(needed(run.phase, Act::Finish)) {
+            let (name, phase) = (gate.name(), run.phase.name());
+            reasons.push(format!("gate '{name}' is closed in phase {phase}"));
         }
         if verified.is_empty() && reasons.is_empty() {
             reasons.push("no gate is open, so nothing shows that this tree is good".into());
