@@ -112,6 +112,13 @@ pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf),
                 );
             }
         }
+        // The nearest is meant: a run in a folder of its own, not the memory of the project around it.
+        let depth = |kind: FileKind, path: &Path| {
+            let below = Path::new(kind.relative_path()).components().count();
+            path.components().count() - below
+        };
+        let nearest = here.iter().map(|(kind, path)| depth(*kind, path)).max();
+        here.retain(|(kind, path)| Some(depth(*kind, path)) == nearest);
         return match here.len() {
             0 => Err(Error::NothingHere {
                 path: absolute(start),

@@ -66,9 +66,14 @@ pub(crate) fn undo(
     let file = named(context, folder, what)?;
     let changed = history::undo(context, &file, state_only)?;
     let undone = changed.moved.metadata["undone"].to_string();
+    // Several files may be meant by where one stands: the one that was taken is named.
     let text = output
-        .say("✓ Transition {} undone", "✓ 전이 {}번을 되돌렸습니다")
-        .replace("{}", &undone);
+        .say(
+            "✓ Transition {} of {file} undone",
+            "✓ {file}의 전이 {}번을 되돌렸습니다",
+        )
+        .replace("{}", &undone)
+        .replace("{file}", &name(&file));
     output.changed(&changed, &text);
     Ok(ExitCode::SUCCESS)
 }
@@ -93,10 +98,11 @@ pub(crate) fn restore(
     let changed = history::restore(context, &file, sequence, state_only)?;
     let text = output
         .say(
-            "✓ Restored as after transition {}",
-            "✓ 전이 {}번 직후로 복원했습니다",
+            "✓ {file} restored as after transition {}",
+            "✓ {file}을(를) 전이 {}번 직후로 복원했습니다",
         )
-        .replace("{}", number);
+        .replace("{}", number)
+        .replace("{file}", &name(&file));
     output.changed(&changed, &text);
     Ok(ExitCode::SUCCESS)
 }
@@ -104,4 +110,9 @@ pub(crate) fn restore(
 fn named(context: &Context, folder: &Path, what: Option<&str>) -> Result<KnownFile, Error> {
     let (kind, path) = workspace::resolve(folder, what)?;
     Ok(KnownFile::new(context, kind, &path))
+}
+
+fn name(file: &KnownFile) -> String {
+    let name = file.path.file_name().unwrap_or(file.path.as_os_str());
+    name.to_string_lossy().into_owned()
 }

@@ -78,3 +78,25 @@ fn an_unmanaged_file_is_read_and_then_kept() {
         "doctor"
     ]));
 }
+
+#[test]
+fn a_run_in_a_folder_of_its_own_is_meant_before_the_memory_around_it() {
+    let world = TestEnvironment::new();
+    world.quietly("memory task new 'Ferry guide' --step name=fares", 0);
+    world.quietly("thinking new essay --dir tasks/essay --title E", 0);
+    for line in [
+        "history tasks/essay",
+        "status tasks/essay",
+        "doctor tasks/essay",
+        "history -C tasks/essay",
+    ] {
+        let told = world.run(line);
+        assert!(!told.contains("[exit"), "{told}");
+        assert!(!told.contains("Ferry guide"), "{told}");
+    }
+    let told = world.run("history");
+    assert!(
+        told.contains("Ferry guide") || !told.contains("[exit"),
+        "{told}"
+    );
+}

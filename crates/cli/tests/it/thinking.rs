@@ -162,3 +162,16 @@ fn a_dry_run_of_a_repair_writes_nothing() {
     ]));
     assert_eq!(before, world.everything());
 }
+
+#[test]
+fn an_output_that_could_never_count_is_refused() {
+    let world = TestEnvironment::begun();
+    std::os::unix::fs::symlink("/etc", world.path("away")).unwrap();
+    std::fs::create_dir(world.path("folder")).unwrap();
+    let before = world.read(THINKING);
+    let told = world.run("thinking output planning away/passwd");
+    assert!(told.contains("error[path_escapes]"), "{told}");
+    world.quietly("thinking complete planning --output away/passwd", 1);
+    world.quietly("thinking output planning folder", 2);
+    assert_eq!(world.read(THINKING), before);
+}

@@ -14,7 +14,7 @@ use bowline_formats::thinking_settings::{
     self, CORE_VALUES, QUALITY_STANDARDS, SettingsError, Standards,
 };
 use bowline_machines::thinking::{
-    AppliedLesson, Check, Command, Execution, Metric, Run, Seen, Stage, Weights,
+    AppliedLesson, Check, Command, Execution, Metric, Refusal, Run, Seen, Stage, Weights,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -89,11 +89,36 @@ impl ThinkingRun {
         stage: Stage,
         paths: &[String],
     ) -> Result<Changed, Error> {
+        self.stay_inside(paths)?;
         let metadata = json!({ "stage": stage.name(), "outputs": paths });
         self.on_stage(context, stage, "OUTPUT", &metadata, |_| Command::Output {
             stage,
             paths: paths.to_vec(),
         })
+    }
+
+    /// Refuses what is there and could never count: a folder, and a link that leads out of the task folder. What is not
+    /// there yet may still be made.
+    fn stay_inside(&self, paths: &[String]) -> Result<(), Error> {
+        let Ok(root) = self.folder.canonicalize() else {
+            return Ok(());
+        };
+        for path in paths {
+            let Ok(file) = self.folder.join(path).canonicalize() else {
+                continue;
+            };
+            if !file.starts_with(&root) {
+                let path = path.clone();
+                return Err(Error::Refused(Refusal::PathEscapes { path }.into()));
+            }
+            if file.is_dir() {
+                return Err(Error::BadInput {
+                    message: format!("{path} is a folder, and an output is a file"),
+                    hint: "name the files in it".into(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Ends a stage well.
@@ -106,6 +131,7 @@ impl ThinkingRun {
         let standards = self
             .settings(QUALITY_STANDARDS, thinking_settings::quality_standards)?
             .unwrap_or_default();
+        self.stay_inside(outputs)?;
         let metadata = json!({ "stage": stage.name(), "outputs": outputs });
         self.on_stage(context, stage, "COMPLETE", &metadata, |run| {
             Command::Complete {

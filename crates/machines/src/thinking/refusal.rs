@@ -165,7 +165,10 @@ impl Refuse for Refusal {
                 "give a path relative to the task folder, without '..'".into()
             }
             Refusal::BelowThreshold { .. } => {
-                "improve the work and measure again, or fail the stage".into()
+                "improve the work and measure again, or fail the stage; 'bowline thinking quality NAME=VALUE' \
+                 records the three metrics, thinking/reflection/quality_check.json any other criterion \
+                 (checks: [{criterion, score}])"
+                    .into()
             }
             Refusal::UnknownName { known, .. } => format!("use one of {}", known.join(", ")),
             Refusal::OutOfRange { max, .. } => format!("give a number from 0 to {max}"),

@@ -166,6 +166,43 @@ fn several_clients_see_the_same() {
     until_state(&mut other, State::Ended);
 }
 
+/// A server has one thread for hundreds of agents.
+#[test]
+fn one_thread_listens_to_many_agents() {
+    let worlds: Vec<World> = (0..5)
+        .map(|number| World::script(&format!("read line; echo $line; exit {number}")))
+        .collect();
+    let mut handles: Vec<Handle> = worlds.iter().map(World::go).collect();
+    for handle in &mut handles {
+        handle.listen(0, 0).unwrap();
+        handle.heard().unwrap();
+    }
+    for handle in &mut handles {
+        handle.send(1, b"hello\n", false).unwrap();
+    }
+    let mut ended = [false; 5];
+    let all = wait_until(crate::support::BOUND, || {
+        for (number, handle) in handles.iter_mut().enumerate() {
+            if ended[number] {
+                continue;
+            }
+            let Some(status) = handle.heard().unwrap() else {
+                continue;
+            };
+            if let Some(exit) = &status.exit {
+                assert_eq!(exit.code, i32::try_from(number).ok());
+                ended[number] = true;
+                continue;
+            }
+            let (out, err) = (status.out.end, status.err.end);
+            // The shim may leave in this very moment; then the next look finds how it ended.
+            let _ = handle.listen(out, err);
+        }
+        ended == [true; 5]
+    });
+    assert!(all, "{ended:?}");
+}
+
 #[test]
 fn a_wait_without_news_ends_in_time() {
     let world = World::script("read line");

@@ -181,6 +181,56 @@ impl Handle {
         }
     }
 
+    /// Asks to be told of news as [`Handle::wait`] does, without waiting for them: one thread can poll many handles, and call
+    /// [`Handle::heard`] for those that are readable.
+    pub fn listen(&mut self, out: u64, err: u64) -> Result<(), Error> {
+        let request = Request::Wait {
+            version: self.status.version,
+            out,
+            err,
+        };
+        self.send_request(request, &[]).map(drop)
+    }
+
+    /// The newest status that has arrived, without waiting; `None` when none has.
+    pub fn heard(&mut self) -> Result<Option<&Status>, Error> {
+        match self.arrived() {
+            Ok(true) => Ok(Some(&self.status)),
+            Ok(false) => Ok(None),
+            Err(source) => {
+                let error = self.unreachable(source);
+                self.ended_or(error).map(Some)
+            }
+        }
+    }
+
+    fn arrived(&mut self) -> io::Result<bool> {
+        self.stream.set_nonblocking(true)?;
+        let mut news = false;
+        let closed = loop {
+            while let Some(line) = self.lines.line()? {
+                let answer: Answer = serde_json::from_slice(&line)?;
+                if let Some(status) = answer.status {
+                    self.status = status;
+                    news = true;
+                }
+            }
+            match self.lines.fill(&mut self.stream) {
+                Ok(true) => {}
+                Ok(false) => break true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break false,
+                Err(error) => return Err(error),
+            }
+        };
+        self.stream.set_nonblocking(false)?;
+        // The last words come before the end of the connection.
+        if closed && !news {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(news)
+    }
+
     /// A shim that does not answer any more may have left because all is over.
     fn ended_or(&mut self, error: Error) -> Result<&Status, Error> {
         let gone = matches!(error, Error::Unreachable { .. });
