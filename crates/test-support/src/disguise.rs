@@ -151,7 +151,7 @@ fn quoted(text: &str) -> String {
 fn wrap(base: String, choices: &mut Choices<'_>) -> String {
     let depth = usize::from(choices.of(6)).min(NESTING_MAX);
     let mut text = base;
-    for _ in 0..depth {
+    for level in 0..depth {
         let way = choices.of(36);
         text = match way {
             0 => format!("true && {text}"),
@@ -169,7 +169,7 @@ fn wrap(base: String, choices: &mut Choices<'_>) -> String {
             12 => format!("while true; do {text}\nbreak; done"),
             13 => format!("case x in x) {text}\n;; esac"),
             14 => format!("f() {{ {text}\n}}; f"),
-            15 => format!("bash <<'END'\n{text}\nEND\n"),
+            15 => format!("bash <<'END{level}'\n{text}\nEND{level}\n"),
             16 => format!("echo {} | bash", quoted(&text)),
             17 => format!("cat <( {text}\n) > /dev/null"),
             18 => format!("! {text}"),

@@ -44,7 +44,9 @@ pub(crate) fn disguised(data: &[u8]) {
         Deed::Hidden { .. } => true,
         Deed::Touch { .. } | Deed::Finish { .. } => false,
     };
-    let seen = deeds(&text, Path::new(ROOT), &Nowhere).is_ok_and(|it| it.iter().any(inside));
+    // What cannot be read is denied as well.
+    let found = deeds(&text, Path::new(ROOT), &Nowhere);
+    let seen = found.map_or(true, |it| it.iter().any(inside));
     assert!(seen, "{text:?}");
 }
 
