@@ -197,12 +197,16 @@ impl Agents {
             Condition::Alive => Handle::attach(attempt, 0).ok(),
             Condition::Intended | Condition::Ended(_) | Condition::Lost => None,
         };
-        let acked = handle.as_ref().map(|handle| {
-            let status = handle.last_status();
-            (status.out.acked, status.err.acked)
-        });
+        let acked = match &handle {
+            Some(handle) => {
+                let status = handle.last_status();
+                Some((status.out.acked, status.err.acked))
+            }
+            None => attempt.exit()?.map(|exit| (exit.out_acked, exit.err_acked)),
+        };
         let mut at = match from {
             Some(from) => (from, from),
+            // Nobody knows what was shown of a lost attempt.
             None => acked.unwrap_or((0, 0)),
         };
         let mut over = false;

@@ -26,6 +26,12 @@ pub struct Exit {
     pub out: u64,
     /// Bytes of standard error in its log.
     pub err: u64,
+    /// Bytes of standard output that had been acknowledged.
+    #[serde(default)]
+    pub out_acked: u64,
+    /// Bytes of standard error that had been acknowledged.
+    #[serde(default)]
+    pub err_acked: u64,
     /// Whether everything the agent wrote is in the logs.
     pub complete: bool,
     /// Input that was accepted and never read.

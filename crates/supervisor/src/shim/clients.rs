@@ -196,6 +196,10 @@ impl Clients {
     /// The last words to everyone.
     pub(super) fn farewell(&mut self, status: &Status) {
         for client in &mut self.all {
+            // What was asked in the last moment is answered too: after the end every answer is the end.
+            while let Some((envelope, _)) = client.receive() {
+                client.answer_with(envelope.id, status);
+            }
             client.look(status);
             let patient = client.stream.set_nonblocking(false).is_ok()
                 && client

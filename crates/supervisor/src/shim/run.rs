@@ -499,6 +499,8 @@ impl Run {
             asked: self.asked,
             out: flow(&self.out).end,
             err: flow(&self.err).end,
+            out_acked: flow(&self.out).acked,
+            err_acked: flow(&self.err).acked,
             complete,
             unread,
             left: std::mem::take(&mut self.control.left),
