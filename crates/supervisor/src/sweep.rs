@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 /// How long killed processes may take to go.
 const GONE_MS_MAX: u64 = 10_000;
 /// Between two looks.
-const LOOK_MS: u64 = 5;
+const LOOK_MS: u64 = 10;
+/// Looks in a row that find nobody. A process that becomes another program at this moment shows no environment for a while.
+const QUIET_LOOKS: u32 = 5;
 
 /// What a sweep found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,6 +39,7 @@ pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
         .and_then(|path| Cgroup::open(&path));
     let end = Instant::now() + Duration::from_millis(GONE_MS_MAX);
     let mark = format!("{ATTEMPT_VARIABLE}={}", attempt.id());
+    let mut quiet = 0;
     loop {
         if let Some(cgroup) = &cgroup {
             cgroup.kill();
@@ -57,7 +60,12 @@ pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
             }
         }
         let members = cgroup.as_ref().map(Cgroup::members).unwrap_or_default();
-        if found.is_empty() && members.is_empty() {
+        quiet = if found.is_empty() && members.is_empty() {
+            quiet + 1
+        } else {
+            0
+        };
+        if quiet == QUIET_LOOKS {
             break;
         }
         if Instant::now() >= end {
