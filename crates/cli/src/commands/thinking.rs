@@ -22,6 +22,7 @@ pub(crate) fn run(
     let run = ThinkingRun::at(context, &task_folder(folder, args)?);
     let (changed, text) = match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
+            let title = title.as_ref().unwrap_or(id);
             let changed = run.create(context, id, title, goal)?;
             let text = match output.lang {
                 crate::args::Lang::En => format!("✓ Task '{id}' created"),
