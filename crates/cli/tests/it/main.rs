@@ -35,6 +35,7 @@ mod memory_life;
 mod places;
 mod repair;
 mod scripted;
+mod streams;
 mod thinking;
 mod travel;
 mod worked_examples;
