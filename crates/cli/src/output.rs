@@ -3,6 +3,7 @@
 use crate::args::{Common, Lang};
 use crate::korean;
 use bowline_engine::files::{Changed, Notice, View};
+use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::{Error, ExitClass};
@@ -199,10 +200,11 @@ impl Output {
 
     /// An error's message and hint in the language of the output.
     fn words(&self, error: &Error) -> (String, String) {
-        match self.lang {
+        let (message, hint) = match self.lang {
             Lang::En => (error.to_string(), error.hint()),
             Lang::Ko => korean::error(error),
-        }
+        };
+        (message, pasted(error, hint))
     }
 
     /// The JSON form of an error.
@@ -287,6 +289,24 @@ pub(crate) fn finished(code: ExitCode, lang: Lang) -> ExitCode {
     talk(&message);
     talk(hint);
     exit_code(ExitClass::Failure)
+}
+
+/// A hint whose command can be pasted into a shell, whatever letters the path in it has.
+fn pasted(error: &Error, hint: String) -> String {
+    let path = match error {
+        Error::Damaged { path, .. } | Error::NoSuchTransition { path, .. } => path,
+        Error::AfterRepair { error, .. } => return pasted(error, hint),
+        _ => return hint,
+    };
+    let path = path.display().to_string();
+    let word = quoted(&path);
+    if word == path {
+        return hint;
+    }
+    // Quotes around the whole command would end at those of the path.
+    let command = format!("bowline history {path}");
+    hint.replace(&format!("'{command}'"), &command)
+        .replace(&path, &word)
 }
 
 /// The reasons behind an error, the nearest first.
