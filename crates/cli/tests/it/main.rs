@@ -38,6 +38,7 @@ mod scripted;
 mod streams;
 mod thinking;
 mod travel;
+mod values;
 mod worked_examples;
 mod wrong_input;
 
