@@ -260,3 +260,18 @@ fn a_queued_task_comes_from_nowhere() {
         assert_eq!(made["from"], Value::Null, "{name}");
     }
 }
+
+/// Two steps with one number: no repair can know which is meant.
+#[test]
+fn what_no_repair_helps_is_for_a_person() {
+    let world = TestEnvironment::new();
+    world.quietly("memory task new T --step name=a --step name=b", 0);
+    world.write(STATE, world.read(STATE).replace("\"id\": 2", "\"id\": 1"));
+    let told = both(&world, &["doctor task-state", "doctor --repair task-state"]);
+    assert!(!told.contains("doctor --repair ["), "{told}");
+    let path = format!("[DIR]/project/{STATE}");
+    let english =
+        format!("next: a person edits {path} at /current_task, then: bowline doctor {path}");
+    assert_eq!(told.matches(&english).count(), 2, "{told}");
+    assert_eq!(told.matches("다음: 사람이 ").count(), 2, "{told}");
+}
