@@ -61,10 +61,7 @@ pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
 
 /// Runs the tests that use the clients, and no others.
 pub(crate) fn run() -> Outcome {
-    let mut tests = command(
-        &cargo(),
-        &["nextest", "run", "--package", "bowline-formats"],
-    );
+    let mut tests = command(&cargo(), &["nextest", "run", "--package", "bowline-shim"]);
     tests.args(["--no-capture", "clients::"]);
     step("clients", tests.envs(environment()))
 }

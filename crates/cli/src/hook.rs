@@ -17,13 +17,12 @@ pub(crate) fn run(event: Option<&OsString>) -> ExitCode {
     ExitCode::from(answer.code)
 }
 
-#[expect(clippy::print_stdout, reason = "help is what was asked for")]
 fn help() -> ExitCode {
-    println!(
+    crate::output::print(
         "Answers an agent client: its hook message on standard input, exit code 2 to deny\n\n\
          Usage: bowline hook [EVENT]\n\n\
          Events: pre-tool-use, post-tool-use, session-start, pre-compact, stop, user-prompt-submit;\n\
-         without one, the message names it"
+         without one, the message names it\n",
     );
-    ExitCode::SUCCESS
+    crate::output::finished(ExitCode::SUCCESS, crate::output::lang_of_locale())
 }

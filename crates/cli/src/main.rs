@@ -27,12 +27,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let lang = usage::language(&arguments).unwrap_or_else(output::lang_of_locale);
-            return usage::tell(&error, lang, json);
+            return output::finished(usage::tell(&error, lang, json), lang);
         }
     };
     let output = Output::new(&cli.common);
-    match commands::run(&cli, &output) {
-        Ok(code) => code,
-        Err(error) => output.error(&error),
-    }
+    let code = commands::run(&cli, &output).unwrap_or_else(|error| output.error(&error));
+    output::finished(code, output.lang)
 }

@@ -1,15 +1,16 @@
 //! What is printed where: data on stdout, talk on stderr, and the exit codes.
-#![expect(clippy::print_stderr, reason = "printing is this module's job")]
 
 use crate::args::{Common, Lang};
 use crate::korean;
 use bowline_engine::files::{Changed, Notice, View};
+use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::{Error, ExitClass};
 use serde_json::{Value, json};
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// A colour that means something.
 #[derive(Debug, Clone, Copy)]
@@ -64,25 +65,25 @@ impl Output {
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
-    /// A line of data. A reader that went away is not an error.
+    /// A line of data.
     pub(crate) fn line(&self, text: &str) {
-        let _ = writeln!(std::io::stdout(), "{}", harmless(text));
+        print(&format!("{}\n", harmless(text)));
     }
 
     /// Text as it is.
     pub(crate) fn raw(&self, text: &str) {
-        let _ = write!(std::io::stdout(), "{text}");
+        print(text);
     }
 
     /// A line of talk.
     pub(crate) fn talk(&self, text: &str) {
-        eprintln!("{}", harmless(text));
+        talk(&harmless(text));
     }
 
     /// A line on a terminal that the next one takes the place of; nothing elsewhere.
     pub(crate) fn progress(&self, text: &str) {
         if std::io::stderr().is_terminal() && !self.json {
-            eprint!("\r{}\u{1b}[K", harmless(text));
+            let _ = write!(std::io::stderr(), "\r{}\u{1b}[K", harmless(text));
         }
     }
 
@@ -199,10 +200,11 @@ impl Output {
 
     /// An error's message and hint in the language of the output.
     fn words(&self, error: &Error) -> (String, String) {
-        match self.lang {
+        let (message, hint) = match self.lang {
             Lang::En => (error.to_string(), error.hint()),
             Lang::Ko => korean::error(error),
-        }
+        };
+        (message, pasted(error, hint))
     }
 
     /// The JSON form of an error.
@@ -242,6 +244,69 @@ impl Output {
         }
         exit_code(error.class())
     }
+}
+
+/// Why stdout could not be written, the first time that happened.
+static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
+
+/// Data on stdout. A failure is told at the end, by [`finished`].
+pub(crate) fn print(text: &str) {
+    printed(io::stdout().write_all(text.as_bytes()));
+}
+
+/// Notes how writing to stdout went.
+pub(crate) fn printed(result: io::Result<()>) {
+    if let Err(error) = result {
+        let _ = UNWRITTEN.set(error);
+    }
+}
+
+/// A line on stderr. Where even that cannot be written, the exit code has to do.
+pub(crate) fn talk(text: &str) {
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+}
+
+/// The exit code of a run that is over: a failure when its data could not be written. A reader that went away has
+/// seen all it wanted, so a closed pipe changes nothing.
+pub(crate) fn finished(code: ExitCode, lang: Lang) -> ExitCode {
+    printed(io::stdout().flush());
+    let Some(error) = UNWRITTEN.get() else {
+        return code;
+    };
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return code;
+    }
+    let (message, hint) = match lang {
+        Lang::En => (
+            format!("error[io]: standard output could not be written: {error}"),
+            "hint: see where it goes; a change that was asked for has been made",
+        ),
+        Lang::Ko => (
+            format!("오류[io]: 표준 출력에 쓸 수 없습니다: {error}"),
+            "도움말: 출력이 가는 곳을 확인하세요. 요청한 변경은 이미 되었습니다",
+        ),
+    };
+    talk(&message);
+    talk(hint);
+    exit_code(ExitClass::Failure)
+}
+
+/// A hint whose command can be pasted into a shell, whatever letters the path in it has.
+fn pasted(error: &Error, hint: String) -> String {
+    let path = match error {
+        Error::Damaged { path, .. } | Error::NoSuchTransition { path, .. } => path,
+        Error::AfterRepair { error, .. } => return pasted(error, hint),
+        _ => return hint,
+    };
+    let path = path.display().to_string();
+    let word = quoted(&path);
+    if word == path {
+        return hint;
+    }
+    // Quotes around the whole command would end at those of the path.
+    let command = format!("bowline history {path}");
+    hint.replace(&format!("'{command}'"), &command)
+        .replace(&path, &word)
 }
 
 /// The reasons behind an error, the nearest first.

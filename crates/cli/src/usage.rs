@@ -1,11 +1,7 @@
-//! A command line that cannot be read: clap's own words in English, ours in Korean, or JSON.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "there is no output yet when the command line cannot be read"
-)]
+//! A command line that cannot be read: what is wrong with it and what would be right, as text or JSON.
 
 use crate::args::Lang;
+use crate::output::{print, printed, talk};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
 use std::process::ExitCode;
@@ -16,33 +12,35 @@ const USAGE_CODE: u8 = 2;
 /// Tells what is wrong with a command line; help and version are no mistakes.
 pub(crate) fn tell(error: &clap::Error, lang: Lang, json: bool) -> ExitCode {
     if !error.use_stderr() {
-        let _ = error.print();
+        printed(error.print());
         return ExitCode::SUCCESS;
     }
     let help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    if json {
-        let message = match lang {
-            Lang::Ko => korean(error),
-            Lang::En if help => "a command is missing".to_owned(),
-            Lang::En => english(error),
-        };
-        let hint = hint(error, lang);
-        let body = json!({ "error": { "code": "usage", "message": message, "hint": hint } });
-        println!("{body}");
+    if help && !json {
+        // The help page itself is the answer.
+        let _ = error.print();
         return ExitCode::from(USAGE_CODE);
     }
-    match lang {
-        // The help page itself is the answer.
-        Lang::En => drop(error.print()),
-        Lang::Ko if help => drop(error.print()),
-        Lang::Ko => {
-            eprintln!("오류[usage]: {}", korean(error));
-            if let Some(usage) = usage_line(error) {
-                eprintln!("사용법: {usage}");
-            }
-            eprintln!("도움말: {}", hint(error, lang));
-        }
+    let message = match lang {
+        Lang::Ko => korean(error),
+        Lang::En if help => "a command is missing".to_owned(),
+        Lang::En => english(error),
+    };
+    let hint = hint(error, lang);
+    if json {
+        let body = json!({ "error": { "code": "usage", "message": message, "hint": hint } });
+        print(&format!("{body}\n"));
+        return ExitCode::from(USAGE_CODE);
     }
+    let (head, usage, advice) = match lang {
+        Lang::En => ("error", "usage", "hint"),
+        Lang::Ko => ("오류", "사용법", "도움말"),
+    };
+    talk(&format!("{head}[usage]: {message}"));
+    if let Some(line) = usage_line(error) {
+        talk(&format!("{usage}: {line}"));
+    }
+    talk(&format!("{advice}: {hint}"));
     ExitCode::from(USAGE_CODE)
 }
 
@@ -111,7 +109,9 @@ fn hint(error: &clap::Error, lang: Lang) -> String {
     let suggested = suggested.find(|text| !text.is_empty());
     let valid = context(error, ContextKind::ValidValue);
     match (lang, suggested) {
-        (Lang::En, _) => "bowline --help".into(),
+        (Lang::En, Some(text)) => format!("did you mean {text}? 'bowline --help' says more"),
+        (Lang::En, None) if !valid.is_empty() => format!("possible values: {valid}"),
+        (Lang::En, None) => "'bowline --help' says more".into(),
         (Lang::Ko, Some(text)) => format!("혹시 {text}인가요? 자세한 것은 'bowline --help'"),
         (Lang::Ko, None) if !valid.is_empty() => format!("쓸 수 있는 값: {valid}"),
         (Lang::Ko, None) => "자세한 것은 'bowline --help'".into(),

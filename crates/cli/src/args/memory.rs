@@ -103,7 +103,7 @@ pub(crate) enum TaskVerb {
     },
     /// Take a waiting task out of the queue
     Drop {
-        /// Its id
+        /// Its id, or the beginning of it
         id: String,
     },
 }
@@ -151,7 +151,7 @@ pub(crate) enum StepVerb {
         /// Its number
         id: u32,
         /// What came out, as JSON or text
-        #[arg(long, value_name = "JSON")]
+        #[arg(long, value_name = "JSON", allow_negative_numbers = true)]
         output: Option<String>,
         /// A file it made, with a description
         #[arg(long = "artifact", value_name = "PATH[:DESC]")]
@@ -182,6 +182,7 @@ pub(crate) enum ContextVerb {
         /// Dotted path, for instance shared_data.current_topic
         path: String,
         /// JSON if it is JSON, else text; - reads it from stdin
+        #[arg(allow_negative_numbers = true)]
         value: String,
     },
     /// Add a value to the end of a list
@@ -189,6 +190,7 @@ pub(crate) enum ContextVerb {
         /// Dotted path of the list, for instance shared_data.notes; made where it is missing
         path: String,
         /// JSON if it is JSON, else text; - reads it from stdin
+        #[arg(allow_negative_numbers = true)]
         value: String,
     },
     /// Sessions
@@ -218,6 +220,7 @@ pub(crate) enum AgentVerb {
         /// Dotted path, for instance preferences.default_tone
         path: String,
         /// JSON if it is JSON, else text; - reads it from stdin
+        #[arg(allow_negative_numbers = true)]
         value: String,
     },
     /// Add a value to the end of a list
@@ -227,6 +230,7 @@ pub(crate) enum AgentVerb {
         /// Dotted path of the list, for instance cache.recent_topics; made where it is missing
         path: String,
         /// JSON if it is JSON, else text; - reads it from stdin
+        #[arg(allow_negative_numbers = true)]
         value: String,
     },
 }

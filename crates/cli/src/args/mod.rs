@@ -181,9 +181,9 @@ pub(crate) enum ThinkingVerb {
     New {
         /// Id of the task
         id: String,
-        /// Title for people
+        /// Title for people (default: the id)
         #[arg(long)]
-        title: String,
+        title: Option<String>,
         /// What the task is for
         #[arg(long, default_value = "")]
         goal: String,

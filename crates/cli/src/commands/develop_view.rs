@@ -1,5 +1,6 @@
 //! A develop run as people read it.
 
+use crate::commands::here::{one_line, printable};
 use crate::output::{Output, Tone};
 use bowline_engine::files::View;
 use bowline_engine::machines::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Run};
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 /// Feature, phase, gates and checkpoints.
 pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
-    let value = view.document.value();
+    let value = &printable(view.document.value());
     let text = |key: &str| value[key].as_str().unwrap_or_default();
     let mut head = format!(
         "{}  {}",
@@ -70,7 +71,11 @@ pub(crate) fn report(output: &Output, run: &Run) -> Vec<String> {
         false => checkpoints.join(", "),
     };
     vec![
-        format!("{head}: '{}', Phase {}", run.feature, run.phase.name()),
+        format!(
+            "{head}: '{}', Phase {}",
+            one_line(&run.feature),
+            run.phase.name()
+        ),
         format!("Gates: {}", gates.join(", ")),
         format!("Checkpoints: {checkpoints}"),
     ]

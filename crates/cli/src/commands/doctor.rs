@@ -1,8 +1,10 @@
 //! `bowline doctor`.
 
+use crate::commands::here;
 use crate::output::{Output, Tone};
 use bowline_engine::doctor::{self, Diagnosis};
 use bowline_engine::files::KnownFile;
+use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::{Context, Error, workspace};
 use serde_json::json;
 use std::path::Path;
@@ -57,7 +59,7 @@ pub(crate) fn run(
         if output.json {
             reports.push(report(&diagnosis));
         } else {
-            tell(output, &diagnosis);
+            tell(output, &diagnosis, repair && !context.dry_run);
         }
     }
     let body = json!({ "healthy": healthy, "files": reports });
@@ -86,7 +88,7 @@ fn report(diagnosis: &Diagnosis) -> serde_json::Value {
     })
 }
 
-fn tell(output: &Output, diagnosis: &Diagnosis) {
+fn tell(output: &Output, diagnosis: &Diagnosis, repaired: bool) {
     let path = diagnosis.file.path.display();
     let kind = diagnosis.file.kind.name();
     if diagnosis.findings.is_empty() {
@@ -115,9 +117,45 @@ fn tell(output: &Output, diagnosis: &Diagnosis) {
         ));
     }
     if !diagnosis.healthy() {
-        output.line(&format!(
-            "  {}: bowline doctor --repair {path}",
-            output.say("next", "다음")
-        ));
+        let next = next(output, diagnosis, repaired);
+        output.line(&format!("  {}: {next}", output.say("next", "다음")));
     }
+}
+
+/// What helps a file that is not fit for work: a repair, where one is left to be made; else a person.
+fn next(output: &Output, diagnosis: &Diagnosis, repaired: bool) -> String {
+    let path = here::quoted(&diagnosis.file.path.display().to_string());
+    let wrong = || {
+        let all = diagnosis.remaining.iter();
+        all.filter(|finding| finding.severity >= Severity::Error)
+    };
+    if wrong().any(|finding| finding.severity == Severity::ReadOnly) {
+        let text = output.say(
+            "update Bowline to change this file",
+            "이 파일을 바꾸려면 Bowline을 업데이트하세요",
+        );
+        return text.to_owned();
+    }
+    // A file that cannot be read may come back from its journal or its copy.
+    let repairable =
+        |finding: &Finding| finding.repair.is_some() || finding.severity == Severity::Fatal;
+    if !repaired && wrong().any(repairable) {
+        return format!("bowline doctor --repair {path}");
+    }
+    let places: Vec<&str> = wrong()
+        .map(|finding| finding.pointer.as_str())
+        .filter(|pointer| !pointer.is_empty())
+        .collect();
+    let text = match places.is_empty() {
+        true => output.say(
+            "a person edits {path}, then: bowline doctor {path}",
+            "사람이 {path}을(를) 직접 고친 뒤: bowline doctor {path}",
+        ),
+        false => output.say(
+            "a person edits {path} at {places}, then: bowline doctor {path}",
+            "사람이 {path}의 {places}을(를) 직접 고친 뒤: bowline doctor {path}",
+        ),
+    };
+    text.replace("{places}", &places.join(", "))
+        .replace("{path}", &path)
 }

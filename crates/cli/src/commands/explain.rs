@@ -2,6 +2,7 @@
 
 use crate::output::Output;
 use bowline_engine::Error;
+use serde_json::json;
 use std::process::ExitCode;
 
 /// One section per code; the same page is in the documentation.
@@ -9,21 +10,37 @@ const PAGES: &str = include_str!("../../../../docs/errors.md");
 
 pub(crate) fn run(output: &Output, code: Option<&str>) -> Result<ExitCode, Error> {
     let Some(code) = code else {
-        for (code, _) in sections() {
-            output.line(code);
-        }
+        let codes: Vec<&str> = sections().map(|(code, _)| code).collect();
+        output.done(json!({ "codes": codes }), &[codes.join("\n")]);
         return Ok(ExitCode::SUCCESS);
     };
-    match sections().find(|(name, _)| *name == code) {
-        Some((_, text)) => {
-            output.line(text.trim());
-            Ok(ExitCode::SUCCESS)
-        }
-        None => Err(Error::BadInput {
+    let Some((_, text)) = sections().find(|(name, _)| *name == code) else {
+        return Err(Error::BadInput {
             message: format!("there is no code '{code}'"),
             hint: "'bowline explain' lists all codes".into(),
-        }),
+        });
+    };
+    let (english, korean) = languages(text);
+    if output.json {
+        let body = json!({ "code": code, "text": { "en": english, "ko": korean } });
+        output.line(&body.to_string());
+    } else {
+        output.line(output.say(&english, korean.as_ref().unwrap_or(&english)));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The English and the Korean paragraphs of a section.
+fn languages(text: &str) -> (String, Option<String>) {
+    let hangul = |letter: char| ('가'..='힣').contains(&letter);
+    let paragraphs = text.trim().split("\n\n");
+    let (korean, english): (Vec<&str>, Vec<&str>) =
+        paragraphs.partition(|paragraph| paragraph.contains(hangul));
+    let korean = korean.join("\n\n");
+    (
+        english.join("\n\n"),
+        Some(korean).filter(|text| !text.is_empty()),
+    )
 }
 
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -5,6 +5,7 @@ use crate::commands::{develop_view, memory_view, orchestrate_view, thinking};
 use crate::korean;
 use crate::output::{Output, Tone, exit_code};
 use bowline_engine::files::{KnownFile, View};
+use bowline_engine::formats::finding::Severity;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{Context, Error, workspace};
 use serde_json::{Value, json};
@@ -92,6 +93,11 @@ fn several(folder: &Path) -> bool {
 
 /// A look whose next commands work where the caller stands: for a file that is not found from there they name its folder.
 pub(crate) fn reachable(mut view: View) -> View {
+    let mut findings = view.examined.findings.iter();
+    if findings.any(|finding| finding.severity == Severity::ReadOnly) {
+        // Every command would be refused.
+        view.examined.next.clear();
+    }
     let here = current_folder();
     if workspace::locate(view.kind, &here) == view.path {
         return view;
@@ -132,7 +138,7 @@ fn current_folder() -> PathBuf {
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+@".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -243,6 +249,47 @@ pub(crate) fn duration(output: &Output, seconds: i64) -> String {
         _ => (seconds, output.say("{} s", "{}초")),
     };
     text.replace("{}", &count.to_string())
+}
+
+/// A text in one line that a terminal only shows: line ends and tabs become spaces, other control characters a sign.
+pub(crate) fn one_line(text: &str) -> String {
+    let shown = |letter: char| match letter {
+        '\n' | '\r' | '\t' => ' ',
+        letter if letter.is_control() => char::REPLACEMENT_CHARACTER,
+        letter => letter,
+    };
+    text.chars().map(shown).collect()
+}
+
+/// A value whose texts, names included, are each in [`one_line`].
+pub(crate) fn printable(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(one_line(text)),
+        Value::Array(items) => items.iter().map(printable).collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, value)| (one_line(name), printable(value)));
+            Value::Object(members.collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// So much of a text as a column can bear.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    for letter in text.chars() {
+        cut.push(letter);
+        // One column is for the sign that something is missing.
+        if cut.width() >= width {
+            cut.pop();
+            break;
+        }
+    }
+    format!("{cut}…")
 }
 
 /// A text padded to a width on the screen: Korean letters are two columns wide.

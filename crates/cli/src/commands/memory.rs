@@ -3,11 +3,10 @@
 use crate::args::memory::{
     AgentVerb, ContextVerb, MemoryArgs, MemoryVerb, SessionVerb, StepVerb, TaskVerb,
 };
-use crate::commands::memory_input::{artifact, given, new_step, read_plan};
+use crate::commands::memory_input::{artifact, exact, given, new_step, read_plan};
 use crate::commands::{here, named_folder};
 use crate::output::Output;
 use bowline_engine::files::Changed;
-use bowline_engine::formats::memory::path::value_of;
 use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
 use bowline_engine::machines::plan::{self, Command, FailureKind, NewTask, TRIES_MAX};
 use bowline_engine::operations::memory::MemoryFolder;
@@ -169,7 +168,7 @@ fn task(
             if let Some(plan) = plan {
                 read_plan(&folder.join(plan), &mut new)?;
             }
-            let changed = memory.task_new(context, &new)?;
+            let mut changed = memory.task_new(context, &new)?;
             let value = changed.view.document.value();
             let queued = value["pending_tasks"]
                 .as_array()
@@ -187,6 +186,8 @@ fn task(
                     .say("✓ Task {} queued", "✓ 작업 {}을(를) 대기열에 넣었습니다")
                     .replace("{}", id)
             };
+            // The task is new; that another one is current says nothing of it.
+            changed.moved.from = None;
             Ok((changed, text))
         }
         TaskVerb::Pause => simple(
@@ -241,6 +242,7 @@ fn task(
             ))
         }
         TaskVerb::Drop { id } => {
+            let id = &waiting(context, memory, id)?;
             let changed = memory.command(
                 context,
                 "queue",
@@ -255,6 +257,26 @@ fn task(
                     .replace("{}", id),
             ))
         }
+    }
+}
+
+/// The id of the one waiting task whose id begins so. What no task has is left for the rules to refuse.
+fn waiting(context: &Context, memory: &MemoryFolder, given: &str) -> Result<String, Error> {
+    let view = memory.state().view_or_empty(context)?;
+    let tasks = view.document.value()["pending_tasks"].as_array();
+    let ids = tasks.into_iter().flatten().map(|task| text(&task["id"]));
+    let ids: Vec<&str> = ids.filter(|id| id.starts_with(given)).collect();
+    match ids.as_slice() {
+        _ if ids.contains(&given) => Ok(given.to_owned()),
+        [] => Ok(given.to_owned()),
+        [id] => Ok((*id).to_owned()),
+        [_, ..] => Err(Error::BadInput {
+            message: format!(
+                "'{given}' is the beginning of several ids: {}",
+                ids.join(", ")
+            ),
+            hint: "give more letters of the id".into(),
+        }),
     }
 }
 
@@ -302,7 +324,10 @@ fn step(
         } => {
             let command = Command::StepComplete {
                 id: *id,
-                output: result.as_deref().map(|text| value_of(text).to_string()),
+                output: match result {
+                    Some(text) => Some(exact(text)?.to_string()),
+                    None => None,
+                },
                 artifacts: artifacts.iter().map(|text| artifact(text)).collect(),
             };
             let changed = on("STEP_COMPLETE", *id, command, json!({}))?;

@@ -14,7 +14,7 @@ const STDIN: &str = "-";
 /// A value: JSON if it is JSON, else text; `-` reads it from the standard input.
 pub(crate) fn given(text: &str) -> Result<Value, Error> {
     if text != STDIN {
-        return Ok(value_of(text));
+        return exact(text);
     }
     let bad = |error: std::io::Error| Error::BadInput {
         message: format!("the value cannot be read: {error}"),
@@ -25,7 +25,62 @@ pub(crate) fn given(text: &str) -> Result<Value, Error> {
     let mut input = String::new();
     let mut stdin = std::io::stdin().take(limit);
     stdin.read_to_string(&mut input).map_err(bad)?;
-    Ok(value_of(input.strip_suffix('\n').unwrap_or(&input)))
+    exact(input.strip_suffix('\n').unwrap_or(&input))
+}
+
+/// JSON if it is JSON, else text. A whole number that would be kept as another one is refused.
+pub(crate) fn exact(text: &str) -> Result<Value, Error> {
+    let value = value_of(text);
+    match numbers(text).find(|number| !fits(number)) {
+        Some(number) if !value.is_string() => Err(Error::BadInput {
+            message: format!("{number} is too large to be kept exactly"),
+            hint: "give it as text, in double quotes".into(),
+        }),
+        Some(_) | None => Ok(value),
+    }
+}
+
+/// The numbers of a JSON text, as they are written.
+fn numbers(json: &str) -> impl Iterator<Item = &str> {
+    let mut rest = json;
+    std::iter::from_fn(move || {
+        loop {
+            let start = |letter: char| letter == '"' || letter == '-' || letter.is_ascii_digit();
+            rest = &rest[rest.find(start)?..];
+            let text = rest.starts_with('"');
+            let length = match text {
+                true => text_length(rest),
+                false => {
+                    let part = |letter: char| letter.is_ascii_digit() || "+-.eE".contains(letter);
+                    rest.find(|letter| !part(letter)).unwrap_or(rest.len())
+                }
+            };
+            let (token, after) = rest.split_at(length);
+            rest = after;
+            if !text {
+                return Some(token);
+            }
+        }
+    })
+}
+
+/// The length of the quoted text that a JSON text begins with, quotes included.
+fn text_length(json: &str) -> usize {
+    let mut escaped = false;
+    for (at, letter) in json.char_indices().skip(1) {
+        match letter {
+            '"' if !escaped => return at + 1,
+            letter => escaped = letter == '\\' && !escaped,
+        }
+    }
+    json.len()
+}
+
+/// Whether a number is a fraction, or a whole one that an integer can hold.
+fn fits(number: &str) -> bool {
+    number.contains(['.', 'e', 'E'])
+        || number.parse::<i64>().is_ok()
+        || number.parse::<u64>().is_ok()
 }
 
 /// `name=…,agent=…,cluster=…,deps=1+2`.
@@ -35,12 +90,17 @@ pub(crate) fn new_step(given: &str) -> Result<NewStep, Error> {
         hint: "for instance 'name=draft,agent=writer,deps=1+2'".into(),
     };
     let mut step = NewStep::default();
+    let mut keys = Vec::new();
     for part in given.split(',') {
         let (key, value) = part
             .split_once('=')
             .ok_or_else(|| bad(format!("'{part}' is not KEY=VALUE")))?;
-        let value = value.trim();
-        match key.trim() {
+        let (key, value) = (key.trim(), value.trim());
+        if keys.contains(&key) {
+            return Err(bad(format!("'{key}' is given twice")));
+        }
+        keys.push(key);
+        match key {
             "name" => step.name = value.to_owned(),
             "agent" => step.agent = value.to_owned(),
             "cluster" => step.cluster = value.to_owned(),
@@ -87,7 +147,15 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
         .ok_or_else(|| bad("there are no steps".into()))?;
     for step in steps {
         let number = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
-        let dependencies = step["dependencies"].as_array().into_iter().flatten();
+        // `deps` is what the option --step calls them.
+        let dependencies = match (&step["dependencies"], &step["deps"]) {
+            (Value::Null, Value::Null) => &[],
+            (Value::Array(ids), Value::Null) | (Value::Null, Value::Array(ids)) => ids.as_slice(),
+            (given, Value::Null) | (Value::Null, given) => {
+                return Err(bad(format!("{given} is not a list of step numbers")));
+            }
+            (_, _) => return Err(bad("'dependencies' and 'deps' are the same".into())),
+        };
         let id = match &step["id"] {
             Value::Null => None,
             given => {
@@ -101,6 +169,7 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
             agent: text_of(step, "agent"),
             cluster: text_of(step, "cluster"),
             dependencies: dependencies
+                .iter()
                 .map(|id| number(id).ok_or_else(|| bad(format!("{id} is not a step number"))))
                 .collect::<Result<_, _>>()?,
         });

@@ -1,6 +1,6 @@
 //! The files of the memory, as people read them.
 
-use crate::commands::here::{bar, duration, pad, status_word};
+use crate::commands::here::{bar, cut, duration, pad, printable, status_word};
 use crate::output::{Output, Tone};
 use bowline_engine::files::View;
 use bowline_engine::formats::time;
@@ -13,7 +13,7 @@ const HISTORY_SHOWN_MAX: usize = 10;
 
 /// The current task with its steps, and the queue behind it.
 pub(crate) fn task_state(output: &Output, view: &View) -> Vec<String> {
-    let value = view.document.value();
+    let value = &printable(view.document.value());
     let task = &value["current_task"];
     let mut lines = Vec::new();
     if task.is_null() {
@@ -130,7 +130,7 @@ fn step_line(output: &Output, step: &Value, width: usize, free: bool) -> String 
     let line = format!(
         "  {mark} {:>2}  {}  {}  {}",
         step["id"].to_string(),
-        pad(text(&step["name"]), width),
+        pad(&cut(text(&step["name"]), width), width),
         pad(&status_word(output, word), 11),
         facts.join(" · ")
     );
@@ -139,7 +139,7 @@ fn step_line(output: &Output, step: &Value, width: usize, free: bool) -> String 
 
 /// The newest tasks that are over, and the numbers of all.
 pub(crate) fn task_history(output: &Output, view: &View) -> Vec<String> {
-    let value = view.document.value();
+    let value = &printable(view.document.value());
     let statistics = &value["statistics"];
     let mut lines = vec![format!(
         "{}{} · {} {:.0}% · {} {}",
@@ -168,7 +168,7 @@ pub(crate) fn task_history(output: &Output, view: &View) -> Vec<String> {
         let line = format!(
             "  {mark} {}  {}  {}  {}  {}",
             text(&task["id"]),
-            pad(text(&task["name"]), width),
+            pad(&cut(text(&task["name"]), width), width),
             pad(&status_word(output, text(&task["result"])), 7),
             pad(&took, 6),
             text(&task["summary"])
@@ -191,7 +191,7 @@ fn seconds_between(from: &Value, to: &Value) -> Option<i64> {
 
 /// The session and what is shared in it.
 pub(crate) fn shared_context(view: &View) -> Vec<String> {
-    let value = view.document.value();
+    let value = &printable(view.document.value());
     let mut lines = vec![format!(
         "{}  {}",
         text(&value["session"]["id"]),
@@ -204,7 +204,7 @@ pub(crate) fn shared_context(view: &View) -> Vec<String> {
 
 /// What an agent remembers.
 pub(crate) fn agent_memory(view: &View) -> Vec<String> {
-    let value = view.document.value();
+    let value = &printable(view.document.value());
     let mut lines = vec![text(&value["agent"]).to_owned()];
     for name in ["preferences", "cache", "statistics"] {
         lines.extend(section(value, name));

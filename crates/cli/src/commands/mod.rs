@@ -22,6 +22,7 @@ use bowline_engine::clock::{CLOCK_VARIABLE, Clock};
 use bowline_engine::formats::schema;
 use bowline_engine::{Context, Error};
 use clap::CommandFactory as _;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -82,7 +83,13 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "bowline", &mut script);
-            output.raw(&String::from_utf8_lossy(&script));
+            let script = String::from_utf8_lossy(&script);
+            if output.json {
+                let body = json!({ "shell": shell.to_string(), "script": script });
+                output.line(&body.to_string());
+            } else {
+                output.raw(&script);
+            }
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -1,5 +1,6 @@
 //! An orchestration as people read it.
 
+use crate::commands::here::printable;
 use crate::output::{Output, Tone};
 use bowline_engine::files::View;
 use serde_json::Value;
@@ -10,7 +11,7 @@ const IDS_SHOWN_MAX: usize = 8;
 /// Project, phase, progress and the lists.
 pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
     // What the file says of its numbers may be wrong; the repaired value is not.
-    let value = &view.examined.fixed;
+    let value = &printable(&view.examined.fixed);
     let metrics = &value["metrics"];
     let mut lines = vec![format!(
         "{}  {} {}  {}/{}",

@@ -22,6 +22,7 @@ pub(crate) fn run(
     let run = ThinkingRun::at(context, &task_folder(folder, args)?);
     let (changed, text) = match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
+            let title = title.as_ref().unwrap_or(id);
             let changed = run.create(context, id, title, goal)?;
             let text = match output.lang {
                 crate::args::Lang::En => format!("✓ Task '{id}' created"),
@@ -230,7 +231,7 @@ fn execution(
 
 /// Title, goal, stages and what was made of them.
 pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
-    let value = view.document.value();
+    let value = &here::printable(view.document.value());
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let title = format!("{}  {}", text("task_id"), text("title"));
     let title = output.tone(Tone::Strong, title.trim());
@@ -320,7 +321,7 @@ fn stages(output: &Output, view: &View) -> Vec<String> {
             .get("message")
             .and_then(Value::as_str)
         {
-            facts.push(message.to_owned());
+            facts.push(here::one_line(message));
         }
         let status = here::status_word(output, &word);
         let line = format!(
@@ -347,7 +348,18 @@ fn dash(value: &Value) -> String {
 }
 
 fn pairs(texts: &[String]) -> Result<Vec<(String, f64)>, Error> {
-    texts.iter().map(|text| pair(text)).collect()
+    let mut pairs: Vec<(String, f64)> = Vec::new();
+    for text in texts {
+        let (name, value) = pair(text)?;
+        if pairs.iter().any(|(given, _)| *given == name) {
+            return Err(Error::BadInput {
+                message: format!("'{name}' is given twice"),
+                hint: "give each name once".into(),
+            });
+        }
+        pairs.push((name, value));
+    }
+    Ok(pairs)
 }
 
 fn pair(text: &str) -> Result<(String, f64), Error> {

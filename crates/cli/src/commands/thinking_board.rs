@@ -1,6 +1,6 @@
 //! `bowline thinking status --all`: every run below a folder, one line each.
 
-use crate::commands::here::{self, duration, pad, status_word};
+use crate::commands::here::{self, cut, duration, one_line, pad, status_word};
 use crate::output::{Output, Tone, exit_code};
 use bowline_engine::machines::thinking::Status;
 use bowline_engine::operations::thinking::{Board, Row, Standing, board};
@@ -99,7 +99,7 @@ fn cells(output: &Output, one: &Standing) -> [String; 8] {
     let view = here::reachable(one.view.clone());
     let dash = || "-".to_owned();
     [
-        short(task.trim()),
+        cut(one_line(&task).trim(), TASK_WIDTH_MAX),
         one.stages.iter().map(|(_, status)| mark(*status)).collect(),
         format!("{}%", one.progress),
         status_word(output, one.status.name()),
@@ -153,20 +153,4 @@ fn tone(status: Status) -> Tone {
         Status::Completed => Tone::Good,
         Status::Failed => Tone::Bad,
     }
-}
-
-/// So much of a text as a column can bear.
-fn short(text: &str) -> String {
-    if text.width() <= TASK_WIDTH_MAX {
-        return text.to_owned();
-    }
-    let mut cut = String::new();
-    for letter in text.chars() {
-        cut.push(letter);
-        if cut.width() >= TASK_WIDTH_MAX {
-            cut.pop();
-            break;
-        }
-    }
-    format!("{cut}…")
 }

@@ -213,6 +213,29 @@ const SENTENCES: &[(&str, &str)] = &[
         "--dir에 폴더를 지정하세요. 없으면 만듭니다",
     ),
     ("'{}' is not NAME=VALUE", "'{}'은(는) 이름=값 꼴이 아닙니다"),
+    ("'{}' is given twice", "'{}'을(를) 두 번 적었습니다"),
+    ("give each name once", "이름마다 한 번만 적으세요"),
+    (
+        "{} is too large to be kept exactly",
+        "{}은(는) 너무 커서 그대로 저장할 수 없습니다",
+    ),
+    (
+        "give it as text, in double quotes",
+        "큰따옴표로 묶어 글자로 적으세요",
+    ),
+    (
+        "'{}' is the beginning of several ids: {}",
+        "'{}'(으)로 시작하는 id가 여럿입니다: {}",
+    ),
+    ("give more letters of the id", "id를 더 길게 적으세요"),
+    (
+        "{}: {} is not a list of step numbers",
+        "{}: {}은(는) 단계 번호의 목록이 아닙니다",
+    ),
+    (
+        "{}: 'dependencies' and 'deps' are the same",
+        "{}: 'dependencies'와 'deps'는 같은 것입니다",
+    ),
     ("'{}' is not KEY=VALUE", "'{}'은(는) 키=값 꼴이 아닙니다"),
     ("for instance {}", "예: {}"),
     ("'{}' is not a number", "'{}'은(는) 숫자가 아닙니다"),

@@ -35,8 +35,10 @@ mod memory_life;
 mod places;
 mod repair;
 mod scripted;
+mod streams;
 mod thinking;
 mod travel;
+mod values;
 mod worked_examples;
 mod wrong_input;
 

@@ -56,8 +56,8 @@ pub enum Delivery {
     Input(String),
     /// The client takes no input while it runs: this is the prompt of the next run in the same conversation.
     NextRun(String),
-    /// Send its process SIGINT.
-    Signal,
+    /// The client cannot be interrupted: end the run. What it should hear next is the prompt of another run.
+    EndRun,
     /// The client has no conversation yet: send it again after the event [`What::Session`](super::What::Session).
     Later,
     /// The protocol has no such thing, so nothing waits for it.
@@ -131,13 +131,13 @@ impl Writer {
             Protocol::Markers => match message {
                 ToAgent::Prompt(text) => Delivery::Input(ended(text)),
                 ToAgent::Told(message) => Delivery::Input(message.to_text()),
-                ToAgent::Interrupt => Delivery::Signal,
+                ToAgent::Interrupt => Delivery::EndRun,
                 _ => Delivery::Nothing,
             },
             Protocol::CodexJson => match message {
                 ToAgent::Prompt(text) => Delivery::NextRun(text.to_owned()),
                 ToAgent::Told(message) => Delivery::NextRun(message.to_text()),
-                ToAgent::Interrupt => Delivery::Signal,
+                ToAgent::Interrupt => Delivery::EndRun,
                 _ => Delivery::Nothing,
             },
             Protocol::ClaudeStreamJson => Delivery::Input(self.claude(message)),

@@ -8,7 +8,6 @@
 
 mod agents;
 mod checkpoint;
-mod clients;
 mod damage;
 mod develop;
 mod golden;

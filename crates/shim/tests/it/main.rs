@@ -6,6 +6,7 @@
 
 mod actors;
 mod cgroups;
+mod clients;
 mod control;
 mod hook;
 mod life;

@@ -38,7 +38,7 @@ fn plain_text_is_told_in_markers() {
         writer.write(ToAgent::Told(told)),
         Delivery::Input(told.to_text())
     );
-    assert_eq!(writer.write(ToAgent::Interrupt), Delivery::Signal);
+    assert_eq!(writer.write(ToAgent::Interrupt), Delivery::EndRun);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn codex_hears_in_its_next_run() {
         writer.write(ToAgent::Prompt("blue")),
         Delivery::NextRun("blue".to_owned())
     );
-    assert_eq!(writer.write(ToAgent::Interrupt), Delivery::Signal);
+    assert_eq!(writer.write(ToAgent::Interrupt), Delivery::EndRun);
     let options = ["-s".to_owned(), "read-only".to_owned()];
     assert_eq!(
         launch::codex(Conversation::New { id: None }, &options, "-v?"),

@@ -1,6 +1,7 @@
 //! `claude` over two turns and more: output, usage, a permission, a question, an interrupt, `kill -9` and resume, a limit.
 
-use super::runner::{PATIENCE, Run, Seen, installed};
+use super::runner::{Run, Seen, installed};
+use crate::support::BOUND;
 use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::agents::{Delivery, Protocol, ToAgent, TurnEnd, Writer};
 use bowline_test_support::model_server::{Limit, ModelServer, Reply};
@@ -11,7 +12,7 @@ use std::path::Path;
 const SESSION: &str = "7d9c61b2-3d0e-4f0b-9a55-0c2f4c1e8a10";
 
 struct Client<'a> {
-    program: &'a std::ffi::OsStr,
+    program: &'a str,
     home: &'a Path,
     project: &'a Path,
     model: &'a ModelServer,
@@ -33,17 +34,16 @@ impl Client<'_> {
         ];
         Run::start(
             self.program,
-            &launch::claude(conversation, &[]),
+            launch::claude(conversation, &[]),
             &environment,
             self.project,
             Protocol::ClaudeStreamJson,
-            true,
         )
     }
 
     /// Waits until the model has been asked so often.
     fn asked(&self, times: usize) {
-        assert!(wait_until(PATIENCE, || self.model.asked().len() == times));
+        assert!(wait_until(BOUND, || self.model.asked().len() == times));
     }
 }
 
@@ -133,13 +133,14 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     assert_eq!(tokens(&seen), Some((1100, 70)));
     assert!(project.path().join("a.txt").exists());
 
-    // The second turn: a question in the client's own way.
+    // The second turn: a question in the client's own way. Between question and answer the server is another.
     send(&mut run, &mut writer, ToAgent::Prompt("paint it"));
     let mut seen = run.until(|seen| matches!(seen, Seen::Asks(..)));
     let Some(Seen::Asks(Some(request), questions)) = seen.pop() else {
         panic!("{seen:#?}");
     };
     assert_eq!(questions[0].options, ["red", "blue"]);
+    run.attach_again();
     let answers = [(questions[0].question.as_str(), "blue")];
     let answered = ToAgent::Answers {
         request: &request,
@@ -166,6 +167,8 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     send(&mut run, &mut writer, ToAgent::Prompt("think more"));
     client.asked(7);
     run.kill();
+    let (_, exit) = run.until_exit();
+    assert_eq!(exit.signal, Some(9));
     let mut run = client.start(Conversation::Resume { id: SESSION });
     send(&mut run, &mut writer, ToAgent::Prompt("where were we?"));
     let seen = run.until_turn_end(TurnEnd::Completed);
@@ -178,8 +181,9 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     send(&mut run, &mut writer, ToAgent::Prompt("once more"));
     let seen = run.until_turn_end(TurnEnd::Limited);
     assert!(seen.contains(&Seen::Limit), "{seen:#?}");
-    let (rest, status) = run.until_exit();
+    run.close();
+    let (rest, exit) = run.until_exit();
     assert_eq!(rest, []);
-    assert_eq!(status.code(), Some(1));
+    assert_eq!(exit.code, Some(1));
     assert_eq!(model.left(), 0);
 }

@@ -1,6 +1,7 @@
 //! `codex` over two runs and more: output, usage, a question, an interrupt, `kill -9` and resume, a limit.
 
-use super::runner::{PATIENCE, Run, Seen, installed};
+use super::runner::{Run, Seen, installed};
+use crate::support::BOUND;
 use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::agents::{Delivery, Protocol, Since, ToAgent, TurnEnd, Usage, Writer};
 use bowline_test_support::model_server::{Limit, ModelServer, Reply};
@@ -9,7 +10,7 @@ use serde_json::json;
 use std::path::Path;
 
 struct Client<'a> {
-    program: &'a std::ffi::OsStr,
+    program: &'a str,
     home: &'a Path,
     project: &'a Path,
 }
@@ -36,14 +37,16 @@ impl Client<'_> {
             ("SCRIPTED_KEY", "opens-nothing"),
         ];
         let options = ["-s".to_owned(), "danger-full-access".to_owned()];
-        Run::start(
+        let mut run = Run::start(
             self.program,
-            &launch::codex(conversation, &options, prompt),
+            launch::codex(conversation, &options, prompt),
             &environment,
             self.project,
             Protocol::CodexJson,
-            false,
-        )
+        );
+        // What comes on its standard input would be added to the prompt.
+        run.close();
+        run
     }
 }
 
@@ -88,13 +91,13 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
         project: project.path(),
     };
     client.configure(&model);
-    let asked = |times| assert!(wait_until(PATIENCE, || model.asked().len() == times));
+    let asked = |times| assert!(wait_until(BOUND, || model.asked().len() == times));
     let mut writer = Writer::new(Protocol::CodexJson);
 
     // The first run: a tool, a question in the agent's words, usage.
     let mut run = client.start(Conversation::New { id: None }, "write the file");
-    let (seen, status) = run.until_exit();
-    assert!(status.success(), "{seen:#?}");
+    let (seen, exit) = run.until_exit();
+    assert_eq!(exit.code, Some(0), "{seen:#?}");
     let Some(Seen::Session(thread)) = seen.first() else {
         panic!("{seen:#?}");
     };
@@ -118,30 +121,32 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
         panic!("codex takes no input while it runs");
     };
     let resumed = Conversation::Resume { id: thread };
-    let (seen, status) = client.start(resumed, &answer).until_exit();
-    assert!(status.success(), "{seen:#?}");
+    let (seen, exit) = client.start(resumed, &answer).until_exit();
+    assert_eq!(exit.code, Some(0), "{seen:#?}");
     assert_eq!(seen.first(), Some(&Seen::Session(thread.clone())));
     assert!(seen.contains(&Seen::PhaseComplete(1)), "{seen:#?}");
     assert!(seen.contains(&total(3100, 130)), "{seen:#?}");
 
-    // An interrupt is a signal; the conversation can be resumed.
+    // An interrupt ends the run; the conversation can be resumed.
     let mut run = client.start(resumed, "think");
     asked(4);
-    assert_eq!(writer.write(ToAgent::Interrupt), Delivery::Signal);
-    run.interrupt();
-    let (seen, status) = run.until_exit();
-    assert!(!status.success(), "{seen:#?}");
+    assert_eq!(writer.write(ToAgent::Interrupt), Delivery::EndRun);
+    run.end();
+    let (seen, exit) = run.until_exit();
+    assert!(exit.asked, "{exit:?}");
     assert!(
         !seen.contains(&Seen::TurnEnded(TurnEnd::Completed)),
         "{seen:#?}"
     );
 
     // Killed in mid answer, it is resumed by its id.
-    let run = client.start(resumed, "think more");
+    let mut run = client.start(resumed, "think more");
     asked(5);
     run.kill();
-    let (seen, status) = client.start(resumed, "where were we?").until_exit();
-    assert!(status.success(), "{seen:#?}");
+    let (_, exit) = run.until_exit();
+    assert_eq!(exit.signal, Some(9));
+    let (seen, exit) = client.start(resumed, "where were we?").until_exit();
+    assert_eq!(exit.code, Some(0), "{seen:#?}");
     assert!(
         seen.contains(&Seen::Said("I am back.".to_owned())),
         "{seen:#?}"
@@ -150,8 +155,8 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     assert!(told.contains("write the file"), "{told}");
 
     // A limit.
-    let (seen, status) = client.start(resumed, "once more").until_exit();
-    assert_eq!(status.code(), Some(1), "{seen:#?}");
+    let (seen, exit) = client.start(resumed, "once more").until_exit();
+    assert_eq!(exit.code, Some(1), "{seen:#?}");
     assert!(
         seen.ends_with(&[Seen::Limit, Seen::TurnEnded(TurnEnd::Limited)]),
         "{seen:#?}"
