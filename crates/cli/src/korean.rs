@@ -433,7 +433,7 @@ fn plan_refusal(refusal: &plan::Refusal) -> (String, String) {
     match refusal {
         R::NoTask => (
             "현재 작업이 없습니다".into(),
-            "'task new 이름 --goal 목표'로 시작하세요".into(),
+            "'bowline memory task new 이름 --goal 목표'로 시작하세요".into(),
         ),
         R::TaskState {
             id, status: word, ..
@@ -466,7 +466,7 @@ fn plan_refusal(refusal: &plan::Refusal) -> (String, String) {
         ),
         R::RetriesExhausted { id } => (
             format!("{id}번 단계가 3번 실패했습니다. 사람이 결정해야 합니다"),
-            "사람이 'task recover'로 다시 엽니다".into(),
+            "사람이 'bowline memory task recover'로 다시 엽니다".into(),
         ),
         R::DuplicateId { id, .. } => (
             format!("'{id}'은(는) 이미 있습니다"),

@@ -151,34 +151,34 @@ impl Refuse for Refusal {
 
     fn hint(&self) -> String {
         match self {
-            Refusal::NoTask => "begin one with 'task new NAME --goal GOAL'".into(),
+            Refusal::NoTask => "begin one with 'bowline memory task new NAME --goal GOAL'".into(),
             Refusal::TaskState { status, .. } => match status {
                 TaskStatus::Pending => "start a step first".into(),
                 TaskStatus::InProgress => "nothing to do: it is being worked on".into(),
                 TaskStatus::Completed | TaskStatus::Cancelled => {
-                    "move it to the history with 'task finish'".into()
+                    "move it to the history with 'bowline memory task finish'".into()
                 }
                 TaskStatus::Failed => {
-                    "a person reopens it with 'task recover', or ends it with 'task cancel'".into()
+                    "a person reopens it with 'bowline memory task recover', or ends it with 'bowline memory task cancel'".into()
                 }
-                TaskStatus::Paused => "take it up again with 'task resume'".into(),
+                TaskStatus::Paused => "take it up again with 'bowline memory task resume'".into(),
             },
             Refusal::StepState { id, status, .. } => match status {
                 StepStatus::Pending | StepStatus::Failed => {
-                    format!("start it with 'step start {id}'")
+                    format!("start it with 'bowline memory step start {id}'")
                 }
                 StepStatus::InProgress => {
-                    format!("end it with 'step complete {id}' or 'step fail {id}'")
+                    format!("end it with 'bowline memory step complete {id}' or 'bowline memory step fail {id}'")
                 }
                 StepStatus::Completed => {
                     "a completed step stays completed; 'bowline undo' goes back".into()
                 }
             },
-            Refusal::NoStep { .. } => "'status' lists the steps".into(),
+            Refusal::NoStep { .. } => "'bowline memory status' lists the steps".into(),
             Refusal::DependencyNotCompleted { missing, .. } => {
                 format!("complete {} first", steps(missing))
             }
-            Refusal::RetriesExhausted { .. } => "a person reopens it with 'task recover'".into(),
+            Refusal::RetriesExhausted { .. } => "a person reopens it with 'bowline memory task recover'".into(),
             Refusal::DuplicateId { what, .. } => format!("give the {what} another id"),
             Refusal::MissingDependency { missing, .. } => {
                 format!("add step {missing}, or leave it out of the dependencies")
@@ -191,7 +191,7 @@ impl Refuse for Refusal {
                 "a person recovers the task first, or it ends as partial or failure".into()
             }
             Refusal::NeedsPerson { .. } => "ask the person you work for".into(),
-            Refusal::NotQueued { .. } => "'status' lists the tasks that wait".into(),
+            Refusal::NotQueued { .. } => "'bowline memory status' lists the tasks that wait".into(),
         }
     }
 }
