@@ -353,6 +353,10 @@ fn thinking_refusal(refusal: &thinking::Refusal) -> (String, String) {
             format!("'{task_id}'의 피드백은 이미 반영되었습니다"),
             "할 일이 없습니다".into(),
         ),
+        R::NoLessons { task_id } => (
+            format!("'{task_id}'에 기록된 교훈이 없습니다"),
+            "그 작업에서 'feedback record --learning 내용'으로 먼저 기록하세요".into(),
+        ),
     }
 }
 

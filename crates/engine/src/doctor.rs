@@ -121,6 +121,13 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
             .repairs
             .push("wrote the finished task to the history".into());
     }
+    if file.kind == FileKind::TaskState {
+        let folder = file.path.parent().unwrap_or(Path::new("."));
+        let cleared = MemoryFolder::at(context, folder).clear_finished(context)?;
+        diagnosis
+            .repairs
+            .extend(cleared.iter().map(ToString::to_string));
+    }
     diagnosis.remaining = examine(context, file)?.findings;
     Ok(diagnosis)
 }

@@ -232,6 +232,24 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same error, with what was repaired before the command failed.
+    pub(crate) fn after(self, mut repaired: Vec<Notice>) -> Error {
+        if repaired.is_empty() {
+            return self;
+        }
+        let error = match self {
+            Error::AfterRepair { notices, error } => {
+                repaired.extend(notices);
+                error
+            }
+            other => Box::new(other),
+        };
+        Error::AfterRepair {
+            notices: repaired,
+            error,
+        }
+    }
+
     /// Stable, `snake_case`, documented by `bowline explain`.
     pub fn code(&self) -> &'static str {
         match self {

@@ -18,7 +18,7 @@ use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::{self, PlanMachine, next_id};
 use bowline_machines::thinking::ThinkingMachine;
 use bowline_machines::{Machine, Timestamp};
-use bowline_statefiles::{Archive, Layout};
+use bowline_statefiles::{Archive, Layout, StateFile};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -199,7 +199,25 @@ impl FileKind {
         journal.push(".journal.jsonl");
         let journal = path.with_file_name(journal);
         // A link to nowhere and a pipe are there as well: whoever reads them says what is wrong.
-        path.symlink_metadata().is_ok() || journal.exists()
+        path.symlink_metadata().is_ok() || journal.exists() || self.has_copies(path)
+    }
+
+    /// Whether copies of a file of the memory are here, from which it can be brought back: the backup beside it, or a dated
+    /// one.
+    pub(crate) fn has_copies(self, path: &Path) -> bool {
+        match self {
+            FileKind::Thinking | FileKind::Develop | FileKind::Orchestrate => false,
+            FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory => {
+                let mut backup = path.file_name().unwrap_or_default().to_owned();
+                backup.push(".bak");
+                let dated = || StateFile::new(self.layout(path)).archived();
+                path.with_file_name(backup).is_file()
+                    || dated().is_ok_and(|copies| !copies.is_empty())
+            }
+        }
     }
 
     /// Where the file's companions live.

@@ -172,6 +172,7 @@ impl KnownFile {
 
     /// Makes the file as it is at the very beginning, unless it is there. Tells whether it was made.
     pub(crate) fn begin(&self, context: &Context) -> Result<bool, Error> {
+        // One of which a copy is left is brought back instead.
         if self.kind.is_there(&self.path) {
             return Ok(false);
         }
@@ -197,7 +198,7 @@ impl KnownFile {
             // Taking the lock completes what was committed.
             drop(self.file.hold(&context.request())?);
             if self.path.symlink_metadata().is_err() {
-                self.recover(context, &[missing()])?;
+                self.recover(context, &[missing(&self.file.load()?)])?;
             }
         }
         Ok(true)
@@ -254,7 +255,9 @@ impl KnownFile {
             let mut notices = Self::notices(snapshot);
             let begun = self.begun_for_a_dry_run(context, snapshot);
             let document = match begun.as_ref().or(snapshot.bytes.as_ref()) {
-                None if self.is_missing(snapshot) => return Err(Stop::Damaged(vec![missing()])),
+                None if self.is_missing(snapshot) => {
+                    return Err(Stop::Damaged(vec![missing(snapshot)]));
+                }
                 None => None,
                 Some(bytes) => Some(
                     Self::parse(bytes)

@@ -123,7 +123,12 @@ impl KnownFile {
             }
             other => other,
         }?;
-        self.advised(context, view)
+        let mut view = self.advised(context, view)?;
+        if self.kind == FileKind::TaskState {
+            let finished = operations::memory::finished_notice(context, self, &view);
+            view.notices.extend(finished);
+        }
+        Ok(view)
     }
 
     /// The view with advice that knows what only the side folder of a run knows.
@@ -160,7 +165,7 @@ impl KnownFile {
     fn view_of(&self, snapshot: &Snapshot) -> Result<View, Error> {
         let Some(bytes) = &snapshot.bytes else {
             return Err(match self.is_missing(snapshot) {
-                true => self.damaged(vec![missing()]),
+                true => self.damaged(vec![missing(snapshot)]),
                 false => self.no_file(),
             });
         };
@@ -192,12 +197,21 @@ impl KnownFile {
         match self.kind {
             // A run that is over may be removed by anyone.
             FileKind::Develop => trust::is_missing(&self.path, &self.file, snapshot),
-            FileKind::Thinking
-            | FileKind::TaskState
+            FileKind::Thinking | FileKind::Orchestrate => {
+                matches!(snapshot.situation, Situation::Missing { .. })
+            }
+            FileKind::TaskState
             | FileKind::TaskHistory
             | FileKind::SharedContext
-            | FileKind::AgentMemory
-            | FileKind::Orchestrate => matches!(snapshot.situation, Situation::Missing { .. }),
+            | FileKind::AgentMemory => match snapshot.situation {
+                Situation::Missing { .. } => true,
+                // Without a journal nobody removed it in our name: a copy says that it should be here.
+                Situation::Absent => snapshot.seq == 0 && self.kind.has_copies(&self.path),
+                Situation::Unmanaged
+                | Situation::Clean
+                | Situation::RolledForward { .. }
+                | Situation::Outside { .. } => false,
+            },
         }
     }
 
@@ -328,12 +342,20 @@ fn unparsable(message: &str) -> Finding {
     }
 }
 
-fn missing() -> Finding {
+fn missing(snapshot: &Snapshot) -> Finding {
+    let left = match snapshot.situation {
+        Situation::Absent => "the file and its journal are gone, but a copy is here",
+        Situation::Unmanaged
+        | Situation::Clean
+        | Situation::RolledForward { .. }
+        | Situation::Outside { .. }
+        | Situation::Missing { .. } => "the file is gone, but its journal is here",
+    };
     Finding {
         severity: Severity::Fatal,
         code: "file_missing",
         pointer: String::new(),
-        message: "the file is gone, but its journal is here".to_owned(),
+        message: left.to_owned(),
         repair: None,
     }
 }

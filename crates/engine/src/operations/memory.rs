@@ -1,6 +1,9 @@
 //! The verbs of `bowline memory`.
 
+mod consistency;
 mod values;
+
+pub(crate) use consistency::finished_notice;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -11,11 +14,9 @@ use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
 use bowline_formats::memory::shared_context;
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state;
-use bowline_formats::{StateFormat as _, time};
+use bowline_formats::time;
 use bowline_machines::Machine as _;
-use bowline_machines::plan::{
-    Command, HistoryEntry, Memory, NewTask, PlanMachine, Pruned, next_id, prune, push,
-};
+use bowline_machines::plan::{Command, Memory, NewTask, PlanMachine, Pruned, next_id, prune};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -103,9 +104,6 @@ impl MemoryFolder {
     /// Begins a task, or queues it behind the current one.
     pub fn task_new(&self, context: &Context, new: &NewTask) -> Result<Changed, Error> {
         self.make_missing(context)?;
-        // A task that is over but not in the history yet still has its id.
-        self.settle(context)?;
-        let past = self.past_ids(context)?;
         let today = time::utc(context.now());
         let day = today.split('T').next().unwrap_or_default().to_owned();
         self.on_task(
@@ -116,8 +114,10 @@ impl MemoryFolder {
             |memory| {
                 let known = memory.current.iter().map(|task| task.id.as_str());
                 let known = known.chain(memory.queue.iter().map(|queued| queued.id.as_str()));
-                let id = next_id("task", &day, known.chain(past.iter().map(String::as_str)));
-                Command::NewTask(NewTask { id, ..new.clone() })
+                // Looked at here, under the lock: a task may have ended since this command began.
+                let given = self.given_ids(context)?;
+                let id = next_id("task", &day, known.chain(given.iter().map(String::as_str)));
+                Ok(Command::NewTask(NewTask { id, ..new.clone() }))
             },
         )
     }
@@ -137,7 +137,7 @@ impl MemoryFolder {
                 .map_err(|refusal| Error::Refused(refusal.into()))?;
         }
         self.make_missing(context)?;
-        self.on_task(context, entity, trigger, metadata, |_| command.clone())
+        self.on_task(context, entity, trigger, metadata, |_| Ok(command.clone()))
     }
 
     fn on_task(
@@ -146,10 +146,10 @@ impl MemoryFolder {
         entity: &'static str,
         trigger: &'static str,
         metadata: Value,
-        command: impl Fn(&Memory) -> Command,
+        command: impl Fn(&Memory) -> Result<Command, Error>,
     ) -> Result<Changed, Error> {
-        self.settle(context)?;
-        let cleared = self.clear_finished(context)?;
+        let mut repaired = self.settle(context)?;
+        repaired.extend(self.clear_finished(context)?);
         let describe = |before: &Memory, after: &Memory| {
             let status = |memory: &Memory| step_or_task(memory, entity, &metadata);
             let id = |memory: &Memory| memory.current.as_ref().map(|task| task.id.clone());
@@ -168,10 +168,16 @@ impl MemoryFolder {
             }
             Moved::new(entity, trigger, status(before), to).with(metadata)
         };
-        let mut changed =
+        let outcome =
             self.state
-                .transact::<TaskState>(context, |_, memory| Ok(command(memory)), describe)?;
-        changed.view.notices.extend(cleared);
+                .transact::<TaskState>(context, |_, memory| command(memory), describe);
+        let mut changed = match outcome {
+            Ok(changed) => changed,
+            // Refused all the same; but what was repaired must not go unsaid.
+            Err(error) if context.dry_run => return Err(error),
+            Err(error) => return Err(error.after(repaired)),
+        };
+        changed.view.notices.splice(0..0, repaired);
         match self.settle(context) {
             Ok(notices) => changed.view.notices.extend(notices),
             // The change is committed and says so; what it owes the history is kept, and done by the next command.
@@ -183,81 +189,6 @@ impl MemoryFolder {
             }),
         }
         Ok(changed)
-    }
-
-    /// Carries out what a committed change still owes the history. Safe to repeat. Tells what happened to the history.
-    pub fn settle(&self, context: &Context) -> Result<Vec<Notice>, Error> {
-        let mut notices = Vec::new();
-        if context.dry_run {
-            return Ok(notices);
-        }
-        for pending in self.state.file.pending_effects()? {
-            let effects: Value = serde_json::from_str(pending.effects.get()).unwrap_or_default();
-            if let Some(entry) = entry_of(&effects["push_history"]) {
-                self.history.begin(context)?;
-                let moved = Moved {
-                    important: true,
-                    ..Moved::new("history", "PUSH", None, entry.result.name())
-                };
-                let moved = moved.with(json!({ "task": entry.id }));
-                let pushed = self
-                    .history
-                    .edit::<TaskHistoryFile>(context, &moved, |entries| {
-                        let added = push(entries, entry.clone());
-                        let pruned = prune(entries, context.now());
-                        Ok(added || pruned != Pruned::default())
-                    })?;
-                notices.extend(pushed.into_iter().flat_map(|changed| changed.view.notices));
-            }
-            self.state
-                .file
-                .effects_done(&context.request(), &[pending.seq])?;
-        }
-        Ok(notices)
-    }
-
-    /// A current task that the history already has was finished by somebody who did not get to clear it.
-    fn clear_finished(&self, context: &Context) -> Result<Option<Notice>, Error> {
-        let past = self.past(context)?;
-        let Ok(view) = self.state.view(context) else {
-            return Ok(None);
-        };
-        let id = view.document.value()["current_task"]["id"].as_str();
-        if !past.iter().any(|entry| Some(entry.id.as_str()) == id) {
-            return Ok(None);
-        }
-        let moved = Moved::new("task", "CONSISTENCY", None, "none").with(json!({ "task": id }));
-        self.state
-            .edit::<task_state::TaskStateFile>(context, &moved, |memory| {
-                let cleared = memory.without_finished(&past, context.now());
-                Ok(cleared.map(|cleared| *memory = cleared).is_some())
-            })?;
-        Ok(Some(Notice::Keeper {
-            code: "finished_task_cleared",
-            message: format!(
-                "task '{}' is in the history already and is no longer current",
-                id.unwrap_or_default()
-            ),
-        }))
-    }
-
-    /// The tasks that are over; none where there is no history yet.
-    fn past(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
-        match self.history.view(context) {
-            Ok(view) => Ok(TaskHistoryFile::read(&view.document)
-                .map(|read| read.state)
-                .unwrap_or_default()),
-            Err(Error::NoFile { .. } | Error::Damaged { .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn past_ids(&self, context: &Context) -> Result<Vec<String>, Error> {
-        Ok(self
-            .past(context)?
-            .into_iter()
-            .map(|entry| entry.id)
-            .collect())
     }
 
     /// Begins another session. What is shared stays: who wants it gone sets it.
@@ -305,6 +236,10 @@ impl MemoryFolder {
                 .to_string_lossy()
                 .into_owned()
         };
+        if which.is_none() && self.state.path.symlink_metadata().is_err() {
+            // Whatever is left of it is better than the newest dated copy, or is that copy.
+            return self.bring_back_state(context);
+        }
         let wanted = which.unwrap_or("task-state-");
         let mut found = None;
         for file in self.files(context) {
@@ -337,7 +272,33 @@ impl MemoryFolder {
             ..Moved::new("file", "RESTORE", None, to)
         };
         let moved = moved.with(json!({ "copy": name(&copy) }));
-        file.rewrite(context, |_| Ok((earlier.clone(), moved.clone())))
+        file.replace(context, |_| Ok((Some(earlier.clone()), moved.clone())))
+    }
+
+    /// Brings the file of the current task back after it was removed.
+    fn bring_back_state(&self, context: &Context) -> Result<Changed, Error> {
+        let state = &self.state;
+        if !state.kind.is_there(&state.path) {
+            return Err(Error::NoCopy {
+                which: "task-state-".into(),
+                folder: self.folder.join("backup"),
+            });
+        }
+        let told = match state.view(context) {
+            Err(Error::Damaged { findings, .. }) if !context.dry_run => {
+                state.recover(context, &findings)?
+            }
+            Err(error) => return Err(error),
+            // Committed, and not in place yet.
+            Ok(_) => {
+                state.bring_back(context)?;
+                None
+            }
+        };
+        let mut view = state.view(context)?;
+        view.notices.extend(told);
+        let moved = Moved::new("file", "RESTORE", None, view.examined.status.clone());
+        Ok(Changed { view, moved })
     }
 
     /// Every file of the memory, the agents' last.
@@ -404,15 +365,4 @@ fn step_or_task(memory: &Memory, entity: &str, metadata: &Value) -> Option<Strin
         Some(step) => Some(step.status.name().to_owned()),
         None => Some(task.status.name().to_owned()),
     }
-}
-
-/// An entry of the history out of the effect that carries it.
-fn entry_of(value: &Value) -> Option<HistoryEntry> {
-    let document =
-        JsonDocument::new(json!({ "version": "1.0", "tasks": [value], "statistics": {} }));
-    TaskHistoryFile::read(&document)
-        .ok()?
-        .state
-        .into_iter()
-        .next()
 }

@@ -410,8 +410,13 @@ fn lesson_of(value: &Value) -> AppliedLesson {
         .pointer("/feedback/for_next_tasks")
         .and_then(Value::as_array);
     for lesson in lessons.into_iter().flatten() {
-        learnings.extend(lesson.as_str().map(str::to_owned));
-        learnings.extend(texts(lesson, "learnings"));
+        let mut taught = texts(lesson, "learnings");
+        taught.extend(lesson.as_str().map(str::to_owned));
+        if taught.is_empty() {
+            // Its stages must not widen those of the others.
+            continue;
+        }
+        learnings.extend(taught);
         for stage in texts(lesson, "apply_to_stages")
             .iter()
             .filter_map(|name| Stage::from_name(name))

@@ -287,3 +287,186 @@ fn a_refusal_makes_no_files() {
     );
     assert!(!place.exists());
 }
+
+/// Names begun and summaries of tasks finished, as they were acknowledged, by several workers at once.
+fn begin_and_finish_side_by_side(folder: &Path, rounds: usize) -> (Vec<String>, Vec<String>) {
+    const WORKERS: usize = 2;
+    MemoryFolder::at(&context(), folder)
+        .init(&context())
+        .unwrap();
+    let worker = |number: usize| {
+        let memory = MemoryFolder::at(&context(), folder);
+        let (mut begun, mut finished) = (Vec::new(), Vec::new());
+        for round in 0..rounds {
+            let name = format!("{number}-{round}");
+            if number < WORKERS {
+                let new = NewTask {
+                    name: name.clone(),
+                    ..NewTask::default()
+                };
+                memory.task_new(&context(), &new).unwrap();
+                begun.push(name);
+            } else {
+                let finish = Command::TaskFinish {
+                    result: None,
+                    summary: Some(name.clone()),
+                    lessons: vec![],
+                    tokens: None,
+                };
+                match memory.command(&context(), "task", "FINISH", json!({}), &finish) {
+                    Ok(_) => finished.push(name),
+                    Err(error) => assert_eq!(error.code(), "no_task", "{error}"),
+                }
+            }
+        }
+        (begun, finished)
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..2 * WORKERS)
+            .map(|number| scope.spawn(move || worker(number)))
+            .collect();
+        let mut all = (Vec::new(), Vec::new());
+        for one in workers {
+            let (begun, finished) = one.join().unwrap();
+            all.0.extend(begun);
+            all.1.extend(finished);
+        }
+        all
+    })
+}
+
+#[test]
+fn tasks_begun_and_finished_at_the_same_time_are_all_there_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut begun, mut finished) = begin_and_finish_side_by_side(folder.path(), 20);
+    let state = json(folder.path(), "task-state.json");
+    let history = json(folder.path(), "task-history.json");
+    let past = history["tasks"].as_array().unwrap();
+    let mut tasks: Vec<&Value> = past.iter().collect();
+    tasks.extend(
+        state["current_task"]
+            .as_object()
+            .map(|_| &state["current_task"]),
+    );
+    tasks.extend(state["pending_tasks"].as_array().unwrap());
+    let texts = |tasks: &[&Value], member: &str| {
+        let texts = tasks
+            .iter()
+            .map(|task| task[member].as_str().unwrap().to_owned());
+        let mut texts: Vec<String> = texts.collect();
+        texts.sort();
+        texts
+    };
+    begun.sort();
+    assert_eq!(texts(&tasks, "name"), begun);
+    let summaries = past.iter().collect::<Vec<_>>();
+    finished.sort();
+    assert_eq!(texts(&summaries, "summary"), finished);
+    let mut ids = texts(&tasks, "id");
+    ids.dedup();
+    assert_eq!(ids.len(), tasks.len());
+}
+
+/// An id that somebody may have written down is not given to another task, even after the first is taken back.
+#[test]
+fn an_id_is_never_given_out_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = MemoryFolder::at(&context(), folder.path());
+    memory.init(&context()).unwrap();
+    let new = NewTask {
+        name: "first".into(),
+        ..NewTask::default()
+    };
+    let first = memory.task_new(&context(), &new).unwrap();
+    bowline_engine::history::undo(&context(), memory.state(), false).unwrap();
+    let second = memory.task_new(&context(), &new).unwrap();
+    assert_ne!(first.moved.metadata["id"], second.moved.metadata["id"]);
+}
+
+#[test]
+fn a_finished_task_that_is_current_is_told_by_readers_and_cleared_even_by_a_refused_verb() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = begun(folder.path());
+    let codes = |notices: &[bowline_engine::files::Notice]| -> Vec<&'static str> {
+        notices.iter().map(|one| one.code()).collect()
+    };
+    go(&memory, &Command::TaskCancel);
+    bowline_engine::history::undo(&context(), memory.state(), true).unwrap();
+    let view = memory.state().view(&context()).unwrap();
+    assert_eq!(codes(&view.notices), ["finished_task_current"]);
+    let start = Command::StepStart { id: 1 };
+    let refused = memory.command(&context(), "step", "STEP_START", json!({}), &start);
+    let error = refused.unwrap_err();
+    assert_eq!(error.code(), "no_task");
+    let bowline_engine::Error::AfterRepair { notices, .. } = error else {
+        panic!("the repair went unsaid");
+    };
+    assert_eq!(codes(&notices), ["finished_task_cleared"]);
+    let view = memory.state().view(&context()).unwrap();
+    assert!(view.notices.is_empty());
+}
+
+#[test]
+fn the_doctor_clears_a_finished_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = begun(folder.path());
+    go(&memory, &Command::TaskCancel);
+    bowline_engine::history::undo(&context(), memory.state(), true).unwrap();
+    let found = doctor::examine(&context(), memory.state())
+        .unwrap()
+        .findings;
+    assert!(found.iter().any(|one| one.code == "finished_task_current"));
+    let repaired = doctor::repair(&context(), memory.state()).unwrap();
+    assert!(repaired.remaining.is_empty(), "{:?}", repaired.remaining);
+    let state = json(folder.path(), "task-state.json");
+    assert_eq!(state["current_task"], Value::Null);
+}
+
+/// The current task with two changes behind it, and then file and journals gone.
+fn only_copies_left(folder: &Path, beside: bool, dated: bool) -> MemoryFolder {
+    let memory = begun(folder);
+    go(&memory, &Command::StepStart { id: 1 });
+    memory.backup(&context()).unwrap();
+    for name in ["task-state.json", "task-state.json.journal.jsonl"] {
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    if !beside {
+        fs::remove_file(folder.join("task-state.json.bak")).unwrap();
+    }
+    if !dated {
+        fs::remove_dir_all(folder.join("backup")).unwrap();
+    }
+    memory
+}
+
+#[test]
+fn a_removed_file_comes_back_from_its_copies() {
+    for (beside, dated) in [(true, true), (true, false), (false, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = only_copies_left(folder.path(), beside, dated);
+        let told = memory.state().view(&context()).unwrap_err();
+        assert_eq!(told.code(), "damaged", "{told}");
+        memory.restore(&context(), None).unwrap();
+        let state = json(folder.path(), "task-state.json");
+        assert_eq!(state["current_task"]["name"], "안내서");
+    }
+}
+
+#[test]
+fn a_changing_verb_restores_a_removed_file_first_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = only_copies_left(folder.path(), false, true);
+    let changed = memory
+        .command(
+            &context(),
+            "task",
+            "CANCEL",
+            json!({}),
+            &Command::TaskCancel,
+        )
+        .unwrap();
+    let codes: Vec<_> = changed.view.notices.iter().map(|one| one.code()).collect();
+    assert_eq!(codes, ["restored"]);
+    let history = json(folder.path(), "task-history.json");
+    assert_eq!(history["tasks"][0]["name"], "안내서");
+}

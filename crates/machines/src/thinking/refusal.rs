@@ -114,6 +114,12 @@ pub enum Refusal {
         /// The task.
         task_id: String,
     },
+    /// That task has nothing to teach yet.
+    #[error("'{task_id}' has recorded no lessons")]
+    NoLessons {
+        /// The task.
+        task_id: String,
+    },
 }
 
 impl Refuse for Refusal {
@@ -134,6 +140,7 @@ impl Refuse for Refusal {
             Refusal::OutOfRange { .. } => "out_of_range",
             Refusal::BadTarget { .. } => "bad_target",
             Refusal::AlreadyApplied { .. } => "already_applied",
+            Refusal::NoLessons { .. } => "no_lessons",
         }
     }
 
@@ -174,6 +181,9 @@ impl Refuse for Refusal {
             Refusal::OutOfRange { max, .. } => format!("give a number from 0 to {max}"),
             Refusal::BadTarget { .. } => "give what was hoped for, for instance --target 5%".into(),
             Refusal::AlreadyApplied { .. } => "nothing to do".into(),
+            Refusal::NoLessons { .. } => {
+                "record some there with 'feedback record --learning TEXT', then apply them".into()
+            }
         }
     }
 }

@@ -259,14 +259,17 @@ fn record(run: &Run, execution: Execution) -> Outcome {
     lessons.extend(improvements.iter().cloned());
     feedback.learnings.extend(learnings);
     feedback.improvements.extend(improvements);
-    feedback.for_next_tasks.push(Lesson {
-        learnings: lessons,
-        stages: if stages.is_empty() {
-            Stage::ALL.to_vec()
-        } else {
-            stages
-        },
-    });
+    // A measurement that taught nothing is no lesson, and says nothing about where lessons apply.
+    if !lessons.is_empty() {
+        feedback.for_next_tasks.push(Lesson {
+            learnings: lessons,
+            stages: if stages.is_empty() {
+                Stage::ALL.to_vec()
+            } else {
+                stages
+            },
+        });
+    }
     Ok(Step::quiet(next))
 }
 
@@ -274,6 +277,12 @@ fn apply(run: &Run, lesson: AppliedLesson) -> Outcome {
     let known = &run.feedback.from_previous_tasks;
     if known.iter().any(|known| known.task_id == lesson.task_id) {
         return Err(Refusal::AlreadyApplied {
+            task_id: lesson.task_id,
+        });
+    }
+    // Taken over once per task: nothing must not take the place of what is learnt later.
+    if lesson.learnings.is_empty() {
+        return Err(Refusal::NoLessons {
             task_id: lesson.task_id,
         });
     }

@@ -167,6 +167,31 @@ fn achievement_is_actual_over_target() {
 }
 
 #[test]
+fn a_measurement_that_taught_nothing_is_no_lesson() {
+    let record = Command::RecordFeedback(Execution {
+        metric: "engagement_rate".into(),
+        actual: 0.068,
+        target: 0.05,
+        learnings: vec![],
+        improvements: vec![],
+        stages: vec![],
+    });
+    let feedback = play(vec![record]).unwrap().feedback;
+    assert_eq!(feedback.goal_achievement, Some(1.36));
+    assert!(feedback.for_next_tasks.is_empty());
+}
+
+#[test]
+fn nothing_is_taken_over_from_a_task_without_lessons() {
+    let apply = Command::ApplyFeedback(AppliedLesson {
+        task_id: "essay-1".into(),
+        learnings: vec![],
+        stages: Stage::ALL.to_vec(),
+    });
+    assert_eq!(play(vec![apply]).unwrap_err().code(), "no_lessons");
+}
+
+#[test]
 fn a_completed_run_advises_only_what_was_not_judged_yet() {
     let mut run = Run::new();
     for stage in &mut run.stages {

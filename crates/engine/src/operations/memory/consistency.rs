@@ -1,0 +1,152 @@
+//! The current task and the history as two files that must agree: what one owes the other, and which ids are taken.
+//!
+//! Who needs both locks takes that of the current task first.
+
+use super::MemoryFolder;
+use crate::context::Context;
+use crate::error::Error;
+use crate::files::{KnownFile, Moved, Notice, View};
+use crate::history::transitions;
+use crate::kinds::FileKind;
+use bowline_formats::StateFormat as _;
+use bowline_formats::json::JsonDocument;
+use bowline_formats::memory::task_history::{self, TaskHistoryFile};
+use bowline_formats::memory::task_state::TaskStateFile;
+use bowline_machines::plan::{HistoryEntry, Pruned, prune, push};
+use bowline_statefiles::Pending;
+use serde_json::{Value, json};
+
+impl MemoryFolder {
+    /// Carries out what a committed change still owes the history. Safe to repeat. Tells what happened to the history.
+    pub fn settle(&self, context: &Context) -> Result<Vec<Notice>, Error> {
+        let mut notices = Vec::new();
+        if context.dry_run || self.state.file.pending_effects()?.is_empty() {
+            return Ok(notices);
+        }
+        // What is owed is looked at again under the lock: somebody else may have paid, and more may have happened since.
+        let request = context.request();
+        let mut held = self.state.file.hold(&request)?;
+        for pending in self.state.file.pending_effects()? {
+            if let Some(entry) = owed(&pending) {
+                self.history.begin(context)?;
+                let moved = Moved {
+                    important: true,
+                    ..Moved::new("history", "PUSH", None, entry.result.name())
+                };
+                let moved = moved.with(json!({ "task": entry.id }));
+                let pushed = self
+                    .history
+                    .edit::<TaskHistoryFile>(context, &moved, |entries| {
+                        let added = push(entries, entry.clone());
+                        let pruned = prune(entries, context.now());
+                        Ok(added || pruned != Pruned::default())
+                    })?;
+                notices.extend(pushed.into_iter().flat_map(|changed| changed.view.notices));
+            }
+            held.effects_done(&request, &[pending.seq])?;
+        }
+        Ok(notices)
+    }
+
+    /// A current task that the history already has was finished by somebody who did not get to clear it. Tells what it did.
+    pub(crate) fn clear_finished(&self, context: &Context) -> Result<Vec<Notice>, Error> {
+        // A history that cannot be read stops the command before anything is committed that would be owed to it.
+        let past = self.past(context)?;
+        let Ok(view) = self.state.view(context) else {
+            return Ok(Vec::new());
+        };
+        let Some(id) = current_id(&view).filter(|id| is_over(&past, id)) else {
+            return Ok(Vec::new());
+        };
+        let moved = Moved::new("task", "CONSISTENCY", None, "none").with(json!({ "task": id }));
+        let cleared = self
+            .state
+            .edit::<TaskStateFile>(context, &moved, |memory| {
+                // Another task may be the current one by now.
+                let same = memory.current.as_ref().is_some_and(|task| task.id == id);
+                let past = self.past(context)?;
+                let cleared = memory.without_finished(&past, context.now());
+                Ok(same && cleared.map(|cleared| *memory = cleared).is_some())
+            })?;
+        let Some(changed) = cleared else {
+            return Ok(Vec::new());
+        };
+        let mut notices = changed.view.notices;
+        notices.push(Notice::Keeper {
+            code: "finished_task_cleared",
+            message: format!("task '{id}' is in the history already and is no longer current"),
+        });
+        Ok(notices)
+    }
+
+    /// The tasks that are over; none where there is no history yet.
+    fn past(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
+        past(context, &self.history)
+    }
+
+    /// Every id that was given to a task which need not be in the state any more: those that are over, those on their way
+    /// into the history, and those the journal remembers. To be called with the lock of the current task held, or what is
+    /// on its way may be missed.
+    pub(super) fn given_ids(&self, context: &Context) -> Result<Vec<String>, Error> {
+        let pending = self.state.file.pending_effects()?;
+        let mut ids: Vec<String> = pending
+            .iter()
+            .filter_map(owed)
+            .map(|entry| entry.id)
+            .collect();
+        ids.extend(self.past(context)?.into_iter().map(|entry| entry.id));
+        for line in transitions(&self.state)? {
+            let named = ["id", "task"].map(|member| line.metadata.get(member));
+            let named = named.into_iter().flatten().filter_map(Value::as_str);
+            ids.extend(named.map(str::to_owned));
+            ids.push(line.task_id);
+        }
+        Ok(ids)
+    }
+}
+
+/// What a reader of the current task is told when the history already has it.
+pub(crate) fn finished_notice(context: &Context, file: &KnownFile, view: &View) -> Option<Notice> {
+    let id = current_id(view)?;
+    let beside = file.path.with_file_name(task_history::FILE_NAME);
+    let history = KnownFile::new(context, FileKind::TaskHistory, &beside);
+    // A history that cannot be read says nothing here; whoever looks at it is told.
+    if !is_over(&past(context, &history).ok()?, &id) {
+        return None;
+    }
+    // It may have ended between the two looks, which is as it should be.
+    let still = file.file.load().is_ok_and(|now| now.seq == view.sequence);
+    still.then(|| Notice::Keeper {
+        code: "finished_task_current",
+        message: format!("task '{id}' is in the history already; the next change clears it"),
+    })
+}
+
+fn current_id(view: &View) -> Option<String> {
+    let id = view.document.value()["current_task"]["id"].as_str();
+    id.map(str::to_owned)
+}
+
+fn is_over(past: &[HistoryEntry], id: &str) -> bool {
+    past.iter().any(|entry| entry.id == id)
+}
+
+fn past(context: &Context, history: &KnownFile) -> Result<Vec<HistoryEntry>, Error> {
+    match history.view(context) {
+        Ok(view) => Ok(TaskHistoryFile::read(&view.document)
+            .map(|read| read.state)
+            .unwrap_or_default()),
+        Err(Error::NoFile { .. } | Error::Damaged { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The entry that a committed change owes the history.
+fn owed(pending: &Pending) -> Option<HistoryEntry> {
+    let mut effects: Value = serde_json::from_str(pending.effects.get()).unwrap_or_default();
+    let entry = effects.get_mut("push_history")?.take();
+    let document =
+        JsonDocument::new(json!({ "version": "1.0", "tasks": [entry], "statistics": {} }));
+    let entries = TaskHistoryFile::read(&document).ok()?.state;
+    entries.into_iter().next()
+}
