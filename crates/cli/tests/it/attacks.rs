@@ -326,7 +326,47 @@ fn without_gits_hooks_the_agents_hook_holds() {
         &["-c", "core.hooksPath=/dev/null", "commit", "-qm", "work"],
         true,
     );
-    gated.0.quietly("verify", 1);
+    let told = gated.0.run("verify");
+    assert!(
+        told.contains("'re_review_clean' is closed in phase PR"),
+        "{told}"
+    );
+    assert!(told.contains("[exit 1]"), "{told}");
+}
+
+#[test]
+fn a_guard_does_not_look_where_it_is_told_to_look() {
+    let Some(gated) = Gated::new() else { return };
+    let elsewhere = gated.0.root().join("home");
+    let gated = Gated(
+        gated
+            .0
+            .with("BOWLINE_WORKSPACE", elsewhere.to_str().unwrap()),
+    );
+    gated.git(&["commit", "-qm", "work"], false);
+    assert!(gated.hook("git commit -m work").is_some());
+    gated.held();
+}
+
+#[test]
+fn a_call_that_cannot_be_read_is_denied() {
+    let Some(gated) = Gated::new().map(Gated::agent) else {
+        return;
+    };
+    gated.0.quietly("develop gate reset architect_verified", 0);
+    for message in [
+        r#"{"tool_name": "Bash", "tool_input": {}}"#,
+        r#"{"tool_name": "Bash", "tool_input": null}"#,
+        r#"{"tool_name": "Bash", "tool_input": "git push"}"#,
+        r#"{"tool_name": "Bash", "tool_input": {"command": null}}"#,
+        r#"{"tool_name": "Write", "tool_input": null}"#,
+        r#"{"tool_name": "Write"}"#,
+        "{}",
+        "not json",
+    ] {
+        let output = fed(gated.0.bowline("hook pre-tool-use"), message.as_bytes());
+        assert_eq!(output.status.code(), Some(2), "{message}");
+    }
 }
 
 #[test]

@@ -94,9 +94,5 @@ fn a_run_in_a_folder_of_its_own_is_meant_before_the_memory_around_it() {
         assert!(!told.contains("[exit"), "{told}");
         assert!(!told.contains("Ferry guide"), "{told}");
     }
-    let told = world.run("history");
-    assert!(
-        told.contains("Ferry guide") || !told.contains("[exit"),
-        "{told}"
-    );
+    world.quietly("history", 0);
 }
