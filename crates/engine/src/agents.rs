@@ -5,8 +5,8 @@ use crate::error::Error;
 use bowline_gate::locate::state_home;
 use bowline_statefiles::ContentHash;
 use bowline_supervisor::{
-    ATTEMPT_VARIABLE, Attempt, Condition, Exit, Handle, Sandbox, Shim, Spec, State, Status, Stream,
-    Swept, Want, sweep,
+    ATTEMPT_VARIABLE, Attempt, Condition, Exit, Handle, Refused, Sandbox, Sent, Shim, Spec, State,
+    Status, Stream, Swept, Want, sweep,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -23,8 +23,9 @@ const SHOWN_BYTES: usize = 256 << 10;
 const NEWS_MS: u64 = 5_000;
 /// How long an order may take to be carried out. An end has its grace, and what is killed may take its time.
 const OBEYED_MS: u64 = 30_000;
-/// How often an order is given again when somebody else gave one meanwhile.
-const TRIES_MAX: usize = 5;
+/// How often an order is given again when somebody else gave one meanwhile. Each time somebody's went through, so that this
+/// many others would have to be quicker.
+const TRIES_MAX: usize = 1_000;
 
 /// The attempts of this user.
 #[derive(Debug, Clone)]
@@ -323,13 +324,15 @@ impl Agents {
             let (fence, seq) = (status.fence, status.input.next);
             handle.set_fence(fence);
             match handle.send(seq, bytes, last) {
-                Ok(bowline_supervisor::Sent::Accepted) => return Ok(()),
+                Ok(Sent::Accepted) => return Ok(()),
                 // The number was taken by somebody else's message.
-                Ok(bowline_supervisor::Sent::Already) if tries < TRIES_MAX => {}
-                Ok(bowline_supervisor::Sent::Already) => {
-                    return Err(Error::NotRunning {
-                        id: attempt.id().to_owned(),
-                    });
+                Ok(Sent::Already) if tries < TRIES_MAX => {}
+                Ok(Sent::Already) => {
+                    return Err(bowline_supervisor::Error::Refused {
+                        why: Refused::InputGap,
+                        message: format!("others were quicker {TRIES_MAX} times"),
+                    }
+                    .into());
                 }
                 Err(error) if retry(&error) && tries < TRIES_MAX => {}
                 Err(error) => return Err(error.into()),

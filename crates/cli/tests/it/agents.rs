@@ -213,6 +213,32 @@ fn an_agent_is_paused_resumed_spoken_to_and_ended() {
     );
 }
 
+/// More than a shim talks to at once, each with the same number at first.
+#[test]
+fn many_messages_at_once_arrive_once_each() {
+    let world = World::new();
+    let id = world.detached("--open-input -- cat");
+    let messages: Vec<String> = (100..180).map(|number| number.to_string()).collect();
+    let senders: Vec<_> = messages
+        .iter()
+        .map(|message| {
+            let mut sender = world.0.bowline(&format!("attach {id} --send {message}"));
+            sender.stdout(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    for mut sender in senders {
+        assert!(sender.wait().unwrap().success());
+    }
+    world.text(&format!("attach {id} --close-input"));
+    let mut heard: Vec<String> = world
+        .text(&format!("attach {id}"))
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    heard.sort();
+    assert_eq!(heard, messages);
+}
+
 #[test]
 fn a_lost_attempt_is_told_and_swept() {
     let world = World::new();

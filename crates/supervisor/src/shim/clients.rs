@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Connections at once.
-const CLIENTS_MAX: usize = 16;
+/// Connections at once; whoever comes then waits in the kernel's queue until one leaves.
+const CLIENTS_MAX: usize = 64;
 /// Answers that wait for a client that does not read them; then it is dropped.
 const ANSWERS_BYTES_MAX: usize = 256 << 10;
 /// How long the last answer may take.
@@ -161,6 +161,11 @@ pub(super) struct Clients {
 }
 
 impl Clients {
+    /// Whether another connection may be taken.
+    pub(super) fn have_room(&self) -> bool {
+        self.all.len() < CLIENTS_MAX
+    }
+
     /// Takes a connection and greets it, unless it comes from another user or from below this very shim: an agent must not
     /// control what controls it.
     pub(super) fn welcome(&mut self, stream: UnixStream, greeting: &Answer) {
@@ -168,7 +173,7 @@ impl Clients {
             return;
         };
         let same_user = peer.uid == getuid() || peer.uid.is_root();
-        if !same_user || self.all.len() >= CLIENTS_MAX || stream.set_nonblocking(true).is_err() {
+        if !same_user || stream.set_nonblocking(true).is_err() {
             return;
         }
         let mut client = Client::new(stream);

@@ -173,11 +173,12 @@ impl Run {
     }
 
     fn poll(&self, now: Instant) -> Vec<Source> {
-        let mut sources = vec![Source::Signals, Source::Listener];
-        let mut fds = vec![
-            PollFd::new(&self.signals, PollFlags::IN),
-            PollFd::new(&self.listener, PollFlags::IN),
-        ];
+        let mut sources = vec![Source::Signals];
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if self.clients.have_room() {
+            sources.push(Source::Listener);
+            fds.push(PollFd::new(&self.listener, PollFlags::IN));
+        }
         let streams = [(Source::Out, &self.out), (Source::Err, &self.err)];
         for (source, output) in streams {
             let pipe = output.as_ref().and_then(|output| output.pipe.as_ref());
@@ -239,7 +240,9 @@ impl Run {
     }
 
     fn serve_listener(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
+        while self.clients.have_room()
+            && let Ok((stream, _)) = self.listener.accept()
+        {
             let greeting = Answer {
                 id: 0,
                 hello: Some(Hello {
