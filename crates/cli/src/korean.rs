@@ -114,7 +114,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
 /// Where a restored document came from.
 fn source(from: &Origin) -> String {
     match from {
-        Origin::Journal => "저널에서 손실 없이 복원했습니다".into(),
+        Origin::Journal => "저널에서 마지막으로 기록된 그대로 복원했습니다".into(),
         Origin::Copy(path) => format!("{}에서 복원했습니다", path.display()),
         Origin::Rebuilt => "다른 파일로 다시 만들었습니다".into(),
         Origin::Anew => "복원할 것이 없어 새로 시작합니다".into(),
@@ -202,7 +202,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
                 changes.join(", ")
             ),
             match tree_only {
-                true => "gate를 다시 통과하세요: 'gate reset 이름', 'gate pass 이름'",
+                true => "gate를 다시 통과하세요: 'bowline develop gate reset 이름', 'bowline develop gate pass 이름'",
                 false => "사람이 확인한 뒤 'bowline develop seal'로 다시 봉인합니다",
             }
             .into(),
@@ -274,7 +274,7 @@ fn thinking_refusal(refusal: &thinking::Refusal) -> (String, String) {
         R::AlreadyInProgress { stage } => (
             format!("'{}' 단계는 이미 진행 중입니다", stage.name()),
             format!(
-                "'complete {0}' 또는 'fail {0}'(으)로 끝내세요",
+                "'bowline thinking complete {0}' 또는 'bowline thinking fail {0} --code 코드 --message 내용'(으)로 끝내세요",
                 stage.name()
             ),
         ),
@@ -291,7 +291,7 @@ fn thinking_refusal(refusal: &thinking::Refusal) -> (String, String) {
                 stage.name(),
                 status(word)
             ),
-            format!("'start {}'(으)로 시작하세요", stage.name()),
+            format!("'bowline thinking start {}'(으)로 시작하세요", stage.name()),
         ),
         R::RetriesExhausted { stage } => (
             format!(
@@ -299,7 +299,7 @@ fn thinking_refusal(refusal: &thinking::Refusal) -> (String, String) {
                 stage.name()
             ),
             format!(
-                "사람이 'start {} --override 이유'로 다시 엽니다",
+                "사람이 'bowline thinking start {} --override 이유'로 다시 엽니다",
                 stage.name()
             ),
         ),
@@ -355,7 +355,8 @@ fn thinking_refusal(refusal: &thinking::Refusal) -> (String, String) {
         ),
         R::NoLessons { task_id } => (
             format!("'{task_id}'에 기록된 교훈이 없습니다"),
-            "그 작업에서 'feedback record --learning 내용'으로 먼저 기록하세요".into(),
+            "그 작업에서 'bowline thinking feedback record --metric 이름=값 --target 값 --learning 내용'으로 먼저 기록하세요"
+                .into(),
         ),
     }
 }
@@ -520,7 +521,7 @@ fn develop_refusal(refusal: &develop::Refusal) -> (String, String) {
         ),
         R::RunOpen { feature, phase } => (
             format!("이미 진행 중입니다: '{feature}', Phase {}", phase.name()),
-            "'resume'으로 이어서 진행하거나 'start --fresh'로 처음부터 시작하세요".into(),
+            "'bowline develop resume'으로 이어서 진행하거나 'bowline develop start 기능 --fresh'로 처음부터 시작하세요".into(),
         ),
         R::WrongPhase { phase, wanted, .. } => (
             format!(
@@ -542,20 +543,29 @@ fn develop_refusal(refusal: &develop::Refusal) -> (String, String) {
             let names: Vec<&str> = missing.iter().map(|gate| gate.name()).collect();
             let hint = match missing.first() {
                 Some(gate) if gate.phase() < *phase => {
-                    format!("사람이 'back {}'(으)로 되돌아갑니다", gate.phase().name())
+                    format!(
+                        "사람이 'bowline develop back {}'(으)로 되돌아갑니다",
+                        gate.phase().name()
+                    )
                 }
-                Some(gate) => format!("'gate pass {}'(으)로 통과하세요", gate.name()),
+                Some(gate) => format!(
+                    "'bowline develop gate pass {}'(으)로 통과하세요",
+                    gate.name()
+                ),
                 None => "'bowline develop status'로 확인하세요".into(),
             };
             (format!("미충족 gate: {}", names.join(", ")), hint)
         }
         R::GateAlreadyOpen { gate } => (
             format!("gate '{}'은(는) 이미 열려 있습니다", gate.name()),
-            format!("다시 확인하려면 먼저 'gate reset {}'", gate.name()),
+            format!(
+                "다시 확인하려면 먼저 'bowline develop gate reset {}'",
+                gate.name()
+            ),
         ),
         R::CheckpointsOpen { checkpoints } => (
             format!("통과하지 못한 checkpoint: {}", checkpoints.join(", ")),
-            "모든 checkpoint를 먼저 통과하세요".into(),
+            "모든 checkpoint를 먼저 통과하세요. 다음 차례는 'bowline develop resume'이 알려 줍니다".into(),
         ),
         R::EvidenceRequired { gate } => (
             format!("gate '{}'에는 증거가 필요합니다", gate.name()),
@@ -581,18 +591,31 @@ fn develop_refusal(refusal: &develop::Refusal) -> (String, String) {
         ),
         R::UnknownCheckpoint { id } => (
             format!("checkpoint '{id}'이(가) 없습니다"),
-            "REVIEW에 들어갈 때 'review --checkpoint ID'로 지정하세요".into(),
+            "REVIEW에 들어갈 때 'bowline develop review --checkpoint ID'로 지정하세요".into(),
         ),
         R::DuplicateCheckpoint { id } => (
             format!("checkpoint '{id}'이(가) 두 번 나옵니다"),
             "checkpoint마다 한 번만 적으세요".into(),
         ),
+        R::BadCheckpointId { shown, .. } => (
+            format!("checkpoint 이름 '{shown}'은(는) 쓸 수 없습니다"),
+            format!(
+                "cp-1처럼 '-'로 시작하지 않는 한 줄 {}자 이내의 이름을 쓰세요",
+                develop::ID_CHARS_MAX
+            ),
+        ),
         R::CheckpointIs { id, status, .. } => {
             let hint = match *status {
                 "escalated" | "failed" => {
-                    format!("사람이 'checkpoint start {id} --override 이유'로 다시 엽니다")
+                    format!(
+                        "사람이 'bowline develop checkpoint start {} --override 이유'로 다시 엽니다",
+                        develop::typed(id)
+                    )
                 }
-                "pending" => format!("'checkpoint start {id}'(으)로 시작하세요"),
+                "pending" => format!(
+                    "'bowline develop checkpoint start {}'(으)로 시작하세요",
+                    develop::typed(id)
+                ),
                 _ => "'bowline develop status'로 확인하세요".into(),
             };
             (

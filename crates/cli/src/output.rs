@@ -367,15 +367,10 @@ fn all_findings(view: &View) -> Vec<Value> {
     notices.chain(found).collect()
 }
 
-/// The language the locale asks for.
+/// The language the environment asks for.
 pub(crate) fn lang_of_locale() -> Lang {
-    let locale = ["LC_ALL", "LC_MESSAGES", "LANG"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
-        .unwrap_or_default();
-    if locale.starts_with("ko") {
-        Lang::Ko
-    } else {
-        Lang::En
+    match bowline_gate::lang::Lang::of_environment() {
+        bowline_gate::lang::Lang::En => Lang::En,
+        bowline_gate::lang::Lang::Ko => Lang::Ko,
     }
 }

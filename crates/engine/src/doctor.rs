@@ -5,9 +5,13 @@ use crate::error::Error;
 use crate::files::{KnownFile, Moved, Notice};
 use crate::kinds::{self, FileKind};
 use crate::lost::{self, Lost};
+use crate::notice::Origin;
+use crate::operations::develop::run_in;
 use crate::operations::memory::MemoryFolder;
+use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
+use bowline_machines::develop::{CheckpointStatus, Gate, Run};
 use serde_json::json;
 use std::path::Path;
 
@@ -135,8 +139,19 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
 fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     let mut diagnosis = examine(context, file)?;
     let restored = diagnosis.document.is_none();
+    let guarded = restored && file.kind == FileKind::Develop;
+    let claimed = match guarded {
+        true => trust::claimed(&file.file)?,
+        false => None,
+    };
+    let mut proven = None;
     if restored {
         if let Some(notice) = file.recover(context, &diagnosis.findings)? {
+            let journal =
+                matches!(&notice, Notice::Restored { from, .. } if *from == Origin::Journal);
+            if guarded && !journal {
+                proven = Some(trust::proven(&file.path)?);
+            }
             diagnosis.repairs.push(notice.to_string());
         }
         diagnosis.document = Some(file.view(context)?.document);
@@ -152,7 +167,6 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         .as_ref()
         .map(|(_, lost)| lost.clone())
         .unwrap_or_default();
-    let guarded = restored && file.kind == FileKind::Develop;
     if !outside && healed.is_none() && !view.examined.needs_repair() && !guarded {
         return Ok(diagnosis);
     }
@@ -165,6 +179,10 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         let examined =
             kinds::examine(file.kind, &joined).map_err(|findings| file.damaged(findings))?;
         let mended = joined.reconcile(&examined.fixed);
+        let mended = match &proven {
+            Some(proven) => trust::within(&mended, proven),
+            None => mended,
+        };
         let mended = kinds::brought_back(file.kind, &mended, context.now_for(file.kind));
         let sequences: Vec<u64> = lost.iter().map(|one| one.sequence).collect();
         let moved = Moved {
@@ -189,6 +207,51 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         .iter()
         .filter(|notice| matches!(notice, Notice::Mended(_)));
     diagnosis.repairs.extend(mended.map(ToString::to_string));
+    if guarded {
+        let found = claimed.or_else(|| run_in(&view.document));
+        let told = found.zip(run_in(&changed.view.document));
+        diagnosis.repairs.extend(
+            told.iter()
+                .flat_map(|(found, left)| taken_back(found, left)),
+        );
+    }
     diagnosis.document = Some(changed.view.document);
     Ok(diagnosis)
+}
+
+/// What a repaired run has no longer, in a line each.
+fn taken_back(found: &Run, left: &Run) -> Vec<String> {
+    let mut told = Vec::new();
+    if found.phase != left.phase {
+        let (left, found) = (left.phase.name(), found.phase.name());
+        told.push(format!(
+            "phase {left} instead of {found}: the journal is gone, and this is what the copies and the evidence left of it show"
+        ));
+    }
+    let closed = |gate: &Gate| found.gates.is_open(*gate) && !left.gates.is_open(*gate);
+    let gates: Vec<&str> = Gate::ALL
+        .iter()
+        .filter(|gate| closed(gate))
+        .map(|gate| gate.name())
+        .collect();
+    if !gates.is_empty() {
+        told.push(format!(
+            "closed {}: a repair leaves no gate open; each has to be passed again",
+            gates.join(", ")
+        ));
+    }
+    let open = left.unpassed();
+    let again: Vec<&str> = found
+        .checkpoints
+        .iter()
+        .filter(|known| known.status == CheckpointStatus::Passed && open.contains(&known.id))
+        .map(|known| known.id.as_str())
+        .collect();
+    if !again.is_empty() {
+        told.push(format!(
+            "no longer passed: {}; nothing that is left shows it",
+            again.join(", ")
+        ));
+    }
+    told
 }

@@ -311,7 +311,7 @@ impl Error {
             Error::BadInput { hint, .. } => hint.clone(),
             Error::StaleEvidence {
                 tree_only: true, ..
-            } => "run the gate again: 'gate reset NAME', then 'gate pass NAME'".into(),
+            } => "run the gate again: 'bowline develop gate reset NAME', then 'bowline develop gate pass NAME'".into(),
             Error::StaleEvidence { .. } => {
                 "a person looks at it and seals it anew with 'bowline develop seal'".into()
             }

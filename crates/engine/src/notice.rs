@@ -58,7 +58,7 @@ pub enum Origin {
 impl std::fmt::Display for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Origin::Journal => f.write_str("restored from the journal, nothing lost"),
+            Origin::Journal => f.write_str("restored from the journal as it was last written"),
             Origin::Copy(path) => write!(f, "restored from {}", path.display()),
             Origin::Rebuilt => f.write_str("rebuilt from other files"),
             Origin::Anew => f.write_str("nothing to restore it from was found, so it begins anew"),

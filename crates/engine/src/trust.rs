@@ -1,13 +1,16 @@
 //! What is believed of a develop run when its file is read: gates, phase and checkpoints only as Bowline wrote them.
 
+use crate::develop::{RunFolder, evidence};
 use crate::error::Error;
 use bowline_formats::StateFormat as _;
 use bowline_formats::develop::DevelopFile;
+use bowline_formats::develop::evidence::Evidence;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_gate::belief::{Belief, weigh};
+use bowline_gate::locate;
 use bowline_machines::Timestamp;
-use bowline_machines::develop::{Checkpoint, Run, closed};
+use bowline_machines::develop::{Checkpoint, Gate, Phase, Run, closed};
 use bowline_statefiles::{Snapshot, StateFile};
 use std::path::Path;
 
@@ -61,6 +64,77 @@ pub(crate) fn unbelieved(path: &Path, file: &StateFile) -> Result<Option<String>
     Ok((!believed).then(|| text.to_owned()))
 }
 
+/// What the file says of its run, believed or not; `None` where it cannot be read.
+pub(crate) fn claimed(file: &StateFile) -> Result<Option<Run>, Error> {
+    let snapshot = file.load()?;
+    let text = snapshot.text().ok().flatten();
+    let document = text.and_then(|text| JsonDocument::parse(text.as_bytes()).ok());
+    let read = document.and_then(|document| DevelopFile::read(&document).ok());
+    Ok(read.and_then(|read| read.state))
+}
+
+/// How far a run came, by the evidence that is left of the newest one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Proven {
+    /// It was in this phase: something was tried there that can be tried nowhere else.
+    reached: Phase,
+    /// It may have entered this one: the gate before it was opened.
+    entered: Phase,
+}
+
+/// What the evidence of the newest run whose journal is gone still shows.
+pub(crate) fn proven(path: &Path) -> Result<Proven, Error> {
+    let entries = std::fs::read_dir(locate::runs_folder(path));
+    let names = entries.into_iter().flatten().flatten();
+    // Ids begin with the time.
+    let newest = names
+        .filter_map(|it| it.file_name().into_string().ok())
+        .max();
+    let records = match newest {
+        Some(id) => evidence::all(&RunFolder::new(path, &id))?,
+        None => Vec::new(),
+    };
+    Ok(proven_by(&records))
+}
+
+fn proven_by(records: &[Evidence]) -> Proven {
+    let mut proven = Proven {
+        reached: Phase::Design,
+        entered: Phase::Review,
+    };
+    for record in records {
+        let gate = record.gate.as_deref().and_then(Gate::from_name);
+        let here = gate.map_or(Phase::Implement, Gate::phase);
+        proven.reached = proven.reached.max(here);
+        let next = match gate {
+            Some(Gate::ReviewCleanPass) => Phase::Implement,
+            Some(Gate::ArchitectVerified) => Phase::Pr,
+            Some(Gate::ReReviewClean) => Phase::Done,
+            None => Phase::Implement,
+        };
+        if record.exit_code == 0 {
+            proven.entered = proven.entered.max(next);
+        }
+    }
+    proven.entered = proven.entered.max(proven.reached);
+    proven
+}
+
+/// The document with its phase where the evidence allows it to be: in an earlier one less would be guarded, and a later
+/// one nobody has shown.
+pub(crate) fn within(document: &JsonDocument, proven: &Proven) -> JsonDocument {
+    let Ok(read) = DevelopFile::read(document) else {
+        return document.clone();
+    };
+    let run = read.state.map(|run| Run {
+        phase: run.phase.clamp(proven.reached, proven.entered),
+        ..run
+    });
+    let mut value = read.fixed;
+    DevelopFile::write(&run, &mut value, Timestamp(0));
+    document.reconcile(&value)
+}
+
 /// What is left of a document of which nothing can be believed: every gate closed, no checkpoint passed.
 pub(crate) fn words_of(text: &str) -> Option<JsonDocument> {
     let document = JsonDocument::parse(text.as_bytes()).ok()?;
@@ -77,11 +151,10 @@ pub(crate) fn words_of(text: &str) -> Option<JsonDocument> {
     DevelopFile::write(&run, &mut value, Timestamp(0));
     // Never the very text that is not believed.
     let document = document.reconcile(&value);
-    Some(if document.text() == text {
-        JsonDocument::new(value)
-    } else {
-        document
-    })
+    if document.text() == text {
+        return JsonDocument::from_text(format!("{text}\n")).ok();
+    }
+    Some(document)
 }
 
 fn unbelievable(reason: String) -> Vec<Finding> {

@@ -6,6 +6,7 @@
 
 use crate::belief::{self, Belief};
 use crate::hook::Repository;
+use crate::lang::Lang;
 use crate::verdict::{Denial, Offence, judge};
 use bowline_formats::hook::Answer;
 use std::io::Read;
@@ -113,7 +114,7 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
     }));
     let reason = match judged {
         Ok(Ok(None)) => return Answer::silent(),
-        Ok(Ok(Some(denial))) => denial.text(None),
+        Ok(Ok(Some(denial))) => denial.text(None, Lang::of_environment()),
         Ok(Err(error)) => format!("[PHASE GATE] {error}.\n"),
         Err(_) => "[PHASE GATE] the gate failed while it was deciding.\n".to_owned(),
     };

@@ -4,6 +4,7 @@ pub mod advice;
 pub mod belief;
 pub mod git_hook;
 pub mod hook;
+pub mod lang;
 pub mod locate;
 pub mod place;
 pub mod shell;

@@ -1,6 +1,7 @@
 //! What a tool call would do, held against what is believed of the run.
 
 use crate::belief::Belief;
+use crate::lang::Lang;
 use crate::place::Place;
 use crate::shell::{Deed, Surroundings, deeds};
 use bowline_formats::hook::ToolCall;
@@ -75,13 +76,18 @@ pub fn offences(
     place: &Place,
     around: &dyn Surroundings,
 ) -> Vec<Offence> {
+    offences_in(&deeds_of(call, folder, around), place)
+}
+
+/// What a call would do, wherever that is.
+pub fn deeds_of(call: &ToolCall, folder: &Path, around: &dyn Surroundings) -> Vec<Deed> {
     match call {
         ToolCall::Other => Vec::new(),
         ToolCall::Write { paths } => paths
             .iter()
-            .flat_map(|path| {
-                let path = path.as_ref().map(|path| folder.join(path));
-                written(path, "the tool", place)
+            .map(|path| Deed::Write {
+                path: path.as_ref().map(|path| folder.join(path)),
+                by: "the tool".to_owned(),
             })
             .collect(),
         ToolCall::Shell {
@@ -91,31 +97,44 @@ pub fn offences(
             let start = own
                 .as_ref()
                 .map_or_else(|| folder.to_owned(), |own| folder.join(own));
-            match deeds(command, &start, around) {
-                Ok(deeds) => deeds
-                    .into_iter()
-                    .flat_map(|deed| offence(deed, place))
-                    .collect(),
-                Err(error) => vec![Offence::Hidden {
+            deeds(command, &start, around).unwrap_or_else(|error| {
+                vec![Deed::Hidden {
                     what: error.to_string(),
-                }],
-            }
+                }]
+            })
         }
     }
 }
 
-fn offence(deed: Deed, place: &Place) -> Vec<Offence> {
+/// Those deeds that a workspace minds.
+pub fn offences_in(deeds: &[Deed], place: &Place) -> Vec<Offence> {
+    deeds.iter().flat_map(|deed| offence(deed, place)).collect()
+}
+
+/// The same for a workspace that the call does not stand in: only what is known to land there.
+pub fn offences_from_afar(deeds: &[Deed], place: &Place) -> Vec<Offence> {
+    let lands = |offence: &Offence| match offence {
+        Offence::Write { path, .. } => path.is_some(),
+        Offence::State { .. } => true,
+        Offence::Finish { .. } | Offence::Hidden { .. } => false,
+    };
+    let mut found = offences_in(deeds, place);
+    found.retain(lands);
+    found
+}
+
+fn offence(deed: &Deed, place: &Place) -> Vec<Offence> {
     match deed {
-        Deed::Write { path, by } => written(path, &by, place),
+        Deed::Write { path, by } => written(path.clone(), by, place),
         Deed::Touch { path, removed } => {
-            if place.is_state(&path) || removed && place.holds_state(&path) {
-                vec![Offence::State { path }]
+            if place.is_state(path) || *removed && place.holds_state(path) {
+                vec![Offence::State { path: path.clone() }]
             } else {
                 Vec::new()
             }
         }
-        Deed::Finish { what } => vec![Offence::Finish { what }],
-        Deed::Hidden { what } => vec![Offence::Hidden { what }],
+        Deed::Finish { what } => vec![Offence::Finish { what: what.clone() }],
+        Deed::Hidden { what } => vec![Offence::Hidden { what: what.clone() }],
     }
 }
 
@@ -187,14 +206,26 @@ fn closed(run: &Run, act: Act) -> Vec<Gate> {
 
 impl Denial {
     /// The reason and the next command, as the agent reads them.
-    pub fn text(&self, command: Option<&str>) -> String {
-        let mut lines = match self {
+    pub fn text(&self, command: Option<&str>, lang: Lang) -> String {
+        let mut lines = match lang {
+            Lang::En => self.english(),
+            Lang::Ko => self.korean(),
+        };
+        if let Some(command) = command {
+            let shown: String = command.chars().take(SHOWN_CHARS_MAX).collect();
+            let head = lang.say("blocked", "차단된 명령");
+            lines.insert(1, format!("{head}: {}", shown.replace('\n', " ")));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    fn english(&self) -> Vec<String> {
+        match self {
             Denial::Closed {
                 phase,
                 offence,
                 missing,
             } => {
-                let phase = phase.name();
                 let what = match offence {
                     Offence::Write { path, by } => match path {
                         Some(path) => format!("writing {} ({by}) is closed", path.display()),
@@ -204,10 +235,12 @@ impl Denial {
                     Offence::Hidden { what } => format!("it cannot be seen what would run: {what}"),
                     Offence::State { path } => format!("writing {} is closed", path.display()),
                 };
-                let names: Vec<&str> = missing.iter().map(|gate| gate.name()).collect();
-                let mut lines = vec![format!("[PHASE GATE] {phase}: {what}.")];
-                lines.push(format!("closed gates: {}", names.join(", ")));
-                lines.extend(missing.first().map(|gate| opening(phase, *gate)));
+                let mut lines = vec![format!("[PHASE GATE] {}: {what}.", phase.name())];
+                lines.push(format!("closed gates: {}", names(missing)));
+                lines.extend(missing.first().map(|gate| match opening(*phase, *gate) {
+                    Opening::Ours(command) => format!("next: {command}"),
+                    Opening::Persons(command) => format!("next: ask a person to run: {command}"),
+                }));
                 lines
             }
             Denial::State { path } => vec![
@@ -228,26 +261,83 @@ impl Denial {
                 format!("[PHASE GATE] {} cannot be read: {reason}.", path.display()),
                 "next: bowline doctor --repair develop".into(),
             ],
-        };
-        if let Some(command) = command {
-            let shown: String = command.chars().take(SHOWN_CHARS_MAX).collect();
-            lines.insert(1, format!("blocked: {}", shown.replace('\n', " ")));
         }
-        lines.join("\n") + "\n"
+    }
+
+    fn korean(&self) -> Vec<String> {
+        match self {
+            Denial::Closed {
+                phase,
+                offence,
+                missing,
+            } => {
+                let (what, about) = match offence {
+                    Offence::Write { path, by } => {
+                        let path = path.as_ref().map(|path| path.display().to_string());
+                        let path = path.unwrap_or_else(|| "알 수 없음".into());
+                        ("파일 수정이", format!("대상: {path} ({by})"))
+                    }
+                    Offence::Finish { what } => ("종료 명령이", format!("대상: {what}")),
+                    Offence::Hidden { what } => {
+                        let about = format!("무엇을 실행할지 알 수 없습니다: {what}");
+                        ("명령이", about)
+                    }
+                    Offence::State { path } => ("파일 수정이", format!("대상: {}", path.display())),
+                };
+                let phase_name = phase.name();
+                let mut lines = vec![
+                    format!("[PHASE GATE] {phase_name} phase에서 {what} 차단되었습니다."),
+                    about,
+                    format!("미충족 gate: {}", names(missing)),
+                ];
+                lines.extend(missing.first().map(|gate| match opening(*phase, *gate) {
+                    Opening::Ours(command) => format!("다음: {command}"),
+                    Opening::Persons(command) => format!("다음: 사람에게 실행을 요청하세요: {command}"),
+                }));
+                lines
+            }
+            Denial::State { path } => vec![
+                format!("[PHASE GATE] {}은(는) bowline만 바꿀 수 있습니다.", path.display()),
+                "다음: bowline develop status로 확인한 뒤 review, gate pass, implement, checkpoint, pr, done 가운데 하나".into(),
+            ],
+            Denial::Missing { path } => vec![
+                format!(
+                    "[PHASE GATE] develop 작업이 진행 중인데 파일 {}이(가) 없습니다.",
+                    path.display()
+                ),
+                "다음: bowline doctor --repair develop".into(),
+            ],
+            Denial::Damaged { path, reason } => vec![
+                format!("[PHASE GATE] {}을(를) 읽을 수 없습니다: {reason}.", path.display()),
+                "다음: bowline doctor --repair develop".into(),
+            ],
+        }
     }
 }
 
+fn names(gates: &[Gate]) -> String {
+    let names: Vec<&str> = gates.iter().map(|gate| gate.name()).collect();
+    names.join(", ")
+}
+
+/// How a closed gate is opened.
+enum Opening {
+    /// By this command, whoever gives it.
+    Ours(String),
+    /// A person has to go back first.
+    Persons(String),
+}
+
 /// How a gate is opened from a phase.
-fn opening(phase: &str, gate: Gate) -> String {
-    if gate.phase().name() == phase {
-        format!("next: bowline develop gate pass {}", gate.name())
-    } else {
-        let back = gate.phase();
-        let command = format!("bowline develop back {}", back.name());
-        match back {
-            // An agent may go back to work, not to what people decided.
-            Phase::Implement | Phase::Pr | Phase::Done => format!("next: {command}"),
-            Phase::Design | Phase::Review => format!("next: ask a person to run: {command}"),
-        }
+fn opening(phase: Phase, gate: Gate) -> Opening {
+    let back = gate.phase();
+    if back == phase {
+        return Opening::Ours(format!("bowline develop gate pass {}", gate.name()));
+    }
+    let command = format!("bowline develop back {}", back.name());
+    match back {
+        // An agent may go back to work, not to what people decided.
+        Phase::Implement | Phase::Pr | Phase::Done => Opening::Ours(command),
+        Phase::Design | Phase::Review => Opening::Persons(command),
     }
 }

@@ -4,6 +4,8 @@ pub(crate) mod agents;
 mod deferred;
 pub(crate) mod develop;
 pub(crate) mod memory;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use deferred::Deferred;
 

@@ -149,8 +149,8 @@ const SENTENCES: &[(&str, &str)] = &[
     ),
     ("the file was missing: {}", "파일이 없었습니다: {}"),
     (
-        "restored from the journal, nothing lost",
-        "저널에서 손실 없이 복원했습니다",
+        "restored from the journal as it was last written",
+        "저널에서 마지막으로 기록된 그대로 복원했습니다",
     ),
     ("restored from {}", "{}에서 복원했습니다"),
     ("rebuilt from other files", "다른 파일로 다시 만들었습니다"),
@@ -159,6 +159,18 @@ const SENTENCES: &[(&str, &str)] = &[
         "복원할 것이 없어 새로 시작합니다",
     ),
     // Repairs.
+    (
+        "closed {}: a repair leaves no gate open; each has to be passed again",
+        "{}을(를) 닫았습니다. 고친 뒤에는 열린 gate가 없으므로 다시 통과해야 합니다",
+    ),
+    (
+        "no longer passed: {}; nothing that is left shows it",
+        "통과 취소: {}. 남은 기록으로는 통과를 확인할 수 없습니다",
+    ),
+    (
+        "phase {} instead of {}: the journal is gone, and this is what the copies and the evidence left of it show",
+        "{} phase로 두었습니다({} 아님). 저널이 없어 남은 사본과 증거가 보여 주는 대로 정했습니다",
+    ),
     (
         "'bowline doctor --repair' applies them again",
         "'bowline doctor --repair'가 다시 적용합니다",

@@ -18,6 +18,8 @@ mod codes;
 mod completions;
 mod develop;
 mod develop_evidence;
+mod develop_hook;
+mod develop_repair;
 mod develop_rounds;
 mod develop_table;
 mod dry_run;

@@ -175,7 +175,7 @@ fn a_damaged_context_is_repaired_by_the_verb_that_writes_it() {
     let told = world.quietly("memory context append shared_data.notes two", 0);
     let talk = String::from_utf8(told.stderr).unwrap();
     assert!(
-        talk.contains("restored from the journal, nothing lost"),
+        talk.contains("restored from the journal as it was last written"),
         "{talk}"
     );
     let notes = world

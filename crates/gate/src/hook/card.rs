@@ -3,6 +3,7 @@
 use super::others;
 use crate::advice::{self, Next};
 use crate::belief::{Belief, Believed};
+use crate::lang::Lang;
 use crate::locate;
 use bowline_formats::time;
 use bowline_formats::transition::Transition;
@@ -28,134 +29,199 @@ const RESUME: &str = "bowline develop resume";
 const REPAIR: &str = "bowline doctor --repair develop";
 
 /// The card for the run and the other files that are seen from a folder; `None` where there is nothing to say.
-pub fn card(belief: &Belief, folder: &Path) -> Option<String> {
+pub fn card(belief: &Belief, folder: &Path, lang: Lang) -> Option<String> {
     let mut lines = match belief {
         Belief::Nothing => Vec::new(),
-        Belief::Run(believed) => of_run(believed),
+        Belief::Run(believed) => of_run(believed, lang),
         Belief::Missing { path, last } => {
-            let mut lines = vec![format!(
-                "A develop run is open, but its file {} is missing. Tools that write or commit are denied until it is back.",
-                path.display()
-            )];
-            lines.extend(last.as_ref().map(|run| about(run)));
-            lines.push(format!("Next: {REPAIR}"));
+            let path = path.display();
+            let mut lines = vec![match lang {
+                Lang::En => format!(
+                    "A develop run is open, but its file {path} is missing. Tools that write or commit are denied until it is back."
+                ),
+                Lang::Ko => format!(
+                    "진행 중인 develop 작업의 파일 {path}이(가) 없습니다. 돌아올 때까지 파일 수정과 커밋이 차단됩니다."
+                ),
+            }];
+            lines.extend(last.as_ref().map(|run| about(run, lang)));
+            lines.push(next_line(REPAIR, lang));
             lines
         }
-        Belief::Damaged { path, reason } => vec![
-            format!(
-                "The file of the develop run, {}, cannot be read ({}). Tools that write or commit are denied.",
-                path.display(),
-                short(reason)
-            ),
-            format!("Next: {REPAIR}"),
-        ],
+        Belief::Damaged { path, reason } => {
+            let (path, reason) = (path.display(), short(reason));
+            vec![
+                match lang {
+                    Lang::En => format!(
+                        "The file of the develop run, {path}, cannot be read ({reason}). Tools that write or commit are denied."
+                    ),
+                    Lang::Ko => format!(
+                        "develop 작업의 파일 {path}을(를) 읽을 수 없습니다({reason}). 파일 수정과 커밋이 차단됩니다."
+                    ),
+                },
+                next_line(REPAIR, lang),
+            ]
+        }
     };
-    lines.extend(others::lines(belief, folder));
+    lines.extend(others::lines(belief, folder, lang));
     if lines.is_empty() {
         return None;
     }
-    lines.insert(
-        0,
-        "Where the work stands, by bowline's state files (trust this over what you remember):"
-            .into(),
+    let head = lang.say(
+        "Where the work stands, by bowline's state files (trust this over what you remember):",
+        "bowline의 상태 파일에 기록된 현재 상황입니다(기억보다 이것을 믿으세요):",
     );
-    Some(bounded(&lines))
+    lines.insert(0, head.into());
+    Some(bounded(&lines, lang))
 }
 
 /// One line for every prompt while a run is open.
-pub(super) fn reminder(belief: &Belief) -> Option<String> {
+pub(super) fn reminder(belief: &Belief, lang: Lang) -> Option<String> {
     match belief {
         Belief::Nothing => None,
         Belief::Run(believed) if believed.run.phase == Phase::Done => None,
         Belief::Run(believed) => {
-            let next = next_lines(&advice::next_in(&believed.path, &believed.run));
-            Some(format!("{} {}", about(&believed.run), next.join(". ")))
+            let next = next_lines(&advice::next_in(&believed.path, &believed.run), lang);
+            Some(format!(
+                "{} {}",
+                about(&believed.run, lang),
+                next.join(". ")
+            ))
         }
-        Belief::Missing { .. } | Belief::Damaged { .. } => warning(belief),
+        Belief::Missing { .. } | Belief::Damaged { .. } => warning(belief, lang),
     }
 }
 
 /// What an agent should know right after it broke something.
-pub(super) fn warning(belief: &Belief) -> Option<String> {
+pub(super) fn warning(belief: &Belief, lang: Lang) -> Option<String> {
     match belief {
         Belief::Nothing => None,
         Belief::Run(believed) if believed.distrusted.is_empty() => None,
-        Belief::Run(believed) => Some(format!(
-            "Changed in {} but not by bowline, and therefore not believed: {}. Use the verbs of `bowline develop`.",
-            believed.path.display(),
-            believed.distrusted.join(", ")
-        )),
-        Belief::Missing { path, .. } => Some(format!(
-            "{} is missing while a develop run is open. Next: {REPAIR}",
-            path.display()
-        )),
-        Belief::Damaged { path, reason } => Some(format!(
-            "{} cannot be read ({}). Next: {REPAIR}",
-            path.display(),
-            short(reason)
-        )),
+        Belief::Run(believed) => {
+            let (path, what) = (believed.path.display(), believed.distrusted.join(", "));
+            Some(match lang {
+                Lang::En => format!(
+                    "Changed in {path} but not by bowline, and therefore not believed: {what}. Use its verbs: `bowline develop --help`."
+                ),
+                Lang::Ko => format!(
+                    "{path}에서 bowline이 아닌 것이 바꾸어 인정하지 않는 값: {what}. 명령을 쓰세요: `bowline develop --help`."
+                ),
+            })
+        }
+        Belief::Missing { path, .. } => {
+            let (path, next) = (path.display(), next_line(REPAIR, lang));
+            Some(match lang {
+                Lang::En => format!("{path} is missing while a develop run is open. {next}"),
+                Lang::Ko => format!("develop 작업이 진행 중인데 {path}이(가) 없습니다. {next}"),
+            })
+        }
+        Belief::Damaged { path, reason } => {
+            let (path, next) = (path.display(), next_line(REPAIR, lang));
+            let reason = short(reason);
+            Some(match lang {
+                Lang::En => format!("{path} cannot be read ({reason}). {next}"),
+                Lang::Ko => format!("{path}을(를) 읽을 수 없습니다({reason}). {next}"),
+            })
+        }
     }
 }
 
-fn about(run: &Run) -> String {
-    format!(
-        "Develop run '{}', phase {}.",
-        short(&run.feature),
-        run.phase.name()
-    )
+fn about(run: &Run, lang: Lang) -> String {
+    let (feature, phase) = (short(&run.feature), run.phase.name());
+    match lang {
+        Lang::En => format!("Develop run '{feature}', phase {phase}."),
+        Lang::Ko => format!("develop 작업 '{feature}', {phase} phase."),
+    }
 }
 
-fn of_run(believed: &Believed) -> Vec<String> {
+fn of_run(believed: &Believed, lang: Lang) -> Vec<String> {
     let run = &believed.run;
-    let strategy = run.strategy.map(|it| format!(", strategy {}", it.name()));
+    let history = match believed.owned {
+        true => history(&believed.path),
+        false => Vec::new(),
+    };
     let mut lines = vec![
-        about(run),
-        format!(
-            "Started {}, last changed {}{}.",
-            time::civil(run.started_at),
-            time::civil(run.updated_at),
-            strategy.unwrap_or_default()
-        ),
+        about(run, lang),
+        when(run, &history, lang),
         format!("Gates: {}", gates(run)),
     ];
     if !run.checkpoints.is_empty() {
-        lines.push(format!("Checkpoints: {}", checkpoints(run)));
+        lines.push(format!("Checkpoints: {}", checkpoints(run, lang)));
     }
-    lines.extend(closed(run));
+    lines.extend(closed(run, lang));
     if !believed.distrusted.is_empty() {
-        lines.push(format!(
-            "Changed by somebody else and not believed: {}",
-            believed.distrusted.join(", ")
-        ));
+        let head = lang.say(
+            "Changed by somebody else and not believed",
+            "다른 곳에서 바뀌어 인정하지 않는 값",
+        );
+        lines.push(format!("{head}: {}", believed.distrusted.join(", ")));
     }
-    if believed.owned {
-        let changes = changes(&believed.path);
-        if !changes.is_empty() {
-            lines.push(format!("Latest changes: {}", changes.join("; ")));
-        }
-    } else {
-        lines.push("Another program began this run; `bowline develop adopt` takes it over.".into());
+    let latest = history.iter().rev().take(CHANGES_MAX).rev();
+    let latest: Vec<String> = latest.map(|(at, told)| change(at, told)).collect();
+    if !latest.is_empty() {
+        let head = lang.say("Latest changes", "최근 변경");
+        lines.push(format!("{head}: {}", latest.join("; ")));
     }
-    lines.push(how_on(run));
-    lines.extend(next_lines(&advice::next_in(&believed.path, run)));
+    if !believed.owned {
+        let foreign = lang.say(
+            "Another program began this run; `bowline develop adopt` takes it over.",
+            "다른 프로그램이 시작한 작업입니다. `bowline develop adopt`로 넘겨받습니다.",
+        );
+        lines.push(foreign.into());
+    }
+    lines.push(how_on(run, lang));
+    lines.extend(next_lines(&advice::next_in(&believed.path, run), lang));
     lines
 }
 
+/// When it began and moved last. The journal's times are UTC; the file has only a local time without its zone, which
+/// counts where there is no journal.
+fn when(run: &Run, history: &[(String, Transition)], lang: Lang) -> String {
+    let begins = |told: &Transition| ["START", "ADOPT"].contains(&told.trigger.as_str());
+    let began = history.iter().rev().find(|(_, told)| begins(told));
+    let (began, moved, zone) = match (began, history.last()) {
+        (Some((began, _)), Some((moved, _))) => (began.clone(), moved.clone(), "UTC"),
+        (_, _) => (
+            time::civil(run.started_at),
+            time::civil(run.updated_at),
+            lang.say("local time", "현지 시각"),
+        ),
+    };
+    let strategy = run.strategy.map(|it| it.name());
+    let strategy = match (strategy, lang) {
+        (None, _) => String::new(),
+        (Some(name), Lang::En) => format!(", strategy {name}"),
+        (Some(name), Lang::Ko) => format!(", 전략 {name}"),
+    };
+    match lang {
+        Lang::En => format!("Started {began}, last changed {moved} ({zone}){strategy}."),
+        Lang::Ko => format!("시작 {began}, 마지막 변경 {moved} ({zone}){strategy}."),
+    }
+}
+
 /// The command an agent can go on with. What only a person may do, it can only ask for.
-fn next_lines(next: &[Next]) -> Vec<String> {
+fn next_lines(next: &[Next], lang: Lang) -> Vec<String> {
     let mut lines = Vec::new();
     match next.first() {
         Some(first) if first.person => {
-            lines.push(format!("Ask a person to run: {}", first.command));
-            lines.push(format!("Next: {RESUME}"));
+            let head = lang.say("Ask a person to run", "사람에게 실행을 요청하세요");
+            lines.push(format!("{head}: {}", first.command));
+            lines.push(next_line(RESUME, lang));
         }
         Some(first) if first.command.contains("FEATURE") => {
-            lines.push(format!("Next: {RESUME}"));
+            lines.push(next_line(RESUME, lang));
         }
-        Some(first) => lines.push(format!("Next: {}", first.command)),
+        Some(first) => lines.push(next_line(&first.command, lang)),
         None => {}
     }
     lines
+}
+
+fn next_line(command: &str, lang: Lang) -> String {
+    format!("{}{command}", next_head(lang))
+}
+
+fn next_head(lang: Lang) -> &'static str {
+    lang.say("Next: ", "다음: ")
 }
 
 fn gates(run: &Run) -> String {
@@ -163,7 +229,7 @@ fn gates(run: &Run) -> String {
     Gate::ALL.map(one).join(", ")
 }
 
-fn checkpoints(run: &Run) -> String {
+fn checkpoints(run: &Run, lang: Lang) -> String {
     let one = |known: &Checkpoint| {
         let name = format!("{} {}", short(&known.id), known.status.name());
         match known.status {
@@ -188,66 +254,113 @@ fn checkpoints(run: &Run) -> String {
         .iter()
         .filter(|known| known.status != CheckpointStatus::Passed);
     let named: Vec<String> = open.take(CHECKPOINTS_MAX).map(one).collect();
-    format!("{passed} of {total} passed; {}, …", named.join(", "))
+    let named = named.join(", ");
+    match lang {
+        Lang::En => format!("{passed} of {total} passed; {named}, …"),
+        Lang::Ko => format!("{total}개 중 {passed}개 통과; {named}, …"),
+    }
 }
 
-fn closed(run: &Run) -> Vec<String> {
+fn closed(run: &Run, lang: Lang) -> Vec<String> {
     let closed = |act, what: &str| {
         let missing = run.gates.missing(needed(run.phase, act));
         let names: Vec<&str> = missing.iter().map(|gate| gate.name()).collect();
-        (!names.is_empty()).then(|| format!("Closed now: {what} (until {})", names.join(", ")))
+        let names = names.join(", ");
+        (!names.is_empty()).then(|| match lang {
+            Lang::En => format!("Closed now: {what} (until {names})"),
+            Lang::Ko => format!("지금 차단됨: {what} (미충족 gate: {names})"),
+        })
     };
-    let writes = closed(Act::Write, "writing files");
-    let finishes = closed(Act::Finish, "commit, push and pull request");
+    let writes = closed(Act::Write, lang.say("writing files", "파일 수정"));
+    let finishes = lang.say("commit, push and pull request", "커밋, 푸시, PR");
+    let finishes = closed(Act::Finish, finishes);
     writes.into_iter().chain(finishes).collect()
 }
 
-/// The last transitions in the journal.
-fn changes(path: &Path) -> Vec<String> {
+/// The transitions in the journal, each with its time.
+fn history(path: &Path) -> Vec<(String, Transition)> {
     let file = StateFile::new(locate::layout(path));
     let Ok(history) = file.history() else {
         return Vec::new();
     };
-    let lines = history.lines.iter().rev();
-    let read = lines.filter_map(|line| {
+    let read = history.lines.iter().filter_map(|line| {
         let raw = line.transition.as_ref()?;
-        let told: Transition = serde_json::from_str(raw.get()).ok()?;
-        let from = told
-            .from
-            .map(|from| format!("{from} -> "))
-            .unwrap_or_default();
-        Some(format!("{} {from}{} ({})", told.entity, told.to, line.at))
+        Some((line.at.clone(), serde_json::from_str(raw.get()).ok()?))
     });
-    let mut changes: Vec<String> = read.take(CHANGES_MAX).collect();
-    changes.reverse();
-    changes
+    read.collect()
+}
+
+/// A transition in a few words: what moved, from where to where, when.
+fn change(at: &str, told: &Transition) -> String {
+    let fact = |name: &str| told.metadata.get(name).and_then(|value| value.as_str());
+    let named = fact("gate").or_else(|| fact("checkpoint"));
+    let name = named.map_or_else(String::new, |name| format!(" {}", short(name)));
+    let from = told.from.as_deref();
+    let from = from.map_or_else(String::new, |from| format!("{from} -> "));
+    format!("{}{name} {from}{} ({at})", told.entity, told.to)
 }
 
 /// What to do, in a sentence.
-fn how_on(run: &Run) -> String {
+fn how_on(run: &Run, lang: Lang) -> String {
+    let say = |english: &str, korean: &str| lang.say(english, korean).to_owned();
     match resume(run) {
-        Resume::Design => "Design again from the request: what was discussed is lost.".into(),
-        Resume::ReviewAgain => "Run the review of the design again.".into(),
-        Resume::Implement => "The design is reviewed: begin the implementation.".into(),
-        Resume::Checkpoint { id, iteration: 0 } => format!("Begin checkpoint {}.", short(&id)),
-        Resume::Checkpoint { id, iteration } => format!(
-            "Go on with checkpoint {} at attempt {iteration} of {ATTEMPTS_MAX}: read its code and tests again, then run them.",
-            short(&id)
+        Resume::Design => say(
+            "Design again from the request: what was discussed is lost.",
+            "Phase 1부터 재시작합니다. 나눈 이야기가 사라졌으므로 요청부터 다시 설계하세요.",
         ),
-        Resume::AskPerson { .. } => {
-            "Only checkpoints that a person has to decide about are left: ask.".into()
-        }
-        Resume::VerifyAll => "Every checkpoint has passed: verify the whole.".into(),
-        Resume::Pr => "The whole is verified: go on to the pull request.".into(),
-        Resume::ReReview => "Run the review of the code again.".into(),
-        Resume::Done => "The code is clean: finish.".into(),
-        Resume::Back { phase } => {
-            format!(
+        Resume::ReviewAgain => say(
+            "Run the review of the design again.",
+            "설계 리뷰를 다시 실행하세요.",
+        ),
+        Resume::Implement => say(
+            "The design is reviewed: begin the implementation.",
+            "설계 리뷰가 끝났습니다. 구현을 시작하세요.",
+        ),
+        Resume::Checkpoint { id, iteration: 0 } => match lang {
+            Lang::En => format!("Begin checkpoint {}.", short(&id)),
+            Lang::Ko => format!("checkpoint {}을(를) 시작하세요.", short(&id)),
+        },
+        Resume::Checkpoint { id, iteration } => match lang {
+            Lang::En => format!(
+                "Go on with checkpoint {} at attempt {iteration} of {ATTEMPTS_MAX}: read its code and tests again, then run them.",
+                short(&id)
+            ),
+            Lang::Ko => format!(
+                "checkpoint {}을(를) {iteration}/{ATTEMPTS_MAX}번째 시도부터 이어서 진행하세요. 코드와 테스트를 다시 읽고 실행하세요.",
+                short(&id)
+            ),
+        },
+        Resume::AskPerson { .. } => say(
+            "Only checkpoints that a person has to decide about are left: ask.",
+            "사람이 결정해야 하는 checkpoint만 남았습니다. 물어보세요.",
+        ),
+        Resume::VerifyAll => say(
+            "Every checkpoint has passed: verify the whole.",
+            "모든 checkpoint를 통과했습니다. 전체를 검증하세요.",
+        ),
+        Resume::Pr => say(
+            "The whole is verified: go on to the pull request.",
+            "전체 검증이 끝났습니다. PR로 넘어가세요.",
+        ),
+        Resume::ReReview => say(
+            "Run the review of the code again.",
+            "코드 리뷰를 다시 실행하세요.",
+        ),
+        Resume::Done => say(
+            "The code is clean: finish.",
+            "코드 리뷰가 깨끗합니다. 마무리하세요.",
+        ),
+        Resume::Back { phase } => match lang {
+            Lang::En => format!(
                 "A gate that lies behind is closed: a person has to go back to {}.",
                 phase.name()
-            )
-        }
-        Resume::Over => "The run is over.".into(),
+            ),
+            Lang::Ko => format!(
+                "지나온 gate가 닫혀 있습니다. 사람이 {}(으)로 되돌아가야 합니다.",
+                phase.name()
+            ),
+        },
+        Resume::Over => say("The run is over.", "이전 완료."),
     }
 }
 
@@ -263,15 +376,16 @@ pub(super) fn short(text: &str) -> String {
 }
 
 /// The lines, none too long, and together within the bound. The last line that must not be lost is the next command.
-fn bounded(lines: &[String]) -> String {
+fn bounded(lines: &[String], lang: Lang) -> String {
     let mut left = CARD_WORDS_MAX;
-    let next = lines.iter().find(|line| line.starts_with("Next: "));
+    let head = next_head(lang);
+    let next = lines.iter().find(|line| line.starts_with(head));
     let reserved = next.map_or(0, |line| line.split_whitespace().count());
     let mut kept = Vec::new();
     for line in lines {
         let is_next = Some(line) == next;
         let words: Vec<&str> = line.split_whitespace().collect();
-        let room = if is_next || !kept.iter().all(|it: &String| !it.starts_with("Next: ")) {
+        let room = if is_next || !kept.iter().all(|it: &String| !it.starts_with(head)) {
             left
         } else {
             left.saturating_sub(reserved)

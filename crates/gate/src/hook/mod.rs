@@ -15,9 +15,11 @@ pub use stop::{STOPS_HELD_PER_SESSION_MAX, STOPS_HELD_PER_STATE_MAX};
 pub use world::{Repository, World, is_ignored};
 
 use crate::belief::{self, Belief};
+use crate::lang::Lang;
 use crate::locate;
-use crate::place::Place;
-use crate::verdict::{judge, offences};
+use crate::place::{self, Place};
+use crate::shell::Deed;
+use crate::verdict::{Offence, deeds_of, judge, offences_from_afar, offences_in};
 use bowline_formats::hook::{Answer, Event, HookMessage, ToolCall};
 use std::io::{Read, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -69,9 +71,14 @@ fn failed(error: &str, here: Option<PathBuf>) -> Answer {
     let guarded = |folder: PathBuf| belief::of_folder(&folder) != Belief::Nothing;
     let run = catch_unwind(AssertUnwindSafe(|| folders.into_iter().any(guarded)));
     if run.unwrap_or(true) {
-        Answer::deny(format!(
-            "[PHASE GATE] the gate cannot judge this call: {error}.\nnext: bowline doctor\n"
-        ))
+        Answer::deny(match Lang::of_environment() {
+            Lang::En => format!(
+                "[PHASE GATE] the gate cannot judge this call: {error}.\nnext: bowline doctor\n"
+            ),
+            Lang::Ko => format!(
+                "[PHASE GATE] 이 호출을 판단할 수 없어 차단했습니다: {error}.\n다음: bowline doctor\n"
+            ),
+        })
     } else {
         Answer::silent()
     }
@@ -111,21 +118,22 @@ fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, String> {
     {
         belief = belief::of_folder(&project);
     }
+    let lang = Lang::of_environment();
     Ok(match event {
-        Event::PreToolUse => before_tool(&message, &folder, &belief),
-        Event::SessionStart => match card(&belief, &folder) {
+        Event::PreToolUse => before_tool(&message, &folder, &belief, lang),
+        Event::SessionStart => match card(&belief, &folder, lang) {
             Some(card) => Answer::context(event, &card),
             None => Answer::silent(),
         },
-        Event::UserPromptSubmit => match card::reminder(&belief) {
+        Event::UserPromptSubmit => match card::reminder(&belief, lang) {
             Some(words) => Answer::context(event, &words),
             None => Answer::silent(),
         },
-        Event::PostToolUse => match card::warning(&belief) {
+        Event::PostToolUse => match card::warning(&belief, lang) {
             Some(words) => Answer::context(event, &words),
             None => Answer::silent(),
         },
-        Event::Stop => stop::answer(&message, &belief),
+        Event::Stop => stop::answer(&message, &belief, lang),
         // What the conversation loses is put back when it goes on, by the start of the session.
         Event::PreCompact => Answer::silent(),
     })
@@ -137,32 +145,90 @@ fn project() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn before_tool(message: &HookMessage, folder: &Path, belief: &Belief) -> Answer {
-    let file = match belief {
-        Belief::Nothing => return Answer::silent(),
-        Belief::Run(believed) => &believed.path,
-        Belief::Missing { path, .. } | Belief::Damaged { path, .. } => path,
-    };
-    let place = Place::of(file);
-    let found = offences(&message.call, folder, &place, &World);
-    let mut ignored = |path: &Path| is_ignored(place.root(), path);
-    let Some(denial) = judge(belief, &found, &mut ignored) else {
-        return Answer::silent();
-    };
+fn before_tool(message: &HookMessage, folder: &Path, belief: &Belief, lang: Lang) -> Answer {
+    let deeds = deeds_of(&message.call, folder, &World);
+    let place = file_of(belief).map(Place::of);
+    let own = place
+        .as_ref()
+        .map_or_else(Vec::new, |it| offences_in(&deeds, it));
+    let refused = denied(belief, place.as_ref(), &own, message, lang);
+    refused
+        .or_else(|| denied_from_afar(&deeds, place.as_ref(), message, lang))
+        .map_or_else(Answer::silent, Answer::deny)
+}
+
+/// The gates of runs that the session does not stand in, but writes into.
+fn denied_from_afar(
+    deeds: &[Deed],
+    own: Option<&Place>,
+    message: &HookMessage,
+    lang: Lang,
+) -> Option<String> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for deed in deeds {
+        let path = match deed {
+            Deed::Write {
+                path: Some(path), ..
+            }
+            | Deed::Touch { path, .. } => path,
+            Deed::Write { path: None, .. } | Deed::Finish { .. } | Deed::Hidden { .. } => continue,
+        };
+        if own.is_some_and(|place| place.holds(path)) {
+            continue;
+        }
+        // A folder that is removed takes the run in it along.
+        let path = place::real(path);
+        let folder = if path.is_dir() {
+            path
+        } else {
+            path.parent().unwrap_or(&path).to_owned()
+        };
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders.into_iter().find_map(|folder| {
+        let belief = belief::of_folder(&folder);
+        let place = Place::of(file_of(&belief)?);
+        let found = offences_from_afar(deeds, &place);
+        denied(&belief, Some(&place), &found, message, lang)
+    })
+}
+
+fn file_of(belief: &Belief) -> Option<&Path> {
+    match belief {
+        Belief::Nothing => None,
+        Belief::Run(believed) => Some(&believed.path),
+        Belief::Missing { path, .. } | Belief::Damaged { path, .. } => Some(path),
+    }
+}
+
+/// What a run says against a call, if anything.
+fn denied(
+    belief: &Belief,
+    place: Option<&Place>,
+    found: &[Offence],
+    message: &HookMessage,
+    lang: Lang,
+) -> Option<String> {
+    let mut ignored = |path: &Path| place.is_some_and(|place| is_ignored(place.root(), path));
+    let denial = judge(belief, found, &mut ignored)?;
     let command = match &message.call {
         ToolCall::Shell { command, .. } => Some(command.as_str()),
         ToolCall::Write { .. } | ToolCall::Other => None,
     };
-    let mut text = denial.text(command);
+    let mut text = denial.text(command, lang);
     if let Belief::Run(believed) = belief
         && !believed.distrusted.is_empty()
     {
         let what = believed.distrusted.join(", ");
-        text.push_str(&format!(
-            "not believed, because bowline did not write it: {what}\n"
-        ));
+        let head = lang.say(
+            "not believed, because bowline did not write it",
+            "bowline이 쓰지 않아 인정하지 않는 값",
+        );
+        text.push_str(&format!("{head}: {what}\n"));
     }
-    Answer::deny(text)
+    Some(text)
 }
 
 /// Leaves a line for whoever looks for the reason.

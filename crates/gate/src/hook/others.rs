@@ -2,6 +2,7 @@
 
 use super::card::short;
 use crate::belief::Belief;
+use crate::lang::Lang;
 use crate::locate;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// A line for each file that is there.
-pub(super) fn lines(belief: &Belief, folder: &Path) -> Vec<String> {
+pub(super) fn lines(belief: &Belief, folder: &Path, lang: Lang) -> Vec<String> {
     let root = match belief {
         Belief::Run(believed) => Some(locate::root_of(&believed.path).to_owned()),
         Belief::Missing { path, .. } | Belief::Damaged { path, .. } => {
@@ -37,11 +38,18 @@ pub(super) fn lines(belief: &Belief, folder: &Path) -> Vec<String> {
         };
         let said = match read(&path) {
             Some(value) => describe(&value),
-            None => "cannot be read here".to_owned(),
+            None => lang
+                .say("cannot be read here", "여기서는 읽을 수 없음")
+                .to_owned(),
         };
-        lines.push(format!(
-            "Also here: {kind} ({name}): {said}. See `bowline {kind} status`."
-        ));
+        lines.push(match lang {
+            Lang::En => {
+                format!("Also here: {kind} ({name}): {said}. See `bowline {kind} status`.")
+            }
+            Lang::Ko => {
+                format!("함께 있음: {kind} ({name}): {said}. `bowline {kind} status`로 확인하세요.")
+            }
+        });
     }
     lines
 }

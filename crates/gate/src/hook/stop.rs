@@ -2,9 +2,10 @@
 
 use crate::advice;
 use crate::belief::{Belief, Believed};
+use crate::lang::Lang;
 use crate::locate;
 use bowline_formats::hook::{Answer, HookMessage};
-use bowline_machines::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Phase};
+use bowline_machines::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Phase, typed};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -16,7 +17,7 @@ pub const STOPS_HELD_PER_SESSION_MAX: u64 = 30;
 const COUNT_NAME: &str = "stops.json";
 
 /// Whether the agent may stop.
-pub(super) fn answer(message: &HookMessage, belief: &Belief) -> Answer {
+pub(super) fn answer(message: &HookMessage, belief: &Belief, lang: Lang) -> Answer {
     let Belief::Run(believed) = belief else {
         return Answer::silent();
     };
@@ -42,12 +43,19 @@ pub(super) fn answer(message: &HookMessage, belief: &Belief) -> Answer {
     let next = next
         .first()
         .map_or("bowline develop resume", |it| &it.command);
-    Answer::go_on(&format!(
-        "Checkpoint {id} is in progress (attempt {} of {ATTEMPTS_MAX}). Read the failing output, fix it, and run its \
-         check: `{next}`. If this attempt failed, say so: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` \
-         (DESIGN_MISMATCH and ENV_ISSUE ask a person at once).",
-        checkpoint.iteration
-    ))
+    let (id, attempt) = (typed(id), checkpoint.iteration);
+    Answer::go_on(&match lang {
+        Lang::En => format!(
+            "Checkpoint {id} is in progress (attempt {attempt} of {ATTEMPTS_MAX}). Read the failing output, fix it, and run \
+             its check: `{next}`. If this attempt failed, say so: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` \
+             (DESIGN_MISMATCH and ENV_ISSUE ask a person at once)."
+        ),
+        Lang::Ko => format!(
+            "checkpoint {id}이(가) 진행 중입니다({attempt}/{ATTEMPTS_MAX}번째 시도). 실패한 출력을 읽고 고친 뒤 확인하세요: `{next}`. \
+             이번 시도가 실패했다면 알리세요: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` \
+             (DESIGN_MISMATCH와 ENV_ISSUE는 바로 사람에게 묻습니다)."
+        ),
+    })
 }
 
 /// Counts one more; `false` when it is enough.

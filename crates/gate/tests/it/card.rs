@@ -2,6 +2,7 @@
 
 use bowline_gate::belief::{Belief, Believed};
 use bowline_gate::hook::{CARD_WORDS_MAX, card};
+use bowline_gate::lang::Lang;
 use bowline_machines::Timestamp;
 use bowline_machines::develop::{Checkpoint, CheckpointStatus, Gate, Gates, Phase, Run, Strategy};
 use std::fs;
@@ -38,13 +39,13 @@ fn a_run_in_the_middle_of_its_implementation() {
         ],
         ..Run::new("실시간 채팅 기능", Timestamp(1_771_236_000))
     };
-    let card = card(&belief(run), Path::new("/nonexistent/app")).unwrap();
+    let card = card(&belief(run), Path::new("/nonexistent/app"), Lang::En).unwrap();
     assert_eq!(
         card,
         "\
 Where the work stands, by bowline's state files (trust this over what you remember):
 Develop run '실시간 채팅 기능', phase IMPLEMENT.
-Started 2026-02-16T10:00:00, last changed 2026-02-16T10:00:00, strategy subagent.
+Started 2026-02-16T10:00:00, last changed 2026-02-16T10:00:00 (local time), strategy subagent.
 Gates: review_clean_pass=true, architect_verified=false, re_review_clean=false
 Checkpoints: cp-1 passed, cp-2 in_progress (iter 1/3), cp-3 pending
 Go on with checkpoint cp-2 at attempt 1 of 3: read its code and tests again, then run them.
@@ -74,7 +75,10 @@ fn the_card_keeps_its_bound_and_its_next_command_whatever_is_in_the_file() {
                 if let Belief::Run(believed) = &mut believed {
                     believed.distrusted = vec![long.clone(); 50];
                 }
-                let card = card(&believed, Path::new("/nonexistent")).unwrap();
+                let korean = card(&believed, Path::new("/nonexistent"), Lang::Ko).unwrap();
+                assert!(korean.split_whitespace().count() <= CARD_WORDS_MAX);
+                assert!(korean.contains("\n다음: bowline develop "), "{korean}");
+                let card = card(&believed, Path::new("/nonexistent"), Lang::En).unwrap();
                 let words = card.split_whitespace().count();
                 assert!(words <= CARD_WORDS_MAX, "{words} words:\n{card}");
                 assert!(card.contains("\nNext: bowline develop "), "{card}");
@@ -89,7 +93,7 @@ fn the_card_keeps_its_bound_and_its_next_command_whatever_is_in_the_file() {
 fn the_other_files_have_a_line_each() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    assert_eq!(card(&Belief::Nothing, root), None);
+    assert_eq!(card(&Belief::Nothing, root, Lang::En), None);
     fs::create_dir_all(root.join(".claude/memory")).unwrap();
     let files = [
         (
@@ -109,7 +113,7 @@ fn the_other_files_have_a_line_each() {
         fs::write(root.join(name), text).unwrap();
     }
     assert_eq!(
-        card(&Belief::Nothing, root).unwrap(),
+        card(&Belief::Nothing, root, Lang::En).unwrap(),
         "\
 Where the work stands, by bowline's state files (trust this over what you remember):
 Also here: thinking (thinking_state.json): 'essay-1', stage creation, in_progress. See `bowline thinking status`.
@@ -118,7 +122,7 @@ Also here: orchestrate (.claude/orchestrate-state.json): 'ferry', 1 done, 0 runn
     );
     fs::write(root.join("thinking_state.json"), "{ torn").unwrap();
     assert!(
-        card(&Belief::Nothing, root)
+        card(&Belief::Nothing, root, Lang::En)
             .unwrap()
             .contains("cannot be read here")
     );
@@ -138,7 +142,7 @@ fn damage_and_a_missing_file_are_told_with_the_repair() {
         },
     ];
     for belief in beliefs {
-        let card = card(&belief, Path::new("/nonexistent")).unwrap();
+        let card = card(&belief, Path::new("/nonexistent"), Lang::En).unwrap();
         assert!(
             card.contains("Next: bowline doctor --repair develop"),
             "{card}"

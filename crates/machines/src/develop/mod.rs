@@ -13,7 +13,7 @@ mod trust;
 
 pub use evidence::Evidence;
 pub use gates::{Act, Decision, Gate, Gates, decide, needed};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, typed};
 pub use resume::{Resume, resume};
 pub use step::DevelopMachine;
 pub use strategy::{Choice, Strategy, StrategyFacts, auto};
@@ -23,6 +23,9 @@ use crate::kernel::{Actor, Timestamp};
 
 /// Attempts at a checkpoint before a person must step in.
 pub const ATTEMPTS_MAX: u32 = 3;
+
+/// Letters of a checkpoint's id.
+pub const ID_CHARS_MAX: usize = 100;
 
 /// A phase of a run. The order is the order of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,6 +1,6 @@
 //! Why a develop run refuses a command.
 
-use super::{Gate, Phase};
+use super::{Gate, ID_CHARS_MAX, Phase};
 use crate::kernel::Refuse;
 
 /// Why a develop run refuses a command.
@@ -90,6 +90,14 @@ pub enum Refusal {
         /// The id.
         id: String,
     },
+    /// A name nobody could type.
+    #[error("checkpoint id '{shown}' {fault}")]
+    BadCheckpointId {
+        /// Its beginning, on one line.
+        shown: String,
+        /// What is wrong with it.
+        fault: &'static str,
+    },
     /// The checkpoint cannot be begun or ended as it stands.
     #[error("cannot {what} checkpoint '{id}': it is {status}")]
     CheckpointIs {
@@ -127,6 +135,7 @@ impl Refuse for Refusal {
             Refusal::NeedsPerson { .. } => "needs_person",
             Refusal::UnknownCheckpoint { .. } => "unknown_checkpoint",
             Refusal::DuplicateCheckpoint { .. } => "duplicate_checkpoint",
+            Refusal::BadCheckpointId { .. } => "bad_checkpoint_id",
             Refusal::CheckpointIs { .. } => "checkpoint_status",
             Refusal::Empty { .. } => "empty_text",
             Refusal::AlreadyAdopted => "already_adopted",
@@ -137,7 +146,7 @@ impl Refuse for Refusal {
         match self {
             Refusal::NoRun => "begin with 'bowline develop start FEATURE'".into(),
             Refusal::RunOpen { .. } => {
-                "go on with 'resume', or throw it away with 'start --fresh'".into()
+                "go on with 'bowline develop resume', or throw it away with 'bowline develop start FEATURE --fresh'".into()
             }
             Refusal::WrongPhase { wanted, .. } => format!(
                 "see 'bowline develop status'; it is possible in {}",
@@ -146,15 +155,23 @@ impl Refuse for Refusal {
             Refusal::NotBack { .. } => "name an earlier phase".into(),
             Refusal::GatesClosed { missing, phase } => match missing.first() {
                 Some(gate) if gate.phase() < *phase => {
-                    format!("a person goes back with 'back {}'", gate.phase().name())
+                    format!(
+                        "a person goes back with 'bowline develop back {}'",
+                        gate.phase().name()
+                    )
                 }
-                Some(gate) => format!("pass it with 'gate pass {}'", gate.name()),
+                Some(gate) => format!("pass it with 'bowline develop gate pass {}'", gate.name()),
                 None => "see 'bowline develop status'".into(),
             },
             Refusal::GateAlreadyOpen { gate } => {
-                format!("to run it again, 'gate reset {}' first", gate.name())
+                format!(
+                    "to run it again, 'bowline develop gate reset {}' first",
+                    gate.name()
+                )
             }
-            Refusal::CheckpointsOpen { .. } => "pass every checkpoint first".into(),
+            Refusal::CheckpointsOpen { .. } => {
+                "pass every checkpoint first; 'bowline develop resume' says which comes next".into()
+            },
             Refusal::EvidenceRequired { gate } => format!(
                 "set [develop.gates.{}] run= and have a person seal it; a person may also use --run or --by-hand",
                 gate.name()
@@ -163,23 +180,42 @@ impl Refuse for Refusal {
             Refusal::EvidenceStale => "a person seals it anew with 'bowline develop seal'".into(),
             Refusal::NeedsPerson { .. } => "ask the person you work for".into(),
             Refusal::UnknownCheckpoint { .. } => {
-                "name it when entering REVIEW: 'review --checkpoint ID'".into()
+                "name it when entering REVIEW: 'bowline develop review --checkpoint ID'".into()
             }
             Refusal::DuplicateCheckpoint { .. } => "name each checkpoint once".into(),
+            Refusal::BadCheckpointId { .. } => {
+                format!("use a short word such as cp-1, at most {ID_CHARS_MAX} letters on one line")
+            }
             Refusal::CheckpointIs {
                 id,
                 status: "escalated" | "failed",
                 ..
-            } => format!("a person reopens it with 'checkpoint start {id} --override REASON'"),
+            } => format!(
+                "a person reopens it with 'bowline develop checkpoint start {} --override REASON'",
+                typed(id)
+            ),
             Refusal::CheckpointIs {
                 id,
                 status: "pending",
                 ..
-            } => format!("start it with 'checkpoint start {id}'"),
+            } => format!(
+                "start it with 'bowline develop checkpoint start {}'",
+                typed(id)
+            ),
             Refusal::CheckpointIs { .. } => "see 'bowline develop status'".into(),
             Refusal::Empty { what } => format!("say the {what}"),
             Refusal::AlreadyAdopted => "nothing to do".into(),
         }
+    }
+}
+
+/// An id inside a quoted command: one that a shell would take apart is left for the reader to fill in.
+pub fn typed(id: &str) -> &str {
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:".contains(letter);
+    if !id.is_empty() && !id.starts_with('-') && id.chars().all(plain) {
+        id
+    } else {
+        "ID"
     }
 }
 

@@ -2,9 +2,12 @@
 
 use super::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, Choice, Command, Effect, Evidence, FailureClass,
-    Gate, Phase, Refusal, Resume, Run, auto, closed, resume,
+    Gate, ID_CHARS_MAX, Phase, Refusal, Resume, Run, auto, closed, resume,
 };
 use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
+
+/// Letters of a bad id shown to whoever gave it.
+const ID_SHOWN_CHARS: usize = 40;
 
 /// The rules of develop runs.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +93,21 @@ impl Machine for DevelopMachine {
     }
 }
 
+/// What keeps an id from being typed in a command later on.
+fn fault_of(id: &str) -> Option<&'static str> {
+    if id.starts_with('-') {
+        Some("begins with '-', as options do")
+    } else if id.chars().any(char::is_control) {
+        Some("has a line end or a control character in it")
+    } else if id != id.trim() {
+        Some("begins or ends with a space")
+    } else if id.chars().count() > ID_CHARS_MAX {
+        Some("is too long")
+    } else {
+        None
+    }
+}
+
 fn start(state: &State, feature: String, fresh: bool, by: Actor, at: Timestamp) -> Outcome {
     if feature.trim().is_empty() {
         return Err(Refusal::Empty { what: "feature" });
@@ -129,6 +147,11 @@ fn review(mut run: Run, checkpoints: &[String]) -> Outcome {
             return Err(Refusal::Empty {
                 what: "checkpoint id",
             });
+        }
+        if let Some(fault) = fault_of(id) {
+            let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+            let shown = id.chars().take(ID_SHOWN_CHARS).map(plain).collect();
+            return Err(Refusal::BadCheckpointId { shown, fault });
         }
         if checkpoints[..index].contains(id) {
             return Err(Refusal::DuplicateCheckpoint { id: id.clone() });

@@ -328,6 +328,13 @@ fn naming_the_checkpoints_anew_needs_a_new_review() {
     };
     let twice = review(&["cp-1", "cp-1"]);
     assert_eq!(code(commands.clone(), twice), "duplicate_checkpoint");
+    let long = "x".repeat(ID_CHARS_MAX + 1);
+    for bad in ["-x", "--", "a\nb", "a\u{7}", " a", "a ", &long] {
+        let named = review(&[bad]);
+        assert_eq!(code(commands.clone(), named), "bad_checkpoint_id", "{bad}");
+    }
+    let fine = review(&["화면 하나", "a-b", &long[1..]]);
+    assert_eq!(run(with(commands.clone(), [fine])).checkpoints.len(), 3);
     let run = run(with(commands, [review(&["cp-9"])]));
     assert!(!run.gates.is_open(Gate::ReviewCleanPass));
     assert_eq!(run.checkpoints, [Checkpoint::pending("cp-9")]);
@@ -346,7 +353,10 @@ fn a_closed_gate_closes_those_after_it() {
     );
     let refused = DevelopMachine::step(&Some(state), pass(Gate::ReReviewClean), NOON).unwrap_err();
     assert_eq!(refused.code(), "gates_closed");
-    assert_eq!(refused.hint(), "a person goes back with 'back REVIEW'");
+    assert_eq!(
+        refused.hint(),
+        "a person goes back with 'bowline develop back REVIEW'"
+    );
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl Refuse for Refusal {
                     format!("start it with 'bowline memory step start {id}'")
                 }
                 StepStatus::InProgress => {
-                    format!("end it with 'bowline memory step complete {id}' or 'bowline memory step fail {id}'")
+                    format!("end it with 'bowline memory step complete {id}' or 'bowline memory step fail {id} --message TEXT'")
                 }
                 StepStatus::Completed => {
                     "a completed step stays completed; 'bowline undo' goes back".into()

@@ -153,16 +153,19 @@ impl Refuse for Refusal {
                 format!("create {} and try again", missing.join(", "))
             }
             Refusal::AlreadyInProgress { stage } => {
-                format!("end it with 'complete {0}' or 'fail {0}'", stage.name())
+                format!(
+                    "end it with 'bowline thinking complete {0}' or 'bowline thinking fail {0} --code CODE --message TEXT'",
+                    stage.name()
+                )
             }
             Refusal::AlreadyCompleted { .. } => {
                 "a completed stage stays completed; 'bowline undo' goes back".into()
             }
             Refusal::NotInProgress { stage, .. } => {
-                format!("start it with 'start {}'", stage.name())
+                format!("start it with 'bowline thinking start {}'", stage.name())
             }
             Refusal::RetriesExhausted { stage } => format!(
-                "a person reopens it with 'start {} --override REASON'",
+                "a person reopens it with 'bowline thinking start {} --override REASON'",
                 stage.name()
             ),
             Refusal::NeedsPerson { .. } => "ask the person you work for".into(),
@@ -182,7 +185,7 @@ impl Refuse for Refusal {
             Refusal::BadTarget { .. } => "give what was hoped for, for instance --target 5%".into(),
             Refusal::AlreadyApplied { .. } => "nothing to do".into(),
             Refusal::NoLessons { .. } => {
-                "record some there with 'feedback record --learning TEXT', then apply them".into()
+                "record some there with 'bowline thinking feedback record --metric NAME=VALUE --target VALUE --learning TEXT', then apply them".into()
             }
         }
     }

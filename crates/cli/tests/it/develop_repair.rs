@@ -1,0 +1,125 @@
+//! What a repair of a develop run takes back, and that it says so; names nobody could type are not let in.
+
+use crate::environment::{TestEnvironment, as_a_person};
+use std::path::PathBuf;
+
+const STATE: &str = ".develop-workflow/state.json";
+
+/// The side folder of the one repository of a world.
+fn side(world: &TestEnvironment) -> PathBuf {
+    let side = world.root().join("home/state/bowline/develop");
+    let mut entries = std::fs::read_dir(side).unwrap();
+    entries.next().unwrap().unwrap().path()
+}
+
+/// A run in IMPLEMENT with one of its two checkpoints passed.
+fn implementing() -> TestEnvironment {
+    let world = TestEnvironment::reviewed();
+    world.write("review.ok", "");
+    world.quietly("develop gate pass review_clean_pass", 0);
+    world.quietly("develop implement", 0);
+    world.quietly("develop checkpoint start cp-1", 0);
+    world.quietly("develop checkpoint pass cp-1 --run true", 0);
+    world
+}
+
+/// Journal and copies are gone, and the file says what somebody wants it to say.
+fn forget(world: &TestEnvironment, phase: &str) {
+    for entry in std::fs::read_dir(side(world)).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let text = world.read(STATE);
+    let said = text.replace(
+        "\"phase\": \"IMPLEMENT\"",
+        &format!("\"phase\": \"{phase}\""),
+    );
+    world.write(STATE, said);
+}
+
+#[test]
+fn a_repair_says_which_gates_it_closed() {
+    if !as_a_person() {
+        return;
+    }
+    let world = implementing();
+    world.write(STATE, "{ \"phase\": \"PR\", ");
+    let english = world.run("doctor --repair");
+    assert!(!english.contains("nothing lost"), "{english}");
+    let korean = implementing();
+    std::fs::remove_file(korean.path(STATE)).unwrap();
+    check!(format!(
+        "{english}\n{}",
+        korean.session(&["doctor --repair --lang ko", "develop resume"])
+    ));
+}
+
+#[test]
+fn without_a_journal_the_phase_is_where_the_evidence_puts_it() {
+    if !as_a_person() {
+        return;
+    }
+    for (phase, kept) in [
+        ("DONE", "IMPLEMENT"),
+        ("PR", "IMPLEMENT"),
+        ("IMPLEMENT", "IMPLEMENT"),
+        // Where nothing is guarded it may not go by itself either.
+        ("REVIEW", "IMPLEMENT"),
+        ("DESIGN", "IMPLEMENT"),
+    ] {
+        let world = implementing();
+        forget(&world, phase);
+        world.quietly("develop status", 4);
+        let told = world.run("doctor --repair");
+        assert!(
+            world
+                .read(STATE)
+                .contains(&format!("\"phase\": \"{kept}\"")),
+            "{told}"
+        );
+        assert_eq!(
+            told.contains(&format!("phase {kept} instead of {phase}")),
+            phase != kept,
+            "{told}"
+        );
+        assert!(told.contains("closed review_clean_pass"), "{told}");
+        assert!(told.contains("no longer passed: cp-1"), "{told}");
+    }
+    // Nothing was ever passed: it is in REVIEW at the most.
+    let world = TestEnvironment::reviewed();
+    world.quietly("develop gate pass review_clean_pass", 1);
+    let text = world.read(STATE).replace("\"REVIEW\"", "\"IMPLEMENT\"");
+    world.write(STATE, text);
+    forget(&world, "DONE");
+    let told = world.run("doctor --repair");
+    assert!(told.contains("phase REVIEW instead of DONE"), "{told}");
+}
+
+#[test]
+fn a_checkpoint_has_a_name_that_can_be_typed() {
+    if !as_a_person() {
+        return;
+    }
+    let world = TestEnvironment::repository();
+    world.quietly("develop start 'Ferry times'", 0);
+    world.write(
+        "long.yaml",
+        format!("checkpoints: [{{id: {}}}]\n", "x".repeat(101)),
+    );
+    world.write("dash.yaml", "checkpoints: [{id: '-x'}]\n");
+    world.write("line.yaml", "checkpoints: [{id: \"a\\nb\"}]\n");
+    check!(world.session(&[
+        "develop review --checkpoint=-x",
+        "develop review --checkpoint '--json'",
+        "develop review --checkpoint 'a\nb'",
+        "develop review --checkpoint 'a\u{1b}[2J'",
+        "develop review --checkpoint ' a'",
+        "develop review --contract long.yaml",
+        "develop review --contract dash.yaml --json",
+        "develop review --contract line.yaml --lang ko",
+        "develop review --checkpoint '화면 하나'",
+        "develop resume",
+    ]));
+}
