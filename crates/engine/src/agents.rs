@@ -1,5 +1,9 @@
 //! Single agents, run and watched by hand: the smallest user of the supervisor.
 
+mod group;
+
+pub use group::{GroupMode, GroupWish};
+
 use crate::context::Context;
 use crate::error::Error;
 use bowline_gate::locate::state_home;
@@ -43,6 +47,8 @@ pub struct NewAgent {
     pub command: Vec<String>,
     /// What it may touch; everything when left away.
     pub sandbox: Option<Sandbox>,
+    /// Whether it gets a control group, and with what limits.
+    pub group: GroupWish,
     /// Keep its standard input open.
     pub open_input: bool,
 }
@@ -149,6 +155,10 @@ impl Agents {
 
     /// Starts an agent with the environment of this process. The attempt is on the disk before anything runs.
     pub fn start(&self, context: &Context, new: NewAgent) -> Result<(Attempt, Handle), Error> {
+        let group = new.group.spec()?;
+        if let Some(sandbox) = &new.sandbox {
+            self.outside_of(sandbox)?;
+        }
         self.forget_old();
         let id = self.new_id(context);
         let folder = self.folder.join(&id);
@@ -158,6 +168,7 @@ impl Agents {
             .collect();
         let mut spec = Spec::new(&id, new.command, new.folder);
         spec.name = new.name;
+        spec.cgroup = group;
         if let Some(mut sandbox) = new.sandbox {
             // Most programs need a place for temporary files; theirs alone.
             let temporary = folder.join("tmp");
@@ -183,6 +194,31 @@ impl Agents {
             }
         }
         Ok((attempt, handle))
+    }
+
+    /// An agent that may write where attempts are kept could say of itself that it has ended well.
+    fn outside_of(&self, sandbox: &Sandbox) -> Result<(), Error> {
+        let real = |path: &Path| {
+            let known = path
+                .ancestors()
+                .find_map(|one| Some((one, one.canonicalize().ok()?)));
+            match known {
+                Some((one, real)) => real.join(path.strip_prefix(one).unwrap_or(Path::new(""))),
+                None => path.to_owned(),
+            }
+        };
+        let kept = real(&self.folder);
+        match sandbox
+            .write
+            .iter()
+            .find(|root| kept.starts_with(real(root)))
+        {
+            Some(root) if !sandbox.best_effort => Err(Error::StateInSandbox {
+                root: root.clone(),
+                folder: kept,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Hands output on from where it was acknowledged last, or from `from` on, until the end. Nothing is acknowledged before

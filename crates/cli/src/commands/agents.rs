@@ -1,10 +1,10 @@
 //! `bowline run-agent` and `bowline attach`.
 
 use crate::args::Lang;
-use crate::args::agents::{AttachArgs, RunAgentArgs, SandboxMode};
+use crate::args::agents::{AttachArgs, CgroupMode, RunAgentArgs, SandboxMode};
 use crate::korean;
 use crate::output::{Output, Tone};
-use bowline_engine::agents::{Agents, Listed, NewAgent, Watched};
+use bowline_engine::agents::{Agents, GroupMode, GroupWish, Listed, NewAgent, Watched};
 use bowline_engine::supervisor::{
     Attempt, CgroupSupport, Condition, Exit, Sandbox, SandboxSupport, Stream, Want,
 };
@@ -64,6 +64,7 @@ pub(crate) fn run_agent(
         folder: at,
         command: args.command.clone(),
         sandbox,
+        group: wish(args)?,
         open_input: args.open_input,
     };
     let (attempt, handle) = agents.start(context, new)?;
@@ -91,6 +92,27 @@ pub(crate) fn run_agent(
         output.talk(&output.tone(Tone::Faint, &line));
     }
     watch(output, &agents, &attempt, None)
+}
+
+/// The control group that is asked for.
+fn wish(args: &RunAgentArgs) -> Result<GroupWish, Error> {
+    let wish = GroupWish {
+        mode: match args.cgroup {
+            CgroupMode::Auto => GroupMode::Auto,
+            CgroupMode::Off => GroupMode::Off,
+            CgroupMode::Require => GroupMode::Require,
+        },
+        memory_bytes: args.memory_max,
+        processes: args.pids_max,
+        cpu_percent: args.cpu_max,
+    };
+    if wish.limits() && wish.mode == GroupMode::Off {
+        return Err(Error::BadInput {
+            message: "a limit needs a control group, and '--cgroup off' wants none".into(),
+            hint: "leave one of the two away".into(),
+        });
+    }
+    Ok(wish)
 }
 
 pub(crate) fn attach(output: &Output, args: &AttachArgs) -> Result<ExitCode, Error> {
@@ -268,10 +290,12 @@ fn report(output: &Output) {
             "sandbox": parts,
             "cgroup": {
                 "parent": groups.parent,
+                "limiting": groups.limiting,
                 "freeze": groups.freeze,
                 "kill": groups.kill,
                 "memory": groups.memory,
                 "processes": groups.processes,
+                "cpu": groups.cpu,
                 "reason": groups.reason,
             },
         });
@@ -288,12 +312,7 @@ fn report(output: &Output) {
         output.line(&format!("  {name:<12}{since:<12}{}", yes(there)));
     }
     output.line(output.say("control groups", "컨트롤 그룹"));
-    for (name, there) in [
-        ("freeze", groups.freeze),
-        ("kill", groups.kill),
-        ("memory", groups.memory),
-        ("processes", groups.processes),
-    ] {
+    for (name, there) in groups.rows() {
         output.line(&format!("  {name:<24}{}", yes(there)));
     }
     if let Some(reason) = groups.reason {

@@ -373,10 +373,14 @@ impl Run {
     fn go(&mut self, environment: Environment) -> Result<(), String> {
         let spec = self.attempt.spec();
         if let Some(wanted) = &spec.cgroup {
-            let made = Cgroup::create(wanted, &spec.attempt);
-            let cgroup = made.map_err(|error| format!("cannot make a control group: {error}"))?;
-            self.owner.cgroup = Some(cgroup.path().to_owned());
-            self.cgroup = Some(cgroup);
+            match Cgroup::create(wanted, &spec.attempt) {
+                Ok(cgroup) => {
+                    self.owner.cgroup = Some(cgroup.path().to_owned());
+                    self.cgroup = Some(cgroup);
+                }
+                Err(_) if wanted.optional() => {}
+                Err(error) => return Err(format!("cannot make a control group: {error}")),
+            }
         }
         self.owner.go = true;
         write_owner(&self.lock, &self.owner)
