@@ -345,14 +345,7 @@ impl Agents {
 
     /// Hands one message to the agent, or closes its standard input behind it.
     pub fn send(&self, attempt: &Attempt, bytes: &[u8], last: bool) -> Result<(), Error> {
-        let mut handle = match attempt.condition()? {
-            Condition::Alive => Handle::attach(attempt, 0)?,
-            Condition::Lost | Condition::Ended(_) | Condition::Intended => {
-                return Err(Error::NotRunning {
-                    id: attempt.id().to_owned(),
-                });
-            }
-        };
+        let mut handle = self.alive(attempt)?;
         let mut tries = 0;
         loop {
             let status = handle.last_status();
@@ -375,6 +368,35 @@ impl Agents {
         }
     }
 
+    /// Interrupts the agent, as Ctrl-C in a terminal does.
+    pub fn interrupt(&self, attempt: &Attempt) -> Result<(), Error> {
+        let mut handle = self.alive(attempt)?;
+        let mut tries = 0;
+        loop {
+            let status = handle.last_status();
+            let (fence, seq) = (status.fence, status.interrupts + 1);
+            handle.set_fence(fence);
+            match handle.interrupt(seq) {
+                // With the same number somebody else interrupted it in this very moment: once is enough.
+                Ok(_) => return Ok(()),
+                Err(error) if retry(&error) && tries < TRIES_MAX => {}
+                Err(error) => return Err(error.into()),
+            }
+            tries += 1;
+            handle.status()?;
+        }
+    }
+
+    /// The shim of an attempt that lives.
+    fn alive(&self, attempt: &Attempt) -> Result<Handle, Error> {
+        match attempt.condition()? {
+            Condition::Alive => Ok(Handle::attach(attempt, 0)?),
+            Condition::Lost | Condition::Ended(_) | Condition::Intended => Err(Error::NotRunning {
+                id: attempt.id().to_owned(),
+            }),
+        }
+    }
+
     /// One attempt as it is now.
     pub fn look(&self, attempt: &Attempt) -> Result<Listed, Error> {
         let condition = attempt.condition()?;
@@ -394,6 +416,8 @@ impl Agents {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten();
         let mut folders: Vec<_> = entries
             .flatten()
+            // A link to somewhere else is no attempt.
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter_map(|entry| {
                 let spec = entry.path().join("spec.json");
                 Some((std::fs::metadata(spec).ok()?.modified().ok()?, entry.path()))

@@ -397,6 +397,7 @@ impl Error {
             Error::Agent(error) => match error {
                 bowline_supervisor::Error::NoAttempt { .. } => ExitClass::NotFound,
                 bowline_supervisor::Error::AttemptExists { .. }
+                | bowline_supervisor::Error::BadId { .. }
                 | bowline_supervisor::Error::Refused { .. } => ExitClass::Refused,
                 bowline_supervisor::Error::Io { .. }
                 | bowline_supervisor::Error::NotStarted { .. }

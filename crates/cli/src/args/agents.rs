@@ -107,7 +107,7 @@ pub(crate) struct AttachArgs {
     /// The attempt, by the first letters of its id; a list of all when left away
     pub(crate) id: Option<String>,
     /// Show output from this byte on (default: from where it was last shown)
-    #[arg(long, value_name = "BYTE", requires = "id", conflicts_with_all = ["pause", "resume", "end", "send", "close_input"])]
+    #[arg(long, value_name = "BYTE", requires = "id", conflicts_with_all = ["pause", "resume", "end", "interrupt", "send", "close_input"])]
     pub(crate) from: Option<u64>,
     /// Stop all its processes
     #[arg(long, requires = "id", group = "order")]
@@ -118,6 +118,9 @@ pub(crate) struct AttachArgs {
     /// End all its processes; of a lost attempt, what is left of it
     #[arg(long, requires = "id", group = "order")]
     pub(crate) end: bool,
+    /// Interrupt it, as Ctrl-C in a terminal does
+    #[arg(long, requires = "id", group = "order")]
+    pub(crate) interrupt: bool,
     /// Write a line to its standard input
     #[arg(long, value_name = "TEXT", requires = "id", conflicts_with = "order")]
     pub(crate) send: Option<String>,

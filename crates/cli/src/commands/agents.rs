@@ -134,6 +134,11 @@ pub(crate) fn attach(output: &Output, args: &AttachArgs) -> Result<ExitCode, Err
         tell(output, &agents.look(&attempt)?);
         return Ok(ExitCode::SUCCESS);
     }
+    if args.interrupt {
+        agents.interrupt(&attempt)?;
+        tell(output, &agents.look(&attempt)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     let want = [
         (args.pause, Want::Paused),
         (args.resume, Want::Running),
