@@ -245,6 +245,18 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!("실행 {id}의 에이전트를 시작할 수 없습니다: {message}"),
             "명령, 폴더, 샌드박스를 확인하세요".into(),
         ),
+        Error::NoControlGroup { what, reason } => (
+            format!("{what}을(를) 여기서는 쓸 수 없습니다: {reason}"),
+            "'bowline run-agent --sandbox-report'로 이 컴퓨터에서 되는 것을 볼 수 있습니다".into(),
+        ),
+        Error::StateInSandbox { root, folder } => (
+            format!(
+                "샌드박스 안의 에이전트가 {}에 쓸 수 있는데, 그 안에 Bowline의 {}이(가) 있습니다",
+                root.display(),
+                folder.display()
+            ),
+            "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요".into(),
+        ),
         Error::Output { .. } => (
             "출력을 보여 줄 수 없습니다".into(),
             "에이전트는 계속 돕니다. 'bowline attach'로 목록을 볼 수 있습니다".into(),

@@ -1,5 +1,9 @@
 //! Single agents, run and watched by hand: the smallest user of the supervisor.
 
+mod group;
+
+pub use group::{GroupMode, GroupWish};
+
 use crate::context::Context;
 use crate::error::Error;
 use bowline_gate::locate::state_home;
@@ -44,6 +48,8 @@ pub struct NewAgent {
     pub command: Vec<String>,
     /// What it may touch; everything when left away.
     pub sandbox: Option<Sandbox>,
+    /// Whether it gets a control group, and with what limits.
+    pub group: GroupWish,
     /// Keep its standard input open.
     pub open_input: bool,
 }
@@ -150,6 +156,10 @@ impl Agents {
 
     /// Starts an agent with the environment of this process. The attempt is on the disk before anything runs.
     pub fn start(&self, context: &Context, new: NewAgent) -> Result<(Attempt, Handle), Error> {
+        let group = new.group.spec()?;
+        if let Some(sandbox) = &new.sandbox {
+            self.outside_of(sandbox)?;
+        }
         self.forget_old();
         let id = self.new_id(context);
         let folder = self.folder.join(&id);
@@ -159,6 +169,7 @@ impl Agents {
             .collect();
         let mut spec = Spec::new(&id, new.command, new.folder);
         spec.name = new.name;
+        spec.cgroup = group;
         if let Some(mut sandbox) = new.sandbox {
             // Most programs need a place for temporary files; theirs alone.
             let temporary = folder.join("tmp");
@@ -184,6 +195,31 @@ impl Agents {
             }
         }
         Ok((attempt, handle))
+    }
+
+    /// An agent that may write where attempts are kept could say of itself that it has ended well.
+    fn outside_of(&self, sandbox: &Sandbox) -> Result<(), Error> {
+        let real = |path: &Path| {
+            let known = path
+                .ancestors()
+                .find_map(|one| Some((one, one.canonicalize().ok()?)));
+            match known {
+                Some((one, real)) => real.join(path.strip_prefix(one).unwrap_or(Path::new(""))),
+                None => path.to_owned(),
+            }
+        };
+        let kept = real(&self.folder);
+        match sandbox
+            .write
+            .iter()
+            .find(|root| kept.starts_with(real(root)))
+        {
+            Some(root) if !sandbox.best_effort => Err(Error::StateInSandbox {
+                root: root.clone(),
+                folder: kept,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Hands output on from where it was acknowledged last, or from `from` on, until the end. Nothing is acknowledged before
@@ -310,14 +346,7 @@ impl Agents {
 
     /// Hands one message to the agent, or closes its standard input behind it.
     pub fn send(&self, attempt: &Attempt, bytes: &[u8], last: bool) -> Result<(), Error> {
-        let mut handle = match attempt.condition()? {
-            Condition::Alive => Handle::attach(attempt, 0)?,
-            Condition::Lost | Condition::Ended(_) | Condition::Intended => {
-                return Err(Error::NotRunning {
-                    id: attempt.id().to_owned(),
-                });
-            }
-        };
+        let mut handle = self.alive(attempt)?;
         let mut tries = 0;
         loop {
             let status = handle.last_status();
@@ -342,6 +371,35 @@ impl Agents {
         }
     }
 
+    /// Interrupts the agent, as Ctrl-C in a terminal does.
+    pub fn interrupt(&self, attempt: &Attempt) -> Result<(), Error> {
+        let mut handle = self.alive(attempt)?;
+        let mut tries = 0;
+        loop {
+            let status = handle.last_status();
+            let (fence, seq) = (status.fence, status.interrupts + 1);
+            handle.set_fence(fence);
+            match handle.interrupt(seq) {
+                // With the same number somebody else interrupted it in this very moment: once is enough.
+                Ok(_) => return Ok(()),
+                Err(error) if retry(&error) && tries < TRIES_MAX => {}
+                Err(error) => return Err(error.into()),
+            }
+            tries += 1;
+            handle.status()?;
+        }
+    }
+
+    /// The shim of an attempt that lives.
+    fn alive(&self, attempt: &Attempt) -> Result<Handle, Error> {
+        match attempt.condition()? {
+            Condition::Alive => Ok(Handle::attach(attempt, 0)?),
+            Condition::Lost | Condition::Ended(_) | Condition::Intended => Err(Error::NotRunning {
+                id: attempt.id().to_owned(),
+            }),
+        }
+    }
+
     /// One attempt as it is now.
     pub fn look(&self, attempt: &Attempt) -> Result<Listed, Error> {
         let condition = attempt.condition()?;
@@ -361,6 +419,8 @@ impl Agents {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten();
         let mut folders: Vec<_> = entries
             .flatten()
+            // A link to somewhere else is no attempt.
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter_map(|entry| {
                 let spec = entry.path().join("spec.json");
                 Some((std::fs::metadata(spec).ok()?.modified().ok()?, entry.path()))

@@ -222,6 +222,26 @@ pub enum Error {
         /// Why not.
         message: String,
     },
+    /// What was asked of a control group cannot be had here.
+    #[error("{what} cannot be had here: {reason}")]
+    NoControlGroup {
+        /// What was asked for.
+        what: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// A sandbox would hold the folder in which attempts are kept.
+    #[error(
+        "the sandboxed agent could write to {}, which holds Bowline's own {}",
+        root.display(),
+        folder.display()
+    )]
+    StateInSandbox {
+        /// What it could write to.
+        root: PathBuf,
+        /// Where attempts are kept.
+        folder: PathBuf,
+    },
     /// Output could not be handed on.
     #[error("the output could not be shown")]
     Output {
@@ -278,6 +298,8 @@ impl Error {
             Error::AmbiguousId { .. } => "ambiguous_id",
             Error::NotRunning { .. } => "agent_not_running",
             Error::AgentNotStarted { .. } => "agent_not_started",
+            Error::NoControlGroup { .. } => "no_control_group",
+            Error::StateInSandbox { .. } => "state_in_sandbox",
             Error::Output { .. } => "output_gone",
         }
     }
@@ -325,6 +347,13 @@ impl Error {
             }
             Error::AmbiguousId { .. } => "give more letters of the id".into(),
             Error::AgentNotStarted { .. } => "check the command, its folder and its sandbox".into(),
+            Error::NoControlGroup { .. } => {
+                "'bowline run-agent --sandbox-report' says what this machine permits".into()
+            }
+            Error::StateInSandbox { .. } => {
+                "let the agent work in a folder below, or set XDG_STATE_HOME to a place outside"
+                    .into()
+            }
             Error::Output { .. } => "the agent goes on: 'bowline attach' lists the attempts".into(),
         }
     }
@@ -341,6 +370,8 @@ impl Error {
             | Error::NotVerified { .. }
             | Error::EffectsLeft { .. }
             | Error::NotRunning { .. }
+            | Error::NoControlGroup { .. }
+            | Error::StateInSandbox { .. }
             | Error::AgentNotStarted { .. } => ExitClass::Refused,
             Error::ProgramFailed { .. } => ExitClass::Failure,
             Error::Ambiguous { .. } | Error::AmbiguousId { .. } | Error::BadInput { .. } => {
@@ -366,6 +397,7 @@ impl Error {
             Error::Agent(error) => match error {
                 bowline_supervisor::Error::NoAttempt { .. } => ExitClass::NotFound,
                 bowline_supervisor::Error::AttemptExists { .. }
+                | bowline_supervisor::Error::BadId { .. }
                 | bowline_supervisor::Error::Refused { .. } => ExitClass::Refused,
                 bowline_supervisor::Error::Io { .. }
                 | bowline_supervisor::Error::NotStarted { .. }

@@ -13,10 +13,10 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::process::boot_id;
 use crate::spec::Spec;
-use rustix::fs::{FlockOperation, SeekFrom, flock, seek};
+use rustix::fs::{FlockOperation, OFlags, SeekFrom, flock, seek};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -24,6 +24,15 @@ use std::path::{Path, PathBuf};
 /// Only the owner looks into an attempt: output and input may be secret.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
+
+/// The longest id. With what is put around it, it must fit into the name of a file.
+const ID_BYTES_MAX: usize = 100;
+/// The longest spec: a command line can be long.
+const SPEC_BYTES_MAX: u64 = 8 << 20;
+/// The longest lock and the longest end. An agent without a sandbox can write them, and must not fill our memory so.
+const NOTE_BYTES_MAX: u64 = 1 << 20;
+/// The most unread input: what a shim accepts, and what is in the pipe.
+const UNREAD_BYTES_MAX: u64 = 64 << 20;
 
 /// One attempt to run an agent, by its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +98,7 @@ struct Intent {
 impl Attempt {
     /// Makes the folder of a new attempt.
     pub fn create(folder: &Path, spec: Spec) -> Result<Attempt, Error> {
+        check_id(&spec.attempt)?;
         if let Some(parent) = folder.parent() {
             DirBuilder::new()
                 .recursive(true)
@@ -158,15 +168,11 @@ impl Attempt {
         &self.spec.attempt
     }
 
-    /// What has become of it. The lock decides; nothing is believed because it is written somewhere.
+    /// What has become of it. The lock decides: while a shim holds it, nothing is believed because it is written somewhere.
     pub fn condition(&self) -> Result<Condition, Error> {
-        if let Some(exit) = self.exit()? {
-            return Ok(Condition::Ended(Box::new(exit)));
-        }
         if self.locked()? {
             return Ok(Condition::Alive);
         }
-        // It may have ended between the two looks.
         if let Some(exit) = self.exit()? {
             return Ok(Condition::Ended(Box::new(exit)));
         }
@@ -182,9 +188,12 @@ impl Attempt {
     /// How it ended, if it did and the end is whole.
     pub fn exit(&self) -> Result<Option<Exit>, Error> {
         let path = self.path("exit.json");
-        match std::fs::read(&path) {
-            // An end that is being written, or was cut off by a crash, is none.
-            Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+        match read_small(&path, NOTE_BYTES_MAX) {
+            // An end that is being written, or was cut off by a crash, is none; nor is that of another attempt.
+            Ok(text) => Ok(serde_json::from_slice(&text)
+                .ok()
+                .filter(|exit: &Exit| exit.attempt == self.id())),
+            Err(error) if foreign(&error) => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("read", &path)(error)),
         }
@@ -193,7 +202,7 @@ impl Attempt {
     /// Input the agent never read.
     pub fn unread(&self) -> Result<Vec<u8>, Error> {
         let path = self.path("unread");
-        match std::fs::read(&path) {
+        match read_small(&path, UNREAD_BYTES_MAX) {
             Ok(bytes) => Ok(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(Error::io("read", &path)(error)),
@@ -204,7 +213,7 @@ impl Attempt {
     /// when acknowledged output has been given back to the disk.
     pub fn read(&self, stream: Stream, from: u64, count: usize) -> Result<(u64, Vec<u8>), Error> {
         let path = self.path(stream.file());
-        let file = match File::open(&path) {
+        let file = match open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((from, Vec::new())),
             Err(error) => return Err(Error::io("read", &path)(error)),
@@ -233,9 +242,11 @@ impl Attempt {
     /// Whether a shim holds the lock.
     fn locked(&self) -> Result<bool, Error> {
         let path = self.path("lock");
-        let file = match File::open(&path) {
+        let file = match open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound || foreign(&error) => {
+                return Ok(false);
+            }
             Err(error) => return Err(Error::io("open", &path)(error)),
         };
         match flock(&file, FlockOperation::NonBlockingLockShared) {
@@ -245,12 +256,16 @@ impl Attempt {
         }
     }
 
-    /// Who holds or last held the lock.
+    /// Who holds or last held the lock. When that cannot be read any more, an agent may have been started.
     pub(crate) fn owner(&self) -> Result<Option<Owner>, Error> {
         let path = self.path("lock");
-        match std::fs::read(&path) {
-            Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+        match read_small(&path, NOTE_BYTES_MAX) {
+            Ok(text) if text.is_empty() => Ok(None),
+            Ok(text) => Ok(Some(
+                serde_json::from_slice(&text).unwrap_or_else(|_| begun()),
+            )),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if foreign(&error) => Ok(Some(begun())),
             Err(error) => Err(Error::io("read", &path)(error)),
         }
     }
@@ -287,12 +302,70 @@ pub(crate) fn writable(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+/// Opens a file to read it, and never waits: something else may have been put in its place, a pipe for instance.
+fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "not a regular file",
+        ))
+    }
+}
+
+/// The content of a file that is not longer than this.
+pub(crate) fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(bytes)
+}
+
+/// Whether a file is not what a shim writes.
+fn foreign(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge
+    )
+}
+
+/// An owner of whom nothing is known.
+fn begun() -> Owner {
+    Owner {
+        go: true,
+        ..Owner::default()
+    }
+}
+
+/// An id is part of paths, of a control group's name and of an environment.
+fn check_id(id: &str) -> Result<(), Error> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let good =
+        !id.is_empty() && id.len() <= ID_BYTES_MAX && !id.starts_with('.') && id.bytes().all(plain);
+    if good {
+        Ok(())
+    } else {
+        Err(Error::BadId { id: id.to_owned() })
+    }
+}
+
 fn intent(folder: &Path) -> Result<Intent, Error> {
     let path = folder.join("spec.json");
-    match std::fs::read(&path) {
-        Ok(text) => serde_json::from_slice(&text)
-            .map_err(io::Error::from)
-            .map_err(Error::io("read", &path)),
+    match read_small(&path, SPEC_BYTES_MAX) {
+        Ok(text) => {
+            let intent: Intent = serde_json::from_slice(&text)
+                .map_err(io::Error::from)
+                .map_err(Error::io("read", &path))?;
+            check_id(&intent.spec.attempt)?;
+            Ok(intent)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::NoAttempt {
             path: folder.to_owned(),
         }),

@@ -23,6 +23,8 @@ pub enum Refused {
     AgentPeer,
     /// The request could not be understood.
     BadRequest,
+    /// The shim is older than the request.
+    Unsupported,
 }
 
 impl Refused {
@@ -37,10 +39,11 @@ impl Refused {
             Refused::NotRunning => "agent_not_running",
             Refused::AgentPeer => "agent_peer",
             Refused::BadRequest => "bad_request",
+            Refused::Unsupported => "unsupported_by_shim",
         }
     }
 
-    fn all() -> [Refused; 8] {
+    fn all() -> [Refused; 9] {
         [
             Refused::FencedOut,
             Refused::StaleGeneration,
@@ -50,6 +53,7 @@ impl Refused {
             Refused::NotRunning,
             Refused::AgentPeer,
             Refused::BadRequest,
+            Refused::Unsupported,
         ]
     }
 }
@@ -73,6 +77,12 @@ pub enum Error {
     NoAttempt {
         /// The folder.
         path: PathBuf,
+    },
+    /// The id of an attempt becomes part of paths and of environments.
+    #[error("'{id}' cannot be the id of an attempt")]
+    BadId {
+        /// The id.
+        id: String,
     },
     /// The folder is taken.
     #[error("there is an attempt at {} already", path.display())]
@@ -121,6 +131,7 @@ impl Error {
         match self {
             Error::Io { .. } => "attempt_io",
             Error::NoAttempt { .. } => "no_attempt",
+            Error::BadId { .. } => "bad_attempt_id",
             Error::AttemptExists { .. } => "attempt_exists",
             Error::NotStarted { .. } => "shim_not_started",
             Error::Unreachable { .. } => "shim_unreachable",
@@ -134,6 +145,7 @@ impl Error {
         match self {
             Error::Io { .. } => "check the disk, and who owns the folder",
             Error::NoAttempt { .. } => "'bowline attach' lists the attempts",
+            Error::BadId { .. } => "use letters, digits, '-', '_' and '.', 100 at the most",
             Error::AttemptExists { .. } => "use a new id for a new attempt",
             Error::NotStarted { .. } => "check that bowline-shim stands beside bowline",
             Error::Unreachable { .. } => {
@@ -149,6 +161,7 @@ impl Error {
                 Refused::NotRunning => "'bowline attach' tells how it ended",
                 Refused::AgentPeer => "an agent cannot control its own shim",
                 Refused::BadRequest => "update Bowline",
+                Refused::Unsupported => "end the agent and start it anew",
             },
         }
     }

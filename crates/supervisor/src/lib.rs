@@ -19,7 +19,7 @@ mod spec;
 mod sweep;
 
 pub use attempt::{Attempt, Condition, Stream};
-pub use cgroup::{Cgroup, CgroupSupport};
+pub use cgroup::CgroupSupport;
 pub use client::{Handle, Sent, Shim};
 pub use error::{Error, Refused};
 pub use exit::{Exit, Unread};

@@ -12,6 +12,8 @@ const ENVIRONMENT_BYTES_MAX: u64 = 8 << 20;
 
 /// Generations looked at when asking whether one process descends from another.
 const ANCESTORS_MAX: usize = 256;
+/// Looks at a line of ancestors that changes under our eyes.
+const LOOKS_MAX: usize = 8;
 
 /// A process at the moment it was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,17 +153,33 @@ fn by_parents(root: i32) -> Vec<Process> {
     found
 }
 
-/// Whether a process stands below another.
-pub(crate) fn descends(pid: i32, root: i32) -> bool {
-    let mut current = pid;
-    for _ in 0..ANCESTORS_MAX {
-        match Process::look(current) {
-            Some(process) if process.parent == root => return true,
-            Some(process) if process.parent > 1 => current = process.parent,
-            Some(_) | None => return false,
+/// How one process stands to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Descent {
+    /// It stands below.
+    Below,
+    /// It does not.
+    Elsewhere,
+    /// It is gone, its ancestors come and go, or there are more of them than anybody needs.
+    Unknown,
+}
+
+/// Whether a process stands below another. An ancestor that ends during the look hands its children to somebody else, so that
+/// the look begins again; who arranges for that to go on is not told apart.
+pub(crate) fn descent(pid: i32, root: i32) -> Descent {
+    for _ in 0..LOOKS_MAX {
+        let mut current = pid;
+        for _ in 0..ANCESTORS_MAX {
+            match Process::look(current) {
+                Some(process) if process.parent == root => return Descent::Below,
+                Some(process) if process.parent > 1 => current = process.parent,
+                Some(_) => return Descent::Elsewhere,
+                None if current == pid => return Descent::Unknown,
+                None => break,
+            }
         }
     }
-    false
+    Descent::Unknown
 }
 
 /// Whether a process was started with `NAME=VALUE` in its environment.
@@ -216,8 +234,8 @@ mod tests {
         let us = Process::look(std::process::id().cast_signed()).unwrap();
         assert!(us.start > 0 && us.threads >= 1 && !us.dead() && !us.stopped());
         assert!(all().iter().any(|one| one.pid == us.pid));
-        assert!(descends(us.pid, us.parent));
-        assert!(!descends(us.parent, us.pid));
+        assert_eq!(descent(us.pid, us.parent), Descent::Below);
+        assert_eq!(descent(us.parent, us.pid), Descent::Elsewhere);
         let below = |list: Vec<Process>| list.iter().any(|one| one.pid == us.pid);
         assert!(below(descendants(us.parent)));
         assert!(below(by_parents(us.parent)));
@@ -238,5 +256,7 @@ mod tests {
         assert!(process.signal(Signal::KILL));
         child.wait().unwrap();
         assert!(!process.signal(Signal::KILL));
+        // Whoever is gone cannot show where it stood.
+        assert_eq!(descent(process.pid, 1), Descent::Unknown);
     }
 }

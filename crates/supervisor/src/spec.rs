@@ -95,6 +95,35 @@ pub struct CgroupSpec {
     /// Number of processes.
     #[serde(default)]
     pub processes: Option<u64>,
+    /// Processor time of all together, in percent of one processor.
+    #[serde(default)]
+    pub cpu_percent: Option<u32>,
+    /// Start the agent without a group where none can be made. Not for limits: those that are asked for hold.
+    #[serde(default)]
+    pub best_effort: bool,
+}
+
+impl CgroupSpec {
+    /// A group without limits, which has to be made.
+    pub fn below(parent: PathBuf) -> CgroupSpec {
+        CgroupSpec {
+            parent,
+            memory_bytes: None,
+            processes: None,
+            cpu_percent: None,
+            best_effort: false,
+        }
+    }
+
+    /// Whether anything is limited.
+    pub fn limits(&self) -> bool {
+        self.memory_bytes.is_some() || self.processes.is_some() || self.cpu_percent.is_some()
+    }
+
+    /// Whether the agent may start without it.
+    pub(crate) fn optional(&self) -> bool {
+        self.best_effort && !self.limits()
+    }
 }
 
 /// How much and how long; the defaults are the promises of the product, tests use small ones.

@@ -36,7 +36,7 @@ pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
     let cgroup = attempt
         .owner()?
         .and_then(|owner| owner.cgroup)
-        .and_then(|path| Cgroup::open(&path));
+        .and_then(|path| Cgroup::open(&path, attempt.id()));
     let end = Instant::now() + Duration::from_millis(GONE_MS_MAX);
     let mark = format!("{ATTEMPT_VARIABLE}={}", attempt.id());
     let mut quiet = 0;

@@ -1,10 +1,10 @@
 //! `bowline run-agent` and `bowline attach`.
 
 use crate::args::Lang;
-use crate::args::agents::{AttachArgs, RunAgentArgs, SandboxMode};
+use crate::args::agents::{AttachArgs, CgroupMode, RunAgentArgs, SandboxMode};
 use crate::korean;
 use crate::output::{Output, Tone};
-use bowline_engine::agents::{Agents, Listed, NewAgent, Watched};
+use bowline_engine::agents::{Agents, GroupMode, GroupWish, Listed, NewAgent, Watched};
 use bowline_engine::supervisor::{
     Attempt, CgroupSupport, Condition, Exit, Sandbox, SandboxSupport, Stream, Want,
 };
@@ -64,6 +64,7 @@ pub(crate) fn run_agent(
         folder: at,
         command: args.command.clone(),
         sandbox,
+        group: wish(args)?,
         open_input: args.open_input,
     };
     let (attempt, handle) = agents.start(context, new)?;
@@ -93,6 +94,27 @@ pub(crate) fn run_agent(
     watch(output, &agents, &attempt, None)
 }
 
+/// The control group that is asked for.
+fn wish(args: &RunAgentArgs) -> Result<GroupWish, Error> {
+    let wish = GroupWish {
+        mode: match args.cgroup {
+            CgroupMode::Auto => GroupMode::Auto,
+            CgroupMode::Off => GroupMode::Off,
+            CgroupMode::Require => GroupMode::Require,
+        },
+        memory_bytes: args.memory_max,
+        processes: args.pids_max,
+        cpu_percent: args.cpu_max,
+    };
+    if wish.limits() && wish.mode == GroupMode::Off {
+        return Err(Error::BadInput {
+            message: "a limit needs a control group, and '--cgroup off' wants none".into(),
+            hint: "leave one of the two away".into(),
+        });
+    }
+    Ok(wish)
+}
+
 pub(crate) fn attach(output: &Output, args: &AttachArgs) -> Result<ExitCode, Error> {
     let agents = Agents::here();
     let Some(id) = &args.id else {
@@ -109,6 +131,11 @@ pub(crate) fn attach(output: &Output, args: &AttachArgs) -> Result<ExitCode, Err
         let text = args.send.as_ref().map(|text| format!("{text}\n"));
         let bytes = text.unwrap_or_default().into_bytes();
         agents.send(&attempt, &bytes, args.close_input)?;
+        tell(output, &agents.look(&attempt)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.interrupt {
+        agents.interrupt(&attempt)?;
         tell(output, &agents.look(&attempt)?);
         return Ok(ExitCode::SUCCESS);
     }
@@ -268,10 +295,12 @@ fn report(output: &Output) {
             "sandbox": parts,
             "cgroup": {
                 "parent": groups.parent,
+                "limiting": groups.limiting,
                 "freeze": groups.freeze,
                 "kill": groups.kill,
                 "memory": groups.memory,
                 "processes": groups.processes,
+                "cpu": groups.cpu,
                 "reason": groups.reason,
             },
         });
@@ -288,12 +317,7 @@ fn report(output: &Output) {
         output.line(&format!("  {name:<12}{since:<12}{}", yes(there)));
     }
     output.line(output.say("control groups", "컨트롤 그룹"));
-    for (name, there) in [
-        ("freeze", groups.freeze),
-        ("kill", groups.kill),
-        ("memory", groups.memory),
-        ("processes", groups.processes),
-    ] {
+    for (name, there) in groups.rows() {
         output.line(&format!("  {name:<24}{}", yes(there)));
     }
     if let Some(reason) = groups.reason {

@@ -13,6 +13,10 @@ pub(super) fn error(error: &Error) -> (String, String) {
             format!("{}에 실행 기록이 없습니다", path.display()),
             "'bowline attach'로 목록을 볼 수 있습니다",
         ),
+        Error::BadId { id } => (
+            format!("'{id}'은(는) 실행 ID로 쓸 수 없습니다"),
+            "영문자, 숫자, '-', '_', '.'만 100자까지 쓰세요",
+        ),
         Error::AttemptExists { path } => (
             format!("{}에 이미 실행 기록이 있습니다", path.display()),
             "새 실행에는 새 ID를 쓰세요",
@@ -63,6 +67,10 @@ fn refused(why: Refused) -> (String, String) {
         Refused::AgentPeer => (
             "에이전트는 자신의 심(shim)을 조종할 수 없습니다",
             "함께 일하는 사람에게 요청하세요",
+        ),
+        Refused::Unsupported => (
+            "이 심(shim)은 중단 요청을 모르는 이전 버전입니다",
+            "에이전트를 끝내고 새로 시작하세요",
         ),
         Refused::BadRequest => ("요청을 이해할 수 없습니다", "Bowline을 업데이트하세요"),
     };

@@ -3,8 +3,8 @@
 use crate::attempt::{Attempt, socket_path};
 use crate::error::{Error, Refused};
 use crate::protocol::{
-    Answer, BODY_BYTES_MAX, Envelope, Environment, Hello, Lines, PROTOCOL, Request, State, Status,
-    Want,
+    Answer, BODY_BYTES_MAX, Envelope, Environment, Hello, INTERRUPT, Lines, PROTOCOL, Request,
+    State, Status, Want,
 };
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -129,6 +129,26 @@ impl Handle {
             last,
         };
         match self.ask(request, bytes) {
+            Ok(true) => Ok(Sent::Already),
+            Ok(false) => Ok(Sent::Accepted),
+            Err(error) => Err(self.not_running_or(error)),
+        }
+    }
+
+    /// Interrupts the agent (SIGINT to its own process group, as a terminal does) under this number, from 1 and growing. A
+    /// paused agent hears it when it goes on. Shims of older versions cannot do it and are not asked.
+    pub fn interrupt(&mut self, seq: u64) -> Result<Sent, Error> {
+        if !self.hello.features.iter().any(|one| one == INTERRUPT) {
+            return Err(Error::Refused {
+                why: Refused::Unsupported,
+                message: format!("the shim of attempt {} cannot interrupt", self.attempt.id()),
+            });
+        }
+        let request = Request::Interrupt {
+            fence: self.fence,
+            seq,
+        };
+        match self.ask(request, &[]) {
             Ok(true) => Ok(Sent::Already),
             Ok(false) => Ok(Sent::Accepted),
             Err(error) => Err(self.not_running_or(error)),

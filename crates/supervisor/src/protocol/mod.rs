@@ -15,7 +15,10 @@ pub(crate) use lines::Lines;
 pub const PROTOCOL: u32 = 1;
 
 /// What a shim of this version can do beyond the first one of protocol 1.
-pub const FEATURES: [&str; 0] = [];
+pub const FEATURES: [&str; 1] = [INTERRUPT];
+
+/// The feature of shims that understand `interrupt`.
+pub(crate) const INTERRUPT: &str = "interrupt";
 
 /// The longest line.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 10;
@@ -68,6 +71,13 @@ pub enum Request {
         #[serde(default)]
         last: bool,
     },
+    /// Send SIGINT to the agent's own process group. Only to shims with the feature `interrupt`.
+    Interrupt {
+        /// The fencing number of the asker.
+        fence: u64,
+        /// The number of the interrupt, growing; the same again does nothing.
+        seq: u64,
+    },
     /// Output up to these offsets has been processed and may be forgotten.
     Ack {
         /// The fencing number of the asker.
@@ -96,6 +106,7 @@ impl Request {
         match self {
             Request::Go { bytes, .. } | Request::Input { bytes, .. } => *bytes,
             Request::Want { .. }
+            | Request::Interrupt { .. }
             | Request::Ack { .. }
             | Request::Status {}
             | Request::Wait { .. } => 0,
@@ -108,6 +119,7 @@ impl Request {
             Request::Go { fence, .. }
             | Request::Want { fence, .. }
             | Request::Input { fence, .. }
+            | Request::Interrupt { fence, .. }
             | Request::Ack { fence, .. } => Some(*fence),
             Request::Status {} | Request::Wait { .. } => None,
         }
@@ -225,6 +237,9 @@ pub struct Status {
     pub blocked: Option<Blocked>,
     /// Standard input.
     pub input: InputStatus,
+    /// The number of the last interrupt that was sent on.
+    #[serde(default)]
+    pub interrupts: u64,
     /// The end, once it is durable.
     #[serde(default)]
     pub exit: Option<Exit>,

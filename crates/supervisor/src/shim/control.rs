@@ -176,15 +176,17 @@ impl Control {
     }
 
     fn pause(&mut self, now: Instant, living: &[Process], cgroup: Option<&Cgroup>) -> bool {
-        if let Some(cgroup) = cgroup
-            && cgroup.freeze(true)
-        {
-            return cgroup.frozen();
-        }
+        // What has left the group, which a process of the same user can do, is stopped as if there were none.
+        let (mut still, frozen) = match cgroup.filter(|cgroup| cgroup.freeze(true)) {
+            Some(cgroup) => (cgroup.frozen(), cgroup.members()),
+            None => (true, Vec::new()),
+        };
         // After the first process had to be stopped by force, whatever is new is not asked first: it may be forking on.
         let forced = self.seen.iter().any(|seen| seen.held.is_some());
-        let mut still = true;
-        for process in living.iter().filter(|one| !one.stopped()) {
+        for process in living
+            .iter()
+            .filter(|one| !one.stopped() && !frozen.contains(&one.pid))
+        {
             let known = self
                 .seen
                 .iter_mut()

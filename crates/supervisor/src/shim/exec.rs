@@ -3,7 +3,7 @@
 use super::CANNOT_RUN;
 use crate::attempt::{Attempt, new_file};
 use crate::cgroup::Cgroup;
-use crate::spec::{Limits, Spec};
+use crate::spec::{CgroupSpec, Limits, Spec};
 use nix::sys::signal::SigSet;
 use rustix::process::{
     Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
@@ -62,9 +62,18 @@ fn prepare(attempt: &Attempt, shim: Option<i32>) -> Result<(), String> {
     let _ = std::fs::write("/proc/self/oom_score_adj", score);
     limit(&spec.limits)?;
     let owner = attempt.owner().map_err(|error| error.to_string())?;
-    if let Some(cgroup) = owner.and_then(|owner| owner.cgroup) {
-        Cgroup::enter(&cgroup)
-            .map_err(|error| format!("cannot enter {}: {error}", cgroup.display()))?;
+    if let Some(path) = owner.and_then(|owner| owner.cgroup) {
+        let entered = match Cgroup::open(&path, attempt.id()) {
+            Some(cgroup) => cgroup.enter(),
+            None => Err(std::io::ErrorKind::NotFound.into()),
+        };
+        // Outside of its group an agent is stopped and ended process by process.
+        if let (Err(error), false) = (
+            entered,
+            spec.cgroup.as_ref().is_some_and(CgroupSpec::optional),
+        ) {
+            return Err(format!("cannot enter {}: {error}", path.display()));
+        }
     }
     match &spec.sandbox {
         Some(sandbox) => sandbox.enter(),

@@ -6,6 +6,7 @@
 
 mod clients;
 mod control;
+mod end;
 mod exec;
 mod input;
 mod output;

@@ -2,27 +2,25 @@
 
 use super::clients::Clients;
 use super::control::Control;
-use super::exec::ERROR_FILE;
 use super::input::Input;
 use super::output::{CHUNK_BYTES, Output};
 use super::own::write_owner;
-use super::{MYSELF, clients::Received};
+use super::{MYSELF, clients::Received, end};
 use crate::ATTEMPT_VARIABLE;
-use crate::attempt::{Attempt, Owner, Stream, new_file, writable};
+use crate::attempt::{Attempt, Owner, Stream, writable};
 use crate::cgroup::Cgroup;
 use crate::error::Refused;
 use crate::exit::Exit;
+use crate::process::{Descent, descent};
 use crate::protocol::{
     Answer, Blocked, Environment, FEATURES, Flow, Hello, PROTOCOL, Request, State, Status, Want,
 };
 use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
-use rustix::process::{WaitOptions, WaitStatus, wait};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
 use std::fs::File;
-use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
@@ -30,6 +28,8 @@ use std::time::{Duration, Instant};
 
 /// How often a full disk is tried again.
 const RETRY_MS: u64 = 200;
+/// Connections taken before others have their turn: an agent that connects all the time must not keep the shim from work.
+const ACCEPTS_MAX: usize = 8;
 
 /// Who can wake the shim.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +65,8 @@ pub(super) struct Run {
     start_error: Option<String>,
     /// Somebody asked for the end.
     asked: bool,
+    /// The number of the last interrupt.
+    interrupts: u64,
     cgroup: Option<Cgroup>,
     control: Control,
     input: Input,
@@ -105,6 +107,7 @@ impl Run {
             agent: None,
             start_error: None,
             asked: false,
+            interrupts: 0,
             cgroup: None,
             control: Control::new(born),
             input: Input::default(),
@@ -224,7 +227,10 @@ impl Run {
         let child = nix::sys::signal::Signal::SIGCHLD as u32;
         let too_big = nix::sys::signal::Signal::SIGXFSZ as u32;
         while let Ok(Some(signal)) = self.signals.read_signal() {
-            if signal.ssi_signo != child && signal.ssi_signo != too_big {
+            // What ends the shim ends its agent as if somebody had asked for it: not for the agent to say.
+            let sender = signal.ssi_pid.cast_signed();
+            let own = || descent(sender, self.owner.pid) == Descent::Below;
+            if signal.ssi_signo != child && signal.ssi_signo != too_big && !own() {
                 self.asked = true;
                 self.control.turn(Want::Ended, now);
             }
@@ -240,9 +246,14 @@ impl Run {
     }
 
     fn serve_listener(&mut self) {
-        while self.clients.have_room()
-            && let Ok((stream, _)) = self.listener.accept()
-        {
+        let mark = format!("{ATTEMPT_VARIABLE}={}", self.attempt.id());
+        for _ in 0..ACCEPTS_MAX {
+            if !self.clients.have_room() {
+                return;
+            }
+            let Ok((stream, _)) = self.listener.accept() else {
+                return;
+            };
             let greeting = Answer {
                 id: 0,
                 hello: Some(Hello {
@@ -254,7 +265,7 @@ impl Run {
                 status: Some(self.status()),
                 ..Answer::default()
             };
-            self.clients.welcome(stream, &greeting);
+            self.clients.welcome(stream, &mark, &greeting);
         }
     }
 
@@ -336,6 +347,7 @@ impl Run {
                     (why, format!("message {seq} is not taken; next is {next}"))
                 })
             }
+            Request::Interrupt { seq, .. } => self.interrupt(seq),
             Request::Ack { out, err, .. } => {
                 let keep = self.attempt.spec().bounds.keep_bytes;
                 for (output, offset) in [(&mut self.out, out), (&mut self.err, err)] {
@@ -372,14 +384,34 @@ impl Run {
         Ok(false)
     }
 
+    /// Sends SIGINT to the agent's group, as a terminal does. Each number once.
+    fn interrupt(&mut self, seq: u64) -> Result<bool, (Refused, String)> {
+        if seq <= self.interrupts {
+            return Ok(true);
+        }
+        let Some(agent) = self.agent.as_ref().filter(|agent| agent.ended.is_none()) else {
+            return Err((Refused::NotRunning, "there is no agent to interrupt".into()));
+        };
+        self.interrupts = seq;
+        // The agent has not been reaped, so the number is its own. Tools in groups of their own are the agent's matter.
+        if let Some(group) = Pid::from_raw(agent.pid) {
+            let _ = kill_process_group(group, Signal::INT);
+        }
+        Ok(false)
+    }
+
     /// Starts the agent. That it is being started is written down first, so that nobody starts another.
     fn go(&mut self, environment: Environment) -> Result<(), String> {
         let spec = self.attempt.spec();
         if let Some(wanted) = &spec.cgroup {
-            let made = Cgroup::create(wanted, &spec.attempt);
-            let cgroup = made.map_err(|error| format!("cannot make a control group: {error}"))?;
-            self.owner.cgroup = Some(cgroup.path().to_owned());
-            self.cgroup = Some(cgroup);
+            match Cgroup::create(wanted, &spec.attempt) {
+                Ok(cgroup) => {
+                    self.owner.cgroup = Some(cgroup.path().to_owned());
+                    self.cgroup = Some(cgroup);
+                }
+                Err(_) if wanted.optional() => {}
+                Err(error) => return Err(format!("cannot make a control group: {error}")),
+            }
         }
         self.owner.go = true;
         write_owner(&self.lock, &self.owner)
@@ -475,18 +507,13 @@ impl Run {
 
     /// Writes down how it ended, tells everyone, and leaves.
     fn finish(mut self) -> ExitCode {
-        let error_file = self.attempt.path(ERROR_FILE);
-        let told = std::fs::read_to_string(&error_file).unwrap_or_default();
-        let _ = std::fs::remove_file(&error_file);
-        let start_error = self
-            .start_error
-            .take()
-            .or((!told.is_empty()).then_some(told));
+        let ended = self.agent.as_ref().and_then(|agent| agent.ended);
+        let told = end::told_by_stub(&self.attempt, ended);
+        let start_error = self.start_error.take().or(told);
         let unread = self.input.unread().map(|(mut unread, bytes)| {
-            unread.saved = self.save_unread(&bytes).is_ok();
+            unread.saved = end::save_unread(&self.attempt, &bytes).is_ok();
             unread
         });
-        let ended = self.agent.as_ref().and_then(|agent| agent.ended);
         let mut complete = self.complete();
         for output in [&self.out, &self.err].into_iter().flatten() {
             complete &= output.sync().is_ok();
@@ -508,7 +535,7 @@ impl Run {
             unread,
             left: std::mem::take(&mut self.control.left),
         };
-        let written = self.write_exit(&exit);
+        let written = end::write(&self.attempt, &self.exit_file, &exit);
         if let Some(cgroup) = self.cgroup.take().filter(|_| exit.left.is_empty()) {
             cgroup.remove();
         }
@@ -524,19 +551,6 @@ impl Run {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         }
-    }
-
-    fn save_unread(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut file = new_file(&self.attempt.path("unread"))?;
-        file.write_all(bytes)?;
-        file.sync_data()
-    }
-
-    fn write_exit(&self, exit: &Exit) -> io::Result<()> {
-        let text = serde_json::to_vec(exit)?;
-        self.exit_file.write_all_at(&text, 0)?;
-        self.exit_file.sync_all()?;
-        File::open(self.attempt.folder())?.sync_all()
     }
 
     /// Counts the version up when something has changed that is worth a look.
@@ -570,6 +584,7 @@ impl Run {
             err: flow(&self.err),
             blocked: self.blocked,
             input: self.input.status(),
+            interrupts: self.interrupts,
             exit: self.exit.clone(),
         }
     }

@@ -1,0 +1,178 @@
+//! A control group for an agent: what is asked for, held against what this machine permits.
+
+use crate::error::Error;
+use bowline_supervisor::{CgroupSpec, CgroupSupport};
+
+/// A control group for an agent, as it is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GroupWish {
+    /// How strictly.
+    pub mode: GroupMode,
+    /// Memory of all its processes together.
+    pub memory_bytes: Option<u64>,
+    /// How many processes it may have.
+    pub processes: Option<u64>,
+    /// Processor time of all together, in percent of one processor.
+    pub cpu_percent: Option<u32>,
+}
+
+/// Whether an agent gets a control group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GroupMode {
+    /// Where this user may make one. Limits that are asked for hold or nothing is started.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+    /// Nothing is started without one.
+    Require,
+}
+
+impl GroupWish {
+    /// Whether anything is to be limited.
+    pub fn limits(self) -> bool {
+        self.memory_bytes.is_some() || self.processes.is_some() || self.cpu_percent.is_some()
+    }
+
+    /// What is to be made, if anything; an error when what must be there cannot be.
+    pub(super) fn spec(self) -> Result<Option<CgroupSpec>, Error> {
+        match self.mode {
+            GroupMode::Off => Ok(None),
+            GroupMode::Auto | GroupMode::Require => self.within(CgroupSupport::here()),
+        }
+    }
+
+    fn within(self, support: CgroupSupport) -> Result<Option<CgroupSpec>, Error> {
+        let limited = [
+            ("--memory-max", self.memory_bytes.is_some(), support.memory),
+            ("--pids-max", self.processes.is_some(), support.processes),
+            ("--cpu-max", self.cpu_percent.is_some(), support.cpu),
+        ];
+        let lacking = limited.iter().find(|(_, asked, there)| *asked && !there);
+        let freezes = support.freeze || self.mode != GroupMode::Require;
+        let parent = if self.limits() {
+            support.limiting
+        } else {
+            support.parent
+        };
+        match (parent, lacking) {
+            (Some(parent), None) if freezes => Ok(Some(CgroupSpec {
+                memory_bytes: self.memory_bytes,
+                processes: self.processes,
+                cpu_percent: self.cpu_percent,
+                best_effort: self.mode == GroupMode::Auto,
+                ..CgroupSpec::below(parent)
+            })),
+            (None, None) if self.mode == GroupMode::Auto => Ok(None),
+            (_, lacking) => Err(Error::NoControlGroup {
+                what: lacking.map_or("--cgroup=require", |(name, _, _)| name),
+                reason: support
+                    .reason
+                    .unwrap_or_else(|| "groups cannot be frozen by this kernel".into()),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+
+    fn freezer() -> CgroupSupport {
+        CgroupSupport {
+            parent: Some("/g/own".into()),
+            freeze: true,
+            kill: true,
+            reason: Some("memory, pids, cpu: not handed on".into()),
+            ..CgroupSupport::default()
+        }
+    }
+
+    fn full() -> CgroupSupport {
+        CgroupSupport {
+            limiting: Some("/g".into()),
+            memory: true,
+            processes: true,
+            cpu: true,
+            reason: None,
+            ..freezer()
+        }
+    }
+
+    fn nothing() -> CgroupSupport {
+        CgroupSupport {
+            reason: Some("no control groups of version 2 are mounted".into()),
+            ..CgroupSupport::default()
+        }
+    }
+
+    const AUTO: GroupWish = GroupWish {
+        mode: GroupMode::Auto,
+        memory_bytes: None,
+        processes: None,
+        cpu_percent: None,
+    };
+
+    fn lacking(wish: GroupWish, support: CgroupSupport) -> &'static str {
+        match wish.within(support).unwrap_err() {
+            Error::NoControlGroup { what, .. } => what,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn a_group_is_made_where_it_may_be_and_required_where_it_must() {
+        let require = GroupWish {
+            mode: GroupMode::Require,
+            ..AUTO
+        };
+        assert_eq!(AUTO.within(nothing()).unwrap(), None);
+        assert_eq!(lacking(require, nothing()), "--cgroup=require");
+        let spec = AUTO.within(freezer()).unwrap().unwrap();
+        assert_eq!(
+            (spec.parent.to_str(), spec.best_effort),
+            (Some("/g/own"), true)
+        );
+        assert!(!require.within(freezer()).unwrap().unwrap().best_effort);
+        let off = GroupWish {
+            mode: GroupMode::Off,
+            ..AUTO
+        };
+        assert_eq!(off.spec().unwrap(), None);
+    }
+
+    #[test]
+    fn a_limit_holds_or_nothing_starts() {
+        let limited = GroupWish {
+            processes: Some(50),
+            ..AUTO
+        };
+        assert_eq!(lacking(limited, nothing()), "--pids-max");
+        assert_eq!(lacking(limited, freezer()), "--pids-max");
+        let only_pids = CgroupSupport {
+            memory: false,
+            ..full()
+        };
+        let spec = limited.within(only_pids.clone()).unwrap().unwrap();
+        assert_eq!(
+            (spec.parent.to_str(), spec.processes),
+            (Some("/g"), Some(50))
+        );
+        let both = GroupWish {
+            memory_bytes: Some(1 << 30),
+            ..limited
+        };
+        assert_eq!(lacking(both, only_pids), "--memory-max");
+        assert_eq!(
+            lacking(
+                GroupWish {
+                    cpu_percent: Some(50),
+                    ..AUTO
+                },
+                freezer()
+            ),
+            "--cpu-max"
+        );
+    }
+}

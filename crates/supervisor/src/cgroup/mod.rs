@@ -1,0 +1,143 @@
+//! A control group (version 2) for one attempt, where this user may make one: it freezes, limits and kills as a whole.
+
+mod support;
+
+pub use support::CgroupSupport;
+
+use crate::spec::CgroupSpec;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Over which a share of the processor is counted, in microseconds.
+const CPU_PERIOD_US: u64 = 100_000;
+
+/// A control group made for one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cgroup {
+    path: PathBuf,
+}
+
+impl Cgroup {
+    /// Makes the group below its parent, with its limits. A limit that cannot be set is an error: it was asked for.
+    pub(crate) fn create(spec: &CgroupSpec, attempt: &str) -> io::Result<Cgroup> {
+        let path = spec.parent.join(name(attempt));
+        match fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        for (file, limit) in limits(spec) {
+            if let Some(limit) = limit
+                && let Err(error) = fs::write(path.join(file), limit)
+            {
+                let told = format!("{file} cannot be set: {error}");
+                let _ = fs::remove_dir(&path);
+                return Err(io::Error::new(error.kind(), told));
+            }
+        }
+        if spec.memory_bytes.is_some() {
+            // Otherwise what does not fit is swapped out, and the limit slows the machine instead of ending the agent. A
+            // kernel that does not count swap has no such file.
+            let _ = fs::write(path.join("memory.swap.max"), "0");
+        }
+        Ok(Cgroup { path })
+    }
+
+    /// The group noted for an attempt, if it is still there. A path that is not that of a group for this very attempt is
+    /// not believed: everything in the group may be killed.
+    pub(crate) fn open(path: &Path, attempt: &str) -> Option<Cgroup> {
+        let ours = path
+            .file_name()
+            .is_some_and(|it| it == name(attempt).as_str());
+        (ours && path.join("cgroup.procs").exists()).then(|| Cgroup {
+            path: path.to_owned(),
+        })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Moves this process into the group.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        fs::write(self.path.join("cgroup.procs"), "0")
+    }
+
+    /// Asks for all to be frozen, or thawed.
+    pub(crate) fn freeze(&self, frozen: bool) -> bool {
+        fs::write(
+            self.path.join("cgroup.freeze"),
+            if frozen { "1" } else { "0" },
+        )
+        .is_ok()
+    }
+
+    /// Whether all are frozen, as the kernel sees it.
+    pub(crate) fn frozen(&self) -> bool {
+        let events = fs::read_to_string(self.path.join("cgroup.events")).unwrap_or_default();
+        events.lines().any(|line| line == "frozen 1")
+    }
+
+    /// Kills all at once, frozen or not, those being forked included.
+    pub(crate) fn kill(&self) {
+        // Kernels before 5.14 have no such file; then the caller's own signals do the work.
+        let _ = fs::write(self.path.join("cgroup.kill"), "1");
+    }
+
+    /// Process ids in the group, those of groups below it included.
+    pub(crate) fn members(&self) -> Vec<i32> {
+        let mut members = Vec::new();
+        for folder in self.folders() {
+            let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+            members.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
+        }
+        members
+    }
+
+    /// Removes the empty group, and those the agent made in it.
+    pub(crate) fn remove(&self) {
+        for folder in self.folders().iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
+    /// The group and all below it, parents first.
+    fn folders(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.path.clone()];
+        let mut next = 0;
+        while next < folders.len() {
+            let below = fs::read_dir(&folders[next]).into_iter().flatten().flatten();
+            // What is a folder without following links: a control group has no links, a forged one might.
+            let below = below.filter(|one| one.file_type().is_ok_and(|kind| kind.is_dir()));
+            folders.extend(below.map(|one| one.path()));
+            next += 1;
+        }
+        folders
+    }
+}
+
+/// The name of the group of an attempt.
+fn name(attempt: &str) -> String {
+    format!("bowline-{attempt}")
+}
+
+/// The kernel's file for each limit, and what is to be written to it.
+fn limits(spec: &CgroupSpec) -> [(&'static str, Option<String>); 3] {
+    let cpu = spec.cpu_percent.map(|percent| {
+        let quota = u64::from(percent) * CPU_PERIOD_US / 100;
+        format!("{quota} {CPU_PERIOD_US}")
+    });
+    [
+        (
+            "memory.max",
+            spec.memory_bytes.map(|bytes| bytes.to_string()),
+        ),
+        ("pids.max", spec.processes.map(|count| count.to_string())),
+        ("cpu.max", cpu),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

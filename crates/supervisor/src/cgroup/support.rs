@@ -1,0 +1,183 @@
+//! What control groups can do for this user here, and why not more.
+
+use rustix::fs::{Access, access};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The controllers that limits need.
+const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
+
+/// What control groups can do for this user here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CgroupSupport {
+    /// The nearest group around this process in which a new one can be made.
+    pub parent: Option<PathBuf>,
+    /// The nearest such group whose groups can be limited in every way. Often that is not the group of this process itself: a
+    /// group with processes of its own cannot hand controllers on.
+    pub limiting: Option<PathBuf>,
+    /// Whether a group can be frozen as a whole.
+    pub freeze: bool,
+    /// Whether a group can be killed as a whole.
+    pub kill: bool,
+    /// Whether memory can be limited.
+    pub memory: bool,
+    /// Whether the number of processes can be limited.
+    pub processes: bool,
+    /// Whether a share of the processor can be set.
+    pub cpu: bool,
+    /// Why not, where something is missing.
+    pub reason: Option<String>,
+}
+
+impl CgroupSupport {
+    /// Finds out by making a group and removing it again.
+    pub fn here() -> CgroupSupport {
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        match around(&groups, &mounts) {
+            Some((own, mount)) => CgroupSupport::look(&own, &mount, &version_1(&groups)),
+            None => CgroupSupport::without("no control groups of version 2 are mounted".into()),
+        }
+    }
+
+    fn without(reason: String) -> CgroupSupport {
+        CgroupSupport {
+            reason: Some(reason),
+            ..CgroupSupport::default()
+        }
+    }
+
+    /// Looks at a group and those around it, up to where they are mounted. `taken` are controllers of version 1.
+    pub(super) fn look(own: &Path, mount: &Path, taken: &[String]) -> CgroupSupport {
+        let around = own.ancestors().take_while(|one| one.starts_with(mount));
+        let usable: Vec<&Path> = around.filter(|one| permitted(one)).collect();
+        let Some(&parent) = usable.first() else {
+            return CgroupSupport::without(format!(
+                "this user may not make a group in {} or around it",
+                own.display()
+            ));
+        };
+        let probe = parent.join(format!("bowline-probe-{}", std::process::id()));
+        if let Err(error) = fs::create_dir(&probe) {
+            let place = parent.display();
+            return CgroupSupport::without(format!("no group can be made in {place}: {error}"));
+        }
+        let has = |file: &str| probe.join(file).exists();
+        let (freeze, kill) = (has("cgroup.freeze"), has("cgroup.kill"));
+        let _ = fs::remove_dir(&probe);
+        let limiting = usable
+            .iter()
+            .find(|one| CONTROLLERS.iter().all(|name| hands_on(one, name)))
+            .or(usable.first())
+            .copied()
+            .unwrap_or(parent);
+        let there = CONTROLLERS.map(|name| hands_on(limiting, name));
+        let [memory, processes, cpu] = there;
+        CgroupSupport {
+            parent: Some(parent.to_owned()),
+            limiting: (memory || processes || cpu).then(|| limiting.to_owned()),
+            freeze,
+            kill,
+            memory,
+            processes,
+            cpu,
+            reason: missing(there, limiting, taken),
+        }
+    }
+
+    /// Each part with its name.
+    pub fn rows(&self) -> [(&'static str, bool); 5] {
+        [
+            ("freeze", self.freeze),
+            ("kill", self.kill),
+            ("memory", self.memory),
+            ("processes", self.processes),
+            ("cpu", self.cpu),
+        ]
+    }
+}
+
+/// Whether this user may make groups here and move processes into them.
+fn permitted(group: &Path) -> bool {
+    let writable = |path: &Path| access(path, Access::WRITE_OK).is_ok();
+    writable(group) && writable(&group.join("cgroup.procs"))
+}
+
+/// Whether groups made here have a controller.
+fn hands_on(group: &Path, controller: &str) -> bool {
+    let text = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
+    text.split_whitespace().any(|one| one == controller)
+}
+
+/// Why some limits cannot be set.
+fn missing(there: [bool; 3], group: &Path, taken: &[String]) -> Option<String> {
+    let absent = CONTROLLERS.into_iter().zip(there);
+    let absent: Vec<&str> = absent.filter(|(_, it)| !it).map(|(name, _)| name).collect();
+    if absent.is_empty() {
+        return None;
+    }
+    let named = absent.join(", ");
+    let all_taken = absent.iter().all(|name| taken.iter().any(|it| it == name));
+    Some(if all_taken {
+        format!("{named}: in use by control groups of version 1 on this machine")
+    } else {
+        let file = group.join("cgroup.subtree_control");
+        format!("{named}: not handed on by {}", file.display())
+    })
+}
+
+/// The version 2 group of this process, and where such groups are mounted.
+fn around(groups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mount = mounts.lines().find_map(|line| {
+        let mut words = line.split(' ');
+        let place = words.nth(1)?;
+        (words.next()? == "cgroup2").then_some(place)
+    })?;
+    let mount = PathBuf::from(mount);
+    Some((mount.join(own.trim_start_matches('/')), mount))
+}
+
+/// Controllers that groups of version 1 have taken for themselves.
+fn version_1(groups: &str) -> Vec<String> {
+    let lines = groups.lines().filter_map(|line| line.split(':').nth(1));
+    let names = lines.flat_map(|names| names.split(','));
+    names.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUPS: &str =
+        "9:name=systemd:/\n8:cpu,cpuacct:/\n7:pids:/\n4:memory:/a\n0::/user/x.scope\n";
+    const MOUNTS: &str =
+        "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
+
+    #[test]
+    fn the_group_and_its_mount_are_found_beside_version_1() {
+        let (own, mount) = around(GROUPS, MOUNTS).unwrap_or_default();
+        assert_eq!(own, Path::new("/sys/fs/cgroup/unified/user/x.scope"));
+        assert_eq!(mount, Path::new("/sys/fs/cgroup/unified"));
+        assert_eq!(around(GROUPS, "tmpfs / tmpfs rw 0 0\n"), None);
+        assert_eq!(around("4:memory:/a\n", MOUNTS), None);
+        let taken = version_1(GROUPS);
+        for name in CONTROLLERS {
+            assert!(taken.iter().any(|it| it == name), "{name} in {taken:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_its_cause() {
+        let group = Path::new("/g");
+        let taken = version_1(GROUPS);
+        assert_eq!(missing([true, true, true], group, &taken), None);
+        let told = missing([false, true, false], group, &taken).unwrap_or_default();
+        assert!(
+            told.starts_with("memory, cpu: in use by control groups of version 1"),
+            "{told}"
+        );
+        let told = missing([false, true, true], group, &[]).unwrap_or_default();
+        assert_eq!(told, "memory: not handed on by /g/cgroup.subtree_control");
+    }
+}
