@@ -9,6 +9,7 @@ use bowline_engine::formats::memory::path::PathError;
 use bowline_engine::machines::develop;
 use bowline_engine::machines::plan;
 use bowline_engine::machines::thinking;
+use bowline_engine::operations::develop::Fault;
 use bowline_engine::{Error, Refusal, statefiles};
 
 /// A severity in Korean.
@@ -211,6 +212,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!("확인되지 않았습니다: {}", reasons.join("; ")),
             "이 트리에서 gate를 다시 통과하세요".into(),
         ),
+        Error::Evidence(fault) => evidence_fault(fault),
         Error::ProgramFailed { program, message } => (
             format!("'{program}' 실행에 실패했습니다: {message}"),
             "프로그램이 남긴 말을 확인하세요".into(),
@@ -260,6 +262,38 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         Error::Output { .. } => (
             "출력을 보여 줄 수 없습니다".into(),
             "에이전트는 계속 돕니다. 'bowline attach'로 목록을 볼 수 있습니다".into(),
+        ),
+    }
+}
+
+fn evidence_fault(fault: &Fault) -> (String, String) {
+    match fault {
+        Fault::Damaged { path, message } => (
+            format!("{}은(는) 온전한 증거 파일이 아닙니다: {message}", path.display()),
+            "워크플로우가 있는 곳에서 'bowline develop evidence export 파일 --key 파일'로 다시 쓰세요".into(),
+        ),
+        Fault::Unsigned { what } => (
+            format!("서명이 없습니다: {what}"),
+            "BOWLINE_EVIDENCE_KEY_FILE을 정하고 gate를 통과한 뒤 'bowline develop evidence export 파일 --key 파일'".into(),
+        ),
+        Fault::Forged { what } => (
+            format!("이 키의 서명이 아닙니다: {what}"),
+            "gate를 통과할 때 쓴 키를 쓰세요. 같은 키라면 누군가 파일을 바꾼 것입니다".into(),
+        ),
+        Fault::OtherRun { gate, found, run } => (
+            format!("gate '{gate}'의 증거는 '{run}'이 아니라 '{found}' 실행의 것입니다"),
+            "한 실행의 증거를 내보내세요".into(),
+        ),
+        Fault::OtherPolicy { changes } => (
+            format!("봉인한 것과 여기 있는 것이 다릅니다: {}", changes.join(", ")),
+            "사람이 여기 있는 것을 봉인하고 gate를 다시 통과하세요".into(),
+        ),
+        Fault::OtherTree { wanted, found } => (
+            format!(
+                "증거는 {} 트리의 것이고 여기는 {found}입니다",
+                wanted.as_deref().unwrap_or("-")
+            ),
+            "확인된 커밋을 다른 파일 없이 체크아웃하거나 이 트리에서 마지막 gate를 다시 통과하세요".into(),
         ),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::kinds::FileKind;
 use crate::notice::Notice;
+use crate::operations::develop::Fault;
 use bowline_formats::finding::Finding;
 use bowline_formats::memory::path::PathError;
 use bowline_machines::{Refuse, develop, plan, thinking};
@@ -172,6 +173,9 @@ pub enum Error {
         /// Why.
         reasons: Vec<String>,
     },
+    /// A file of evidence does not count here.
+    #[error(transparent)]
+    Evidence(#[from] Fault),
     /// A program that is needed could not be run, or failed.
     #[error("'{program}' failed: {message}")]
     ProgramFailed {
@@ -290,6 +294,7 @@ impl Error {
             Error::BadInput { .. } => "bad_input",
             Error::StaleEvidence { .. } => "stale_evidence",
             Error::NotVerified { .. } => "not_verified",
+            Error::Evidence(fault) => fault.code(),
             Error::ProgramFailed { .. } => "program_failed",
             Error::AfterRepair { error, .. } => error.code(),
             Error::File(error) => error.code(),
@@ -338,6 +343,7 @@ impl Error {
                 "a person looks at it and seals it anew with 'bowline develop seal'".into()
             }
             Error::NotVerified { .. } => "pass the gates again on this tree".into(),
+            Error::Evidence(fault) => fault.hint().into(),
             Error::ProgramFailed { .. } => "see what it said".into(),
             Error::AfterRepair { error, .. } => error.hint(),
             Error::File(error) => error.hint().unwrap_or("see the message above").into(),
@@ -392,6 +398,8 @@ impl Error {
                 | PathError::NotAList { .. }
                 | PathError::TooLarge { .. },
             ) => ExitClass::Refused,
+            Error::Evidence(Fault::Damaged { .. }) => ExitClass::Damaged,
+            Error::Evidence(_) => ExitClass::Refused,
             Error::Damaged { .. } => ExitClass::Damaged,
             Error::Output { .. } => ExitClass::Failure,
             Error::Agent(error) => match error {

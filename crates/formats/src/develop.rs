@@ -2,6 +2,7 @@
 //!
 //! Its times are those of the local clock without a zone: whoever calls passes the seconds of that clock.
 
+pub mod bundle;
 pub mod contract;
 pub mod evidence;
 pub mod policy;

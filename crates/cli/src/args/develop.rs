@@ -58,8 +58,23 @@ pub(crate) enum DevelopVerb {
     Adopt,
     /// Seal the gates' commands and the protected files as they are now
     Seal,
+    /// Evidence: take it along
+    #[command(subcommand)]
+    Evidence(EvidenceVerb),
     /// Show where the run stands
     Status,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvidenceVerb {
+    /// Verify the run and write its evidence to one file, for 'bowline verify --evidence' elsewhere
+    Export {
+        /// The file, outside the work tree; '-' is standard output
+        file: PathBuf,
+        /// The key the evidence is signed with (default: from BOWLINE_EVIDENCE_KEY_FILE)
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

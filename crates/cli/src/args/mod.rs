@@ -75,6 +75,9 @@ pub(crate) enum Command {
         /// The key the evidence must be signed with
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
+        /// Check this file of evidence against the checkout; nothing of the run has to be here
+        #[arg(long, value_name = "FILE", requires = "key")]
+        evidence: Option<PathBuf>,
     },
     /// Install the hooks of agent clients and of git; shows what changes, keeps what is there
     Init {

@@ -1,11 +1,11 @@
-//! `bowline develop` and `bowline verify`.
+//! `bowline develop`.
 
 use crate::args::Lang;
 use crate::args::develop::{
-    CheckpointVerb, ClassName, DevelopArgs, DevelopVerb, GateName, GateVerb, PhaseName,
-    StrategyName,
+    CheckpointVerb, ClassName, DevelopArgs, DevelopVerb, EvidenceVerb, GateName, GateVerb,
+    PhaseName, StrategyName,
 };
-use crate::commands::{develop_view, here};
+use crate::commands::{develop_evidence, develop_view, here};
 use crate::output::Output;
 use bowline_engine::develop::evidence::Watch;
 use bowline_engine::develop::seal::SealState;
@@ -83,6 +83,9 @@ pub(crate) fn run(
             let changed = run.seal(context)?;
             let text = sealed(context, output, &run)?;
             (changed, format!("✓ {text}"))
+        }
+        DevelopVerb::Evidence(EvidenceVerb::Export { file, key }) => {
+            return develop_evidence::export(context, output, folder, file, key.as_deref());
         }
         DevelopVerb::Status => {
             let view = here::reachable(run.file().view(context)?);
@@ -366,38 +369,6 @@ fn action(output: &Output, run: &Run) -> String {
         Phase::Done => output.say("The run is done.", "이전 완료."),
     };
     text.to_owned()
-}
-
-/// `bowline verify`.
-pub(crate) fn verify(
-    context: &Context,
-    output: &Output,
-    folder: &Path,
-    key: Option<&Path>,
-) -> Result<ExitCode, Error> {
-    let run = DevelopRun::at(context, folder);
-    let key = key.map(|key| folder.join(key));
-    let verified = run.verify(context, key.as_deref())?;
-    if output.json {
-        let gates: Vec<Value> = verified
-            .iter()
-            .map(|one| json!({ "gate": one.gate.name(), "evidence": one.evidence }))
-            .collect();
-        let body = json!({ "verified": true, "path": run.file().path, "gates": gates });
-        output.line(&body.to_string());
-        return Ok(ExitCode::SUCCESS);
-    }
-    for one in &verified {
-        let evidence = &one.evidence;
-        let what = evidence.command.as_deref().or(evidence.reason.as_deref());
-        output.line(&format!(
-            "✓ {}  {}  {}",
-            one.gate.name(),
-            evidence.source.name(),
-            what.unwrap_or_default()
-        ));
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Tells whoever waits what is being run, and what a red command said.

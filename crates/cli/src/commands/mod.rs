@@ -2,6 +2,7 @@
 
 mod agents;
 mod develop;
+mod develop_evidence;
 mod develop_view;
 mod doctor;
 mod explain;
@@ -56,7 +57,13 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         Some(Command::Thinking(Deferred(args))) => thinking::run(&context, output, &folder, args),
         Some(Command::Memory(Deferred(args))) => memory::run(&context, output, &folder, args),
         Some(Command::Develop(Deferred(args))) => develop::run(&context, output, &folder, args),
-        Some(Command::Verify { key }) => develop::verify(&context, output, &folder, key.as_deref()),
+        Some(Command::Verify { key, evidence }) => develop_evidence::verify(
+            &context,
+            output,
+            &folder,
+            key.as_deref(),
+            evidence.as_deref(),
+        ),
         Some(Command::Init { clients, uninstall }) => {
             init::run(&context, output, &folder, clients, *uninstall)
         }

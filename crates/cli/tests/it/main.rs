@@ -18,6 +18,7 @@ mod codes;
 mod completions;
 mod develop;
 mod develop_evidence;
+mod develop_export;
 mod develop_hook;
 mod develop_repair;
 mod develop_rounds;

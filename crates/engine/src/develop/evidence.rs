@@ -170,13 +170,24 @@ pub(crate) fn read_key(path: &Path) -> Result<[u8; 32], Error> {
 
 /// The keyed hash of a line.
 pub(crate) fn sign(key: &[u8; 32], evidence: &Evidence) -> String {
-    let hash = blake3::keyed_hash(key, evidence.signed_text().as_bytes());
-    hash.to_hex().to_string()
+    sign_text(key, &evidence.signed_text())
 }
 
-/// Whether the signature is that of the key. Compared in constant time.
+/// The keyed hash of a text.
+pub(crate) fn sign_text(key: &[u8; 32], text: &str) -> String {
+    blake3::keyed_hash(key, text.as_bytes())
+        .to_hex()
+        .to_string()
+}
+
+/// Whether the signature is that of the key.
 pub(crate) fn is_signed(key: &[u8; 32], evidence: &Evidence) -> bool {
     let found = evidence.signature.as_deref().unwrap_or_default();
-    let wanted = blake3::keyed_hash(key, evidence.signed_text().as_bytes());
+    is_signature(key, &evidence.signed_text(), found)
+}
+
+/// Whether a signature is that of the key under a text. Compared in constant time.
+pub(crate) fn is_signature(key: &[u8; 32], text: &str, found: &str) -> bool {
+    let wanted = blake3::keyed_hash(key, text.as_bytes());
     blake3::Hash::from_hex(found).is_ok_and(|found| found == wanted)
 }

@@ -122,7 +122,7 @@ pub(crate) fn policy_of(root: &Path) -> Result<Policy, Error> {
 }
 
 /// Hash of every file that matches a pattern, and of the files that hold the rules themselves.
-fn sealed_files(root: &Path, rules: &Policy) -> Result<BTreeMap<String, String>, Error> {
+pub(crate) fn sealed_files(root: &Path, rules: &Policy) -> Result<BTreeMap<String, String>, Error> {
     let own = [policy::FILE_NAME, settings::FILE_NAME];
     let patterns: Vec<&str> = rules
         .protected

@@ -1,8 +1,10 @@
 //! The verbs of `bowline develop`.
 
+mod bundle;
 mod gates;
 mod verify;
 
+pub use bundle::{Fault, Shown, verify_file};
 pub use gates::{Passed, Proof};
 pub use verify::Verified;
 

@@ -1,0 +1,105 @@
+//! `bowline verify` and `bowline develop evidence`.
+
+use crate::output::Output;
+use bowline_engine::operations::develop::{DevelopRun, Verified, verify_file};
+use bowline_engine::{Context, Error};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The evidence of the run that is here, or of a file.
+pub(crate) fn verify(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    key: Option<&Path>,
+    file: Option<&Path>,
+) -> Result<ExitCode, Error> {
+    let key = key.map(|key| folder.join(key));
+    let (path, gates, named) = match file.zip(key.as_deref()) {
+        Some((file, key)) => {
+            let file = folder.join(file);
+            let shown = verify_file(context, folder, &file, key)?;
+            (file, shown.gates, Some((shown.run, shown.feature)))
+        }
+        None => {
+            let run = DevelopRun::at(context, folder);
+            let gates = run.verify(context, key.as_deref())?;
+            (run.file().path.clone(), gates, None)
+        }
+    };
+    if output.json {
+        let gates: Vec<Value> = gates
+            .iter()
+            .map(|one| json!({ "gate": one.gate.name(), "evidence": one.evidence }))
+            .collect();
+        let mut body = json!({ "verified": true, "path": path, "gates": gates });
+        if let Some((run, feature)) = named {
+            body["run"] = run.into();
+            body["feature"] = feature.into();
+        }
+        output.line(&body.to_string());
+        return Ok(ExitCode::SUCCESS);
+    }
+    for one in &gates {
+        output.line(&line(one));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line(one: &Verified) -> String {
+    let evidence = &one.evidence;
+    let what = evidence.command.as_deref().or(evidence.reason.as_deref());
+    format!(
+        "✓ {}  {}  {}",
+        one.gate.name(),
+        evidence.source.name(),
+        what.unwrap_or_default()
+    )
+}
+
+/// Writes the evidence of the run to a file.
+pub(crate) fn export(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    file: &Path,
+    key: Option<&Path>,
+) -> Result<ExitCode, Error> {
+    let run = DevelopRun::at(context, folder);
+    let key = key.map(|key| folder.join(key));
+    let target = folder.join(file);
+    let printed = file == Path::new("-");
+    let place = if printed {
+        Path::new("/dev/stdout")
+    } else {
+        &target
+    };
+    let bundle = run.export(context, key.as_deref(), place)?;
+    if printed {
+        output.raw(&bundle.text());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !output.dry_run {
+        std::fs::write(&target, bundle.text()).map_err(|error| Error::BadInput {
+            message: format!("{} cannot be written: {error}", target.display()),
+            hint: "name a file in a folder that is there and that you may write".into(),
+        })?;
+    }
+    let signed = bundle.signature.is_some();
+    let text = match signed {
+        true => output.say(
+            "✓ Evidence written, signed",
+            "✓ 증거를 서명하여 기록했습니다",
+        ),
+        false => output.say(
+            "✓ Evidence written, not signed: 'bowline verify' will not take it",
+            "✓ 증거를 서명 없이 기록했습니다. 'bowline verify'가 받아들이지 않습니다",
+        ),
+    };
+    output.done(
+        json!({ "path": target, "run": bundle.run, "gates": bundle.gates.len(), "signed": signed }),
+        &[text.to_owned()],
+    );
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,323 @@
+//! Evidence that leaves its machine: written to one signed file, and checked in a checkout that knows nothing of the run.
+
+use super::{DevelopRun, Verified, run_in};
+use crate::context::Context;
+use crate::develop::{evidence, seal};
+use crate::error::Error;
+use crate::process::git;
+use crate::{tree, workspace};
+use bowline_formats::develop::bundle::{Bundle, FORMAT, VERSION};
+use bowline_formats::develop::evidence::{Evidence as Record, Source};
+use bowline_formats::develop::seal::Seal;
+use bowline_formats::time;
+use bowline_gate::locate;
+use bowline_machines::develop::Gate;
+use bowline_statefiles::ContentHash;
+use std::path::{Path, PathBuf};
+
+/// A file of evidence may be this long.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Why a file of evidence does not count here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Cut off, or not such a file.
+    #[error("{} {message}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Nobody signed it.
+    #[error("nobody signed {what}")]
+    Unsigned {
+        /// The file, or the evidence of a gate in it.
+        what: String,
+    },
+    /// The signature is not that of the key.
+    #[error("the signature of {what} is not that of this key")]
+    Forged {
+        /// The file, or the evidence of a gate in it.
+        what: String,
+    },
+    /// Evidence of several runs.
+    #[error("the evidence of gate '{gate}' is of run '{found}', not of '{run}'")]
+    OtherRun {
+        /// The gate.
+        gate: String,
+        /// The run of its evidence.
+        found: String,
+        /// The run of the file.
+        run: String,
+    },
+    /// Other commands or protected files than those of this checkout.
+    #[error("what was sealed is not what is here: {}", changes.join(", "))]
+    OtherPolicy {
+        /// What differs.
+        changes: Vec<String>,
+    },
+    /// Another tree.
+    #[error("the evidence is of tree {}, and this is {found}", wanted.as_deref().unwrap_or("nothing"))]
+    OtherTree {
+        /// The tree of the newest evidence.
+        wanted: Option<String>,
+        /// The tree that is here.
+        found: String,
+    },
+}
+
+impl Fault {
+    /// Stable, `snake_case`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Fault::Damaged { .. } => "evidence_damaged",
+            Fault::Unsigned { .. } => "evidence_unsigned",
+            Fault::Forged { .. } => "evidence_forged",
+            Fault::OtherRun { .. } => "evidence_other_run",
+            Fault::OtherPolicy { .. } => "evidence_other_policy",
+            Fault::OtherTree { .. } => "evidence_other_tree",
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Fault::Damaged { .. } => {
+                "write it again where the run is: 'bowline develop evidence export FILE --key FILE'"
+            }
+            Fault::Unsigned { .. } => {
+                "pass the gates with BOWLINE_EVIDENCE_KEY_FILE set, then 'bowline develop evidence export FILE --key FILE'"
+            }
+            Fault::Forged { .. } => {
+                "use the key the gates were passed with; if that is this one, somebody changed the file"
+            }
+            Fault::OtherRun { .. } => "export the evidence of one run",
+            Fault::OtherPolicy { .. } => {
+                "a person seals what is here, and the gates are passed again on it"
+            }
+            Fault::OtherTree { .. } => {
+                "check out the commit that was verified, with nothing else lying around, or pass the last gate again on this one"
+            }
+        }
+    }
+}
+
+/// What a file of evidence shows about a checkout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The run.
+    pub run: String,
+    /// What it built.
+    pub feature: String,
+    /// How each gate was passed.
+    pub gates: Vec<Verified>,
+}
+
+impl DevelopRun {
+    /// The evidence of the run as a file to be kept at `target`, once it has been verified as it stands. With a key every
+    /// piece must carry its signature already: signing what somebody else wrote would make it true.
+    pub fn export(
+        &self,
+        context: &Context,
+        key: Option<&Path>,
+        target: &Path,
+    ) -> Result<Bundle, Error> {
+        let key_file = key.or(context.evidence_key.as_deref());
+        let verified = self.verify(context, key_file)?;
+        self.stays_out_of_the_tree(target)?;
+        let view = self.file.view(context)?;
+        let run = run_in(&view.document).ok_or_else(|| self.file.no_file())?;
+        let known = self.known(context)?;
+        let top = workspace::git_top(self.root());
+        let root = top.and_then(|top| self.root().strip_prefix(top).ok().map(Path::to_owned));
+        let mut bundle = Bundle {
+            format: FORMAT.into(),
+            version: VERSION,
+            run: known.folder.id.clone(),
+            feature: run.feature,
+            phase: run.phase.name().into(),
+            root: root.unwrap_or_default().to_string_lossy().into_owned(),
+            exported_at: time::utc(context.now()),
+            seal: known.seal.seal().cloned(),
+            gates: verified.into_iter().map(|one| one.evidence).collect(),
+            signature: None,
+        };
+        if let Some(path) = key_file {
+            let key = evidence::read_key(path)?;
+            bundle.signature = Some(evidence::sign_text(&key, &bundle.signed_text()));
+        }
+        Ok(bundle)
+    }
+
+    /// A file that git would see makes the tree another one than it speaks of.
+    fn stays_out_of_the_tree(&self, target: &Path) -> Result<(), Error> {
+        let target = locate::absolute(target);
+        let folder = target.parent().unwrap_or(&target);
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let Some(top) = workspace::git_top(self.root()) else {
+            return Ok(());
+        };
+        let top = top.canonicalize().unwrap_or(top);
+        if !folder.starts_with(&top) || folder.starts_with(top.join(".git")) {
+            return Ok(());
+        }
+        let place = folder.join(target.file_name().unwrap_or_default());
+        let place = place.to_string_lossy();
+        let looked = git(&top, &["check-ignore", "-q", "--", &place], &[])?;
+        match looked.code {
+            Some(0) => Ok(()),
+            _ => Err(Error::BadInput {
+                message: format!("{} would change the tree it is about", target.display()),
+                hint: "keep it outside the work tree, or where git ignores it".into(),
+            }),
+        }
+    }
+}
+
+/// Checks a file of evidence against the checkout a folder is in. Nothing of the run has to be on this machine.
+pub fn verify_file(
+    context: &Context,
+    folder: &Path,
+    path: &Path,
+    key: &Path,
+) -> Result<Shown, Error> {
+    let key = evidence::read_key(key)?;
+    let bundle = read(path)?;
+    signed(&key, &bundle, path)?;
+    let gates = gates(&bundle)?;
+    let top = workspace::git_top(&locate::absolute(folder));
+    let root = top.unwrap_or_else(|| folder.to_owned()).join(&bundle.root);
+    same_policy(&root, bundle.seal.as_ref(), &gates)?;
+    let side = locate::side_folder(&root.join(".develop-workflow/state.json"));
+    let found = tree::hash(context, &root, &side)?;
+    let wanted = gates.last().and_then(|one| one.evidence.tree.clone());
+    if wanted.as_deref() != Some(found.as_str()) {
+        return Err(Fault::OtherTree { wanted, found }.into());
+    }
+    Ok(Shown {
+        run: bundle.run,
+        feature: bundle.feature,
+        gates,
+    })
+}
+
+fn read(path: &Path) -> Result<Bundle, Error> {
+    let damaged = |message: String| Fault::Damaged {
+        path: path.to_owned(),
+        message,
+    };
+    let unreadable = |error: std::io::Error| Error::BadInput {
+        message: format!("{} cannot be read: {error}", path.display()),
+        hint: "name the file that 'bowline develop evidence export FILE' wrote".into(),
+    };
+    let length = std::fs::metadata(path).map_err(unreadable)?.len();
+    if length > FILE_BYTES_MAX {
+        return Err(damaged("is too long".into()).into());
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|_| damaged("is not text".into()))?;
+    let bundle = Bundle::read(&text).map_err(|error| damaged(error.to_string()))?;
+    let inside = Path::new(&bundle.root)
+        .components()
+        .all(|part| matches!(part, std::path::Component::Normal(_)));
+    match inside {
+        true => Ok(bundle),
+        false => Err(damaged("names a folder outside its repository".into()).into()),
+    }
+}
+
+/// The file as a whole, and each piece when it was gathered.
+fn signed(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(), Error> {
+    let what = || path.display().to_string();
+    let Some(signature) = &bundle.signature else {
+        return Err(Fault::Unsigned { what: what() }.into());
+    };
+    if !evidence::is_signature(key, &bundle.signed_text(), signature) {
+        return Err(Fault::Forged { what: what() }.into());
+    }
+    for record in &bundle.gates {
+        let what = format!(
+            "the evidence of gate '{}'",
+            record.gate.as_deref().unwrap_or("?")
+        );
+        if record.signature.is_none() {
+            return Err(Fault::Unsigned { what }.into());
+        }
+        if !evidence::is_signed(key, record) {
+            return Err(Fault::Forged { what }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Every gate, with green evidence of this very run.
+fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
+    let mut reasons = Vec::new();
+    let mut verified = Vec::new();
+    for gate in Gate::ALL {
+        let name = gate.name();
+        let of_gate = |record: &&Record| record.gate.as_deref() == Some(name);
+        let Some(record) = bundle.gates.iter().find(of_gate) else {
+            reasons.push(format!("gate '{name}' is closed in phase {}", bundle.phase));
+            continue;
+        };
+        if record.run != bundle.run {
+            return Err(Fault::OtherRun {
+                gate: name.into(),
+                found: record.run.clone(),
+                run: bundle.run.clone(),
+            }
+            .into());
+        }
+        let reason = record.reason.as_deref().unwrap_or_default();
+        if record.exit_code != 0 || record.source == Source::ByHand && reason.trim().is_empty() {
+            reasons.push(format!("the evidence of gate '{name}' is not green"));
+        }
+        verified.push(Verified {
+            gate,
+            evidence: record.clone(),
+        });
+    }
+    match reasons.is_empty() {
+        true => Ok(verified),
+        false => Err(Error::NotVerified { reasons }),
+    }
+}
+
+/// What was sealed is what this checkout asks for, and the last gate was passed under it.
+fn same_policy(root: &Path, sealed: Option<&Seal>, gates: &[Verified]) -> Result<(), Error> {
+    let here = seal::policy_of(root)?;
+    let other = |changes: Vec<String>| Err(Error::from(Fault::OtherPolicy { changes }));
+    let Some(sealed) = sealed else {
+        return match here.gates.is_empty() {
+            true => Ok(()),
+            false => other(vec![
+                "nothing was sealed, and bowline.toml has commands".into(),
+            ]),
+        };
+    };
+    let text = Seal::policy_text(&sealed.rules, &sealed.files);
+    if ContentHash::of(text.as_bytes()).to_string() != sealed.policy {
+        return other(vec!["the seal is not what its hash says".into()]);
+    }
+    let changes = sealed.changes(&seal::sealed_files(root, &sealed.rules)?);
+    if !changes.is_empty() {
+        return other(changes);
+    }
+    if sealed.rules != here {
+        return other(vec!["the rules in bowline.toml".into()]);
+    }
+    for one in gates {
+        let record = &one.evidence;
+        let name = one.gate.name();
+        let last = Some(one) == gates.last();
+        if record.source == Source::Sealed
+            && (record.command.as_deref() != sealed.rules.command(one.gate)
+                || last && record.policy.as_deref() != Some(sealed.policy.as_str()))
+        {
+            return other(vec![format!("gate '{name}' was passed under another seal")]);
+        }
+    }
+    Ok(())
+}
