@@ -1,7 +1,11 @@
 //! Control groups, where this user may make them.
 
-use crate::support::{BOUND, World, environment, shim, signal, skipped, until, until_state};
-use bowline_supervisor::{CgroupSpec, CgroupSupport, Condition, State, Want, sweep};
+use crate::support::{
+    BOUND, World, environment, letter, shim, signal, skipped, still, until, until_state,
+};
+use bowline_supervisor::{
+    CgroupSpec, CgroupSupport, Condition, Sandbox, SandboxSupport, State, Stream, Want, sweep,
+};
 use bowline_test_support::wait_until;
 use rustix::process::Signal;
 use std::path::PathBuf;
@@ -23,11 +27,7 @@ fn parent() -> Option<PathBuf> {
 
 fn grouped(script: &str, parent: PathBuf) -> World {
     World::with(script, |spec| {
-        spec.cgroup = Some(CgroupSpec {
-            parent,
-            memory_bytes: None,
-            processes: None,
-        });
+        spec.cgroup = Some(CgroupSpec::below(parent));
     })
 }
 
@@ -75,6 +75,176 @@ fn a_lost_group_is_swept_whole_even_when_frozen() {
     let swept = sweep(&world.attempt).unwrap();
     assert!(swept.left.is_empty(), "{swept:?}");
     assert!(!group.exists());
+}
+
+/// An agent of the same user can leave its group unless it is in a sandbox. It is stopped all the same.
+#[test]
+fn a_process_that_has_left_its_group_is_paused_and_ended_too() {
+    let Some(parent) = parent() else {
+        return;
+    };
+    let leave = parent.join("cgroup.procs");
+    let script = format!(
+        "sh -c 'echo 0 > {0} && echo left; while :; do sleep 0.02; done' & echo $!; wait",
+        leave.display()
+    );
+    let world = grouped(&script, parent);
+    let mut handle = world.go();
+    world.until_said("left");
+    let said = world.output(Stream::Out);
+    let pid: i32 = said.lines().find_map(|line| line.parse().ok()).unwrap();
+    handle.want(Want::Paused, 1).unwrap();
+    until_state(&mut handle, State::Paused);
+    assert!(letter(pid).is_some_and(still), "{:?}", letter(pid));
+    handle.want(Want::Running, 2).unwrap();
+    until_state(&mut handle, State::Running);
+    handle.want(Want::Ended, 3).unwrap();
+    until_state(&mut handle, State::Ended);
+    world.nobody();
+}
+
+#[test]
+fn a_sandboxed_agent_cannot_leave_its_group() {
+    let Some(parent) = parent() else {
+        return;
+    };
+    if !SandboxSupport::here().files {
+        skipped("this kernel has no Landlock");
+        return;
+    }
+    let leave = parent.join("cgroup.procs");
+    let script = format!("echo 0 > {} && echo left; echo tried", leave.display());
+    let world = World::with(&script, |spec| {
+        spec.cgroup = Some(CgroupSpec::below(parent));
+        let mut sandbox = Sandbox::around(vec![spec.folder.clone()]);
+        sandbox.best_effort = true;
+        spec.sandbox = Some(sandbox);
+    });
+    let mut handle = world.go();
+    until_state(&mut handle, State::Ended);
+    assert_eq!(world.output(Stream::Out), "tried\n");
+}
+
+/// Processes that start others faster than anybody can look: the group ends them as a whole.
+#[test]
+fn a_storm_of_processes_is_frozen_and_ended_as_a_whole() {
+    let Some(parent) = parent() else {
+        return;
+    };
+    let storm = "trap '' TERM
+        spin() { (trap '' TERM; sleep 0.001; spin) & }
+        spin; spin; spin; spin; echo ready; while :; do sleep 0.05; done";
+    let world = grouped(storm, parent.clone());
+    let group = parent.join(format!("bowline-{}", world.attempt.id()));
+    let mut handle = world.go();
+    world.until_said("ready");
+    handle.want(Want::Paused, 1).unwrap();
+    until_state(&mut handle, State::Paused);
+    let members = || std::fs::read_to_string(group.join("cgroup.procs")).unwrap();
+    let before = members();
+    assert!(!before.is_empty());
+    assert_eq!(members(), before);
+    handle.want(Want::Ended, 2).unwrap();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert!(exit.left.is_empty(), "{exit:?}");
+    world.nobody();
+    assert!(wait_until(BOUND, || !group.exists()));
+}
+
+/// The kernel refuses more processes and more memory than were allowed; the shim is not in the group and lives.
+#[test]
+fn limits_hold() {
+    let support = CgroupSupport::here();
+    let limiting = support
+        .limiting
+        .filter(|_| support.memory && support.processes);
+    let Some(parent) = limiting else {
+        skipped(support.reason.as_deref().unwrap_or("no limits"));
+        return;
+    };
+    let script = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 1000 & done; echo started";
+    let world = World::with(script, |spec| {
+        spec.cgroup = Some(CgroupSpec {
+            processes: Some(20),
+            ..CgroupSpec::below(parent.clone())
+        });
+    });
+    let mut handle = world.go();
+    until(&mut handle, |status| {
+        status.err.end > 0 || status.exit.is_some()
+    });
+    assert!(world.processes().len() <= 20);
+    handle.want(Want::Ended, 1).unwrap();
+    until_state(&mut handle, State::Ended);
+    world.nobody();
+
+    let world = World::with("head -c 200000000 /dev/zero | tail", |spec| {
+        spec.cgroup = Some(CgroupSpec {
+            memory_bytes: Some(32 << 20),
+            ..CgroupSpec::below(parent)
+        });
+    });
+    let mut handle = world.go();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert_ne!(exit.code, Some(0), "{exit:?}");
+}
+
+/// The lock can be written by an agent without a sandbox. Nobody else's group is killed for that.
+#[test]
+fn a_forged_group_is_not_swept() {
+    let Some(parent) = parent() else {
+        return;
+    };
+    let victim = grouped("echo ready; exec sleep 1000", parent.clone());
+    let mut spared = victim.go();
+    victim.until_said("ready");
+    let theirs = parent.join(format!("bowline-{}", victim.attempt.id()));
+    for forged in [theirs, parent.clone()] {
+        let world = grouped("echo ready; exec sleep 1000", parent.clone());
+        let handle = world.go();
+        world.until_said("ready");
+        signal(handle.hello().shim, Signal::KILL);
+        assert!(wait_until(BOUND, || {
+            world.attempt.condition().unwrap() == Condition::Lost
+        }));
+        let lock = world.attempt.folder().join("lock");
+        let mut owner: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&lock).unwrap()).unwrap();
+        let noted = owner["cgroup"].clone();
+        owner["cgroup"] = forged.to_str().unwrap().into();
+        std::fs::write(&lock, owner.to_string()).unwrap();
+        sweep(&world.attempt).unwrap();
+        world.nobody();
+        assert_eq!(spared.status().unwrap().state, State::Running);
+        // The group that was lost sight of is swept by its true name.
+        owner["cgroup"] = noted;
+        std::fs::write(&lock, owner.to_string()).unwrap();
+        sweep(&world.attempt).unwrap();
+    }
+}
+
+#[test]
+fn without_limits_an_agent_can_do_without_a_group() {
+    let world = World::with("echo fine", |spec| {
+        spec.cgroup = Some(CgroupSpec {
+            best_effort: true,
+            ..CgroupSpec::below(PathBuf::from("/proc"))
+        });
+    });
+    let mut handle = world.go();
+    until_state(&mut handle, State::Ended);
+    assert_eq!(world.output(Stream::Out), "fine\n");
+
+    let world = World::with("echo never", |spec| {
+        spec.cgroup = Some(CgroupSpec {
+            best_effort: true,
+            processes: Some(10),
+            ..CgroupSpec::below(PathBuf::from("/proc"))
+        });
+    });
+    let mut handle = world.go();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert!(!exit.started, "{exit:?}");
 }
 
 #[test]

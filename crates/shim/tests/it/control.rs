@@ -1,7 +1,7 @@
 //! The wanted level reaches every descendant, whatever it does about signals.
 
 use crate::support::{World, letter, signal, still, until, until_state};
-use bowline_supervisor::{Error, Refused, State, Stream, Want};
+use bowline_supervisor::{Error, Refused, Sent, State, Stream, Want};
 use bowline_test_support::wait_until;
 use rustix::process::Signal;
 
@@ -168,4 +168,33 @@ fn processes_that_fork_all_the_time_are_stopped_and_ended() {
     handle.want(Want::Ended, 2).unwrap();
     until_state(&mut handle, State::Ended);
     world.nobody();
+}
+
+#[test]
+fn an_interrupt_reaches_the_agent_once_and_it_goes_on() {
+    let world =
+        World::script("trap 'echo interrupted' INT; echo ready; while :; do sleep 0.02; done");
+    let mut handle = world.go();
+    assert!(handle.hello().features.contains(&"interrupt".to_owned()));
+    world.until_said("ready");
+    assert_eq!(handle.interrupt(1).unwrap(), Sent::Accepted);
+    until(&mut handle, |status| status.out.end == 18);
+    assert_eq!(handle.interrupt(1).unwrap(), Sent::Already);
+    // A paused agent hears it when it goes on.
+    handle.want(Want::Paused, 1).unwrap();
+    until_state(&mut handle, State::Paused);
+    assert_eq!(handle.interrupt(2).unwrap(), Sent::Accepted);
+    assert_eq!(handle.status().unwrap().interrupts, 2);
+    handle.want(Want::Running, 2).unwrap();
+    until(&mut handle, |status| status.out.end == 30);
+    assert_eq!(
+        world.output(Stream::Out),
+        "ready\ninterrupted\ninterrupted\n"
+    );
+    handle.set_fence(0);
+    assert!(handle.interrupt(3).is_err());
+    handle.set_fence(1);
+    handle.want(Want::Ended, 3).unwrap();
+    until_state(&mut handle, State::Ended);
+    assert_eq!(handle.interrupt(3).unwrap_err().code(), "agent_not_running");
 }

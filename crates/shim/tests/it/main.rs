@@ -9,6 +9,7 @@ mod cgroups;
 mod clients;
 mod control;
 mod hook;
+mod hostile;
 mod life;
 mod lost;
 mod misbehaviour;

@@ -1,11 +1,14 @@
 //! Agents that do everything wrong: each is handled, memory stays bounded, and no process is left behind.
 
 use crate::support::{BOUND, World, until, until_state};
-use bowline_supervisor::{Exit, Handle, State, Stream, Want};
+use bowline_supervisor::{Blocked, Exit, Handle, State, Stream, Want};
+use std::process::Command;
 use std::time::Duration;
 
 /// A shim of a debug build, whatever its agent does. The shim itself is far below (see the benchmarks).
 const DIRTY_KIB_MAX: u64 = 2048;
+/// The most a shim has ever had in memory, pages of its own program file included.
+const PEAK_KIB_MAX: u64 = 10_240;
 
 /// Runs an agent to its end, processing its output as a server would, and returns its end and how much it wrote.
 fn processed(world: &World) -> (Exit, u64) {
@@ -29,15 +32,19 @@ fn processed(world: &World) -> (Exit, u64) {
 }
 
 fn check_memory(handle: &Handle) {
-    let path = format!("/proc/{}/smaps_rollup", handle.hello().shim);
-    let Ok(text) = std::fs::read_to_string(path) else {
-        return;
-    };
-    let kib: Option<u64> = text
-        .lines()
-        .find_map(|line| line.strip_prefix("Private_Dirty:"))
-        .and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok());
-    assert!(kib.is_none_or(|kib| kib <= DIRTY_KIB_MAX), "{kib:?} KiB");
+    for (file, name, max) in [
+        ("smaps_rollup", "Private_Dirty:", DIRTY_KIB_MAX),
+        ("status", "VmHWM:", PEAK_KIB_MAX),
+    ] {
+        // Nothing to see when the shim has left.
+        let path = format!("/proc/{}/{file}", handle.hello().shim);
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let kib: Option<u64> = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok());
+        assert!(kib.is_none_or(|kib| kib <= max), "{name} {kib:?} KiB");
+    }
 }
 
 #[test]
@@ -52,6 +59,7 @@ fn ignores_term_and_tstp() {
     handle.want(Want::Ended, 3).unwrap();
     let exit = until_state(&mut handle, State::Ended).exit.unwrap();
     assert_eq!((exit.code, exit.signal), (None, Some(9)));
+    check_memory(&handle);
     world.nobody();
 }
 
@@ -70,9 +78,17 @@ fn closes_its_output_and_goes_on() {
     let world = World::script("echo before; exec >&- 2>&-; read line; exit 5");
     let mut handle = world.go();
     world.until_said("before");
+    // That there will be no more output is known; the agent is supervised as before.
+    until(&mut handle, |status| status.out.closed && status.err.closed);
+    assert_eq!(handle.status().unwrap().state, State::Running);
+    handle.want(Want::Paused, 1).unwrap();
+    until_state(&mut handle, State::Paused);
+    handle.want(Want::Running, 2).unwrap();
+    check_memory(&handle);
     handle.send(1, b"go on\n", false).unwrap();
     let exit = until_state(&mut handle, State::Ended).exit.unwrap();
     assert_eq!((exit.code, exit.complete), (Some(5), true));
+    world.nobody();
 }
 
 #[test]
@@ -82,6 +98,7 @@ fn floods_a_gigabyte() {
     });
     let (exit, said) = processed(&world);
     assert_eq!((exit.code, said), (Some(0), 1_000_000_000));
+    world.nobody();
 }
 
 #[test]
@@ -91,6 +108,7 @@ fn one_line_of_a_hundred_megabytes_without_an_end() {
     });
     let (exit, said) = processed(&world);
     assert_eq!((exit.code, said), (Some(0), 100_000_000));
+    world.nobody();
 }
 
 #[test]
@@ -131,6 +149,7 @@ fn dies_while_paused() {
     handle.want(Want::Paused, 1).unwrap();
     let agent = until_state(&mut handle, State::Paused).agent.unwrap();
     crate::support::signal(agent, rustix::process::Signal::KILL);
+    check_memory(&handle);
     let exit = until_state(&mut handle, State::Ended).exit.unwrap();
     assert_eq!((exit.signal, exit.asked), (Some(9), false));
     world.nobody();
@@ -154,4 +173,74 @@ fn writes_everything_to_standard_error() {
     let exit = world.ended();
     assert_eq!((exit.out, exit.err), (5, 3_000_000));
     check_memory(&handle);
+}
+
+/// A small file system of its own, for as long as this lives.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mounted() -> Option<Small> {
+        let place = tempfile::tempdir().unwrap();
+        let words = ["-t", "tmpfs", "-o", "size=1m", "none"];
+        let mounted = Command::new("mount").args(words).arg(place.path()).output();
+        let there = mounted.is_ok_and(|output| output.status.success());
+        there.then_some(Small(place))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+/// Fills the very file system its output goes to, with a file of its own.
+#[test]
+fn fills_the_disk() {
+    let Some(small) = Small::mounted() else {
+        crate::support::skipped("a small file system cannot be mounted by this user");
+        return;
+    };
+    let folder = tempfile::tempdir_in(small.0.path()).unwrap();
+    let (at, fill) = (folder.path().join("attempt"), folder.path().join("fill"));
+    let script = "head -c 4000000 /dev/zero > fill 2>&-; exec seq 1 30000";
+    let world = World::at(folder, &at, script, |_| {});
+    let mut handle = world.go();
+    let status = until(&mut handle, |status| {
+        status.blocked == Some(Blocked::DiskFull)
+    });
+    assert_eq!(status.state, State::Running);
+    // It is controlled as ever while it stands still.
+    handle.want(Want::Paused, 1).unwrap();
+    until_state(&mut handle, State::Paused);
+    handle.want(Want::Running, 2).unwrap();
+    check_memory(&handle);
+    std::fs::remove_file(fill).unwrap();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert!(exit.complete && exit.code == Some(0), "{exit:?}");
+    let wanted: String = (1..=30_000).map(|number| format!("{number}\n")).collect();
+    assert!(world.output(Stream::Out) == wanted);
+    world.nobody();
+}
+
+/// The same, and nobody makes room: how it ended is known all the same.
+#[test]
+fn fills_the_disk_and_is_ended() {
+    let Some(small) = Small::mounted() else {
+        crate::support::skipped("a small file system cannot be mounted by this user");
+        return;
+    };
+    let folder = tempfile::tempdir_in(small.0.path()).unwrap();
+    let at = folder.path().join("attempt");
+    let script = "head -c 4000000 /dev/zero > fill 2>&-; exec yes";
+    let world = World::at(folder, &at, script, |spec| spec.bounds.drain_ms = 200);
+    let mut handle = world.go();
+    until(&mut handle, |status| {
+        status.blocked == Some(Blocked::DiskFull)
+    });
+    handle.want(Want::Ended, 1).unwrap();
+    until_state(&mut handle, State::Ended);
+    let exit = world.ended();
+    assert!(exit.asked && !exit.complete, "{exit:?}");
+    world.nobody();
 }

@@ -17,7 +17,7 @@ const PAGE: &str = include_str!("../../../../docs/sandbox.md");
 type Try = fn(&Surroundings) -> io::Result<()>;
 
 /// Everything that is tried, in the order of the table.
-const TRIES: [(&str, Try); 24] = [
+const TRIES: [(&str, Try); 26] = [
     ("read the system's files", |_| {
         read(Path::new("/etc/passwd"))
     }),
@@ -64,6 +64,19 @@ const TRIES: [(&str, Try); 24] = [
     }),
     ("read the attempt's folder (output, spec, lock)", |at| {
         fs::read_dir(&at.attempt).map(drop)
+    }),
+    (
+        "write into the attempt's folder (output, end, lock)",
+        |at| {
+            let file = |name: &str| File::options().write(true).open(at.attempt.join(name));
+            file("log")
+                .and(file("exit.json"))
+                .and(file("lock"))
+                .map(drop)
+        },
+    ),
+    ("put a file into the attempt's folder", |at| {
+        fs::write(at.attempt.join("made"), "text")
     }),
     ("connect to a port that is listed", |at| {
         TcpStream::connect(("127.0.0.1", at.open)).map(drop)

@@ -252,6 +252,9 @@ pub struct Flow {
     pub end: u64,
     /// Acknowledged.
     pub acked: u64,
+    /// Whether nobody can write to it any more. The agent may live on.
+    #[serde(default)]
+    pub closed: bool,
 }
 
 /// Standard input.

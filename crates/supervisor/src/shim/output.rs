@@ -42,6 +42,7 @@ impl Output {
         Flow {
             end: self.end,
             acked: self.acked,
+            closed: self.pipe.is_none(),
         }
     }
 

@@ -556,8 +556,9 @@ impl Run {
     /// Counts the version up when something has changed that is worth a look.
     fn refresh(&mut self) {
         let mut now = self.status();
-        now.out = Flow::default();
-        now.err = Flow::default();
+        for flow in [&mut now.out, &mut now.err] {
+            (flow.end, flow.acked) = (0, 0);
+        }
         now.version = 0;
         if self.shown.as_ref() != Some(&now) {
             self.version += 1;

@@ -1,0 +1,269 @@
+//! Agents that turn against what supervises them. Without a sandbox an agent can do what its user can; what it says of itself is
+//! not believed all the same.
+
+use crate::actors::acting;
+use crate::support::{BOUND, World, environment, letter, shim, signal, until, until_state};
+use bowline_supervisor::{Attempt, Condition, Handle, Spec, State, Stream, Want};
+use bowline_test_support::wait_until;
+use rustix::process::Signal;
+use std::path::PathBuf;
+
+/// Starts an agent that knows where its attempt is (`AT`).
+fn knowing(world: &World) -> Handle {
+    shim().start(&world.attempt).unwrap();
+    let mut handle = world.attach();
+    let mut given = environment();
+    let folder = world.attempt.folder().to_str().unwrap();
+    given.insert("AT".into(), folder.into());
+    handle.go(&given).unwrap();
+    handle
+}
+
+/// Waits for [`tell`], and not through the shim: what follows keeps it from answering.
+const UNTIL_TOLD: &str = "until [ -e told ]; do sleep 0.01; done";
+
+fn tell(world: &World) {
+    std::fs::write(world.attempt.spec().folder.join("told"), "").unwrap();
+}
+
+/// A part as words of a shell.
+fn words(part: &str) -> String {
+    acting(part).join(" ")
+}
+
+/// Its shim cannot look while it is stopped, and by the time it can, whoever connected is gone.
+#[test]
+fn a_connection_that_was_left_to_another_process_is_refused() {
+    let part = words("leave_a_connection");
+    let script = format!("kill -STOP $PPID; {part}; kill -CONT $PPID; exec sleep 1000");
+    let world = World::script(&script);
+    let mut handle = knowing(&world);
+    world.until_said("\"id\":0");
+    let said = world.output(Stream::Out);
+    assert!(
+        said.contains("agent_peer") && !said.contains("hello"),
+        "{said}"
+    );
+    assert_eq!(handle.status().unwrap().state, State::Running);
+}
+
+#[test]
+fn a_descendant_of_very_many_generations_is_refused() {
+    let part = words("ask_the_shim");
+    let script = format!(
+        "down() {{ if [ $1 -gt 0 ]; then (down $(($1 - 1)); true); else {part}; fi; }}; down 300"
+    );
+    let world = World::script(&script);
+    let mut handle = knowing(&world);
+    until_state(&mut handle, State::Ended);
+    let said = world.output(Stream::Out);
+    assert!(
+        said.contains("agent_peer") && !said.contains("attached"),
+        "{said}"
+    );
+}
+
+/// A process that is nobody's descendant, but was started by the agent's means: it carries the mark.
+#[test]
+fn whoever_carries_the_mark_is_refused_wherever_it_stands() {
+    let world = World::script("exec sleep 1000");
+    let _handle = world.go();
+    let mut part = acting("ask_the_shim");
+    let program = part.remove(0);
+    let output = std::process::Command::new(program)
+        .args(part)
+        .env("AT", world.attempt.folder())
+        .env("BOWLINE_ATTEMPT", world.attempt.id())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("agent_peer"), "{said}");
+}
+
+#[test]
+fn an_agent_that_connects_all_the_time_is_paused_and_ended() {
+    let world = World::with("", |spec| spec.command = acting("connect_all_the_time"));
+    let mut handle = knowing(&world);
+    until(&mut handle, |status| status.out.end > 0);
+    world.attach();
+    handle.want(Want::Paused, 1).unwrap();
+    until_state(&mut handle, State::Paused);
+    handle.want(Want::Running, 2).unwrap();
+    until_state(&mut handle, State::Running);
+    handle.want(Want::Ended, 3).unwrap();
+    until_state(&mut handle, State::Ended);
+    world.nobody();
+}
+
+/// Ways to tell the end before it is there.
+const FORGERIES: [&str; 4] = [
+    "echo \"$END\" > $AT/exit.json",
+    "echo \"$END\" > $AT/other; mv $AT/other $AT/exit.json",
+    "rm $AT/exit.json; mkfifo $AT/exit.json",
+    "echo \"$END\" > $AT/other; rm $AT/exit.json; ln -s other $AT/exit.json",
+];
+
+#[test]
+fn an_end_that_the_agent_wrote_is_not_believed() {
+    for forgery in FORGERIES {
+        let script =
+            format!("{forgery}; echo cannot run > $AT/exec-error; echo forged; read line; exit 3");
+        let world = World::script(&script);
+        shim().start(&world.attempt).unwrap();
+        let mut handle = world.attach();
+        let mut given = environment();
+        let folder = world.attempt.folder().to_str().unwrap();
+        given.insert("AT".into(), folder.into());
+        let end = serde_json::json!({
+            "attempt": world.attempt.id(), "fence": 1, "started": true, "code": 0, "asked": false,
+            "out": 7, "err": 0, "complete": true, "start_error": " ".repeat(5_000),
+        });
+        given.insert("END".into(), end.to_string());
+        handle.go(&given).unwrap();
+        world.until_said("forged");
+        assert_eq!(
+            world.attempt.condition().unwrap(),
+            Condition::Alive,
+            "{forgery}"
+        );
+        handle.send(1, b"\n", false).unwrap();
+        until_state(&mut handle, State::Ended);
+        let exit = world.ended();
+        assert_eq!((exit.started, exit.code), (true, Some(3)), "{forgery}");
+        assert_eq!(exit.start_error, None, "{forgery}");
+    }
+}
+
+/// An end by SIGTERM to the shim counts as asked for. The agent does not ask.
+#[test]
+fn a_signal_from_the_agent_does_not_end_it_as_asked() {
+    let world = World::script(
+        "kill -TERM $PPID; kill -INT $PPID; kill -HUP $PPID; echo sent; read line; exit 4",
+    );
+    let mut handle = world.go();
+    world.until_said("sent");
+    handle.send(1, b"\n", false).unwrap();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    assert_eq!((exit.code, exit.asked), (Some(4), false), "{exit:?}");
+}
+
+/// Whatever is in the lock afterwards: nothing is started again.
+#[test]
+fn an_agent_that_kills_its_shim_is_lost_and_not_started_again() {
+    for spoiled in ["echo nonsense", "head -c 3000000 /dev/zero", "echo [1,2]"] {
+        let script = format!(
+            "echo begun >> begun; {UNTIL_TOLD}; {spoiled} > $AT/lock; kill -KILL $PPID; exec sleep 1000"
+        );
+        let world = World::script(&script);
+        let _handle = knowing(&world);
+        tell(&world);
+        let lost = wait_until(BOUND, || {
+            world.attempt.condition().unwrap() == Condition::Lost
+        });
+        assert!(lost, "{spoiled}: {:?}", world.attempt.condition());
+        bowline_supervisor::sweep(&world.attempt).unwrap();
+        world.nobody();
+        let again = shim().start(&world.attempt).unwrap_err();
+        assert_eq!(again.code(), "shim_not_started", "{again}");
+        let begun = world.attempt.spec().folder.join("begun");
+        assert_eq!(std::fs::read_to_string(begun).unwrap(), "begun\n");
+    }
+}
+
+/// Without a mark and with other parents: the shim adopts it.
+#[test]
+fn a_process_that_hides_is_ended_with_the_agent() {
+    let world = World::script(
+        "env -i setsid sh -c '(sleep 1000 & echo $!; exec sleep 1001) & wait' &
+         exec sleep 1000",
+    );
+    let mut handle = world.go();
+    until(&mut handle, |status| status.out.end > 0);
+    let hidden: i32 = world.output(Stream::Out).trim().parse().unwrap();
+    assert!(!world.processes().contains(&hidden));
+    handle.want(Want::Ended, 1).unwrap();
+    until_state(&mut handle, State::Ended);
+    assert!(matches!(letter(hidden), None | Some('Z' | 'X')));
+}
+
+/// Somebody outside holds the agent's output open: the end does not wait for that for ever.
+#[test]
+fn an_output_that_somebody_else_holds_open_does_not_hold_the_end() {
+    let world = World::with("echo ready; exec sleep 1000", |spec| {
+        spec.bounds.drain_ms = 300
+    });
+    let mut handle = world.go();
+    world.until_said("ready");
+    let agent = handle.last_status().agent.unwrap();
+    let held = std::fs::File::options()
+        .write(true)
+        .open(format!("/proc/{agent}/fd/1"))
+        .unwrap();
+    handle.want(Want::Ended, 1).unwrap();
+    let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+    drop(held);
+    assert!(!exit.complete && exit.out == 6, "{exit:?}");
+}
+
+#[test]
+fn an_id_that_is_a_path_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let long = "x".repeat(101);
+    for id in [
+        "", "..", "../../x", "a/b", ".hidden", "a b", "a=b", "a\nb", &long,
+    ] {
+        let spec = Spec::new(id, vec!["true".into()], PathBuf::from("/"));
+        let refused = Attempt::create(&place.path().join("a"), spec).unwrap_err();
+        assert_eq!(refused.code(), "bad_attempt_id", "{id:?}");
+    }
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+    // The same when somebody has written it into a spec.
+    let world = World::script("true");
+    let path = world.attempt.folder().join("spec.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace(world.attempt.id(), "../../x")).unwrap();
+    let refused = Attempt::open(world.attempt.folder()).unwrap_err();
+    assert_eq!(refused.code(), "bad_attempt_id");
+    std::fs::write(&path, text).unwrap();
+}
+
+/// Many ask for the start at once, under different fencing numbers: it is started once, and the highest number counts.
+#[test]
+fn many_starts_at_once_are_one() {
+    let world = World::script("echo once; read line");
+    shim().start(&world.attempt).unwrap();
+    std::thread::scope(|scope| {
+        for fence in 1..=8 {
+            let attempt = &world.attempt;
+            scope.spawn(move || {
+                let mut handle = Handle::attach(attempt, fence).unwrap();
+                let heard = handle.go(&environment()).map(|status| status.fence);
+                // Whoever comes after a higher number is refused.
+                let code = heard.as_ref().err().map(bowline_supervisor::Error::code);
+                assert!(code.is_none_or(|code| code == "fenced_out"), "{heard:?}");
+            });
+        }
+    });
+    let mut last = Handle::attach(&world.attempt, 8).unwrap();
+    assert_eq!(last.last_status().fence, 8);
+    last.send(1, b"\n", false).unwrap();
+    until_state(&mut last, State::Ended);
+    assert_eq!(world.output(Stream::Out), "once\n");
+}
+
+/// A stopped shim answers nobody, and is told from one that is gone.
+#[test]
+fn a_shim_that_was_stopped_goes_on_where_it_was() {
+    let script = format!("{UNTIL_TOLD}; kill -STOP $PPID; echo stopped; read line; echo $line");
+    let world = World::script(&script);
+    let handle = world.go();
+    tell(&world);
+    let pid = handle.hello().shim;
+    assert!(wait_until(BOUND, || letter(pid) == Some('T')));
+    assert_eq!(world.attempt.condition().unwrap(), Condition::Alive);
+    signal(pid, Signal::CONT);
+    let mut again = world.attach();
+    again.send(1, b"on\n", false).unwrap();
+    until_state(&mut again, State::Ended);
+    assert_eq!(world.output(Stream::Out), "stopped\non\n");
+}
