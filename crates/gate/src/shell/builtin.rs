@@ -29,8 +29,15 @@ impl Walker<'_> {
                 }
             }
             "export" | "declare" | "typeset" | "local" | "readonly" => {
+                // A name for another name: what it stands for is not followed.
+                let reference =
+                    |it: &String| it.starts_with('-') && !it.starts_with("--") && it.contains('n');
+                let reference = name != "export" && arguments.iter().any(reference);
                 for argument in arguments {
                     match argument.split_once('=') {
+                        Some((name, _)) if reference => {
+                            self.assign(name, false, vec![UNKNOWN.to_string()]);
+                        }
                         Some((name, value)) => {
                             let append = name.ends_with('+');
                             let name = name.trim_end_matches('+').to_owned();
@@ -71,6 +78,16 @@ impl Walker<'_> {
                 self.left.extend(self.folders.clone());
                 self.folders = vec![None];
             }
+            "hash" => {
+                if let Some(at) = arguments.iter().position(|it| it == "-p")
+                    && let (Some(path), Some(name)) = (arguments.get(at + 1), arguments.get(at + 2))
+                {
+                    let known = self.aliases.entry(name.clone()).or_default();
+                    if !known.contains(path) {
+                        known.push(path.clone());
+                    }
+                }
+            }
             "source" | "." => {
                 interpret::source(self, arguments, input);
             }
@@ -81,9 +98,9 @@ impl Walker<'_> {
                 }
             }
             ":" | "true" | "false" | "[" | "test" | "echo" | "exit" | "return" | "wait"
-            | "unset" | "shopt" | "ulimit" | "umask" | "hash" | "type" | "jobs" | "kill"
-            | "pwd" | "which" | "break" | "continue" | "sleep" | "grep" | "egrep" | "fgrep"
-            | "rg" | "ag" | "ls" | "cat" | "head" | "tail" | "wc" | "man" | "help" => {}
+            | "unset" | "shopt" | "ulimit" | "umask" | "type" | "jobs" | "kill" | "pwd"
+            | "which" | "break" | "continue" | "sleep" | "grep" | "egrep" | "fgrep" | "rg"
+            | "ag" | "ls" | "cat" | "head" | "tail" | "wc" | "man" | "help" => {}
             _ => return false,
         }
         true

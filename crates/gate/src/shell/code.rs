@@ -199,8 +199,9 @@ fn judge(walker: &mut Walker<'_>, language: &str, mut call: Call, input: &Input)
         }
         call.texts.extend(walker.processes.clone());
     }
-    for text in call.texts {
-        known(walker, language, &text);
+    // Several pieces are one program, one line each.
+    if !call.texts.is_empty() {
+        known(walker, language, &call.texts.join("\n"));
     }
 }
 
@@ -429,7 +430,7 @@ fn awk(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
         }
         texts.extend(walker.processes.clone());
     }
-    for text in texts {
-        known(walker, "awk", &text);
+    if !texts.is_empty() {
+        known(walker, "awk", &texts.join("\n"));
     }
 }

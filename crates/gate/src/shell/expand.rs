@@ -310,6 +310,7 @@ impl Walker<'_> {
             // One element of a list may be any of them.
             Some(values) => values
                 .iter()
+                .filter(|value| value.as_slice() != [UNKNOWN.to_string(), UNKNOWN.to_string()])
                 .flat_map(|value| {
                     if value.is_empty() {
                         vec![Vec::new()]

@@ -7,6 +7,7 @@ mod deed;
 mod expand;
 mod folder;
 mod git;
+mod host;
 mod inline;
 mod interpret;
 mod output;

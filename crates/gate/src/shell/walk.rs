@@ -251,6 +251,9 @@ impl<'a> Walker<'a> {
                 let before = std::mem::replace(&mut this.suspicion, true);
                 this.inside(|this| this.node(body, &Input::None));
                 this.suspicion = before;
+                if name.starts_with("command_not_found") {
+                    this.hidden("a function for commands that are not there");
+                }
                 let known = this.functions.entry(name.clone()).or_default();
                 if !known.iter().any(|other| Rc::ptr_eq(other, body)) {
                     known.push(body.clone());
@@ -349,6 +352,10 @@ impl<'a> Walker<'a> {
 
     fn assignment(&mut self, assignment: &Assignment, environment: &mut Vec<(String, String)>) {
         let name = &assignment.name;
+        if assignment.item {
+            // Which place in the list it gets is not followed.
+            self.assign(name, false, vec![UNKNOWN.to_string(), UNKNOWN.to_string()]);
+        }
         // A list is one value; a single word may have several outcomes, each a value.
         if let [word] = assignment.values.as_slice() {
             for value in self.expand_whole(word) {
@@ -371,6 +378,13 @@ impl<'a> Walker<'a> {
         self.subscripts(&value);
         match name {
             "IFS" => self.odd_separators = true,
+            // Read by every shell that is started, or run in place of what is asked for.
+            "BASH_ENV" | "ENV" => value.iter().for_each(|text| {
+                self.prompt(text);
+                if text.starts_with("/dev/") || text.starts_with("/proc/") {
+                    self.hidden("a start file that is put together while it runs");
+                }
+            }),
             "PROMPT_COMMAND" => value.iter().for_each(|text| self.text(text)),
             "PS0" | "PS1" | "PS2" | "PS4" => value.iter().for_each(|text| self.prompt(text)),
             _ => {}
