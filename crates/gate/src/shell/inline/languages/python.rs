@@ -79,7 +79,7 @@ pub(super) static PYTHON: Language = Language {
                 scandir getpid getppid cpu_count process_cpu_count linesep access readlink name \
                 uname getuid getgid geteuid getegid getgroups fspath fsdecode fsencode \
                 get_terminal_size devnull pathsep altsep curdir pardir extsep times urandom getlogin \
-                isatty read close dup pipe R_OK W_OK X_OK F_OK O_RDONLY statvfs getloadavg sysconf \
+                isatty read close dup pipe R_OK W_OK X_OK F_OK P_WAIT P_NOWAIT O_RDONLY O_WRONLY O_RDWR O_CREAT O_TRUNC O_APPEND O_EXCL statvfs getloadavg sysconf \
                 PathLike DirEntry error stat_result kill killpg getpgid waitpid wait WNOHANG _exit \
                 abort nice umask mkdir makedirs rmdir removedirs chmod utime sched_getaffinity \
                 get_exec_path getxattr listxattr lseek SEEK_SET SEEK_END fsync sync strerror fork \
@@ -99,6 +99,14 @@ pub(super) static PYTHON: Language = Language {
                 ("mkfifo", Write(0)),
                 ("system", Run),
                 ("popen", Run),
+                ("execv", Run),
+                ("execvp", Run),
+                ("execl", Run),
+                ("execlp", Run),
+                ("spawnl", Run),
+                ("spawnlp", Run),
+                ("spawnv", Run),
+                ("spawnvp", Run),
             ],
             rest: Anything,
         },
