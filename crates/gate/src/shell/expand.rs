@@ -94,18 +94,24 @@ impl Walker<'_> {
     fn expand_atoms(&mut self, atoms: &[Atom<'_>]) -> Vec<Fields> {
         let mut drafts = vec![Draft::default()];
         let mut first = true;
-        for atom in atoms {
+        let mut atoms = atoms;
+        let many = atoms.len() > 1;
+        while let Some((atom, rest)) = atoms.split_first() {
+            atoms = rest;
             match atom {
                 Atom::Nothing => drafts.iter_mut().for_each(|draft| draft.text("")),
                 Atom::Letter('~', false) if first => {
-                    let home = self.home();
-                    drafts.iter_mut().for_each(|draft| draft.text(&home));
+                    let mut places: Vec<Fields> = Vec::new();
+                    for place in self.tilde(&mut atoms) {
+                        places.push(vec![place]);
+                    }
+                    drafts = self.join(drafts, &places, true, false);
                 }
                 // What a pattern matches is unknown, but it matches no slash.
                 Atom::Letter('*' | '?', false) => drafts
                     .iter_mut()
                     .for_each(|draft| draft.letter(UNKNOWN_NAME)),
-                Atom::Letter('[', false) if atoms.len() > 1 => drafts
+                Atom::Letter('[', false) if many => drafts
                     .iter_mut()
                     .for_each(|draft| draft.letter(UNKNOWN_NAME)),
                 Atom::Letter(letter, _) => {
@@ -134,10 +140,22 @@ impl Walker<'_> {
             .collect()
     }
 
-    fn home(&self) -> String {
-        self.around
-            .variable("HOME")
-            .unwrap_or_else(|| UNKNOWN.to_string())
+    /// What a tilde stands for, with the name or sign after it: `~`, `~/`, `~+`, `~-`, `~NAME`.
+    fn tilde(&self, rest: &mut &[Atom<'_>]) -> Vec<String> {
+        let ends =
+            |atom: Option<&Atom<'_>>| matches!(atom, None | Some(Atom::Letter('/' | ':', false)));
+        match rest.first() {
+            first if ends(first) => self.homes(),
+            Some(Atom::Letter(sign @ ('+' | '-'), false)) if ends(rest.get(1)) => {
+                *rest = &rest[1..];
+                self.folder_names(*sign == '-')
+            }
+            Some(_) | None => {
+                let own = rest.iter().take_while(|atom| !ends(Some(atom))).count();
+                *rest = &rest[own..];
+                vec![UNKNOWN.to_string()]
+            }
+        }
     }
 
     fn expand_part(&mut self, part: &Part, drafts: Vec<Draft>) -> Vec<Draft> {
@@ -261,15 +279,19 @@ impl Walker<'_> {
                 return vec![vec![UNKNOWN_NAME.to_string()]];
             }
             "@" | "*" => return self.positional.clone(),
-            "PWD" => {
-                let folders = self.folders.iter();
-                return folders
-                    .map(|folder| match folder {
-                        Some(folder) => vec![folder.to_string_lossy().into_owned()],
-                        None => vec![UNKNOWN.to_string()],
-                    })
-                    .collect();
+            "PWD" | "OLDPWD" => {
+                let names = self.folder_names(name == "OLDPWD");
+                return names.into_iter().map(|it| vec![it]).collect();
             }
+            "HOME" => return self.homes().into_iter().map(|it| vec![it]).collect(),
+            // The shell's own, whatever the environment of the hook says.
+            "_"
+            | "BASH_COMMAND"
+            | "BASH_EXECUTION_STRING"
+            | "BASH_ARGV"
+            | "BASH_ARGV0"
+            | "DIRSTACK"
+            | "FUNCNAME" => return vec![vec![UNKNOWN.to_string()]],
             _ => {}
         }
         if let Ok(number) = name.parse::<usize>() {
@@ -288,6 +310,7 @@ impl Walker<'_> {
             // One element of a list may be any of them.
             Some(values) => values
                 .iter()
+                .filter(|value| value.as_slice() != [UNKNOWN.to_string(), UNKNOWN.to_string()])
                 .flat_map(|value| {
                     if value.is_empty() {
                         vec![Vec::new()]

@@ -1,6 +1,7 @@
 //! git, and the clients of its hosts.
 
 use super::expand::is_unknown;
+use super::host;
 use super::run::Environment;
 use super::walk::{Input, Walker};
 
@@ -18,112 +19,25 @@ const VALUED: &[&str] = &[
 ];
 
 /// What makes a commit, moves a branch, or sends one away.
-const FINISHING: &[&str] = &[
-    "am",
-    "cherry-pick",
-    "commit",
-    "commit-tree",
-    "fast-import",
-    "filter-branch",
-    "filter-repo",
-    "http-push",
-    "merge",
-    "pull",
-    "push",
-    "quiltimport",
-    "rebase",
-    "revert",
-    "send-pack",
-    "subtree",
-    "update-ref",
-];
+const FINISHING: &str = "am cherry-pick citool commit commit-tree fast-import filter-branch filter-repo gui http-push merge \
+    pull push quiltimport rebase replay revert send-pack subtree update-ref";
 
 /// Commands of git that no alias can take the place of, and that do nothing a gate closes.
-const HARMLESS: &[&str] = &[
-    "add",
-    "annotate",
-    "archive",
-    "bisect",
-    "blame",
-    "branch",
-    "bundle",
-    "cat-file",
-    "check-attr",
-    "check-ignore",
-    "check-mailmap",
-    "check-ref-format",
-    "cherry",
-    "clean",
-    "clone",
-    "column",
-    "config",
-    "count-objects",
-    "credential",
-    "describe",
-    "diff",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "difftool",
-    "fetch",
-    "fmt-merge-msg",
-    "for-each-ref",
-    "format-patch",
-    "fsck",
-    "gc",
-    "grep",
-    "hash-object",
-    "help",
-    "index-pack",
-    "init",
-    "interpret-trailers",
-    "log",
-    "ls-files",
-    "ls-remote",
-    "ls-tree",
-    "mailinfo",
-    "maintenance",
-    "merge-base",
-    "merge-tree",
-    "mktag",
-    "mktree",
-    "name-rev",
-    "notes",
-    "pack-objects",
-    "pack-refs",
-    "patch-id",
-    "prune",
-    "range-diff",
-    "reflog",
-    "remote",
-    "repack",
-    "replace",
-    "rerere",
-    "rev-list",
-    "rev-parse",
-    "rm",
-    "shortlog",
-    "show",
-    "show-branch",
-    "show-ref",
-    "sparse-checkout",
-    "stage",
-    "status",
-    "stripspace",
-    "submodule",
-    "symbolic-ref",
-    "tag",
-    "unpack-objects",
-    "update-index",
-    "var",
-    "verify-commit",
-    "verify-pack",
-    "verify-tag",
-    "version",
-    "whatchanged",
-    "worktree",
-    "write-tree",
-];
+const HARMLESS: &str = "add annotate archive blame branch cat-file check-attr check-ignore check-mailmap check-ref-format \
+    cherry column config count-objects credential describe diff diff-files diff-index diff-tree difftool \
+    fetch fmt-merge-msg for-each-ref fsck gc grep hash-object help index-pack init interpret-trailers \
+    log ls-files ls-remote ls-tree mailinfo maintenance merge-base merge-tree mktag mktree name-rev \
+    notes pack-objects pack-refs patch-id prune range-diff reflog remote repack replace rerere rev-list \
+    rev-parse shortlog show show-branch show-ref stage status stripspace symbolic-ref tag unpack-objects \
+    update-index var verify-commit verify-pack verify-tag version whatchanged write-tree";
+
+/// Those that write files, or run what they are given.
+const WRITING: &str = "apply bisect bundle checkout checkout-index clean clone difftool for-each-repo format-patch \
+    grep merge-file mergetool mv read-tree reset restore rm shell sparse-checkout stash submodule switch worktree";
+
+fn is_among(list: &str, command: &str) -> bool {
+    list.split(' ').any(|it| it == command)
+}
 
 /// A call of git: its folder, and what its options define.
 struct Call<'a> {
@@ -140,13 +54,19 @@ pub(super) fn run(
 ) -> bool {
     match name {
         "git" | "git.exe" => git(walker, arguments, environment),
-        "gh" => host(walker, "gh", arguments, "pr", &["create", "merge", "new"]),
-        "glab" => host(
+        "gh" => host::run(
+            walker,
+            "gh",
+            arguments,
+            "pr",
+            &["create", "merge", "new", "revert"],
+        ),
+        "glab" => host::run(
             walker,
             "glab",
             arguments,
             "mr",
-            &["create", "merge", "accept"],
+            &["create", "merge", "accept", "for", "new"],
         ),
         "hub" => match arguments.first().map(String::as_str) {
             Some("pull-request" | "merge" | "push" | "am" | "cherry-pick") => {
@@ -190,10 +110,13 @@ fn git(walker: &mut Walker<'_>, arguments: &[String], environment: &Environment)
                     });
                 }
                 "-c" => configured(walker, &value),
+                "--config-env" => from_environment(walker, &value),
                 _ => {}
             }
         } else if let Some(value) = first.strip_prefix("--work-tree=") {
             folder = Some(value.to_owned());
+        } else if let Some(value) = first.strip_prefix("--config-env=") {
+            from_environment(walker, value);
         } else if let Some(value) = first.strip_prefix("-c").filter(|it| !it.is_empty()) {
             configured(walker, value);
         }
@@ -205,80 +128,266 @@ fn git(walker: &mut Walker<'_>, arguments: &[String], environment: &Environment)
 }
 
 fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &Environment) {
+    let first = call.arguments.first().map(String::as_str);
+    let own =
+        is_among(FINISHING, command) || is_among(HARMLESS, command) || is_among(WRITING, command);
+    // Only here they ask for help; after another option they may be its value.
+    if own && (first == Some("--help") || first == Some("-h") && call.arguments.len() == 1) {
+        return;
+    }
+    programs_in_arguments(walker, call);
+    if is_among(FINISHING, command) {
+        if !only_shows(command, call.arguments) {
+            walker.finish(format!("git {command}"));
+        }
+        return;
+    }
+    let has = |words: &[&str]| call.arguments.iter().any(|it| words.contains(&it.as_str()));
+    match command {
+        "svn" if has(&["dcommit", "rebase", "commit-diff", "set-tree"]) => {
+            walker.finish(format!("git {command}"));
+        }
+        "p4" if has(&["submit", "rebase"]) => walker.finish(format!("git {command}")),
+        _ => {}
+    }
+    written(walker, command, call);
+    output_options(walker, command, call);
+    let after = |word: &str| {
+        let at = call.arguments.iter().position(|it| it == word);
+        &call.arguments[at.map_or(0, |at| at + 1)..]
+    };
+    match command {
+        "submodule" if has(&["foreach"]) => {
+            let rest = super::wrap::options(after("foreach"), &[]).join(" ");
+            walker.text(&rest);
+        }
+        "bisect" if has(&["run"]) => walker.run(after("run"), &Input::None, &[]),
+        "for-each-repo" => {
+            let rest = super::wrap::options(call.arguments, &["--config"]).to_vec();
+            git(walker, &rest, environment);
+        }
+        "shell" => after("-c").iter().take(1).for_each(|it| walker.text(it)),
+        "config" => remember_alias(walker, call.arguments),
+        _ if own => {}
+        _ => alias(walker, command, call, environment),
+    }
+}
+
+/// Texts among the arguments that git runs.
+fn programs_in_arguments(walker: &mut Walker<'_>, call: &Call<'_>) {
+    const RUN: &[&str] = &[
+        "--extcmd=",
+        "--open-files-in-pager=",
+        "-O",
+        "--upload-pack=",
+        "--receive-pack=",
+        "--exec=",
+        "ext::",
+    ];
+    for (at, word) in call.arguments.iter().enumerate() {
+        let text = match word.as_str() {
+            "-x" | "--extcmd" | "--upload-pack" | "--receive-pack" | "--exec" | "-u" => {
+                call.arguments.get(at + 1).map(String::as_str)
+            }
+            other => RUN.iter().find_map(|option| other.strip_prefix(option)),
+        };
+        if let Some(text) = text {
+            walker.suspect(text);
+        }
+    }
+}
+
+/// Whether a command that would finish work is asked to show only.
+fn only_shows(command: &str, arguments: &[String]) -> bool {
+    let shown = |it: &String| it.starts_with("--show-current-patch");
+    match command {
+        "am" | "rebase" => arguments.iter().any(shown),
+        "push" | "send-pack" => dry(arguments, Some('n')),
+        "commit" | "pull" | "http-push" => dry(arguments, None),
+        _ => false,
+    }
+}
+
+/// `--dry-run`, or its letter, where it cannot be the value of another option.
+fn dry(arguments: &[String], letter: Option<char>) -> bool {
+    const FLAGS: &[&str] = &[
+        "-a",
+        "-v",
+        "-q",
+        "-f",
+        "-s",
+        "-d",
+        "-x",
+        "-X",
+        "--all",
+        "--verbose",
+        "--quiet",
+        "--force",
+        "--tags",
+        "--porcelain",
+        "--short",
+        "--amend",
+        "--no-verify",
+        "--set-upstream",
+        "--force-with-lease",
+        "--long",
+        "--branch",
+    ];
+    let mut found = false;
+    for (at, argument) in arguments.iter().enumerate() {
+        if argument == "--" {
+            break;
+        }
+        let plain = |before: &String| !before.starts_with('-') || FLAGS.contains(&before.as_str());
+        let free = at == 0 || plain(&arguments[at - 1]);
+        let group = argument
+            .strip_prefix('-')
+            .filter(|it| !it.starts_with('-'))
+            .is_some_and(|it| {
+                let flags = it.chars().take_while(|it| "nfdxXqv".contains(*it));
+                letter.is_some_and(|letter| flags.into_iter().any(|it| it == letter))
+            });
+        found |= free && (argument == "--dry-run" || group);
+        if argument == "--no-dry-run" {
+            return false;
+        }
+    }
+    found
+}
+
+/// Files that a command of git writes.
+fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
     let has = |words: &[&str]| call.arguments.iter().any(|it| words.contains(&it.as_str()));
     let named: Vec<&String> = call
         .arguments
         .iter()
         .filter(|it| !it.starts_with('-'))
         .collect();
-    let folder = call.folder.as_deref().unwrap_or(".");
-    let mut writes = |wanted: bool| {
-        if wanted {
-            walker.write(folder, &format!("git {command}"));
+    let first = named.first().map(|it| it.as_str());
+    let wanted = match command {
+        "apply" => !has(&["--check", "--stat", "--numstat", "--summary", "--cached"]),
+        "checkout" => !(has(&["-b", "-B", "--orphan"]) && named.len() <= 1),
+        "switch" => {
+            !(has(&["-c", "-C", "--create", "--force-create", "--orphan"]) && named.len() <= 1)
         }
-    };
-    match command {
-        _ if FINISHING.contains(&command) => walker.finish(format!("git {command}")),
-        "svn" if has(&["dcommit"]) => walker.finish("git svn dcommit"),
-        "p4" if has(&["submit"]) => walker.finish("git p4 submit"),
-        "apply" => writes(!has(&[
-            "--check",
-            "--stat",
-            "--numstat",
-            "--summary",
-            "--cached",
-        ])),
-        "checkout" => writes(!(has(&["-b", "-B", "--orphan"]) && named.len() <= 1)),
-        "switch" => writes(
-            !(has(&["-c", "-C", "--create", "--force-create", "--orphan"]) && named.len() <= 1),
+        "restore" => !has(&["--staged", "-S"]) || has(&["--worktree", "-W"]),
+        // Without a word it takes all changes out of the tree.
+        "stash" => !matches!(
+            first,
+            Some("list" | "show" | "create" | "store" | "drop" | "clear")
         ),
-        "restore" => {
-            writes(!has(&["--staged", "-S"]) || has(&["--worktree", "-W"]));
+        "reset" => has(&["--hard", "--merge", "--keep"]),
+        "read-tree" => has(&["-u"]),
+        // What git ignores does not count.
+        "clean" => {
+            let only_ignored =
+                |it: &String| it.starts_with('-') && !it.starts_with("--") && it.contains('X');
+            !dry(call.arguments, Some('n')) && !call.arguments.iter().any(only_ignored)
         }
-        "stash" => writes(has(&["pop", "apply", "branch"])),
-        "reset" => writes(has(&["--hard", "--merge", "--keep"])),
-        "read-tree" => writes(has(&["-u"])),
-        "checkout-index" | "merge-file" | "mv" | "rerere-train" => writes(true),
-        _ => {}
-    }
-    output_options(walker, command, call);
-    match command {
-        "submodule" if has(&["foreach"]) => {
-            let at = call.arguments.iter().position(|it| it == "foreach");
-            let rest = &call.arguments[at.map_or(0, |at| at + 1)..];
-            let rest = super::wrap::options(rest, &[]).join(" ");
-            walker.text(&rest);
-        }
-        "bisect" if has(&["run"]) => {
-            let at = call.arguments.iter().position(|it| it == "run");
-            let rest = &call.arguments[at.map_or(0, |at| at + 1)..];
-            walker.run(rest, &Input::None, &[]);
-        }
-        "difftool" | "mergetool" | "grep" => {
-            for (at, word) in call.arguments.iter().enumerate() {
-                let next = call.arguments.get(at + 1).cloned().unwrap_or_default();
-                let text = match word.as_str() {
-                    "-x" => Some(next),
-                    other => ["--extcmd=", "--open-files-in-pager=", "-O"]
-                        .iter()
-                        .find_map(|option| other.strip_prefix(option))
-                        .map(str::to_owned),
-                };
-                if let Some(text) = text {
-                    walker.suspect(&text);
-                }
+        "bisect" => !matches!(
+            first,
+            None | Some("log" | "terms" | "view" | "visualize" | "help")
+        ),
+        "submodule" => matches!(
+            first,
+            Some("add" | "update" | "deinit" | "set-url" | "set-branch")
+        ),
+        "sparse-checkout" => !matches!(first, None | Some("list" | "check-rules")),
+        "mv" => !dry(call.arguments, Some('n')),
+        "checkout-index" | "merge-file" | "mergetool" | "rerere-train" => true,
+        "rm" if !has(&["--cached"]) && !dry(call.arguments, Some('n')) => {
+            for target in &named {
+                walker.touch(target, true);
+                walker.write(&within(call, target), "git rm");
             }
+            false
         }
-        "config" => remember_alias(walker, &named),
-        "rm" => named.iter().for_each(|it| walker.touch(it, true)),
-        _ if FINISHING.contains(&command) || HARMLESS.contains(&command) => {}
-        _ => alias(walker, command, call, environment),
+        "rm" => {
+            named.iter().for_each(|it| walker.touch(it, true));
+            false
+        }
+        "worktree" if first == Some("add") => {
+            let operands = super::wrap::options(&call.arguments[1..], &["-b", "-B", "--reason"]);
+            if let Some(target) = operands.first() {
+                walker.write(&within(call, target), "git worktree");
+            }
+            false
+        }
+        "clone" => {
+            const VALUED: &[&str] = &[
+                "-b",
+                "--branch",
+                "-o",
+                "--origin",
+                "-c",
+                "--config",
+                "--depth",
+                "-j",
+                "--jobs",
+                "-u",
+                "--upload-pack",
+                "--reference",
+                "--template",
+                "--filter",
+                "--separate-git-dir",
+                "--shallow-since",
+                "--shallow-exclude",
+                "--bundle-uri",
+                "--server-option",
+            ];
+            let operands = super::write::operands(call.arguments, VALUED);
+            let own = |url: &String| {
+                let name = url.trim_end_matches('/').trim_end_matches(".git");
+                name.rsplit(['/', ':'])
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            let target = match operands.as_slice() {
+                [_, folder, ..] => Some((*folder).clone()),
+                [url] => Some(own(url)),
+                [] => None,
+            };
+            if let Some(target) = target {
+                walker.write(&within(call, &target), "git clone");
+            }
+            false
+        }
+        "format-patch" if !has(&["--stdout"]) => {
+            let folder = super::write::value_of(call.arguments, "-o", "--output-directory");
+            let folder = folder.unwrap_or_else(|| ".".into());
+            walker.write(
+                &within(call, &format!("{folder}/0001.patch")),
+                "git format-patch",
+            );
+            false
+        }
+        "bundle" if first == Some("create") => {
+            if let Some(target) = named.get(1) {
+                walker.write(&within(call, target), "git bundle");
+            }
+            false
+        }
+        _ => false,
+    };
+    if wanted {
+        let folder = call.folder.as_deref().unwrap_or(".");
+        walker.write(folder, &format!("git {command}"));
+    }
+}
+
+/// A path as git sees it, from the folder it was told to work in.
+fn within(call: &Call<'_>, target: &str) -> String {
+    match &call.folder {
+        Some(folder) if !target.starts_with('/') => format!("{folder}/{target}"),
+        Some(_) | None => target.to_owned(),
     }
 }
 
 /// A command that is none of git's own: an alias, or a program on the path, which nobody can see into.
 fn alias(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &Environment) {
-    let mut values = walker.git_aliases.get(command).cloned().unwrap_or_default();
+    let known = walker.git_aliases.get(&command.to_lowercase());
+    let mut values = known.cloned().unwrap_or_default();
     for folder in walker.folders.clone().into_iter().flatten() {
         values.extend(walker.around.git_alias(&folder, command));
     }
@@ -287,41 +396,47 @@ fn alias(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &
     if environment.iter().any(|(name, _)| odd(name)) || walker.variables.keys().any(|it| odd(it)) {
         walker.hidden(format!("git {command}, with settings from elsewhere"));
     }
+    let quoted: Vec<String> = call
+        .arguments
+        .iter()
+        .map(|it| super::wrap::quoted(it))
+        .collect();
+    let quoted = quoted.join(" ");
     for value in values {
         match value.strip_prefix('!') {
-            Some(text) => {
-                walker.text(text);
-                let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-                words.extend(call.arguments.iter().cloned());
-                walker.run(&words, &Input::None, &[]);
-            }
-            None => {
-                let mut words: Vec<String> = vec!["git".to_owned()];
-                words.extend(
-                    value
-                        .split_whitespace()
-                        .map(|it| it.trim_matches(['"', '\'']).to_owned()),
-                );
-                words.extend(call.arguments.iter().cloned());
-                walker.run(&words, &Input::None, &[]);
-            }
+            Some(text) => walker.text(&format!("{text} {quoted}")),
+            None => walker.text(&format!("git {value} {quoted}")),
         }
     }
 }
 
 /// `git config alias.NAME VALUE`: known from here on.
-fn remember_alias(walker: &mut Walker<'_>, named: &[&String]) {
-    let mut words = named
-        .iter()
-        .skip_while(|it| matches!(it.as_str(), "set" | "add"));
-    if let (Some(key), Some(value)) = (words.next(), words.next())
-        && let Some(name) = key.strip_prefix("alias.")
-    {
-        let known = walker.git_aliases.entry(name.to_owned()).or_default();
-        if !known.contains(value) {
-            known.push((*value).clone());
+fn remember_alias(walker: &mut Walker<'_>, arguments: &[String]) {
+    for pair in arguments.windows(2) {
+        let key = pair[0].to_lowercase();
+        if let Some(name) = key.strip_prefix("alias.") {
+            let name = name.trim_end_matches(".command").to_owned();
+            let known = walker.git_aliases.entry(name).or_default();
+            if !known.contains(&pair[1]) {
+                known.push(pair[1].clone());
+            }
+        } else if key.contains('.') && is_unknown(&pair[1]) && key.starts_with("alias") {
+            walker.hidden("an alias of git that is put together while it runs");
         }
     }
+}
+
+/// `--config-env=KEY=VARIABLE`.
+fn from_environment(walker: &mut Walker<'_>, setting: &str) {
+    let Some((key, variable)) = setting.rsplit_once('=') else {
+        return;
+    };
+    let values = walker.variables.get(variable).cloned().unwrap_or_default();
+    for value in values.into_iter().flatten() {
+        configured(walker, &format!("{key}={value}"));
+    }
+    // Other values it may have are not known.
+    walker.assign("GIT_CONFIG_INCLUDED", false, vec![variable.to_owned()]);
 }
 
 /// `-c KEY=VALUE`: an alias, or a program that git will run.
@@ -377,54 +492,4 @@ fn output_options(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
             walker.write(&target, &format!("git {command}"));
         }
     }
-}
-
-/// `gh pr create`, wherever the options stand.
-fn host(walker: &mut Walker<'_>, name: &str, arguments: &[String], noun: &str, verbs: &[&str]) {
-    let unknown = arguments.iter().take(2).any(|it| is_unknown(it));
-    if unknown {
-        walker.hidden(format!(
-            "a command of {name} that is put together while it runs"
-        ));
-        return;
-    }
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let Some(at) = words.iter().position(|it| *it == noun)
-        && let Some(verb) = words[at + 1..].iter().find(|it| verbs.contains(it))
-        // `gh pr list --search create` is a list: the verb is the first word that is no option.
-        && first_verb(&words[at + 1..]) == Some(*verb)
-    {
-        walker.finish(format!("{name} {noun} {verb}"));
-    }
-    if words.first() == Some(&"api") {
-        let changes = words
-            .iter()
-            .any(|it| it.starts_with("-f") || it.starts_with("-F") || it.contains("field"))
-            || words.windows(2).any(|pair| {
-                matches!(pair[0], "-X" | "--method") && !pair[1].eq_ignore_ascii_case("get")
-            })
-            || words
-                .iter()
-                .any(|it| it.contains("-XP") || it.contains("=P"));
-        let pulls = words
-            .iter()
-            .any(|it| it.contains("/pulls") || it.contains("/merge") || it.contains("PullRequest"));
-        if changes && pulls {
-            walker.finish(format!("{name} api"));
-        }
-    }
-}
-
-fn first_verb<'a>(words: &[&'a str]) -> Option<&'a str> {
-    let mut rest = words.iter();
-    while let Some(word) = rest.next() {
-        match *word {
-            "-R" | "--repo" => {
-                rest.next();
-            }
-            option if option.starts_with('-') => {}
-            verb => return Some(verb),
-        }
-    }
-    None
 }

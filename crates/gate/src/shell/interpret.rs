@@ -1,37 +1,13 @@
-//! Interpreters: shells that are given text, and other languages with code in the command line.
+//! Shells that are given text.
 
+use super::code;
 use super::expand::is_unknown;
-use super::inline;
-use super::run::base_name;
 use super::walk::{Input, Walker};
 
 const SHELLS: &[&str] = &[
-    "ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh", "bash.exe",
-];
-
-/// Options of other languages that take code as their value.
-const LANGUAGES: &[(&str, &[&str])] = &[
-    ("awk", &[]),
-    ("bun", &["-e", "--eval", "-p", "--print"]),
-    ("deno", &["eval"]),
-    ("gawk", &["-e", "--source"]),
-    ("julia", &["-e", "-E"]),
-    ("lua", &["-e"]),
-    ("luajit", &["-e"]),
-    ("mawk", &[]),
-    ("node", &["-e", "--eval", "-p", "--print", "-pe"]),
-    ("nodejs", &["-e", "--eval", "-p", "--print", "-pe"]),
-    ("osascript", &["-e"]),
-    ("perl", &["-e", "-E"]),
-    ("php", &["-r"]),
-    ("pwsh", &["-c", "-Command"]),
-    ("pypy", &["-c"]),
-    ("pypy3", &["-c"]),
-    ("python", &["-c"]),
-    ("Rscript", &["-e"]),
-    ("ruby", &["-e"]),
-    ("tclsh", &[]),
-    ("tsx", &["-e", "--eval"]),
+    "ash", "bash", "bash.exe", "csh", "dash", "elvish", "fish", "ksh", "ksh93", "lksh", "mksh",
+    "nu", "oksh", "osh", "posh", "rbash", "rc", "rksh", "rzsh", "sh", "tcsh", "xonsh", "yash",
+    "zsh",
 ];
 
 /// Runs an interpreter. Says whether it was one.
@@ -45,16 +21,7 @@ pub(super) fn run(
         shell(walker, name, arguments, input);
         return true;
     }
-    // `python3.12` is a python.
-    let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    let Some((language, options)) = LANGUAGES
-        .iter()
-        .find(|(known, _)| *known == name || *known == plain)
-    else {
-        return false;
-    };
-    code(walker, language, options, arguments, input);
-    true
+    code::run(walker, name, arguments, input)
 }
 
 /// `source FILE`: what stands in a file cannot be seen; what is fed to it can.
@@ -91,7 +58,17 @@ fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Inpu
             "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file" => {
                 rest = after.get(1..).unwrap_or_default();
             }
-            long if long.starts_with("--") => {}
+            "--command" | "--commands" => given = true,
+            long if long.starts_with("--") => {
+                if let Some(text) = long.strip_prefix("--command=") {
+                    walker.inside(|walker| walker.fed_text(text, input));
+                }
+            }
+            "-C" if name == "fish" => {
+                let text = after.first().cloned().unwrap_or_default();
+                walker.inside(|walker| walker.fed_text(&text, input));
+                rest = after.get(1..).unwrap_or_default();
+            }
             short => {
                 given |= short.contains('c') && short.starts_with('-');
                 if short.ends_with('o') {
@@ -145,116 +122,4 @@ impl Walker<'_> {
         }
         self.text(text);
     }
-}
-
-fn code(
-    walker: &mut Walker<'_>,
-    language: &str,
-    options: &[&str],
-    arguments: &[String],
-    input: &Input,
-) {
-    let mut found = false;
-    let mut in_place = false;
-    let mut file = None;
-    let mut texts: Vec<String> = Vec::new();
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        if options.contains(&argument.as_str()) {
-            found = true;
-            texts.extend(rest.next().cloned());
-            continue;
-        }
-        let long = options.iter().find_map(|option| {
-            let value = argument.strip_prefix(option)?;
-            option.starts_with("--").then(|| value.strip_prefix('='))?
-        });
-        if let Some(text) = long {
-            found = true;
-            texts.push(text.to_owned());
-        } else if let Some(cluster) = argument.strip_prefix('-').filter(|it| !it.is_empty()) {
-            match cluster_code(language, cluster) {
-                Some(text) => {
-                    found = true;
-                    if text.is_empty() {
-                        texts.extend(rest.next().cloned());
-                    } else {
-                        texts.push(text.to_owned());
-                    }
-                    in_place |= cluster[..cluster.len() - text.len()].contains('i');
-                }
-                None => {
-                    in_place |= matches!(language, "perl" | "ruby")
-                        && cluster.starts_with(['i', 'p', 'n'])
-                        && cluster.contains('i');
-                    in_place |= language == "gawk" || language == "awk" && cluster.starts_with('i');
-                    // A module, or the value of an option.
-                    if argument == "-m" || argument == "-f" {
-                        file = Some("-m".to_owned());
-                        rest.next();
-                    } else if matches!(
-                        argument.as_str(),
-                        "-v" | "-F" | "-W" | "-X" | "-r" | "-I" | "-i"
-                    ) && !matches!(language, "perl" | "ruby")
-                    {
-                        let value = rest.next();
-                        in_place |= value.is_some_and(|it| it == "inplace");
-                    }
-                }
-            }
-        } else if file.is_none() {
-            file = Some(argument.clone());
-            if matches!(language, "awk" | "gawk" | "mawk") && !found {
-                found = true;
-                texts.push(argument.clone());
-                file = None;
-            }
-        } else if in_place {
-            walker.write(argument, language);
-        }
-    }
-    if in_place && let Some(file) = file.as_deref().filter(|it| *it != "-m") {
-        walker.write(file, language);
-    }
-    if !found
-        && file
-            .as_deref()
-            .is_none_or(|it| it == "-" || it.starts_with("/dev/"))
-    {
-        if let Input::Text(text) = input {
-            texts.push(text.clone());
-        }
-        texts.extend(walker.processes.clone());
-    }
-    for text in texts {
-        if is_unknown(&text) {
-            walker.hidden(format!(
-                "code for {} that is put together while it runs",
-                base_name(language)
-            ));
-        } else {
-            inline::look(walker, language, &text);
-        }
-    }
-}
-
-/// Code in a group of short options, such as `-pie`: empty when it is the next word.
-fn cluster_code<'a>(language: &str, cluster: &'a str) -> Option<&'a str> {
-    let letters: &[char] = match language {
-        "perl" => &['e', 'E'],
-        "ruby" | "lua" | "luajit" | "bun" => &['e'],
-        "python" | "pypy" | "pypy3" | "pwsh" => &['c'],
-        "node" | "nodejs" => &['e', 'p'],
-        "php" => &['r'],
-        _ => return None,
-    };
-    if cluster.starts_with('-') {
-        return None;
-    }
-    // Letters before it must be options without a value, or it is part of one.
-    let at = cluster.find(letters)?;
-    let plain = cluster[..at]
-        .chars()
-        .all(|it| "aipnlwsWtTuUBOEdqRIv0".contains(it));
-    plain.then(|| &cluster[at + 1..])
 }

@@ -1,11 +1,16 @@
 //! What a command line of bash would do: parsed, expanded as far as its own text tells, and walked.
 
+mod builtin;
+mod code;
 mod compound;
 mod deed;
 mod expand;
+mod folder;
 mod git;
+mod host;
 mod inline;
 mod interpret;
+mod output;
 mod parse;
 mod redirect;
 mod run;

@@ -394,6 +394,7 @@ impl Parser {
         Ok(Some(Assignment {
             name,
             append,
+            item: subscript.contains('['),
             values,
         }))
     }

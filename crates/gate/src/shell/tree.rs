@@ -67,6 +67,8 @@ pub(crate) struct Simple {
 pub(crate) struct Assignment {
     pub(crate) name: String,
     pub(crate) append: bool,
+    /// `NAME[…]=`: one of a list.
+    pub(crate) item: bool,
     pub(crate) values: Vec<Word>,
 }
 

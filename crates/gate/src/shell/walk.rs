@@ -5,7 +5,7 @@ use super::expand::{ALTERNATIVES_MAX, Fields, is_unknown};
 use super::parse::{UNKNOWN, UNKNOWN_NAME, Unreadable, parse, parse_expanded};
 use super::tree::{Assignment, Block, Chain, Link, Node, Part, Redirect, Script, Simple, Word};
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Shells, functions and aliases within each other.
@@ -40,6 +40,8 @@ pub(crate) struct Walker<'a> {
     pub(super) positional: Vec<Fields>,
     /// Every folder the shell may be in; `None` is one that cannot be known.
     pub(super) folders: Vec<Option<PathBuf>>,
+    /// Folders it has been in.
+    pub(super) been: Vec<Option<PathBuf>>,
     /// Folders it may still be in when changing it failed.
     pub(super) left: Vec<Option<PathBuf>>,
     /// Folders that were made on the way.
@@ -84,6 +86,7 @@ impl<'a> Walker<'a> {
             git_aliases: BTreeMap::new(),
             positional: vec![Vec::new()],
             folders: vec![Some(folder.to_owned())],
+            been: Vec::new(),
             left: Vec::new(),
             made: Vec::new(),
             links: Vec::new(),
@@ -127,35 +130,6 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Where a path may lead.
-    pub(super) fn places(&self, target: &str) -> Vec<Option<PathBuf>> {
-        if target.contains(UNKNOWN) {
-            return vec![None];
-        }
-        let target = &through_proc(target);
-        let mut places: Vec<Option<PathBuf>> = Vec::new();
-        for folder in &self.folders {
-            let place = match folder {
-                _ if target.starts_with('/') => Some(PathBuf::from(target)),
-                Some(folder) => Some(folder.join(target)),
-                None => None,
-            };
-            let tidied = place.as_deref().map(tidy);
-            // With a link before it, `..` leads elsewhere: whoever looks at the disk is told the path as it stands.
-            if tidied != place && target.contains("..") {
-                places.push(place);
-            }
-            let place = tidied;
-            for (link, source) in &self.links {
-                let behind = place.as_ref().and_then(|it| it.strip_prefix(link).ok());
-                places.extend(behind.map(|rest| Some(tidy(&source.join(rest)))));
-            }
-            places.push(place);
-        }
-        places.dedup();
-        places
-    }
-
     /// Runs something one level deeper; too deep, or too much, counts as hidden.
     pub(super) fn deeper(&mut self, inside: impl FnOnce(&mut Self)) {
         self.steps += 1;
@@ -170,6 +144,11 @@ impl<'a> Walker<'a> {
 
     /// Text that a shell is given to run.
     pub(super) fn text(&mut self, text: &str) {
+        self.text_with(text, &Input::None);
+    }
+
+    /// The same, with what its commands read.
+    pub(super) fn text_with(&mut self, text: &str, input: &Input) {
         if is_unknown(text) {
             self.hidden("text that is put together while it runs");
             return;
@@ -180,7 +159,7 @@ impl<'a> Walker<'a> {
             return;
         }
         match parse(text) {
-            Ok(script) => self.deeper(|this| this.script(&script)),
+            Ok(script) => self.deeper(|this| this.script_with(&script, input)),
             Err(error) => self.hidden(format!("{error}")),
         }
     }
@@ -217,36 +196,28 @@ impl<'a> Walker<'a> {
     }
 
     pub(super) fn script(&mut self, script: &Script) {
+        self.script_with(script, &Input::None);
+    }
+
+    fn script_with(&mut self, script: &Script, input: &Input) {
         for chain in script {
-            self.chain(chain);
+            self.chain_with(chain, input);
         }
     }
 
-    fn chain(&mut self, chain: &Chain) {
+    fn chain_with(&mut self, chain: &Chain, input: &Input) {
         let before = self.folders.clone();
         for (index, (link, node)) in chain.iter().enumerate() {
             if *link == Link::Or {
                 self.stay();
             }
-            self.node(node, &Input::None);
+            self.node(node, input);
             if index > 0 {
                 // It may not have run at all.
                 self.left.extend(before.iter().cloned());
             }
         }
         self.stay();
-    }
-
-    /// A change of folder that may have failed, or never happened, leaves the shell where it was.
-    fn stay(&mut self) {
-        for folder in std::mem::take(&mut self.left) {
-            if !self.folders.contains(&folder) {
-                self.folders.push(folder);
-            }
-        }
-        if self.folders.len() > ALTERNATIVES_MAX {
-            self.folders = vec![None];
-        }
     }
 
     pub(super) fn node(&mut self, node: &Node, input: &Input) {
@@ -280,6 +251,9 @@ impl<'a> Walker<'a> {
                 let before = std::mem::replace(&mut this.suspicion, true);
                 this.inside(|this| this.node(body, &Input::None));
                 this.suspicion = before;
+                if name.starts_with("command_not_found") {
+                    this.hidden("a function for commands that are not there");
+                }
                 let known = this.functions.entry(name.clone()).or_default();
                 if !known.iter().any(|other| Rc::ptr_eq(other, body)) {
                     known.push(body.clone());
@@ -297,11 +271,8 @@ impl<'a> Walker<'a> {
         let before = self.folders.clone();
         for script in &block.scripts {
             for chain in script {
-                match chain.as_slice() {
-                    // What is fed to a group is read by the commands in it.
-                    [(_, node)] if *input != Input::None => self.node(node, input),
-                    _ => self.chain(chain),
-                }
+                // What is fed to a group is read by the commands in it.
+                self.chain_with(chain, input);
                 self.stay();
             }
         }
@@ -381,6 +352,10 @@ impl<'a> Walker<'a> {
 
     fn assignment(&mut self, assignment: &Assignment, environment: &mut Vec<(String, String)>) {
         let name = &assignment.name;
+        if assignment.item {
+            // Which place in the list it gets is not followed.
+            self.assign(name, false, vec![UNKNOWN.to_string(), UNKNOWN.to_string()]);
+        }
         // A list is one value; a single word may have several outcomes, each a value.
         if let [word] = assignment.values.as_slice() {
             for value in self.expand_whole(word) {
@@ -403,6 +378,13 @@ impl<'a> Walker<'a> {
         self.subscripts(&value);
         match name {
             "IFS" => self.odd_separators = true,
+            // Read by every shell that is started, or run in place of what is asked for.
+            "BASH_ENV" | "ENV" => value.iter().for_each(|text| {
+                self.prompt(text);
+                if text.starts_with("/dev/") || text.starts_with("/proc/") {
+                    self.hidden("a start file that is put together while it runs");
+                }
+            }),
             "PROMPT_COMMAND" => value.iter().for_each(|text| self.text(text)),
             "PS0" | "PS1" | "PS2" | "PS4" => value.iter().for_each(|text| self.prompt(text)),
             _ => {}
@@ -480,34 +462,4 @@ impl<'a> Walker<'a> {
         self.processes = processes;
         text
     }
-}
-
-/// `/proc/self/cwd` and `/proc/self/root` are other names of the folder a process is in and of the root of all.
-fn through_proc(path: &str) -> String {
-    let mut parts = path.splitn(5, '/');
-    let head = [parts.next(), parts.next()];
-    let (_process, name, rest) = (parts.next(), parts.next(), parts.next());
-    let rest = rest.unwrap_or_default();
-    match (head, name) {
-        ([Some(""), Some("proc")], Some("cwd")) => format!("./{rest}"),
-        ([Some(""), Some("proc")], Some("root")) => format!("/{rest}"),
-        _ => path.to_owned(),
-    }
-}
-
-/// A path without `.` and `..`, as far as letters tell.
-pub(crate) fn tidy(path: &Path) -> PathBuf {
-    let mut tidy = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                tidy.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
-                tidy.push(component);
-            }
-        }
-    }
-    tidy
 }

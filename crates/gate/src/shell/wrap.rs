@@ -1,25 +1,47 @@
 //! Programs that run another program.
 
 use super::expand::is_unknown;
-use super::parse::UNKNOWN;
+use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::run::Environment;
 use super::walk::{Input, Walker};
 
 /// Wrappers with options before the program: their names, their options that take a value, and how many words of their
 /// own stand before the program.
 const WRAPPERS: &[(&str, &[&str], usize)] = &[
+    ("aa-exec", &["-p", "-n"], 0),
     ("builtin", &[], 0),
     ("caffeinate", &["-t", "-w"], 0),
+    ("catchsegv", &[], 0),
     ("chroot", &["-u", "-g"], 1),
-    ("chrt", &["-p"], 1),
+    ("chronic", &[], 0),
+    ("chrt", &["-T", "-P", "-D"], 1),
     ("command", &[], 0),
     ("doas", &["-u", "-C"], 0),
+    ("dumb-init", &["-r"], 0),
+    ("eatmydata", &[], 0),
     ("exec", &["-a"], 0),
+    ("fakeroot", &["-l", "-s", "-i"], 0),
     ("ionice", &["-c", "-n", "-p"], 0),
     ("nice", &["-n", "--adjustment"], 0),
+    ("nocorrect", &[], 0),
+    ("noglob", &[], 0),
     ("nohup", &[], 0),
+    ("pkexec", &["--user"], 0),
+    (
+        "rlwrap",
+        &[
+            "-b", "-C", "-D", "-f", "-g", "-H", "-l", "-m", "-O", "-p", "-P", "-q", "-s", "-S",
+            "-t", "-w", "-z",
+        ],
+        0,
+    ),
+    ("setarch", &[], 1),
     ("setsid", &[], 0),
-    ("stdbuf", &["-i", "-o", "-e"], 0),
+    (
+        "stdbuf",
+        &["-i", "-o", "-e", "--input", "--output", "--error"],
+        0,
+    ),
     (
         "sudo",
         &[
@@ -27,48 +49,25 @@ const WRAPPERS: &[(&str, &[&str], usize)] = &[
         ],
         0,
     ),
-    ("taskset", &["-c", "-p"], 1),
+    ("taskset", &[], 1),
     ("time", &["-f", "-o"], 0),
     ("timeout", &["-k", "-s", "--kill-after", "--signal"], 1),
+    ("tini", &["-p", "-e"], 0),
+    ("torify", &[], 0),
+    ("torsocks", &[], 0),
     ("unbuffer", &[], 0),
     ("xvfb-run", &["-n", "-s", "-e", "-f"], 0),
 ];
 
 /// Wrappers whose options are many: every word that names a program may be one.
-const LOOSE: &[&str] = &[
-    "bundle",
-    "bunx",
-    "direnv",
-    "faketime",
-    "firejail",
-    "bwrap",
-    "ltrace",
-    "mise",
-    "npx",
-    "nsenter",
-    "parallel",
-    "pipenv",
-    "pnpm",
-    "poetry",
-    "proxychains",
-    "proxychains4",
-    "runuser",
-    "start-stop-daemon",
-    "strace",
-    "systemd-run",
-    "unshare",
-    "uv",
-    "uvx",
-    "xonsh",
-    "yarn",
-    "watchexec",
-    "entr",
-    "setpriv",
-    "capsh",
-    "dbus-run-session",
-    "ssh-agent",
-    "rtk",
-];
+const LOOSE: &str = "asdf aws-vault bundle bunx bwrap capsh conda daemonize dbus-run-session direnv doppler dotenv faketime \
+    firejail fnm foreman gdb guix honcho ltrace mamba micromamba mise nix nsenter numactl nvm op parallel perf pipenv \
+    pixi pnpm poetry prlimit proxychains proxychains4 pyenv rbenv rtk rustup rye setpriv ssh-agent start-stop-daemon \
+    strace systemd-run unshare uv uvx valgrind volta yarn";
+
+/// Wrappers that take a whole command line as one word, too.
+const TEXTUAL: &str = "chokidar concurrently entr expect-lite hyperfine mispipe nix-shell nodemon npx onchange pee reflex \
+    screen tmux watchexec cargo-watch";
 
 /// Words of such a wrapper that may be the program.
 const LOOSE_WORDS_MAX: usize = 40;
@@ -87,8 +86,17 @@ pub(super) fn run(
         }
         let mut rest = options(arguments, valued);
         // `sudo NAME=VALUE program`.
-        while name == "sudo" && rest.first().is_some_and(|it| it.contains('=')) {
+        while name == "sudo"
+            && let Some((variable, value)) = rest.first().and_then(|it| it.split_once('='))
+        {
+            walker.assign(variable, false, vec![value.to_owned()]);
             rest = &rest[1..];
+        }
+        if matches!(name, "sudo" | "doas")
+            && let Some(folder) =
+                super::write::value_of(&arguments[..arguments.len() - rest.len()], "-D", "--chdir")
+        {
+            walker.change_folder("cd", &[folder]);
         }
         walker.run(rest.get(*own..).unwrap_or_default(), input, environment);
         return true;
@@ -99,29 +107,48 @@ pub(super) fn run(
         "find" | "gfind" | "fd" | "fdfind" => find(walker, arguments),
         "busybox" | "toybox" => walker.run(arguments, input, environment),
         "watch" => {
-            let rest = options(arguments, &["-n", "--interval"]);
+            let rest = options(arguments, &["-n", "--interval", "-q"]);
             walker.text(&rest.join(" "));
         }
-        "script" | "su" | "flock" => {
-            let text = arguments
-                .iter()
-                .position(|it| it == "-c" || it == "--command");
-            match text.and_then(|at| arguments.get(at + 1)) {
-                Some(text) => {
-                    let text = text.clone();
-                    walker.text(&text);
-                }
-                None if name == "flock" => {
-                    let rest = options(arguments, &["-w", "--timeout", "-E"]);
-                    walker.run(rest.get(1..).unwrap_or_default(), input, environment);
-                }
-                None => {}
+        "script" | "su" | "flock" | "runuser" | "sg" => {
+            given_text(walker, name, arguments, input, environment);
+        }
+        "at" | "batch" => {
+            if let Input::Text(text) = input {
+                walker.text(text);
             }
         }
-        _ if LOOSE.contains(&name) => loose(walker, arguments, input, environment),
+        "ssh" => ssh(walker, arguments, input),
+        "npm" | "npx" | "pnpx" if matches!(name, "npx" | "pnpx") || is_exec(arguments) => {
+            if let Some(text) = option_value(arguments, 'c', "--call") {
+                walker.text(&text);
+            }
+            loose(walker, arguments, input, environment);
+        }
+        "cargo" => {
+            if arguments.first().is_some_and(|it| it == "watch") {
+                textual(walker, arguments);
+            }
+        }
+        "parallel" => parallel(walker, arguments, input),
+        "apply_patch" | "applypatch" | "apply-patch" => apply_patch(walker, arguments, input),
+        _ if is_among(TEXTUAL, name) => {
+            textual(walker, arguments);
+            loose(walker, arguments, input, environment);
+        }
+        _ if is_among(LOOSE, name) => loose(walker, arguments, input, environment),
         _ => return false,
     }
     true
+}
+
+fn is_among(list: &str, name: &str) -> bool {
+    list.split(' ').any(|it| it == name)
+}
+
+/// A word between quotes, as the shell reads it.
+pub(super) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// The words after the options.
@@ -134,7 +161,7 @@ pub(super) fn options<'a>(arguments: &'a [String], valued: &[&str]) -> &'a [Stri
         if !first.starts_with('-') || first == "-" {
             break;
         }
-        rest = if valued.contains(&first.as_str()) {
+        rest = if takes_next(first, valued) {
             after.get(1..).unwrap_or_default()
         } else {
             after
@@ -143,8 +170,262 @@ pub(super) fn options<'a>(arguments: &'a [String], valued: &[&str]) -> &'a [Stri
     rest
 }
 
+/// Whether the value of an option is the next word: the option itself, or the last of a group of letters.
+fn takes_next(option: &str, valued: &[&str]) -> bool {
+    if option.starts_with("--") {
+        return valued.contains(&option);
+    }
+    let is_valued = |letter: char| {
+        valued
+            .iter()
+            .any(|it| it.len() == 1 + letter.len_utf8() && it.ends_with(letter))
+    };
+    option
+        .char_indices()
+        .skip(1)
+        .find(|(_, letter)| is_valued(*letter))
+        .is_some_and(|(at, letter)| at + letter.len_utf8() == option.len())
+}
+
+/// The value of an option that may stand at the end of a group: `-qc TEXT`, `--command=TEXT`.
+fn option_value(arguments: &[String], letter: char, long: &str) -> Option<String> {
+    for (at, argument) in arguments.iter().enumerate() {
+        let group = argument.starts_with('-') && !argument.starts_with("--");
+        if argument == long || group && argument.ends_with(letter) {
+            return arguments.get(at + 1).cloned();
+        }
+        let joined = argument
+            .strip_prefix(long)
+            .and_then(|it| it.strip_prefix('='));
+        let glued = argument
+            .strip_prefix('-')
+            .and_then(|it| it.strip_prefix(letter));
+        if let Some(text) = joined.or(glued) {
+            return Some(text.to_owned());
+        }
+    }
+    None
+}
+
+/// `su -c TEXT`, `flock FILE PROGRAM`, `runuser -u NAME -- PROGRAM`.
+fn given_text(
+    walker: &mut Walker<'_>,
+    name: &str,
+    arguments: &[String],
+    input: &Input,
+    environment: &Environment,
+) {
+    let after = arguments.iter().position(|it| it == "--");
+    if let Some(text) = option_value(arguments, 'c', "--command") {
+        walker.text_with(&text, input);
+    } else if let Some(at) = after {
+        walker.run(&arguments[at + 1..], input, environment);
+    } else if name == "flock" {
+        let rest = options(
+            arguments,
+            &["-w", "--timeout", "-E", "--conflict-exit-code"],
+        );
+        walker.run(rest.get(1..).unwrap_or_default(), input, environment);
+    } else if name == "runuser" {
+        let rest = options(
+            arguments,
+            &["-u", "--user", "-g", "--group", "-s", "--shell"],
+        );
+        walker.run(rest, input, environment);
+    }
+    // What they read, their shell reads.
+    if matches!(name, "su" | "runuser" | "script")
+        && let Input::Text(text) = input
+    {
+        walker.text(text);
+    }
+}
+
+/// A shell on another machine is not seen, one on this is.
+fn ssh(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+    const VALUED: &[&str] = &[
+        "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p",
+        "-R", "-S", "-W", "-w",
+    ];
+    for argument in arguments {
+        let command = argument
+            .split_once("ProxyCommand")
+            .or_else(|| argument.split_once("LocalCommand"));
+        if let Some((_, text)) = command {
+            walker.suspect(text.trim_start_matches(['=', ' ']));
+        }
+    }
+    let Some((host, rest)) = options(arguments, VALUED).split_first() else {
+        return;
+    };
+    let host = host.rsplit('@').next().unwrap_or_default();
+    if matches!(
+        host,
+        "localhost" | "127.0.0.1" | "::1" | "0.0.0.0" | "ip6-localhost"
+    ) {
+        let rest = options(rest, VALUED);
+        // It begins at home, wherever that is.
+        walker.inside(|walker| {
+            walker.folders = vec![None];
+            match (rest, input) {
+                ([], Input::Text(text)) => walker.text(text),
+                ([], Input::None | Input::File) => {}
+                (rest, input) => walker.text_with(&rest.join(" "), input),
+            }
+        });
+    }
+}
+
+fn is_exec(arguments: &[String]) -> bool {
+    let first = arguments.iter().find(|it| !it.starts_with('-'));
+    first.is_some_and(|it| matches!(it.as_str(), "exec" | "x"))
+}
+
+/// Words that may be command lines, and keys that are typed one after the other.
+fn textual(walker: &mut Walker<'_>, arguments: &[String]) {
+    for word in arguments.iter().filter(|it| it.contains(' ')) {
+        let text = word
+            .trim_end_matches("\\n")
+            .trim_end_matches("^M")
+            .trim_end_matches("\\r");
+        walker.suspect(text);
+    }
+    let typed: String = arguments
+        .iter()
+        .skip(1)
+        .map(|word| match word.as_str() {
+            "Space" => " ",
+            "Enter" | "C-m" | "C-j" => "\n",
+            other => other,
+        })
+        .collect();
+    walker.suspect(&typed);
+    for start in 1..arguments.len().min(LOOSE_WORDS_MAX) {
+        if arguments[start - 1] == "-t" {
+            let typed = arguments[start + 1..]
+                .iter()
+                .map(|word| match word.as_str() {
+                    "Space" => " ".to_owned(),
+                    "Enter" | "C-m" | "C-j" => "\n".to_owned(),
+                    other => other.to_owned(),
+                });
+            walker.suspect(&typed.collect::<String>());
+        }
+    }
+}
+
+/// GNU parallel: a command line for each argument, or each argument a command line.
+fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+    const VALUED: &[&str] = &[
+        "-j",
+        "--jobs",
+        "-P",
+        "-a",
+        "--arg-file",
+        "-n",
+        "-N",
+        "--max-args",
+        "-L",
+        "-I",
+        "-d",
+        "--delimiter",
+        "-C",
+        "--colsep",
+        "--joblog",
+        "--results",
+        "--timeout",
+        "--delay",
+        "--retries",
+        "-S",
+        "--sshlogin",
+        "--halt",
+        "--tagstring",
+        "--workdir",
+        "--wd",
+        "--memfree",
+        "--load",
+    ];
+    let rest = options(arguments, VALUED);
+    let split = rest.iter().position(|it| it.starts_with(":::"));
+    let (command, given) = rest.split_at(split.unwrap_or(rest.len()));
+    let mut items: Vec<String> = given
+        .iter()
+        .filter(|it| !it.starts_with(":::"))
+        .cloned()
+        .collect();
+    let from_files = given.first().is_some_and(|it| it.starts_with("::::"));
+    if let Input::Text(text) = input {
+        items.extend(text.lines().map(str::to_owned));
+    }
+    if items.is_empty() || from_files {
+        items = vec![UNKNOWN.to_string()];
+    }
+    let command = command.join(" ");
+    for item in items.iter().take(super::expand::ALTERNATIVES_MAX) {
+        if command.is_empty() {
+            // A file with command lines is as little seen as a script.
+            if item != &UNKNOWN.to_string() || matches!(input, Input::Text(_)) {
+                walker.text(item);
+            }
+        } else if is_unknown(item) {
+            let words: Vec<String> = command
+                .replace("{}", "")
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect();
+            let with = words
+                .iter()
+                .cloned()
+                .chain([item.clone()])
+                .collect::<Vec<_>>();
+            walker.run(&with, &Input::None, &[]);
+            walker.suspect(&command);
+        } else {
+            let item = quoted(item);
+            let text = command.replace("{}", &item);
+            walker.text(&if text == command {
+                format!("{command} {item}")
+            } else {
+                text
+            });
+        }
+    }
+}
+
+/// The editing command of codex: its patch names the files.
+fn apply_patch(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+    const MARKS: &[&str] = &[
+        "*** Add File: ",
+        "*** Update File: ",
+        "*** Delete File: ",
+        "*** Move to: ",
+    ];
+    let mut text = arguments.join("\n");
+    if let Input::Text(fed) = input {
+        text.push('\n');
+        text.push_str(fed);
+    }
+    let mut known = false;
+    for line in text.lines() {
+        if let Some(path) = MARKS
+            .iter()
+            .find_map(|mark| line.trim_start().strip_prefix(mark))
+        {
+            known = true;
+            walker.write(path.trim(), "apply_patch");
+        }
+    }
+    if !known {
+        walker.write(&UNKNOWN.to_string(), "apply_patch");
+    }
+}
+
 fn env(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
     let mut environment = Vec::new();
+    let mut folder: Option<String> = None;
+    let is_group = |it: &str| {
+        it.len() > 2 && it.starts_with('-') && !it.starts_with("--") && !it.contains('=')
+    };
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
         match first.as_str() {
@@ -152,7 +433,11 @@ fn env(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
                 rest = after;
                 break;
             }
-            "-u" | "--unset" | "-C" | "--chdir" | "-P" => {
+            "-u" | "--unset" | "-P" => {
+                rest = after.get(1..).unwrap_or_default();
+            }
+            "-C" | "--chdir" => {
+                folder = after.first().cloned();
                 rest = after.get(1..).unwrap_or_default();
             }
             "-S" | "--split-string" => {
@@ -171,17 +456,41 @@ fn env(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
                 walker.text(&text);
                 return;
             }
-            option if option.starts_with('-') => rest = after,
+            split if is_group(split) && split.ends_with('S') => {
+                walker.text(&after.join(" "));
+                return;
+            }
+            option if is_group(option) && option.ends_with(['u', 'C', 'P']) => {
+                if option.ends_with('C') {
+                    folder = after.first().cloned();
+                }
+                rest = after.get(1..).unwrap_or_default();
+            }
+            option if option.starts_with('-') => {
+                if let Some(own) = option
+                    .strip_prefix("--chdir=")
+                    .or_else(|| option.strip_prefix("-C"))
+                {
+                    folder = Some(own.to_owned());
+                }
+                rest = after;
+            }
             other => match other.split_once('=') {
                 Some((name, value)) => {
                     environment.push((name.to_owned(), value.to_owned()));
+                    walker.assign(name, false, vec![value.to_owned()]);
                     rest = after;
                 }
                 None => break,
             },
         }
     }
-    walker.run(rest, input, &environment);
+    walker.inside(|walker| {
+        if let Some(folder) = folder {
+            walker.change_folder("cd", &[folder]);
+        }
+        walker.run(rest, input, &environment);
+    });
 }
 
 fn xargs(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
@@ -190,10 +499,8 @@ fn xargs(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
         "-d",
         "-E",
         "-I",
-        "-i",
         "-J",
         "-L",
-        "-l",
         "-n",
         "-P",
         "-R",
@@ -202,8 +509,6 @@ fn xargs(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
         "--delimiter",
         "--max-args",
         "--max-procs",
-        "--replace",
-        "--max-lines",
     ];
     let rest = options(arguments, VALUED);
     let place = arguments
@@ -215,6 +520,16 @@ fn xargs(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
                 .iter()
                 .find_map(|it| it.strip_prefix("-I").filter(|rest| !rest.is_empty()));
             joined.map(str::to_owned)
+        })
+        .or_else(|| {
+            let group =
+                |it: &&String| it.starts_with('-') && !it.starts_with("--") && it.ends_with('I');
+            let at = arguments.iter().position(|it| group(&it));
+            at.and_then(|at| arguments.get(at + 1).cloned())
+        })
+        .or_else(|| {
+            let plain = |it: &String| it == "-i" || it == "--replace";
+            arguments.iter().any(plain).then(|| "{}".to_owned())
         });
     let given: Vec<String> = match input {
         Input::Text(text) if !is_unknown(text) => {
@@ -287,8 +602,22 @@ fn find(walker: &mut Walker<'_>, arguments: &[String]) {
         }
     }
     if arguments.iter().any(|it| it == "-delete") {
-        for folder in arguments.iter().take_while(|it| !it.starts_with('-')) {
+        let mut folders: Vec<&str> = arguments
+            .iter()
+            .take_while(|it| !it.starts_with('-') && *it != "(" && *it != "!")
+            .map(String::as_str)
+            .collect();
+        if folders.is_empty() {
+            folders.push(".");
+        }
+        // A name of its own may be one that git ignores.
+        let named = arguments.iter().position(|it| it == "-name");
+        let name = named.and_then(|at| arguments.get(at + 1));
+        let unknown = UNKNOWN_NAME.to_string();
+        let name = name.map_or(unknown.clone(), |it| it.replace(['*', '?'], &unknown));
+        for folder in folders {
             walker.touch(folder, false);
+            walker.write(&format!("{folder}/{name}"), "find -delete");
         }
     }
 }

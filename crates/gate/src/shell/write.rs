@@ -5,7 +5,7 @@ use super::run::base_name;
 use super::walk::Walker;
 
 /// Words that are neither options nor values of options.
-fn operands<'a>(arguments: &'a [String], valued: &[&str]) -> Vec<&'a String> {
+pub(super) fn operands<'a>(arguments: &'a [String], valued: &[&str]) -> Vec<&'a String> {
     let mut found = Vec::new();
     let mut rest = arguments.iter();
     let mut options = true;
@@ -22,7 +22,7 @@ fn operands<'a>(arguments: &'a [String], valued: &[&str]) -> Vec<&'a String> {
 }
 
 /// The value of an option: `-o F`, `-oF`, `--output F`, `--output=F`.
-fn value_of(arguments: &[String], short: &str, long: &str) -> Option<String> {
+pub(super) fn value_of(arguments: &[String], short: &str, long: &str) -> Option<String> {
     for (at, argument) in arguments.iter().enumerate() {
         if argument == short || argument == long {
             return arguments.get(at + 1).cloned();
@@ -116,6 +116,43 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
                 walker.write(&target, name);
             }
         }
+        "iconv" | "gpg" | "gpg2" | "pandoc" => {
+            if let Some(target) = value_of(arguments, "-o", "--output") {
+                walker.write(&target, name);
+            }
+        }
+        "openssl" => {
+            let at = arguments.iter().position(|it| it == "-out");
+            if let Some(target) = at.and_then(|at| arguments.get(at + 1)) {
+                walker.write(target, name);
+            }
+        }
+        "uniq" | "xxd" => {
+            let found = operands(arguments, &["-f", "-s", "-w", "-c", "-g", "-l", "-o", "-R"]);
+            if let Some(target) = found.get(1) {
+                walker.write(target, name);
+            }
+        }
+        "sqlite3" => {
+            for argument in arguments {
+                for line in argument.lines().map(str::trim) {
+                    let rest =
+                        |word: &str| line.strip_prefix(word).filter(|it| it.starts_with(' '));
+                    if let Some(text) = rest(".shell").or_else(|| rest(".system")) {
+                        walker.text(text);
+                    } else if let Some(target) = rest(".output").or_else(|| rest(".once")) {
+                        walker.write(target.trim(), name);
+                    }
+                }
+            }
+        }
+        "make" | "gmake" => {
+            for argument in arguments {
+                if let Some(text) = argument.strip_prefix("--eval=") {
+                    made(walker, text);
+                }
+            }
+        }
         "yq" if has("-i") || has("--inplace") || has("--in-place") => {
             if let Some(target) = arguments.last() {
                 walker.write(target, name);
@@ -130,6 +167,12 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
                     walker.write(target, name);
                 }
             }
+            for argument in arguments {
+                let command = argument.trim_start_matches(['+', ':', ' ']);
+                if let Some(text) = command.strip_prefix('!') {
+                    walker.suspect(text);
+                }
+            }
         }
         "rm" | "unlink" | "rmdir" | "touch" | "chmod" | "chown" | "trash" | "srm" | "tar"
         | "unzip" | "chattr" => {
@@ -139,6 +182,17 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
             }
         }
         _ => {}
+    }
+}
+
+/// `$(shell COMMAND)` in a text for make.
+fn made(walker: &mut Walker<'_>, text: &str) {
+    for (at, mark) in text.match_indices("$(shell ") {
+        let inside = &text[at + mark.len()..];
+        walker.suspect(inside.split(')').next().unwrap_or_default());
+    }
+    for recipe in text.split(['\n', ';', '\t']) {
+        walker.suspect(recipe.trim_start_matches(['@', '-', '+', ' ']));
     }
 }
 

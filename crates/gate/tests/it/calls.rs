@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const TABLE: &str = include_str!("calls.txt");
+const TABLES: [&str; 2] = [include_str!("calls.txt"), include_str!("calls_shell.txt")];
 
 /// What a call does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,8 @@ pub(crate) fn rows() -> Vec<(What, &'static str, &'static str)> {
         };
         (what, tool, text.trim_start())
     };
-    let lines = TABLE.lines().filter(|line| !line.is_empty());
+    let lines = TABLES.iter().flat_map(|table| table.lines());
+    let lines = lines.filter(|line| !line.is_empty());
     lines
         .filter(|line| !line.starts_with('#'))
         .map(row)

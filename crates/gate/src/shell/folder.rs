@@ -1,0 +1,158 @@
+//! Where the shell may be, and where a path leads from there.
+
+use super::expand::{ALTERNATIVES_MAX, is_unknown};
+use super::parse::UNKNOWN;
+use super::walk::Walker;
+use std::path::{Component, Path, PathBuf};
+
+impl Walker<'_> {
+    /// Where a path may lead.
+    pub(super) fn places(&self, target: &str) -> Vec<Option<PathBuf>> {
+        if target.contains(UNKNOWN) {
+            return vec![None];
+        }
+        let target = &through_proc(target);
+        let mut places: Vec<Option<PathBuf>> = Vec::new();
+        for folder in &self.folders {
+            let place = match folder {
+                _ if target.starts_with('/') => Some(PathBuf::from(target)),
+                Some(folder) => Some(folder.join(target)),
+                None => None,
+            };
+            let tidied = place.as_deref().map(tidy);
+            // With a link before it, `..` leads elsewhere: whoever looks at the disk is told the path as it stands.
+            if tidied != place && target.contains("..") {
+                places.push(place);
+            }
+            let place = tidied;
+            for (link, source) in &self.links {
+                let behind = place.as_ref().and_then(|it| it.strip_prefix(link).ok());
+                places.extend(behind.map(|rest| Some(tidy(&source.join(rest)))));
+            }
+            places.push(place);
+        }
+        places.dedup();
+        places
+    }
+
+    /// A change of folder that may have failed, or never happened, leaves the shell where it was.
+    pub(super) fn stay(&mut self) {
+        for folder in std::mem::take(&mut self.left) {
+            if !self.folders.contains(&folder) {
+                self.folders.push(folder);
+            }
+        }
+        if self.folders.len() > ALTERNATIVES_MAX {
+            self.folders = vec![None];
+        }
+    }
+
+    /// `cd` and `pushd`. What only the shell remembers, such as the folder before, may be anywhere.
+    pub(super) fn change_folder(&mut self, name: &str, arguments: &[String]) {
+        let stacked = |it: &&String| {
+            name == "pushd" && it.len() > 1 && it[1..].chars().all(|digit| digit.is_ascii_digit())
+        };
+        let target = arguments.iter().find(|it| !it.starts_with(['-', '+']));
+        let targets: Vec<Option<String>> = match target {
+            Some(target) => vec![Some(target.clone())],
+            None if name == "pushd" || arguments.iter().any(|it| it == "-") => vec![None],
+            None if arguments.iter().any(|it| stacked(&it)) => vec![None],
+            None => self.homes().into_iter().map(Some).collect(),
+        };
+        let searched =
+            self.variables.contains_key("CDPATH") || self.around.variable("CDPATH").is_some();
+        let mut next: Vec<Option<PathBuf>> = Vec::new();
+        for target in targets {
+            let target = target.filter(|it| !is_unknown(it));
+            let plain = |it: &str| !it.starts_with(['/', '.']);
+            if searched && target.as_deref().is_some_and(plain) {
+                next.push(None);
+            }
+            for folder in &self.folders {
+                let target = target.as_deref().map(Path::new);
+                let place = match (target, folder) {
+                    (Some(target), _) if target.is_absolute() => Some(tidy(target)),
+                    (Some(target), Some(folder)) => Some(tidy(&folder.join(target))),
+                    (Some(_), None) | (None, _) => None,
+                };
+                if !next.contains(&place) {
+                    next.push(place);
+                }
+            }
+        }
+        let certain = |folder: &Option<PathBuf>| {
+            folder
+                .as_ref()
+                .is_some_and(|it| self.made.contains(it) || self.around.is_folder(it))
+        };
+        if !next.iter().all(certain) {
+            self.left.extend(self.folders.clone());
+        }
+        for folder in std::mem::replace(&mut self.folders, next) {
+            if !self.been.contains(&folder) && self.been.len() < ALTERNATIVES_MAX {
+                self.been.push(folder);
+            }
+        }
+    }
+
+    /// Every home there may be: the one of the environment, and what the text makes of it.
+    pub(super) fn homes(&self) -> Vec<String> {
+        let given = self.around.variable("HOME");
+        let set = self.variables.get("HOME").into_iter().flatten().flatten();
+        let mut homes: Vec<String> = given.into_iter().chain(set.cloned()).collect();
+        if homes.is_empty() {
+            homes.push(UNKNOWN.to_string());
+        }
+        homes
+    }
+
+    /// The folders the shell is in, or has been in before: `$PWD` and `$OLDPWD`.
+    pub(super) fn folder_names(&self, before: bool) -> Vec<String> {
+        let folders = if before { &self.been } else { &self.folders };
+        let name = |folder: &Option<PathBuf>| match folder {
+            Some(folder) => folder.to_string_lossy().into_owned(),
+            None => UNKNOWN.to_string(),
+        };
+        let mut names: Vec<String> = folders.iter().map(name).collect();
+        let variable = if before { "OLDPWD" } else { "PWD" };
+        let set = self.variables.get(variable).into_iter().flatten().flatten();
+        names.extend(set.cloned());
+        if before {
+            // It may still be that of whoever started the shell.
+            let given = self.around.variable(variable);
+            names.push(given.unwrap_or_else(|| UNKNOWN.to_string()));
+        }
+        names.dedup();
+        names
+    }
+}
+
+/// `/proc/self/cwd` and `/proc/self/root` are other names of the folder a process is in and of the root of all.
+fn through_proc(path: &str) -> String {
+    let mut parts = path.splitn(5, '/');
+    let head = [parts.next(), parts.next()];
+    let (_process, name, rest) = (parts.next(), parts.next(), parts.next());
+    let rest = rest.unwrap_or_default();
+    match (head, name) {
+        ([Some(""), Some("proc")], Some("cwd")) => format!("./{rest}"),
+        ([Some(""), Some("proc")], Some("root")) => format!("/{rest}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// A path without `.` and `..`, as far as letters tell.
+pub(crate) fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                tidy.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                tidy.push(component);
+            }
+        }
+    }
+    tidy
+}

@@ -1,0 +1,539 @@
+//! Cuts code into words, texts and signs.
+//!
+//! Each language hides letters in its own quotes, comments and patterns. Where this reader cannot be certain what is
+//! hidden, it gives up: from there on every letter counts as code, which finds more than there is and never less.
+
+use crate::shell::parse::{UNKNOWN, UNKNOWN_NAME};
+
+/// A piece of code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token {
+    /// A name, a key word, a number.
+    Word(String),
+    /// A text, with marks where something is put into it.
+    Text(String),
+    /// Anything else, one letter each. A backquote stands before the text of a command.
+    Sign(char),
+}
+
+/// How a language hides letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Python,
+    Script,
+    Perl,
+    Ruby,
+    Php,
+    Lua,
+    Awk,
+    /// Not known: everything is code.
+    Other,
+}
+
+/// Code within texts within code.
+const DEPTH_MAX: usize = 16;
+
+/// Words after which a value follows, so that a slash begins a pattern.
+const BEFORE_VALUES: &[&str] = &[
+    "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "do", "else", "if",
+    "unless", "and", "or", "not", "split", "grep", "map", "while", "until", "when", "yield",
+    "await", "elsif", "print", "puts", "p",
+];
+
+pub(super) struct Lexer<'a> {
+    pub(super) kind: Kind,
+    pub(super) letters: &'a [char],
+    pub(super) at: usize,
+    pub(super) tokens: Vec<Token>,
+    /// From here on every letter is code.
+    pub(super) raw: bool,
+    depth: usize,
+}
+
+/// The pieces of a code.
+pub(super) fn lex(kind: Kind, code: &str) -> Vec<Token> {
+    let letters: Vec<char> = code.chars().collect();
+    within(kind, &letters, 0)
+}
+
+fn within(kind: Kind, letters: &[char], depth: usize) -> Vec<Token> {
+    let mut lexer = Lexer {
+        kind,
+        letters,
+        at: 0,
+        tokens: Vec::new(),
+        raw: kind == Kind::Other || depth > DEPTH_MAX,
+        depth,
+    };
+    while lexer.at < letters.len() {
+        lexer.step();
+    }
+    lexer.tokens
+}
+
+/// Letters of a name. A letter of another script is one too.
+pub(super) fn is_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+impl Lexer<'_> {
+    pub(super) fn peek(&self, ahead: usize) -> Option<char> {
+        self.letters.get(self.at + ahead).copied()
+    }
+
+    fn looking_at(&self, text: &str) -> bool {
+        text.chars()
+            .enumerate()
+            .all(|(ahead, letter)| self.peek(ahead) == Some(letter))
+    }
+
+    pub(super) fn sign(&mut self, letter: char) {
+        self.at += 1;
+        self.tokens.push(Token::Sign(letter));
+    }
+
+    /// Code inside of something else.
+    pub(super) fn nested(&mut self, letters: &[char]) {
+        let tokens = within(self.kind, letters, self.depth + 1);
+        self.tokens.extend(tokens);
+    }
+
+    fn step(&mut self) {
+        let letter = self.letters[self.at];
+        if is_word(letter) {
+            self.word();
+        } else if letter == '\n' || !letter.is_whitespace() {
+            if self.raw || !self.hides(letter) {
+                self.sign(letter);
+            }
+        } else {
+            self.at += 1;
+        }
+    }
+
+    fn word(&mut self) {
+        let start = self.at;
+        while self.peek(0).is_some_and(is_word) {
+            self.at += 1;
+        }
+        let word: String = self.letters[start..self.at].iter().collect();
+        if self.raw {
+            self.tokens.push(Token::Word(word));
+            return;
+        }
+        match (self.kind, self.peek(0)) {
+            (Kind::Python, Some(mark @ ('"' | '\''))) if is_prefix(&word) => {
+                let lower = word.to_lowercase();
+                self.python_text(mark, lower.contains('r'), lower.contains(['f', 't']));
+            }
+            (Kind::Perl, Some(_)) if self.perl_quote(start, &word) => {}
+            _ => self.tokens.push(Token::Word(word)),
+        }
+    }
+
+    /// Texts, comments and patterns. Says whether it was one.
+    fn hides(&mut self, letter: char) -> bool {
+        match (self.kind, letter) {
+            (Kind::Python, '#') => self.comment(),
+            (Kind::Python, '\\') if self.peek(1) == Some('\n') => self.at += 2,
+            (Kind::Python, mark @ ('"' | '\'')) => self.python_text(mark, false, false),
+            (Kind::Script, '/') if self.peek(1) == Some('/') => self.comment(),
+            (Kind::Script, '/') if self.peek(1) == Some('*') => self.block_comment(),
+            (Kind::Script, '`') => self.template(),
+            (Kind::Script, '<') if self.looking_at("<!--") => self.raw = true,
+            (Kind::Script | Kind::Lua, mark @ ('"' | '\'')) => self.text(mark),
+            (Kind::Lua, '-') if self.looking_at("--") && self.peek(2) != Some('[') => {
+                self.comment();
+            }
+            (Kind::Lua, '[') if matches!(self.peek(1), Some('[' | '=')) => self.raw = true,
+            (Kind::Lua, '-') if self.looking_at("--[") => self.raw = true,
+            (Kind::Awk, '"') => self.text('"'),
+            (Kind::Awk, '#') => self.comment(),
+            (Kind::Perl | Kind::Ruby, '#') if self.begins_comment() => self.comment(),
+            (Kind::Perl | Kind::Ruby | Kind::Php, mark @ ('"' | '\'')) => {
+                if self.after_sigil() || self.kind == Kind::Perl && self.after_letter() {
+                    self.raw = true;
+                } else {
+                    self.text(mark);
+                }
+            }
+            (Kind::Perl | Kind::Ruby | Kind::Php, '`') => {
+                self.tokens.push(Token::Sign('`'));
+                self.text('`');
+            }
+            (Kind::Perl | Kind::Ruby | Kind::Php, '<') if self.begins_here_document() => {
+                self.raw = true;
+            }
+            (Kind::Perl | Kind::Ruby, '=') if self.at_line_start() => self.raw = true,
+            (Kind::Ruby, '%') => self.ruby_quote(),
+            (Kind::Ruby, '?') if matches!(self.peek(1), Some('"' | '\'' | '`' | '/')) => {
+                self.raw = true;
+            }
+            (Kind::Script | Kind::Perl | Kind::Ruby | Kind::Awk, '/') => return self.pattern(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn before(&self) -> Option<char> {
+        self.at.checked_sub(1).map(|at| self.letters[at])
+    }
+
+    fn after_sigil(&self) -> bool {
+        matches!(self.before(), Some('$' | '@' | '%' | '&'))
+    }
+
+    fn after_letter(&self) -> bool {
+        self.before().is_some_and(is_word)
+    }
+
+    fn at_line_start(&self) -> bool {
+        matches!(self.before(), None | Some('\n')) && self.peek(1).is_some_and(char::is_alphabetic)
+    }
+
+    fn begins_comment(&self) -> bool {
+        self.before()
+            .is_none_or(|it| it.is_whitespace() || it == ';')
+    }
+
+    fn begins_here_document(&self) -> bool {
+        self.looking_at("<<")
+            && self
+                .peek(2)
+                .is_some_and(|it| is_word(it) || matches!(it, '"' | '\'' | '~' | '-' | '<'))
+    }
+
+    fn comment(&mut self) {
+        while self.peek(0).is_some_and(|letter| letter != '\n') {
+            self.at += 1;
+        }
+    }
+
+    fn block_comment(&mut self) {
+        self.at += 2;
+        while self.at < self.letters.len() && !self.looking_at("*/") {
+            self.at += 1;
+        }
+        self.at = (self.at + 2).min(self.letters.len());
+    }
+
+    /// A text up to its mark. One that does not end, or holds code, is not read as a text.
+    fn text(&mut self, mark: char) {
+        let start = self.at;
+        self.at += 1;
+        match self.delimited(mark) {
+            Some(inside) if !self.holds_code(&inside, mark) => {
+                let text = read(&inside, false);
+                self.tokens.push(Token::Text(text));
+            }
+            _ => {
+                self.at = start;
+                self.raw = true;
+                self.sign(mark);
+            }
+        }
+    }
+
+    /// The letters up to a mark, which is passed. Nothing when there is none, or a line end where none may be.
+    pub(super) fn delimited(&mut self, mark: char) -> Option<Vec<char>> {
+        let lines = matches!(self.kind, Kind::Perl | Kind::Ruby | Kind::Php);
+        let start = self.at;
+        while let Some(letter) = self.peek(0) {
+            self.at += 1;
+            match letter {
+                '\\' => self.at += 1,
+                '\n' if !lines => return None,
+                _ if letter == mark => return Some(self.letters[start..self.at - 1].to_vec()),
+                _ => {}
+            }
+        }
+        self.at = self.letters.len();
+        None
+    }
+
+    /// Whether a text may have code in it, which its language runs.
+    pub(super) fn holds_code(&self, inside: &[char], mark: char) -> bool {
+        if mark == '\'' {
+            return false;
+        }
+        let has = |pair: [char; 2]| inside.windows(2).any(|it| it == pair);
+        match self.kind {
+            Kind::Perl => {
+                inside.iter().any(|it| matches!(it, '$' | '@'))
+                    && inside.iter().any(|it| matches!(it, '[' | '{' | '('))
+            }
+            Kind::Ruby => has(['#', '{']),
+            Kind::Php => inside.contains(&'$'),
+            Kind::Python | Kind::Script | Kind::Lua | Kind::Awk | Kind::Other => false,
+        }
+    }
+
+    fn python_text(&mut self, mark: char, plain: bool, filled: bool) {
+        let start = self.at;
+        let long = self.peek(1) == Some(mark) && self.peek(2) == Some(mark);
+        self.at += if long { 3 } else { 1 };
+        let from = self.at;
+        let mut inside = None;
+        while let Some(letter) = self.peek(0) {
+            let ends = letter == mark
+                && (!long || self.peek(1) == Some(mark) && self.peek(2) == Some(mark));
+            if ends {
+                inside = Some(self.letters[from..self.at].to_vec());
+                self.at += if long { 3 } else { 1 };
+                break;
+            }
+            if letter == '\n' && !long {
+                break;
+            }
+            self.at += if letter == '\\' { 2 } else { 1 };
+        }
+        match inside {
+            Some(inside) if filled => self.filled(&inside, '{', '}', plain),
+            Some(inside) => {
+                let text = read(&inside, plain);
+                self.tokens.push(Token::Text(text));
+            }
+            None => {
+                self.at = start;
+                self.raw = true;
+                self.sign(mark);
+            }
+        }
+    }
+
+    /// A text with code in braces: a mark in its place, and the code after it.
+    fn filled(&mut self, inside: &[char], open: char, close: char, plain: bool) {
+        let mut text = Vec::new();
+        let mut codes: Vec<Vec<char>> = Vec::new();
+        let mut at = 0;
+        while let Some(&letter) = inside.get(at) {
+            at += 1;
+            if letter == '\\' && !plain {
+                text.push(letter);
+                text.extend(inside.get(at));
+                at += 1;
+            } else if letter == open && inside.get(at) == Some(&open) {
+                text.push(open);
+                at += 1;
+            } else if letter == open {
+                let mut depth = 1_usize;
+                let from = at;
+                while depth > 0 && at < inside.len() {
+                    match inside[at] {
+                        it if it == open => depth += 1,
+                        it if it == close => depth -= 1,
+                        _ => {}
+                    }
+                    at += 1;
+                }
+                codes.push(inside[from..at].to_vec());
+                text.push(UNKNOWN_NAME);
+            } else {
+                text.push(letter);
+            }
+        }
+        let mut text = read(&text, plain);
+        // A text put in may hold slashes of its own.
+        if codes
+            .iter()
+            .flatten()
+            .any(|it| matches!(it, '"' | '\'' | '/'))
+        {
+            text = text.replace(UNKNOWN_NAME, &UNKNOWN.to_string());
+        }
+        self.tokens.push(Token::Text(text));
+        for code in codes {
+            self.tokens.push(Token::Sign('{'));
+            self.nested(&code);
+        }
+    }
+
+    /// A text of a script between backquotes.
+    fn template(&mut self) {
+        let start = self.at;
+        self.at += 1;
+        let from = self.at;
+        let mut depth = 0_usize;
+        while let Some(letter) = self.peek(0) {
+            match letter {
+                '\\' => self.at += 1,
+                '$' if self.peek(1) == Some('{') => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                '}' if depth > 0 => depth -= 1,
+                '{' if depth > 0 => depth += 1,
+                '`' if depth == 0 => {
+                    let inside: Vec<char> = self.letters[from..self.at].to_vec();
+                    self.at += 1;
+                    let filled: Vec<char> = inside
+                        .iter()
+                        .enumerate()
+                        .filter(|(at, it)| **it != '$' || inside.get(at + 1) != Some(&'{'))
+                        .map(|(_, it)| *it)
+                        .collect();
+                    if filled.len() == inside.len() {
+                        let text = read(&inside, false);
+                        self.tokens.push(Token::Text(text));
+                    } else {
+                        self.filled(&filled, '{', '}', false);
+                    }
+                    return;
+                }
+                // A text within the text: where it ends is not followed.
+                '`' => break,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        self.at = start;
+        self.raw = true;
+        self.sign('`');
+    }
+
+    /// A slash: a pattern, or a division. Says whether letters were hidden.
+    fn pattern(&mut self) -> bool {
+        let value = match self.tokens.last() {
+            None => true,
+            Some(Token::Text(_)) => false,
+            Some(Token::Word(word)) => BEFORE_VALUES.contains(&word.as_str()),
+            Some(Token::Sign(')' | '}' | ']')) => {
+                // Either; with another slash on the line that matters.
+                let rest = &self.letters[self.at + 1..];
+                let mut line = rest.iter().take_while(|it| **it != '\n');
+                if line.any(|it| *it == '/') && self.kind != Kind::Awk {
+                    self.raw = true;
+                }
+                self.kind == Kind::Awk
+                    && !matches!(self.tokens.last(), Some(Token::Sign(')' | ']')))
+            }
+            Some(Token::Sign(_)) => true,
+        };
+        if !value || self.raw {
+            return false;
+        }
+        let start = self.at;
+        self.at += 1;
+        let mut class = false;
+        let mut codes = false;
+        while let Some(letter) = self.peek(0) {
+            match letter {
+                '\n' => break,
+                '\\' => self.at += 1,
+                '[' if self.kind == Kind::Script => class = true,
+                ']' => class = false,
+                '[' if self.kind == Kind::Awk => codes = true,
+                '{' if self.kind != Kind::Script => {
+                    codes |= matches!(self.before(), Some('#' | '$' | '@' | '?'));
+                }
+                '/' if !class => {
+                    if codes {
+                        break;
+                    }
+                    self.at += 1;
+                    while self.peek(0).is_some_and(char::is_alphabetic) {
+                        self.at += 1;
+                    }
+                    self.tokens.push(Token::Text(UNKNOWN.to_string()));
+                    return true;
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+        self.at = start;
+        self.raw = true;
+        false
+    }
+
+    /// `%x(…)` and its like.
+    fn ruby_quote(&mut self) {
+        let (Some(kind), Some(mark)) = (self.peek(1), self.peek(2)) else {
+            self.sign('%');
+            return;
+        };
+        if kind == 'x' && !is_word(mark) && !mark.is_whitespace() {
+            self.at += 3;
+            self.tokens.push(Token::Sign('`'));
+            match self.delimited(closing(mark)) {
+                Some(inside) if !self.holds_code(&inside, '"') => {
+                    let text = read(&inside, false);
+                    self.tokens.push(Token::Text(text));
+                }
+                _ => self.raw = true,
+            }
+        } else if "wWqQiIrs".contains(kind) && !is_word(mark) && !mark.is_whitespace()
+            || matches!(kind, '(' | '[' | '{' | '<' | '|' | '!')
+        {
+            self.raw = true;
+        } else {
+            self.sign('%');
+        }
+    }
+}
+
+/// What closes a bracket, or the same sign.
+pub(super) fn closing(open: char) -> char {
+    match open {
+        '(' => ')',
+        '[' => ']',
+        '{' => '}',
+        '<' => '>',
+        other => other,
+    }
+}
+
+fn is_prefix(word: &str) -> bool {
+    word.len() <= 2 && word.chars().all(|it| "rbfutRBFUT".contains(it))
+}
+
+/// The letters of a text, with its escapes read.
+pub(super) fn read(inside: &[char], plain: bool) -> String {
+    let mut text = String::new();
+    let mut at = 0;
+    while let Some(&letter) = inside.get(at) {
+        at += 1;
+        if letter != '\\' || plain {
+            text.push(letter);
+            continue;
+        }
+        let Some(&next) = inside.get(at) else { break };
+        at += 1;
+        let (base, digits, mut code) = match next {
+            'n' => {
+                text.push('\n');
+                continue;
+            }
+            't' => {
+                text.push('\t');
+                continue;
+            }
+            '\n' => continue,
+            'x' => (16, 2, 0),
+            'u' => (16, 4, 0),
+            'U' => (16, 8, 0),
+            // A name of a letter: which one is not looked up.
+            'N' => {
+                text.push(UNKNOWN);
+                continue;
+            }
+            '0'..='7' => (8, 2, next.to_digit(8).unwrap_or_default()),
+            other => {
+                text.push(other);
+                continue;
+            }
+        };
+        let braced = inside.get(at) == Some(&'{');
+        at += usize::from(braced);
+        for _ in 0..if braced { 8 } else { digits } {
+            let Some(digit) = inside.get(at).and_then(|it| it.to_digit(base)) else {
+                break;
+            };
+            at += 1;
+            code = code.wrapping_mul(base).wrapping_add(digit);
+        }
+        at += usize::from(braced && inside.get(at) == Some(&'}'));
+        text.extend(char::from_u32(code).filter(|it| *it != '\0'));
+    }
+    text
+}

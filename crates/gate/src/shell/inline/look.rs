@@ -1,0 +1,597 @@
+//! Walks the pieces of a code and judges every use of a name that could write or run.
+
+use super::languages::{self, Language, Module, Use};
+use super::lex::{Kind, Token, lex};
+use crate::shell::parse::{UNKNOWN, UNKNOWN_NAME};
+use crate::shell::walk::{Input, Walker};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Uses judged one by one; more count as hidden.
+const USES_MAX: usize = 200;
+/// Pieces between two brackets.
+const ARGUMENTS_MAX: usize = 2000;
+/// Names of arguments that say which file is written.
+const PATH_KEYS: &[&str] = &[
+    "path",
+    "filename",
+    "file",
+    "fname",
+    "path_or_buf",
+    "buf",
+    "dst",
+    "target",
+    "fp",
+    "excel_writer",
+];
+
+/// What a name of the code stands for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Meaning {
+    Module(&'static Module),
+    Function(Use),
+}
+
+/// A code that is looked at.
+pub(super) struct Looker<'w, 'a> {
+    pub(super) walker: &'w mut Walker<'a>,
+    pub(super) language: &'static Language,
+    name: String,
+    pub(super) tokens: Vec<Token>,
+    pub(super) names: BTreeMap<String, Meaning>,
+    /// Pieces that were judged with others.
+    pub(super) skip: BTreeSet<usize>,
+    pub(super) constants: BTreeMap<String, String>,
+    /// It changes its folder, so that relative paths may lead anywhere.
+    moved: bool,
+    /// `copy` and `move` of perl's `File::Copy` are there.
+    pub(super) copies: bool,
+    /// A text in it leads upwards.
+    climbs: bool,
+    uses: usize,
+}
+
+/// Finds what a piece of code would do.
+pub(super) fn look(walker: &mut Walker<'_>, name: &str, code: &str) {
+    let language = languages::find(name);
+    let tokens = lex(language.kind, code);
+    let moved = tokens
+        .iter()
+        .any(|it| matches!(it, Token::Word(word) if word == "chdir" || word == "fchdir"));
+    let climbs = tokens
+        .iter()
+        .any(|it| matches!(it, Token::Text(text) if text.contains("..")));
+    let mut looker = Looker {
+        walker,
+        language,
+        name: name.to_owned(),
+        tokens,
+        names: BTreeMap::new(),
+        skip: BTreeSet::new(),
+        constants: BTreeMap::new(),
+        moved,
+        copies: false,
+        climbs,
+        uses: 0,
+    };
+    if language.given {
+        for module in language.modules {
+            let meaning = Meaning::Module(module);
+            looker.names.insert(module.name.to_owned(), meaning);
+        }
+    }
+    looker.imports();
+    looker.find_constants();
+    if language.kind == Kind::Perl {
+        looker.perl_signs();
+    }
+    for at in 0..looker.tokens.len() {
+        if looker.uses > USES_MAX {
+            looker.anything("very many calls");
+            return;
+        }
+        looker.token(at);
+    }
+}
+
+impl Looker<'_, '_> {
+    pub(super) fn word(&self, at: usize) -> Option<&str> {
+        match self.tokens.get(at) {
+            Some(Token::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_sign(&self, at: usize, sign: char) -> bool {
+        self.tokens.get(at) == Some(&Token::Sign(sign))
+    }
+
+    /// It can do what does not stand in its text.
+    pub(super) fn anything(&mut self, what: &str) {
+        let name = &self.name;
+        self.walker
+            .hidden(format!("code for {name} that may run anything, by {what}"));
+    }
+
+    pub(super) fn write(&mut self, target: Option<String>) {
+        let target = target
+            .filter(|it| !self.moved || it.starts_with('/'))
+            .unwrap_or_else(|| UNKNOWN.to_string());
+        let by = format!("code for {}", self.name);
+        self.walker.write(&target, &by);
+    }
+
+    /// A program is started by a text for the shell.
+    pub(super) fn started(&mut self, text: &str) {
+        let moved = self.moved;
+        self.walker.inside(|walker| {
+            if moved {
+                walker.folders = vec![None];
+            }
+            // What it reads is given by the code.
+            walker.text_with(text, &Input::Text(UNKNOWN.to_string()));
+        });
+    }
+
+    /// A program is started by its words.
+    pub(super) fn started_words(&mut self, words: &[String]) {
+        let moved = self.moved;
+        let input = Input::Text(UNKNOWN.to_string());
+        self.walker.inside(|walker| {
+            if moved {
+                walker.folders = vec![None];
+            }
+            walker.run(words, &input, &[]);
+            // The name of the program may be given twice.
+            if words.len() > 1 && words[0] == words[1] {
+                walker.run(&words[1..], &input, &[]);
+            }
+        });
+    }
+
+    fn token(&mut self, at: usize) {
+        if self.skip.contains(&at) {
+            return;
+        }
+        match self.tokens[at].clone() {
+            Token::Sign(sign) => self.sign(at, sign),
+            Token::Text(text) => {
+                let command = text.trim_start().strip_prefix('|');
+                if self.language.kind == Kind::Ruby
+                    && let Some(command) = command
+                {
+                    self.started(command);
+                }
+                let named = |(name, it): &(&str, Use)| *name == text && *it != Use::Read;
+                if self.language.kind == Kind::Php && self.language.words.iter().any(named) {
+                    self.anything(&text);
+                }
+            }
+            Token::Word(word) => self.name(at, &word),
+        }
+    }
+
+    fn sign(&mut self, at: usize, sign: char) {
+        match (self.language.kind, sign) {
+            (Kind::Perl | Kind::Ruby | Kind::Php, '`') => match self.tokens.get(at + 1).cloned() {
+                Some(Token::Text(text)) => self.started(&text),
+                _ => self.anything("a command in it"),
+            },
+            (Kind::Php, '$') if self.word(at + 1).is_some() && self.is_sign(at + 2, '(') => {
+                self.anything("a call without a name");
+            }
+            // A name may be spelled with escapes.
+            (Kind::Script, '\\') => self.anything("a name in disguise"),
+            (Kind::Other, '`' | '>') => self.anything("a sign in it"),
+            _ => {}
+        }
+    }
+
+    fn name(&mut self, at: usize, word: &str) {
+        let kind = self.language.kind;
+        if kind == Kind::Python && word.chars().any(is_odd) {
+            self.anything("a name in disguise");
+        }
+        let dotted = at > 0
+            && (self.is_sign(at - 1, '.')
+                || at > 1 && self.is_sign(at - 1, '>') && self.is_sign(at - 2, '-'));
+        let known =
+            |table: &[(&str, Use)]| table.iter().find(|(name, _)| *name == word).map(|it| it.1);
+        if dotted {
+            if let Some(it) = known(self.language.methods) {
+                self.judge(at, it, true);
+            } else if kind == Kind::Python
+                && word == "replace"
+                && let Some(arguments) = self.arguments(at + 1)
+                && arguments.len() == 1
+            {
+                let target = self.literal(&arguments[0]);
+                self.write(target);
+            }
+            return;
+        }
+        match self.names.get(word).copied() {
+            Some(Meaning::Module(module)) => return self.module(at, module),
+            Some(Meaning::Function(it)) => return self.judge(at, it, false),
+            None => {}
+        }
+        match (kind, word) {
+            (Kind::Perl, "open") => self.perl_open(at),
+            (Kind::Perl, "copy" | "move" | "cp" | "mv") if self.copies => {
+                self.judge(at, Use::Write(1), false);
+            }
+            // A key of a table, a variable, or a block.
+            (Kind::Perl | Kind::Php, _) if at > 0 && self.is_sign(at - 1, '$') => {}
+            (Kind::Perl, "eval") if self.is_sign(at + 1, '{') => {}
+            (Kind::Python, "getattr") => self.getattr(at),
+            _ => {
+                if let Some(it) = known(self.language.words) {
+                    self.judge(at, it, false);
+                }
+            }
+        }
+    }
+
+    /// A module, which must be followed by what is used of it.
+    fn module(&mut self, at: usize, module: &'static Module) {
+        let key = at > 0 && (self.is_sign(at - 1, '{') || self.is_sign(at - 1, ','));
+        let set = self.is_sign(at + 1, '=') && !self.is_sign(at + 2, '=');
+        if set || key && self.is_sign(at + 1, ':') {
+            return;
+        }
+        self.used_of(at, module);
+    }
+
+    /// What is used of a module whose name, or the bracket after its name, stands here.
+    pub(super) fn used_of(&mut self, at: usize, module: &'static Module) {
+        let mut next = at + 1;
+        loop {
+            if self.is_sign(next, '?') && self.is_sign(next + 1, '.') {
+                next += 1;
+            }
+            if self.is_sign(next, ':') && self.is_sign(next + 1, ':') {
+                next += 1;
+            } else if !self.is_sign(next, '.') {
+                return self.anything(module.name);
+            }
+            next += 1;
+            match self.word(next) {
+                Some("promises" | "default") => next += 1,
+                Some(_) => break,
+                None => return self.anything(module.name),
+            }
+        }
+        let name = self.word(next).unwrap_or_default().to_owned();
+        self.skip.insert(next);
+        self.judge(next, module.of(&name), false);
+    }
+
+    /// `getattr(x, NAME)`: a name that stands there is looked at, any other can be all.
+    fn getattr(&mut self, at: usize) {
+        let arguments = self.arguments(at + 1).unwrap_or_default();
+        let name = arguments.get(1).and_then(|it| self.literal(it));
+        let table = |table: &[(&str, Use)], name: &str| {
+            table
+                .iter()
+                .any(|(known, it)| *known == name && *it != Use::Read)
+        };
+        let bad = |name: &String| {
+            name.contains([UNKNOWN, UNKNOWN_NAME])
+                || name.starts_with("__")
+                || name.starts_with("exec")
+                || name.starts_with("spawn")
+                || table(self.language.words, name)
+                || table(self.language.methods, name)
+                || self.language.modules.iter().any(|it| table(it.uses, name))
+        };
+        if name.as_ref().is_none_or(bad) {
+            self.anything("getattr");
+        }
+    }
+
+    /// One use of a name: `at` is where the name stands.
+    fn judge(&mut self, at: usize, it: Use, method: bool) {
+        if it == Use::Read {
+            return;
+        }
+        self.uses += 1;
+        let word = self.word(at).unwrap_or_default().to_owned();
+        match it {
+            Use::Read => {}
+            Use::Anything => self.anything(&word),
+            Use::Open => self.open(at, method),
+            Use::Run => self.run(at),
+            Use::Eval => {
+                let arguments = self.arguments(at + 1).unwrap_or_default();
+                let texts: Vec<String> =
+                    arguments.iter().map_while(|it| self.literal(it)).collect();
+                if texts.is_empty() || texts.iter().any(|it| it.contains([UNKNOWN, UNKNOWN_NAME])) {
+                    self.anything(&word);
+                }
+                for text in texts {
+                    super::look(self.walker, &self.name.clone(), &text);
+                }
+            }
+            Use::WriteOn => {
+                let target = self.called_on(at);
+                self.write(target);
+            }
+            Use::Write(place) => {
+                let Some(arguments) = self.arguments(at + 1) else {
+                    return self.write(None);
+                };
+                let keyed: Vec<(&str, &[Token])> =
+                    arguments.iter().filter_map(|it| key(it)).collect();
+                if method && keyed.len() == arguments.len() {
+                    let path = keyed.iter().find(|(name, _)| PATH_KEYS.contains(name));
+                    if let Some((_, value)) = path {
+                        let target = self.literal(value);
+                        self.write(target);
+                    }
+                    return;
+                }
+                match arguments.get(place) {
+                    Some(argument) => {
+                        let target = self.literal(argument);
+                        self.write(target);
+                    }
+                    None if self.language.kind == Kind::Php => {}
+                    None => self.write(None),
+                }
+            }
+        }
+    }
+
+    /// What a method is called on, when that is a path: `Path("a").write_text(…)`.
+    fn called_on(&self, at: usize) -> Option<String> {
+        let before = self.tokens.get(..at.checked_sub(1)?)?;
+        match before {
+            [
+                ..,
+                Token::Word(name),
+                Token::Sign('('),
+                Token::Text(text),
+                Token::Sign(')'),
+            ] if name == "Path" => Some(text.clone()),
+            [.., Token::Word(name)] => self.constants.get(name).cloned(),
+            _ => None,
+        }
+    }
+
+    /// A file is opened: only a mode that clearly reads is none that writes.
+    fn open(&mut self, at: usize, method: bool) {
+        let Some(arguments) = self.arguments(at + 1) else {
+            return self.write(None);
+        };
+        let has = |word: &str| {
+            arguments
+                .iter()
+                .flatten()
+                .any(|it| matches!(it, Token::Word(it) if it == word))
+        };
+        if arguments
+            .iter()
+            .any(|it| it.first() == Some(&Token::Sign('*')))
+            || has("inplace")
+        {
+            return self.write(None);
+        }
+        let keyed = |wanted: &str| {
+            let value = arguments.iter().filter_map(|it| key(it));
+            value
+                .into_iter()
+                .find(|(name, _)| *name == wanted)
+                .map(|it| it.1)
+        };
+        let plain: Vec<&Vec<Token>> = arguments.iter().filter(|it| key(it).is_none()).collect();
+        let first = plain.first().and_then(|it| self.literal(it));
+        let short = |text: &String| {
+            !text.is_empty() && text.len() <= 4 && text.chars().all(|it| "rwaxbtU+".contains(it))
+        };
+        // `PATH.open(MODE)` or `module.open(PATH, MODE)`.
+        let on = method && plain.len() <= 1 && first.as_ref().is_none_or(short);
+        let mode = keyed("mode").or_else(|| {
+            let place = usize::from(!on);
+            plain.get(place).map(|it| it.as_slice())
+        });
+        let Some(mode) = mode else { return };
+        let reads = match self.literal(mode) {
+            Some(mode) => {
+                let letters = mode.split(':').next().unwrap_or_default();
+                letters.contains('r') && letters.chars().all(|it| "rbtU".contains(it))
+            }
+            None => mode.iter().all(|it| match it {
+                Token::Word(word) => {
+                    matches!(word.as_str(), "os" | "O_RDONLY" | "O_CLOEXEC" | "0")
+                }
+                Token::Sign(sign) => matches!(sign, '.' | '|'),
+                Token::Text(_) => false,
+            }),
+        };
+        if !reads {
+            let target = if on {
+                self.called_on(at)
+            } else {
+                keyed("file").and_then(|it| self.literal(it)).or(first)
+            };
+            self.write(target);
+        }
+    }
+
+    /// A program is started: its words must all stand there.
+    fn run(&mut self, at: usize) {
+        let word = self.word(at).unwrap_or_default().to_owned();
+        let Some(arguments) = self.arguments(at + 1) else {
+            return self.anything(&word);
+        };
+        let mut words: Vec<String> = Vec::new();
+        let mut whole = true;
+        for (index, argument) in arguments.iter().enumerate() {
+            let names = |wanted: &[&str]| {
+                argument
+                    .iter()
+                    .any(|it| matches!(it, Token::Word(it) if wanted.contains(&it.as_str())))
+            };
+            if let Some(text) = self.literal(argument).or_else(|| split_text(argument)) {
+                words.push(text);
+                continue;
+            }
+            if let Some(list) = self.list(argument) {
+                whole = false;
+                words.extend(list);
+                continue;
+            }
+            let options = key(argument).is_some()
+                || index > 0 && argument.first() == Some(&Token::Sign('{'))
+                || names(&["P_WAIT", "P_NOWAIT"]) && argument.len() == 3;
+            let answer = index > 0
+                && self.language.kind == Kind::Script
+                && (names(&["function"]) || arrow(argument));
+            if names(&["cwd", "chdir"]) {
+                self.moved = true;
+            }
+            if names(&["executable", "preexec_fn", "env"]) && options || !options && !answer {
+                return self.anything(&word);
+            }
+        }
+        match words.as_slice() {
+            [] => {}
+            [text] if whole => self.started(&text.clone()),
+            _ => self.started_words(&words),
+        }
+    }
+
+    /// The pieces of each argument of a call; nothing when there is no call here.
+    pub(super) fn arguments(&self, from: usize) -> Option<Vec<Vec<Token>>> {
+        let brackets = self.is_sign(from, '(');
+        if !brackets && (!self.language.bare || self.tokens.get(from).is_none()) {
+            return None;
+        }
+        let mut arguments = vec![Vec::new()];
+        let mut depth = 0_usize;
+        let start = from + usize::from(brackets);
+        for token in self.tokens.iter().skip(start).take(ARGUMENTS_MAX) {
+            let ends = match token {
+                Token::Sign(')') if brackets => depth == 0,
+                Token::Sign(')' | '}' | ';' | '\n') if !brackets => depth == 0,
+                Token::Word(word) if !brackets && depth == 0 => matches!(
+                    word.as_str(),
+                    "if" | "unless"
+                        | "or"
+                        | "and"
+                        | "while"
+                        | "until"
+                        | "for"
+                        | "foreach"
+                        | "do"
+                        | "then"
+                        | "end"
+                ),
+                _ => false,
+            };
+            if ends {
+                return Some(finished(arguments));
+            }
+            match token {
+                Token::Sign('(' | '[' | '{') => depth += 1,
+                Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
+                Token::Sign(',') if depth == 0 => {
+                    arguments.push(Vec::new());
+                    continue;
+                }
+                Token::Sign('\n') => continue,
+                _ => {}
+            }
+            arguments.last_mut()?.push(token.clone());
+        }
+        (!brackets && start + ARGUMENTS_MAX > self.tokens.len()).then(|| finished(arguments))
+    }
+
+    /// An argument that is a text, or begins with a path that what follows cannot lead out of.
+    pub(super) fn literal(&self, argument: &[Token]) -> Option<String> {
+        match argument {
+            [Token::Text(text)] => Some(text.clone()),
+            [Token::Word(name)] | [Token::Sign('$'), Token::Word(name)] => {
+                self.constants.get(name).cloned()
+            }
+            [
+                Token::Word(name),
+                Token::Sign('('),
+                Token::Text(text),
+                Token::Sign(')'),
+            ] if name == "Path" => Some(text.clone()),
+            [Token::Text(text), Token::Sign('+' | '.'), ..]
+                if text.starts_with('/') && !self.climbs =>
+            {
+                Some(format!("{text}{UNKNOWN_NAME}"))
+            }
+            // Code that was put into the text.
+            [Token::Text(text), Token::Sign('{'), ..] if !self.climbs => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// A list of texts.
+    fn list(&self, argument: &[Token]) -> Option<Vec<String>> {
+        let inside = match argument {
+            [Token::Sign('['), inside @ .., Token::Sign(']')]
+            | [Token::Sign('('), inside @ .., Token::Sign(')')] => inside,
+            _ => return None,
+        };
+        let items = inside.split(|it| *it == Token::Sign(','));
+        items
+            .filter(|it| !it.is_empty())
+            .map(|item| self.literal(item))
+            .collect()
+    }
+}
+
+fn finished(mut arguments: Vec<Vec<Token>>) -> Vec<Vec<Token>> {
+    if arguments.last().is_some_and(Vec::is_empty) {
+        arguments.pop();
+    }
+    arguments
+}
+
+/// `NAME=VALUE` and `NAME: VALUE` among arguments.
+fn key(argument: &[Token]) -> Option<(&str, &[Token])> {
+    match argument {
+        [Token::Word(_), Token::Sign('='), Token::Sign('='), ..] => None,
+        [Token::Word(name), Token::Sign('=' | ':'), value @ ..] => Some((name, value)),
+        _ => None,
+    }
+}
+
+fn arrow(argument: &[Token]) -> bool {
+    argument
+        .windows(2)
+        .any(|pair| pair == [Token::Sign('='), Token::Sign('>')])
+}
+
+/// `"a b".split()` and `shlex.split("a b")`.
+fn split_text(argument: &[Token]) -> Option<String> {
+    match argument {
+        [
+            Token::Text(text),
+            Token::Sign('.'),
+            Token::Word(split),
+            Token::Sign('('),
+            Token::Sign(')'),
+        ] if split == "split" => Some(text.clone()),
+        [
+            Token::Word(module),
+            Token::Sign('.'),
+            Token::Word(split),
+            Token::Sign('('),
+            Token::Text(text),
+            Token::Sign(')'),
+        ] if module == "shlex" && split == "split" => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Letters that python reads as others: only those of living scripts stand for themselves.
+fn is_odd(letter: char) -> bool {
+    !letter.is_ascii()
+        && !matches!(letter, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{52f}' | '\u{3040}'..='\u{30ff}'
+            | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
+}

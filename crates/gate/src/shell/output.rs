@@ -1,0 +1,186 @@
+//! What a command prints, as far as its text tells.
+
+use super::expand::Fields;
+use super::parse::{UNKNOWN, UNKNOWN_NAME};
+use super::run::base_name;
+use super::tree::{Node, Redirect, Simple};
+use super::walk::{Input, Walker};
+
+impl Walker<'_> {
+    /// What a command prints, with marks where that cannot be known.
+    pub(super) fn output(&mut self, node: &Node, input: &Input) -> String {
+        let Node::Simple(simple) = node else {
+            return UNKNOWN.to_string();
+        };
+        let known = self.deeds.len();
+        let input = match self.redirected(simple) {
+            Some(input) => input,
+            None => input.clone(),
+        };
+        let words = self.only_words(simple);
+        // All of it was walked before; here only its words are asked for.
+        self.deeds.truncate(known);
+        let Some(words) = words else {
+            return UNKNOWN.to_string();
+        };
+        let Some((program, arguments)) = words.split_first() else {
+            return String::new();
+        };
+        if self.functions.contains_key(program) || self.aliases.contains_key(program) {
+            return UNKNOWN.to_string();
+        }
+        match (base_name(program), arguments) {
+            ("echo", arguments) => echo(arguments),
+            ("printf", [format, arguments @ ..]) => printf(format, arguments),
+            ("cat", []) => match input {
+                Input::Text(text) => text,
+                Input::None | Input::File => UNKNOWN.to_string(),
+            },
+            ("cat", [only]) if only == "-" => match input {
+                Input::Text(text) => text,
+                Input::None | Input::File => UNKNOWN.to_string(),
+            },
+            ("pwd", []) => match self.folders.as_slice() {
+                [Some(folder)] => folder.to_string_lossy().into_owned(),
+                _ => UNKNOWN.to_string(),
+            },
+            // Its own name in the folder for passing files; the letters at its end do not matter.
+            ("mktemp", arguments) if arguments.iter().all(|it| it == "-d") => {
+                format!("/tmp/tmp.{UNKNOWN_NAME}")
+            }
+            (
+                "date" | "whoami" | "hostname" | "id" | "uname" | "nproc" | "wc" | "seq",
+                arguments,
+            ) if !arguments.iter().any(|it| it.contains(['/', UNKNOWN])) => {
+                UNKNOWN_NAME.to_string()
+            }
+            _ => UNKNOWN.to_string(),
+        }
+    }
+
+    fn redirected(&mut self, simple: &Simple) -> Option<Input> {
+        let given = self.redirects(&simple.redirects);
+        // What a command writes to a file it does not print.
+        let away = simple
+            .redirects
+            .iter()
+            .any(|it| matches!(it, Redirect::Write(_)));
+        if away {
+            return Some(Input::Text(UNKNOWN.to_string()));
+        }
+        given
+    }
+
+    /// The words of a command that can become only one list of them.
+    pub(super) fn only_words(&mut self, simple: &Simple) -> Option<Fields> {
+        let mut words = Fields::new();
+        for word in &simple.words {
+            let mut outcomes = self.expand(word);
+            if outcomes.len() != 1 {
+                return None;
+            }
+            words.append(&mut outcomes[0]);
+        }
+        Some(words)
+    }
+}
+
+fn echo(arguments: &[String]) -> String {
+    let flag = |it: &&String| {
+        it.len() > 1 && it.starts_with('-') && it[1..].chars().all(|letter| "neE".contains(letter))
+    };
+    let flags = arguments.iter().take_while(flag).count();
+    let escapes = arguments[..flags].iter().any(|it| it.contains('e'));
+    let text = arguments[flags..].join(" ");
+    if escapes { unescape(&text) } else { text }
+}
+
+fn printf(format: &str, arguments: &[String]) -> String {
+    let format = unescape(format);
+    let mut out = String::new();
+    let mut rest = arguments.iter();
+    loop {
+        let mut used = false;
+        let mut letters = format.chars();
+        while let Some(letter) = letters.next() {
+            if letter != '%' {
+                out.push(letter);
+                continue;
+            }
+            match letters.next() {
+                Some('%') => out.push('%'),
+                Some('s') => {
+                    used = true;
+                    out.push_str(rest.next().map_or("", String::as_str));
+                }
+                Some('b') => {
+                    used = true;
+                    out.push_str(&unescape(rest.next().map_or("", String::as_str)));
+                }
+                _ => return UNKNOWN.to_string(),
+            }
+        }
+        if !used || rest.len() == 0 {
+            return out;
+        }
+    }
+}
+
+/// Backslash sequences of `echo -e` and `printf`.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let letters: Vec<char> = text.chars().collect();
+    let mut at = 0;
+    while let Some(&letter) = letters.get(at) {
+        at += 1;
+        if letter != '\\' {
+            bytes.extend(letter.to_string().bytes());
+            continue;
+        }
+        let Some(&next) = letters.get(at) else { break };
+        at += 1;
+        let (base, max) = match next {
+            'x' => (16, 2),
+            '0'..='7' => {
+                at -= usize::from(next != '0');
+                (8, 3)
+            }
+            'u' => (16, 4),
+            'U' => (16, 8),
+            'n' => {
+                bytes.push(b'\n');
+                continue;
+            }
+            't' => {
+                bytes.push(b'\t');
+                continue;
+            }
+            other => {
+                if other != '\\' {
+                    bytes.push(b'\\');
+                }
+                bytes.extend(other.to_string().bytes());
+                continue;
+            }
+        };
+        let mut code = 0_u32;
+        for _ in 0..max {
+            let Some(digit) = letters.get(at).and_then(|it| it.to_digit(base)) else {
+                break;
+            };
+            at += 1;
+            code = code.wrapping_mul(base).wrapping_add(digit);
+        }
+        match (next, u8::try_from(code & 0xff)) {
+            ('u' | 'U', _) => bytes.extend(
+                char::from_u32(code)
+                    .unwrap_or(char::REPLACEMENT_CHARACTER)
+                    .to_string()
+                    .bytes(),
+            ),
+            (_, Ok(byte)) => bytes.push(byte),
+            (_, Err(_)) => {}
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
