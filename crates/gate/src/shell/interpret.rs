@@ -4,6 +4,7 @@ use super::expand::is_unknown;
 use super::inline;
 use super::run::base_name;
 use super::walk::{Input, Walker};
+use bowline_formats::hook::patched;
 
 const SHELLS: &[&str] = &[
     "ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh", "bash.exe",
@@ -34,6 +35,9 @@ const LANGUAGES: &[(&str, &[&str])] = &[
     ("tsx", &["-e", "--eval"]),
 ];
 
+/// Options with which a language reads its program from its input or a terminal.
+const INTERACTIVE: &[&str] = &["-", "-i", "-q", "-u", "-a", "-s", "--interactive"];
+
 /// Runs an interpreter. Says whether it was one.
 pub(super) fn run(
     walker: &mut Walker<'_>,
@@ -43,6 +47,10 @@ pub(super) fn run(
 ) -> bool {
     if SHELLS.contains(&name) {
         shell(walker, name, arguments, input);
+        return true;
+    }
+    if matches!(name, "apply_patch" | "applypatch") {
+        apply_patch(walker, name, arguments, input);
         return true;
     }
     // `python3.12` is a python.
@@ -57,24 +65,42 @@ pub(super) fn run(
     true
 }
 
+/// A patch as codex writes it, which codex carries out itself instead of starting a program.
+fn apply_patch(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Input) {
+    let patch = match (arguments.first(), input) {
+        (Some(patch), _) | (None, Input::Text(patch)) => patch.as_str(),
+        (None, Input::None | Input::File) => "",
+    };
+    for path in patched(patch) {
+        walker.write(path.as_deref().unwrap_or("."), name);
+    }
+}
+
+/// An interpreter reads what the command line does not give it: what is typed into it afterwards is not asked about.
+fn typed(walker: &mut Walker<'_>, name: &str, input: &Input) {
+    if *input == Input::None {
+        walker.hidden(format!("what {name} would be told while it runs"));
+    }
+}
+
 /// `source FILE`: what stands in a file cannot be seen; what is fed to it can.
 pub(super) fn source(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
     if let Some(file) = arguments.iter().find(|it| !it.starts_with("--")) {
-        from_file(walker, file, input);
+        from_file(walker, "source", file, input);
     }
 }
 
 /// A script file: nothing is seen, unless it is the input or a process.
-fn from_file(walker: &mut Walker<'_>, file: &str, input: &Input) {
+fn from_file(walker: &mut Walker<'_>, name: &str, file: &str, input: &Input) {
     let fed = file == "-" || file.starts_with("/dev/") || file.starts_with("/proc/");
-    if !fed {
+    if !fed || file == "/dev/null" {
         return;
     }
     let processes = walker.processes.clone();
     match (input, processes.is_empty()) {
         (_, false) => processes.iter().for_each(|text| walker.text(text)),
         (Input::Text(text), true) => walker.text(text),
-        (Input::None | Input::File, true) => {}
+        (Input::None | Input::File, true) => typed(walker, name, input),
     }
 }
 
@@ -82,6 +108,9 @@ fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Inpu
     let mut rest = arguments;
     let mut given = false;
     while let Some((first, after)) = rest.split_first() {
+        if matches!(first.as_str(), "--version" | "--help") {
+            return;
+        }
         let option = first.starts_with('-') || first.starts_with('+');
         if !option || first == "-" || first == "--" {
             break;
@@ -122,12 +151,11 @@ fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Inpu
     }
     match rest.split_first() {
         Some((file, _)) if is_unknown(file) && !file.starts_with("/dev/fd/") => {}
-        Some((file, _)) => walker.inside(|walker| from_file(walker, file, input)),
-        None => {
-            if let Input::Text(text) = input {
-                walker.inside(|walker| walker.text(text));
-            }
-        }
+        Some((file, _)) => walker.inside(|walker| from_file(walker, name, file, input)),
+        None => match input {
+            Input::Text(text) => walker.inside(|walker| walker.text(text)),
+            Input::None | Input::File => typed(walker, name, input),
+        },
     }
 }
 
@@ -221,8 +249,16 @@ fn code(
             .as_deref()
             .is_none_or(|it| it == "-" || it.starts_with("/dev/"))
     {
-        if let Input::Text(text) = input {
-            texts.push(text.clone());
+        match input {
+            Input::Text(text) => texts.push(text.clone()),
+            Input::None | Input::File if walker.processes.is_empty() => {
+                let waits = |it: &String| INTERACTIVE.contains(&it.as_str());
+                // Any other option without a file says something and ends: a version, a help.
+                if file.is_some() || arguments.iter().all(waits) {
+                    typed(walker, language, input);
+                }
+            }
+            Input::None | Input::File => {}
         }
         texts.extend(walker.processes.clone());
     }
