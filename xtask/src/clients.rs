@@ -18,22 +18,39 @@ struct Client {
     variable: &'static str,
     package: &'static str,
     version: &'static str,
+    /// What npm is told besides.
+    options: &'static [&'static str],
     /// The program below the folder of packages; `*` is any one name, since it depends on the platform.
     program: &'static [&'static str],
 }
 
-const CLIENTS: [Client; 2] = [
+const CLIENTS: [Client; 3] = [
     Client {
         variable: "BOWLINE_CLAUDE",
         package: "@anthropic-ai/claude-code",
         version: "2.1.325",
+        options: &[],
         program: &["@anthropic-ai", "claude-code-*", "claude"],
     },
     Client {
         variable: "BOWLINE_CODEX",
         package: "@openai/codex",
         version: "0.166.0",
+        options: &[],
         program: &["@openai", "codex-*", "vendor", "*", "bin", "codex"],
+    },
+    Client {
+        variable: "BOWLINE_CLAUDE_ACP",
+        package: "@agentclientprotocol/claude-agent-acp",
+        version: "0.99.1",
+        // It would bring a `claude` of its own, as large as the one above, which serves it as well.
+        options: &["--omit=optional"],
+        program: &[
+            "@agentclientprotocol",
+            "claude-agent-acp",
+            "dist",
+            "index.js",
+        ],
     },
 ];
 
@@ -61,8 +78,9 @@ pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
 
 /// Runs the tests that use the clients, and no others.
 pub(crate) fn run() -> Outcome {
-    let mut tests = command(&cargo(), &["nextest", "run", "--package", "bowline-shim"]);
-    tests.args(["--no-capture", "clients::"]);
+    let mut tests = command(&cargo(), &["nextest", "run", "--no-capture"]);
+    tests.args(["--package", "bowline-shim", "--package", "bowline"]);
+    tests.arg("clients::");
     step("clients", tests.envs(environment()))
 }
 
@@ -94,6 +112,7 @@ impl Client {
             "--ignore-scripts",
             "--loglevel=error",
         ]);
+        npm.args(self.options);
         let mut npm = npm
             .arg(package)
             .stdin(Stdio::null())

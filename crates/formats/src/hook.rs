@@ -236,10 +236,7 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
     ];
     if shells.iter().any(|name| plain.contains(name)) {
         return match command.filter(|command| command.is_string() || command.is_array()) {
-            Some(command) => ToolCall::Shell {
-                command: command_text(command),
-                folder: first_text(input, &["workdir", "cwd", "directory", "dir_path"]),
-            },
+            Some(command) => shell(command, input),
             None if plain == "bash" || plain == "shell" => ToolCall::Write { paths: vec![None] },
             // Tools that are about a shell without giving it a command: asking for its output, ending it.
             None => ToolCall::Other,
@@ -263,7 +260,18 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
             return ToolCall::Write { paths: vec![None] };
         }
     }
-    ToolCall::Other
+    // Clients invent tools that run a command under any name, such as one that watches what it prints.
+    match input.get("command").or_else(|| input.get("cmd")) {
+        Some(command @ (Value::String(_) | Value::Array(_))) => shell(command, input),
+        _ => ToolCall::Other,
+    }
+}
+
+fn shell(command: &Value, input: &Map<String, Value>) -> ToolCall {
+    ToolCall::Shell {
+        command: command_text(command),
+        folder: first_text(input, &["workdir", "cwd", "directory", "dir_path"]),
+    }
 }
 
 /// Every path an input names.
@@ -321,8 +329,8 @@ fn command_text(command: &Value) -> String {
     }
 }
 
-/// The files of a patch in the form of codex, or of diff.
-fn patched(text: &str) -> Vec<Option<String>> {
+/// The files of a patch in the form of codex, or of diff; `None` where none can be told.
+pub fn patched(text: &str) -> Vec<Option<String>> {
     const HEADS: [&str; 5] = [
         "*** Add File: ",
         "*** Update File: ",
@@ -332,6 +340,8 @@ fn patched(text: &str) -> Vec<Option<String>> {
     ];
     let paths: Vec<Option<String>> = text
         .lines()
+        // Codex reads its heads wherever they stand in the line.
+        .map(str::trim)
         .filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)))
         .map(|path| Some(path.trim().to_owned()))
         .collect();

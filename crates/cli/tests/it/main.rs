@@ -14,6 +14,7 @@ macro_rules! check {
 mod agents;
 mod attacks;
 mod board;
+mod clients;
 mod codes;
 mod completions;
 mod develop;

@@ -23,23 +23,104 @@ pub(super) mod id {
     pub(in super::super) const PROMPT: &str = "prompt:";
 }
 
+/// Bytes of calls that are held back together. More are reported as they come.
+const CALLS_BYTES_MAX: usize = 64 << 10;
+
+/// What has to be remembered from line to line.
+#[derive(Debug)]
+pub(super) struct Talk {
+    /// The conversation is ours to follow. Before that an agent that loads one repeats all that was said in it.
+    begun: bool,
+    /// Calls of tools that were announced; agents tell the whole input a little later.
+    calls: Vec<Call>,
+    /// The message whose words came last.
+    message: Option<String>,
+}
+
+#[derive(Debug)]
+struct Call {
+    id: String,
+    name: String,
+    /// Its input as it was announced, as JSON.
+    input: String,
+}
+
+impl Talk {
+    /// At the beginning of the output, or somewhere behind it.
+    pub(super) fn new(begun: bool) -> Self {
+        Self {
+            begun,
+            calls: Vec::new(),
+            message: None,
+        }
+    }
+
+    /// What was read so far is needed to understand what comes.
+    pub(super) fn is_open(&self) -> bool {
+        !self.begun || !self.calls.is_empty()
+    }
+
+    pub(super) fn buffered_bytes(&self) -> usize {
+        let calls = self.calls.iter().map(Call::bytes);
+        calls.sum::<usize>() + self.message.as_ref().map_or(0, String::len)
+    }
+
+    /// A call that is announced.
+    fn announced(&mut self, call: Call, emit: &mut impl FnMut(What<'_>)) {
+        if self.buffered_bytes() + call.bytes() > CALLS_BYTES_MAX {
+            call.report(None, emit);
+        } else {
+            self.calls.push(call);
+        }
+    }
+
+    /// Reports a call that was announced, with the input it has by now.
+    fn used(&mut self, id: &str, input: Option<&RawValue>, emit: &mut impl FnMut(What<'_>)) {
+        if let Some(at) = self.calls.iter().position(|call| call.id == id) {
+            self.calls.remove(at).report(input, emit);
+        }
+    }
+
+    /// Reports every call that is left.
+    pub(super) fn over(&mut self, emit: &mut impl FnMut(What<'_>)) {
+        for call in self.calls.drain(..) {
+            call.report(None, emit);
+        }
+    }
+}
+
+impl Call {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.id.len() + self.name.len() + self.input.len()
+    }
+
+    fn report(self, input: Option<&RawValue>, emit: &mut impl FnMut(What<'_>)) {
+        emit(What::ToolUsed {
+            id: self.id.into(),
+            name: self.name.into(),
+            input: input.map_or(&*self.input, RawValue::get).into(),
+        });
+    }
+}
+
 pub(super) fn read(
     line: &[u8],
     words: &mut Words,
+    talk: &mut Talk,
     emit: &mut impl FnMut(What<'_>),
 ) -> Result<(), serde_json::Error> {
     let line: Line<'_> = serde_json::from_slice(line)?;
     match (line.method, line.id) {
         (Some(method), None) if method.is("session/update") => {
-            if let Some(params) = line.params {
+            if let Some(params) = line.params.filter(|_| talk.begun) {
                 let Params { update } = serde_json::from_str(params.get())?;
-                updated(update, words, emit);
+                updated(update, words, talk, emit);
             }
         }
         (Some(_), None) => {}
         (Some(method), Some(id)) => {
             words.end(emit);
-            asked(&method, id, line.params, emit)?;
+            asked(&method, id, line.params, talk, emit)?;
         }
         (None, Some(id)) => {
             let Ok(id) = serde_json::from_str::<Text<'_>>(id.get()) else {
@@ -47,7 +128,9 @@ pub(super) fn read(
             };
             if id.0.starts_with(id::PROMPT) {
                 words.end(emit);
+                talk.over(emit);
             }
+            talk.begun |= line.error.is_none() && (id.is(id::NEW) || id.0.starts_with(id::LOAD));
             answered(&id.0, line.result, line.error, emit)?;
         }
         (None, None) => {
@@ -95,8 +178,15 @@ struct Update<'a> {
     content: Option<&'a RawValue>,
     #[serde(borrow)]
     tool_call_id: Option<Text<'a>>,
+    /// What the tool is called; older agents only have a title, which is for people.
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
     #[serde(borrow)]
     title: Option<Text<'a>>,
+    #[serde(borrow)]
+    status: Option<Text<'a>>,
+    #[serde(borrow)]
+    message_id: Option<Text<'a>>,
     #[serde(borrow)]
     raw_input: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -116,9 +206,20 @@ struct Cost<'a> {
     currency: Option<Text<'a>>,
 }
 
-fn updated(update: Update<'_>, words: &mut Words, emit: &mut impl FnMut(What<'_>)) {
+fn updated(
+    update: Update<'_>,
+    words: &mut Words,
+    talk: &mut Talk,
+    emit: &mut impl FnMut(What<'_>),
+) {
+    let pending = update.status.is_some_and(|status| status.is("pending"));
     match &*update.session_update.0 {
         "agent_message_chunk" => {
+            let message = update.message_id.map(|id| id.0.into_owned());
+            if message != talk.message {
+                words.end(emit);
+                talk.message = message;
+            }
             let chunk = update.content.map(|content| content.get());
             // A picture or a link is no words.
             if let Some(Chunk { text: Some(text) }) =
@@ -129,11 +230,20 @@ fn updated(update: Update<'_>, words: &mut Words, emit: &mut impl FnMut(What<'_>
         }
         "tool_call" => {
             words.end(emit);
-            emit(What::ToolUsed {
-                id: or_empty(update.tool_call_id),
-                name: or_empty(update.title),
-                input: update.raw_input.map_or("null", RawValue::get).into(),
-            });
+            let call = Call {
+                id: or_empty(update.tool_call_id).into_owned(),
+                name: or_empty(update.name.or(update.title)).into_owned(),
+                input: update.raw_input.map_or("null", RawValue::get).to_owned(),
+            };
+            if pending {
+                talk.announced(call, emit);
+            } else {
+                call.report(None, emit);
+            }
+        }
+        "tool_call_update" if update.raw_input.is_some() || !pending => {
+            words.end(emit);
+            talk.used(&or_empty(update.tool_call_id), update.raw_input, emit);
         }
         "usage_update" => {
             let dollars = update
@@ -165,6 +275,10 @@ struct Permission<'a> {
 #[serde(rename_all = "camelCase")]
 struct ToolCall<'a> {
     #[serde(borrow)]
+    tool_call_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
     title: Option<Text<'a>>,
     #[serde(borrow)]
     raw_input: Option<&'a RawValue>,
@@ -174,19 +288,21 @@ fn asked(
     method: &Text<'_>,
     id: &RawValue,
     params: Option<&RawValue>,
+    talk: &mut Talk,
     emit: &mut impl FnMut(What<'_>),
 ) -> Result<(), serde_json::Error> {
     let params = params.map_or("null", RawValue::get);
     if method.is("session/request_permission") {
         let permission: Permission<'_> = serde_json::from_str(params)?;
-        let raw_input = permission.tool_call.raw_input;
+        let call = permission.tool_call;
+        talk.used(&or_empty(call.tool_call_id), call.raw_input, emit);
         emit(What::WantsPermission {
             request: Request {
                 id: id.get().into(),
                 body: permission.options.get().into(),
             },
-            tool: or_empty(permission.tool_call.title),
-            input: raw_input.map_or("null", RawValue::get).into(),
+            tool: or_empty(call.name.or(call.title)),
+            input: call.raw_input.map_or("null", RawValue::get).into(),
         });
     } else {
         emit(What::ProtocolError(ProtocolError::Unsupported {

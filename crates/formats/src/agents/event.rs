@@ -194,7 +194,7 @@ pub struct Usage {
     pub cached: u64,
     /// Tokens written.
     pub output: u64,
-    /// Dollars since the process began, where the client says it.
+    /// Dollars so far, where the client says it: since the process began, in `acp` since the conversation did.
     pub cost_usd: Option<f64>,
 }
 

@@ -37,6 +37,7 @@ pub(super) struct Stream {
     dialect: Dialect,
     lines: Lines,
     words: Words,
+    talk: acp::Talk,
     position: Position,
 }
 
@@ -70,6 +71,8 @@ impl Stream {
             dialect,
             lines: Lines::at(resume.at.offset, dialect.dull()),
             words: Words::new(nonce, resume.at.nonce_used),
+            // Nothing is resumed within what comes before a conversation, see `is_open`.
+            talk: acp::Talk::new(dialect != Dialect::Acp || resume.at.offset > 0),
             position: Position {
                 resume: Resume { skip: 0, ..resume },
                 skip: resume.skip,
@@ -80,7 +83,7 @@ impl Stream {
     pub(super) fn resume(&self) -> Resume {
         // Between two texts nothing before the line being read matters any more, unless that line was reported itself.
         let reported = self.position.resume.at.offset == self.lines.line_start();
-        if !self.words.is_open() && self.position.skip == 0 && !reported {
+        if !is_open(&self.words, &self.talk) && self.position.skip == 0 && !reported {
             return self.between_texts();
         }
         let mut resume = self.position.resume;
@@ -100,7 +103,7 @@ impl Stream {
     }
 
     pub(super) fn buffered_bytes(&self) -> usize {
-        self.lines.buffered_bytes() + self.words.buffered_bytes()
+        self.lines.buffered_bytes() + self.words.buffered_bytes() + self.talk.buffered_bytes()
     }
 
     pub(super) fn push(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(Event<'_>)) {
@@ -110,10 +113,11 @@ impl Stream {
                 dialect,
                 lines,
                 words,
+                talk,
                 position,
             } = self;
             let more = lines.next(&mut bytes, |start, line| {
-                read(*dialect, words, position, before, start, line, sink);
+                read(*dialect, (words, talk), position, before, start, line, sink);
             });
             if !more {
                 return;
@@ -127,13 +131,14 @@ impl Stream {
             dialect,
             lines,
             words,
+            talk,
             position,
         } = self;
         if let Some((start, line)) = lines.last() {
             if serde_json::from_slice::<serde::de::IgnoredAny>(&line).is_ok() {
                 read(
                     *dialect,
-                    words,
+                    (words, talk),
                     position,
                     before,
                     start,
@@ -141,32 +146,38 @@ impl Stream {
                     sink,
                 );
             } else {
-                begin_line(words, position, before);
+                begin_line(words, talk, position, before);
                 position.report(start, What::ProtocolError(ProtocolError::Cut), sink);
             }
         }
         let start = lines.line_start();
         words.end(&mut |what| position.report(start, what, sink));
+        talk.over(&mut |what| position.report(start, what, sink));
     }
 }
 
-/// Where reading can begin again moves to this line, unless a text is open that began before it.
-fn begin_line(words: &Words, position: &mut Position, before: Resume) {
-    if !words.is_open() && position.skip == 0 {
+/// What was read already is needed to understand what comes.
+fn is_open(words: &Words, talk: &acp::Talk) -> bool {
+    words.is_open() || talk.is_open()
+}
+
+/// Where reading can begin again moves to this line, unless something is open that began before it.
+fn begin_line(words: &Words, talk: &acp::Talk, position: &mut Position, before: Resume) {
+    if !is_open(words, talk) && position.skip == 0 {
         position.resume = before;
     }
 }
 
 fn read(
     dialect: Dialect,
-    words: &mut Words,
+    (words, talk): (&mut Words, &mut acp::Talk),
     position: &mut Position,
     before: Resume,
     start: u64,
     line: Line<'_>,
     sink: &mut impl FnMut(Event<'_>),
 ) {
-    begin_line(words, position, before);
+    begin_line(words, talk, position, before);
     let mut emit = |what: What<'_>| position.report(start, what, sink);
     let line = match line {
         Line::Whole(line) => line.trim_ascii(),
@@ -178,7 +189,7 @@ fn read(
     let outcome = match dialect {
         Dialect::Claude => claude::read(line, words, &mut emit),
         Dialect::Codex => codex::read(line, words, &mut emit),
-        Dialect::Acp => acp::read(line, words, &mut emit),
+        Dialect::Acp => acp::read(line, words, talk, &mut emit),
     };
     if let Err(error) = outcome {
         let problem = error.to_string();

@@ -2,6 +2,7 @@
 
 use super::expand::is_unknown;
 use super::inline::{look, magic_argument};
+use super::interpret::typed;
 use super::walk::{Input, Walker};
 
 /// How an interpreter is called.
@@ -129,6 +130,9 @@ const ALL: &[Interpreter] = &[
     },
 ];
 
+/// Options with which a language reads its program from its input or a terminal.
+const INTERACTIVE: &[&str] = &["-", "-i", "-q", "-u", "-a", "-s", "--interactive"];
+
 /// What was found in a call.
 #[derive(Default)]
 struct Call {
@@ -140,6 +144,8 @@ struct Call {
     /// The script, and its arguments.
     words: Vec<String>,
     moved: bool,
+    /// Nothing says what it shall run.
+    waits: bool,
 }
 
 /// Runs an interpreter. Says whether it was one.
@@ -161,7 +167,11 @@ pub(super) fn run(
     else {
         return false;
     };
-    let call = read(kind, plain, arguments);
+    let mut call = read(kind, plain, arguments);
+    // Any other option without a script says something and ends: a version, a help.
+    call.waits = arguments
+        .iter()
+        .all(|it| INTERACTIVE.contains(&it.as_str()));
     walker.inside(|walker| {
         if call.moved {
             walker.folders = vec![None];
@@ -198,6 +208,9 @@ fn judge(walker: &mut Walker<'_>, language: &str, mut call: Call, input: &Input)
             call.texts.push(text.clone());
         }
         call.texts.extend(walker.processes.clone());
+        if call.waits && call.texts.is_empty() {
+            typed(walker, language, input);
+        }
     }
     // Several pieces are one program, one line each.
     if !call.texts.is_empty() {

@@ -24,24 +24,31 @@ pub(super) fn run(
     code::run(walker, name, arguments, input)
 }
 
+/// An interpreter reads what the command line does not give it: what is typed into it afterwards is not asked about.
+pub(super) fn typed(walker: &mut Walker<'_>, name: &str, input: &Input) {
+    if *input == Input::None {
+        walker.hidden(format!("what {name} would be told while it runs"));
+    }
+}
+
 /// `source FILE`: what stands in a file cannot be seen; what is fed to it can.
 pub(super) fn source(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
     if let Some(file) = arguments.iter().find(|it| !it.starts_with("--")) {
-        from_file(walker, file, input);
+        from_file(walker, "source", file, input);
     }
 }
 
 /// A script file: nothing is seen, unless it is the input or a process.
-fn from_file(walker: &mut Walker<'_>, file: &str, input: &Input) {
+fn from_file(walker: &mut Walker<'_>, name: &str, file: &str, input: &Input) {
     let fed = file == "-" || file.starts_with("/dev/") || file.starts_with("/proc/");
-    if !fed {
+    if !fed || file == "/dev/null" {
         return;
     }
     let processes = walker.processes.clone();
     match (input, processes.is_empty()) {
         (_, false) => processes.iter().for_each(|text| walker.text(text)),
         (Input::Text(text), true) => walker.text(text),
-        (Input::None | Input::File, true) => {}
+        (Input::None | Input::File, true) => typed(walker, name, input),
     }
 }
 
@@ -49,6 +56,9 @@ fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Inpu
     let mut rest = arguments;
     let mut given = false;
     while let Some((first, after)) = rest.split_first() {
+        if matches!(first.as_str(), "--version" | "--help") {
+            return;
+        }
         let option = first.starts_with('-') || first.starts_with('+');
         if !option || first == "-" || first == "--" {
             break;
@@ -99,12 +109,11 @@ fn shell(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Inpu
     }
     match rest.split_first() {
         Some((file, _)) if is_unknown(file) && !file.starts_with("/dev/fd/") => {}
-        Some((file, _)) => walker.inside(|walker| from_file(walker, file, input)),
-        None => {
-            if let Input::Text(text) = input {
-                walker.inside(|walker| walker.text(text));
-            }
-        }
+        Some((file, _)) => walker.inside(|walker| from_file(walker, name, file, input)),
+        None => match input {
+            Input::Text(text) => walker.inside(|walker| walker.text(text)),
+            Input::None | Input::File => typed(walker, name, input),
+        },
     }
 }
 

@@ -4,6 +4,7 @@ use super::expand::is_unknown;
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::run::Environment;
 use super::walk::{Input, Walker};
+use bowline_formats::hook::patched;
 
 /// Wrappers with options before the program: their names, their options that take a value, and how many words of their
 /// own stand before the program.
@@ -394,29 +395,14 @@ fn parallel(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
 
 /// The editing command of codex: its patch names the files.
 fn apply_patch(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
-    const MARKS: &[&str] = &[
-        "*** Add File: ",
-        "*** Update File: ",
-        "*** Delete File: ",
-        "*** Move to: ",
-    ];
     let mut text = arguments.join("\n");
     if let Input::Text(fed) = input {
         text.push('\n');
         text.push_str(fed);
     }
-    let mut known = false;
-    for line in text.lines() {
-        if let Some(path) = MARKS
-            .iter()
-            .find_map(|mark| line.trim_start().strip_prefix(mark))
-        {
-            known = true;
-            walker.write(path.trim(), "apply_patch");
-        }
-    }
-    if !known {
-        walker.write(&UNKNOWN.to_string(), "apply_patch");
+    for path in patched(&text) {
+        let unknown = UNKNOWN.to_string();
+        walker.write(path.as_deref().unwrap_or(&unknown), "apply_patch");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The Messages API, as `claude` uses it.
 
 use super::http::Connection;
-use super::{Limit, Part, Reply, Shared, Usage, pieces};
+use super::{Limit, Part, Reply, Shared, Usage, pieces, unique};
 use serde_json::{Value, json};
 use std::io;
 
@@ -48,7 +48,7 @@ fn begin(connection: &mut Connection, model: &str, usage: Usage) -> io::Result<(
 
 fn message(model: &str, content: &[Value], stop: Value, usage: Usage) -> Value {
     json!({
-        "id": "msg_scripted",
+        "id": unique("msg", 0),
         "type": "message",
         "role": "assistant",
         "model": model,
@@ -76,16 +76,9 @@ fn block((index, part): (usize, &Part)) -> Value {
     match part {
         Part::Text(text) => json!({"type": "text", "text": text}),
         Part::Tool { name, input } => {
-            json!({"type": "tool_use", "id": tool_id(index), "name": name, "input": input})
+            json!({"type": "tool_use", "id": unique("toolu", index), "name": name, "input": input})
         }
     }
-}
-
-/// Clients tell calls apart by their ids, across turns too.
-fn tool_id(index: usize) -> String {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static CALLS: AtomicU64 = AtomicU64::new(1);
-    format!("toolu_{index}_{}", CALLS.fetch_add(1, Ordering::Relaxed))
 }
 
 fn stream_part(connection: &mut Connection, index: usize, part: &Part) -> io::Result<()> {
@@ -95,8 +88,7 @@ fn stream_part(connection: &mut Connection, index: usize, part: &Part) -> io::Re
             stream_text(connection, index, text)?;
         }
         Part::Tool { name, input } => {
-            let block =
-                json!({"type": "tool_use", "id": tool_id(index), "name": name, "input": {}});
+            let block = json!({"type": "tool_use", "id": unique("toolu", index), "name": name, "input": {}});
             connection.event(
                 &json!({"type": "content_block_start", "index": index, "content_block": block}),
             )?;

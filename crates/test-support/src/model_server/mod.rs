@@ -2,7 +2,7 @@
 //!
 //! It speaks as much of the Anthropic Messages API and the OpenAI Responses API as `claude` and `codex` use: streamed
 //! answers, tool calls, usage figures, refusals with rate-limit headers, and streams that stay open. Every question to the
-//! model takes the next [`Reply`] of the script; side questions (token counts, lists of models) take none.
+//! model takes the next [`Reply`] of the script; side questions (token counts, lists of models, titles) take none.
 
 mod anthropic;
 mod http;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -65,7 +65,7 @@ pub enum Part {
     Tool {
         /// The tool's name.
         name: String,
-        /// Its input, an object.
+        /// Its input: an object, or a text for the few tools that take one.
         input: Value,
     },
 }
@@ -206,6 +206,15 @@ fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         }
     };
     let body: Value = serde_json::from_slice(&request.body)?;
+    // Clients have their conversations titled by the model, at no time in particular.
+    if body["tools"].as_array().is_none_or(Vec::is_empty) {
+        return answer(
+            &mut connection,
+            shared,
+            &body,
+            Reply::text(r#"{"title": "Scripted"}"#),
+        );
+    }
     held(&shared.asked).push(Asked {
         path: path.to_owned(),
         body: body.clone(),
@@ -224,6 +233,12 @@ impl Shared {
             }
         }
     }
+}
+
+/// An id. Clients tell calls and answers apart by theirs, across turns and processes too.
+fn unique(kind: &str, index: usize) -> String {
+    static IDS: AtomicU64 = AtomicU64::new(1);
+    format!("{kind}_{index}_{}", IDS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Words in pieces, as a model streams them.

@@ -1,7 +1,7 @@
 //! The Responses API, as `codex` uses it.
 
 use super::http::Connection;
-use super::{Limit, Part, Reply, Shared, Usage, pieces};
+use super::{Limit, Part, Reply, Shared, Usage, pieces, unique};
 use serde_json::{Value, json};
 use std::io;
 
@@ -60,10 +60,21 @@ fn stream_part(connection: &mut Connection, index: usize, part: &Part) -> io::Re
                 "content": [{"type": "output_text", "text": text}],
             })
         }
+        // A tool that takes plain text, such as a patch.
+        Part::Tool {
+            name,
+            input: Value::String(text),
+        } => json!({
+            "type": "custom_tool_call",
+            "id": format!("ctc_{index}"),
+            "call_id": unique("call", index),
+            "name": name,
+            "input": text,
+        }),
         Part::Tool { name, input } => json!({
             "type": "function_call",
             "id": format!("fc_{index}"),
-            "call_id": format!("call_{index}"),
+            "call_id": unique("call", index),
             "name": name,
             "arguments": input.to_string(),
         }),

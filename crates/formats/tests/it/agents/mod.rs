@@ -8,13 +8,15 @@ mod writing;
 use bowline_formats::agents::{Adapter, Protocol, Resume};
 
 /// Every recorded or made-up output, with its protocol.
-const OUTPUTS: [(&str, Protocol); 7] = [
+const OUTPUTS: [(&str, Protocol); 9] = [
     ("claude-recorded", Protocol::ClaudeStreamJson),
     ("claude-odd", Protocol::ClaudeStreamJson),
     ("codex-recorded-first", Protocol::CodexJson),
     ("codex-recorded-second", Protocol::CodexJson),
     ("codex-recorded-limit", Protocol::CodexJson),
     ("codex-odd", Protocol::CodexJson),
+    ("acp-recorded", Protocol::Acp),
+    ("acp-recorded-load", Protocol::Acp),
     ("acp", Protocol::Acp),
 ];
 

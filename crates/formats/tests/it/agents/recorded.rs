@@ -1,5 +1,5 @@
 //! The events of whole outputs. `*-recorded*` were printed by the real clients with a scripted model behind them; the others
-//! hold what a test cannot make them print.
+//! hold what a test cannot make them print. Those of `acp` are shortened to what matters.
 
 use super::{OUTPUTS, events, load, texts};
 use bowline_formats::agents::Resume;

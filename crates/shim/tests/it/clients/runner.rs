@@ -161,7 +161,12 @@ impl Run {
                 self.adapter
                     .finish(&mut |event| pending.push_back(event.into()));
             } else {
-                assert!(Instant::now() < end, "the client says nothing more");
+                assert!(
+                    Instant::now() < end,
+                    "the client says nothing more: {}\n{}",
+                    self.world.output(Stream::Out),
+                    self.world.output(Stream::Err)
+                );
                 self.handle
                     .wait(from, u64::MAX, Duration::from_millis(500))
                     .unwrap();

@@ -1,0 +1,128 @@
+//! `codex` with our hooks, which it runs when they are trusted; without them git's hooks remain.
+
+use super::{Guarded, each_has, installed, last};
+use bowline_test_support::model_server::{ModelServer, Reply};
+use serde_json::json;
+
+/// A model for which it offers its tool for patches; who answers to the name is the script.
+const MODEL: &str = "gpt-5.5";
+
+fn run(world: &Guarded, program: &str, model: &ModelServer, trusted: bool, arguments: &[&str]) {
+    let home = world.0.root().join("home/codex");
+    std::fs::create_dir_all(&home).unwrap();
+    let settings = format!(
+        "model = \"{MODEL}\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\n\
+         base_url = \"{}/v1\"\nenv_key = \"SCRIPTED_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\n\
+         stream_max_retries = 0\n",
+        model.url()
+    );
+    std::fs::write(home.join("config.toml"), settings).unwrap();
+    let mut client = world.client(program);
+    client
+        .env("CODEX_HOME", &home)
+        .env("SCRIPTED_KEY", "opens-nothing")
+        .args(["exec", "-s", "danger-full-access"])
+        .args(trusted.then_some("--dangerously-bypass-hook-trust"))
+        .args(arguments);
+    world.run(client);
+}
+
+fn shell(command: &str) -> Reply {
+    Reply::tool("I do it.", "exec_command", json!({"cmd": command}))
+}
+
+#[test]
+fn codex_is_held_back_and_knows_why() {
+    let Some(program) = installed("BOWLINE_CODEX") else {
+        return;
+    };
+    let world = Guarded::new("codex");
+    let patch = "*** Begin Patch\n*** Add File: src/new.txt\n+x\n*** End Patch\n";
+    let model = ModelServer::start([
+        Reply::tool("I patch.", "apply_patch", json!(patch)),
+        shell("echo x > src/new.txt"),
+        shell(&format!("apply_patch <<'EOF'\n{patch}EOF\n")),
+        shell("git commit --allow-empty -m 'too early'"),
+        // What is typed into a program that runs is not asked about, so a shell that waits for it is not started.
+        Reply::tool(
+            "I type.",
+            "exec_command",
+            json!({"cmd": "bash", "tty": true, "yield_time_ms": 300}),
+        ),
+        shell("ls src"),
+        Reply::text("I give up."),
+    ])
+    .unwrap();
+    run(&world, &program, &model, true, &["write the file"]);
+    let denied = [
+        "Command blocked by PreToolUse hook: [PHASE GATE] IMPLEMENT: writing ",
+        "src/new.txt",
+        "closed gates: review_clean_pass",
+        "next: ask a person to run: bowline develop back REVIEW",
+    ];
+    let asked = model.asked();
+    each_has(
+        &asked,
+        &[
+            &[
+                "Where the work stands",
+                "Closed now: writing files (until review_clean_pass)",
+                "Develop run 'Ferry times', phase IMPLEMENT. Ask a person",
+            ],
+            &denied,
+            &denied,
+            &denied,
+            &["[PHASE GATE] IMPLEMENT: git commit is closed."],
+            &["[PHASE GATE] IMPLEMENT: ", "bash"],
+            &["old.txt"],
+        ],
+    );
+    assert!(!last(&asked[6]).contains("[PHASE GATE]"));
+    assert_eq!(model.left(), 0);
+    world.held();
+}
+
+#[test]
+fn codex_goes_on_at_a_checkpoint_but_not_for_ever() {
+    let Some(program) = installed("BOWLINE_CODEX") else {
+        return;
+    };
+    let world = Guarded::new("codex");
+    world.working();
+    let model = ModelServer::start((0..4).map(|_| Reply::text("I stop."))).unwrap();
+    run(&world, &program, &model, true, &["go on"]);
+    let held: &[&str] = &["Checkpoint cp-1 is in progress (attempt 1 of 3)."];
+    let card: &[&str] = &["Next: bowline develop checkpoint pass cp-1"];
+    each_has(&model.asked(), &[card, held, held, held]);
+    assert_eq!(model.left(), 0);
+}
+
+#[test]
+fn what_codex_does_without_trusted_hooks_is_held_by_git() {
+    let Some(program) = installed("BOWLINE_CODEX") else {
+        return;
+    };
+    let world = Guarded::new("codex");
+    let model = ModelServer::start([
+        shell("echo x >> src/old.txt && git add -A && git commit -m 'too early'"),
+        shell("git commit --no-verify -m 'too early'"),
+        Reply::text("I give up."),
+    ])
+    .unwrap();
+    run(&world, &program, &model, false, &["write the file"]);
+    each_has(
+        &model.asked(),
+        &[
+            &["write the file"],
+            &[
+                "Process exited with code 1",
+                "[PHASE GATE] IMPLEMENT: git commit is closed.",
+                "closed gates: review_clean_pass",
+            ],
+            &["[PHASE GATE] IMPLEMENT: moving HEAD is closed."],
+        ],
+    );
+    // The file is written: nobody was asked about that. It is not committed.
+    assert_eq!(world.0.read("src/old.txt"), "old\nx\n");
+    world.held();
+}

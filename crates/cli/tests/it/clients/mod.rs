@@ -1,0 +1,159 @@
+//! The real clients with the hooks of `bowline init`, and a scripted model on loopback behind them: what a client does with
+//! each answer of ours, seen by what it tells the model next.
+//!
+//! `cargo xtask test` installs the clients and says where they are; without them these tests say that they are skipped. They
+//! run with an empty environment, a home of their own and a key that opens nothing.
+
+mod claude;
+mod codex;
+
+use crate::environment::{TestEnvironment, as_a_person, skipped};
+use bowline_test_support::model_server::Asked;
+use bowline_test_support::wait_until;
+use serde_json::Value;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How long one run of a client may take.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// The program an environment variable names, or a word that the test is skipped.
+fn installed(variable: &str) -> Option<String> {
+    if !as_a_person() {
+        return None;
+    }
+    let path = std::env::var(variable).ok();
+    if path.is_none() {
+        skipped(&format!(
+            "{variable} is not set; `cargo xtask test` installs the client"
+        ));
+    }
+    path
+}
+
+/// A run in IMPLEMENT with the hooks of `bowline init`, whose first gate was closed again: nothing may be written.
+struct Guarded(TestEnvironment);
+
+impl Guarded {
+    fn new(client: &str) -> Self {
+        let world = TestEnvironment::reviewed();
+        world.write("review.ok", "");
+        world.write("src/old.txt", "old\n");
+        let guarded = Guarded(world);
+        for arguments in [
+            &["config", "user.name", "Nobody"][..],
+            &["config", "user.email", "nobody@localhost"],
+            &["add", "-A"],
+            &["commit", "-qm", "what is there"],
+        ] {
+            guarded.git(arguments);
+        }
+        for line in [
+            &format!("init --agent {client}"),
+            "develop gate pass review_clean_pass",
+            "develop implement",
+            "develop gate reset review_clean_pass",
+        ] {
+            guarded.0.quietly(line, 0);
+        }
+        guarded
+    }
+
+    /// The gate is open again, and the agent works at its first checkpoint.
+    fn working(&self) {
+        for line in [
+            "develop back REVIEW",
+            "develop gate pass review_clean_pass",
+            "develop implement",
+            "develop checkpoint start cp-1",
+        ] {
+            self.0.quietly(line, 0);
+        }
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let output = self.0.program("git").args(arguments).output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Nothing was written and nothing was committed.
+    fn held(&self) {
+        let files: Vec<_> = std::fs::read_dir(self.0.path("src")).unwrap().collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        assert_eq!(self.git(&["rev-list", "--count", "HEAD"]).trim(), "1");
+    }
+
+    /// A client in this world, with our programs where an agent finds them.
+    fn client(&self, program: &str) -> Command {
+        let ours = Path::new(env!("CARGO_BIN_EXE_bowline")).parent().unwrap();
+        let mut command = self.0.program(program);
+        command.env(
+            "PATH",
+            format!("{}:/usr/local/bin:/usr/bin:/bin", ours.display()),
+        );
+        command
+    }
+
+    /// Runs a client to its end, and gives what it printed.
+    fn run(&self, mut command: Command) -> String {
+        let [out, err] = ["out", "err"].map(|name| self.0.root().join(name));
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(File::create(&out).unwrap())
+            .stderr(File::create(&err).unwrap())
+            .spawn()
+            .unwrap();
+        let mut status = None;
+        let ended = wait_until(BOUND, || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        if !ended {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let [out, err] = [out, err].map(|path| std::fs::read_to_string(path).unwrap());
+        assert!(
+            status.is_some_and(|it| it.success()),
+            "{status:?}\n{out}\n{err}"
+        );
+        out
+    }
+}
+
+/// Every text in a value, one per line.
+fn texts(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text}\n"),
+        Value::Array(items) => items.iter().map(texts).collect(),
+        Value::Object(fields) => fields.values().map(texts).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+/// What the model was told last in a question: the result of a tool, or the words of a person or a hook.
+fn last(asked: &Asked) -> String {
+    let list = ["messages", "input"]
+        .iter()
+        .find_map(|key| asked.body[*key].as_array());
+    let list = list.unwrap();
+    let from = list
+        .iter()
+        .rposition(|message| message["role"] == "assistant" || message["type"] == "function_call")
+        .map_or(0, |at| at + 1);
+    list[from..].iter().map(texts).collect()
+}
+
+/// Every question has the words that belong to it.
+fn each_has(asked: &[Asked], words: &[&[&str]]) {
+    assert_eq!(asked.len(), words.len());
+    for (asked, words) in asked.iter().zip(words) {
+        let told = last(asked);
+        for word in *words {
+            assert!(told.contains(word), "no {word:?} in:\n{told}");
+        }
+    }
+}
