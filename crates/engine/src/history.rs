@@ -149,13 +149,19 @@ fn go_back(
         hint: "choose another one from 'bowline history'".into(),
     })?;
     let earlier = kinds::brought_back(file.kind, &earlier, context.now_for(file.kind));
-    file.rewrite(context, |now| {
+    let gone = file.file.load()?.bytes.is_none();
+    let mut metadata = metadata;
+    // What was thrown away comes back as what it was.
+    if let Some(run) = run_at(file, sequence)?.filter(|_| gone) {
+        metadata["run"] = run.into();
+    }
+    let decide = |now: Option<&JsonDocument>| {
         let status = |document: &JsonDocument| {
             kinds::examine(file.kind, document).map(|examined| examined.status)
         };
         let moved = Moved {
             entity: "file",
-            from: status(now).ok(),
+            from: now.and_then(|now| status(now).ok()),
             to: status(&earlier).map_err(|findings| file.damaged(findings))?,
             trigger,
             metadata: metadata.clone(),
@@ -163,7 +169,26 @@ fn go_back(
             effects: None,
         };
         Ok((earlier.clone(), moved))
-    })
+    };
+    if gone {
+        file.replace(context, |now| {
+            let (earlier, moved) = decide(now)?;
+            Ok((Some(earlier), moved))
+        })
+    } else {
+        file.rewrite(context, |now| decide(Some(now)))
+    }
+}
+
+/// The develop run that a transition belongs to.
+fn run_at(file: &KnownFile, sequence: u64) -> Result<Option<String>, Error> {
+    let transitions = transitions(file)?;
+    let until = transitions
+        .iter()
+        .rev()
+        .filter(|one| one.sequence <= sequence);
+    let mut runs = until.filter_map(|one| one.metadata.get("run")?.as_str());
+    Ok(runs.next().map(str::to_owned))
 }
 
 pub(crate) fn person(context: &Context, what: &'static str) -> Result<(), Error> {

@@ -136,7 +136,7 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
             Some(Ours::Run(Box::new(read(text)?)))
         }
         // Bowline has kept evidence here, so there was a journal.
-        Situation::Unmanaged if locate::has_runs(path) => {
+        Situation::Unmanaged if locate::has_runs(path) || is_witnessed(path) => {
             return Err("its journal is gone".into());
         }
         Situation::Unmanaged => Some(Ours::Gone),
@@ -159,6 +159,10 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
             return Err("was changed, and what was there before cannot be told".into());
         }
     })
+}
+
+fn is_witnessed(path: &Path) -> bool {
+    locate::witness(path).is_some_and(|witness| witness.exists())
 }
 
 /// What Bowline itself wrote last.

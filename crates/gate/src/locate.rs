@@ -81,6 +81,13 @@ pub(crate) fn has_runs(file: &Path) -> bool {
     runs_folder(file).is_dir()
 }
 
+/// A file in the repository's own folder that is there while a run of Bowline's is open: a run whose side folder was
+/// removed is not taken for one that another program began. Outside git there is none.
+pub fn witness(file: &Path) -> Option<PathBuf> {
+    let top = git_top(root_of(&absolute(file)))?;
+    Some(git_common_dir(&top)?.join("bowline-develop-run"))
+}
+
 /// The run's file together with its side folder.
 pub fn layout(file: &Path) -> Layout {
     Layout::new(file).with_side_folder(side_folder(file))

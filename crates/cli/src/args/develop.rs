@@ -58,7 +58,7 @@ pub(crate) enum DevelopVerb {
     Adopt,
     /// Seal the gates' commands and the protected files as they are now
     Seal,
-    /// Evidence: take it along
+    /// Take the evidence of the run along, in one signed file
     #[command(subcommand)]
     Evidence(EvidenceVerb),
     /// Show where the run stands

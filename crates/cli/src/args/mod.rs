@@ -88,6 +88,11 @@ pub(crate) enum Command {
         #[arg(long)]
         uninstall: bool,
     },
+    /// Answer an agent client: its hook message on standard input, exit code 2 to deny
+    Hook {
+        /// pre-tool-use, post-tool-use, session-start, pre-compact, stop or user-prompt-submit; else the message names it
+        event: Option<std::ffi::OsString>,
+    },
     /// Run one agent that outlives this command, and show its output
     RunAgent(Deferred<agents::RunAgentArgs>),
     /// Show the output of an agent again, or control it; list all when no id is given

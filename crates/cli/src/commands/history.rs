@@ -108,8 +108,18 @@ pub(crate) fn restore(
 }
 
 fn named(context: &Context, folder: &Path, what: Option<&str>) -> Result<KnownFile, Error> {
-    let (kind, path) = workspace::resolve(folder, what)?;
-    Ok(KnownFile::new(context, kind, &path))
+    match workspace::resolve(folder, what) {
+        Ok((kind, path)) => Ok(KnownFile::new(context, kind, &path)),
+        // A file that was thrown away still has its past.
+        Err(Error::NoFile { kind, path }) => {
+            let file = KnownFile::new(context, kind, &path);
+            match history::transitions(&file)?.is_empty() {
+                true => Err(Error::NoFile { kind, path }),
+                false => Ok(file),
+            }
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn name(file: &KnownFile) -> String {

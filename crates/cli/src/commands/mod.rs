@@ -67,6 +67,8 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         Some(Command::Init { clients, uninstall }) => {
             init::run(&context, output, &folder, clients, *uninstall)
         }
+        // Met only behind options: `bowline hook` itself is answered before arguments are parsed.
+        Some(Command::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
         Some(Command::RunAgent(Deferred(args))) => {
             agents::run_agent(&context, output, &folder, args)
         }

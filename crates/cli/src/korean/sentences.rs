@@ -158,6 +158,22 @@ const SENTENCES: &[(&str, &str)] = &[
         "nothing to restore it from was found, so it begins anew",
         "복원할 것이 없어 새로 시작합니다",
     ),
+    (
+        "core.hooksPath is {}, which other repositories use too",
+        "core.hooksPath가 {}이라 다른 저장소와 함께 쓰입니다",
+    ),
+    (
+        "give this repository hooks of its own: 'git config core.hooksPath .git/hooks'",
+        "이 저장소만의 훅을 쓰세요: 'git config core.hooksPath .git/hooks'",
+    ),
+    (
+        "{} would change the tree it is about",
+        "{}을(를) 쓰면 증거가 말하는 트리가 바뀝니다",
+    ),
+    (
+        "keep it outside the work tree, or where git ignores it",
+        "작업 트리 밖이나 git이 무시하는 곳에 두세요",
+    ),
     // Repairs.
     (
         "closed {}: a repair leaves no gate open; each has to be passed again",

@@ -207,6 +207,82 @@ fn removing_the_state_file_closes_everything() {
     gated.held();
 }
 
+/// Level 0: without its journal the run would look like one that another program began, and be believed.
+#[test]
+fn removing_what_bowline_keeps_opens_nothing_by_itself() {
+    let Some(gated) = Gated::new().map(Gated::agent) else {
+        return;
+    };
+    let kept = gated.0.root().join("home/state/bowline");
+    assert!(gated.hook(&format!("rm -rf {}", kept.display())).is_some());
+    std::fs::remove_dir_all(&kept).unwrap();
+    let forged = gated.0.read(STATE).replace("false", "true");
+    gated.0.write(STATE, forged);
+    gated.0.quietly("develop status", 4);
+    gated.git(&["commit", "-qm", "work"], false);
+    assert!(gated.hook("git commit -m work").is_some());
+    gated.0.quietly("doctor --repair", 0);
+    for gate in ["review_clean_pass", "architect_verified", "re_review_clean"] {
+        assert!(!gated.gate_is_open(gate), "{gate}");
+    }
+    gated.held();
+    // Whoever also takes the mark out of the folder of git is not held at this level. The evidence is gone with it.
+    std::fs::remove_dir_all(&kept).unwrap();
+    std::fs::remove_file(gated.0.path(".git/bowline-develop-run")).unwrap();
+    let forged = gated.0.read(STATE).replace("false", "true");
+    gated.0.write(STATE, forged);
+    gated.git(&["commit", "-qm", "work"], true);
+    gated.0.quietly("verify", 1);
+}
+
+/// Level 1: a tracer. At level 0 the kernel's own settings decide, and nothing is claimed.
+#[test]
+fn in_the_sandbox_the_shim_is_not_traced() {
+    let Some(gated) = Gated::new() else { return };
+    let report = gated.0.run("run-agent --sandbox-report");
+    if !report.contains("files") || report.contains("no sandbox") {
+        return skipped("this kernel has no Landlock");
+    }
+    let number = match std::env::consts::ARCH {
+        "x86_64" => 101,
+        "aarch64" => 117,
+        _ => return skipped("the number of ptrace is not known here"),
+    };
+    let perl = gated.0.program("perl").args(["-e", "1"]).output();
+    if !perl.is_ok_and(|output| output.status.success()) {
+        return skipped("there is no perl to call the kernel with");
+    }
+    // Seizing does not stop what is traced, and ends with the tracer; attaching would stop the shim.
+    let attempt = |request: u32| {
+        format!(
+            "perl -e '$! = 0; $r = syscall({number}, {request}, $ARGV[0] + 0, 0, 0); \
+             print $r == 0 ? \"TRACED {request}\" : \"refused {request}: $!\", \"\\n\"' $PPID\n"
+        )
+    };
+    const SEIZE: u32 = 0x4206;
+    const ATTACH: u32 = 16;
+    gated.0.write(
+        "try.sh",
+        format!("{}{}echo tried\n", attempt(SEIZE), attempt(ATTACH)),
+    );
+    let told = gated.0.run("run-agent --sandbox -- sh try.sh");
+    assert!(told.contains("tried"), "{told}");
+    for request in [SEIZE, ATTACH] {
+        assert!(
+            told.contains(&format!("refused {request}: Operation not permitted")),
+            "{told}"
+        );
+    }
+    gated
+        .0
+        .write("free.sh", format!("{}echo tried\n", attempt(SEIZE)));
+    let free = gated.0.run("run-agent -- sh free.sh");
+    assert!(
+        free.contains(&format!("TRACED {SEIZE}")) || free.contains(&format!("refused {SEIZE}")),
+        "{free}"
+    );
+}
+
 #[test]
 fn another_worktree_has_the_same_gates() {
     let Some(gated) = Gated::new() else { return };

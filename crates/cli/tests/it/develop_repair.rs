@@ -123,3 +123,26 @@ fn a_checkpoint_has_a_name_that_can_be_typed() {
         "develop resume",
     ]));
 }
+
+#[test]
+fn a_run_that_was_thrown_away_comes_back_with_its_seal_and_closed_gates() {
+    if !as_a_person() {
+        return;
+    }
+    let world = implementing();
+    world.quietly("develop reset", 0);
+    assert!(!world.path(STATE).exists());
+    check!(world.session(&[
+        "history develop -n 2",
+        "undo develop",
+        "develop status",
+        "develop back REVIEW",
+        "develop gate pass review_clean_pass",
+        "develop reset",
+        "restore develop 3",
+        "develop reset",
+        "undo develop --lang ko",
+    ]));
+    let agent = world.with("CLAUDECODE", "1");
+    agent.quietly("undo develop", 1);
+}

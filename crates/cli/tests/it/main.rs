@@ -31,6 +31,7 @@ mod files;
 mod guides;
 mod help;
 mod here;
+mod init;
 mod json_page;
 mod kinds;
 mod locks;

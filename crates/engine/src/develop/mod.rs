@@ -68,9 +68,10 @@ impl Ledger {
         let lines = file.history()?.lines;
         let void: BTreeSet<u64> = lines.iter().filter_map(|line| line.voids).collect();
         let mut ledger = Ledger::default();
+        let mut thrown = Ledger::default();
         for line in lines.iter().filter(|line| !void.contains(&line.seq)) {
             if line.gone && line.kind != kind::OUTSIDE {
-                ledger = Ledger::default();
+                thrown = std::mem::take(&mut ledger);
             }
             let transition = line.transition.as_deref();
             let Some(moved) =
@@ -83,9 +84,13 @@ impl Ledger {
                 && ledger.run.as_deref() != Some(run)
                 && !line.gone
             {
-                ledger = Ledger {
-                    run: Some(run.to_owned()),
-                    ..Ledger::default()
+                ledger = match thrown.run.as_deref() == Some(run) {
+                    // A person took it back out of the bin.
+                    true => std::mem::take(&mut thrown),
+                    false => Ledger {
+                        run: Some(run.to_owned()),
+                        ..Ledger::default()
+                    },
                 };
             }
             ledger.adopted |= [START, ADOPT].contains(&moved.trigger.as_str());

@@ -221,23 +221,23 @@ fn ignored(root: &Path, put_in: bool) -> Result<Edit, Error> {
     let path = common.unwrap_or_default().join("info/exclude");
     let before = read(&path)?;
     let text = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
-    let mut lines: Vec<&str> = Vec::new();
-    let mut ours = false;
-    for line in text.lines() {
-        ours |= line == IGNORED_BEGIN;
-        if !ours {
-            lines.push(line);
-        }
-        ours &= line != IGNORED_END;
-    }
+    let mut after = String::new();
     if put_in {
-        lines.push(IGNORED_BEGIN);
-        lines.extend(IGNORED);
-        lines.push(IGNORED_END);
+        // In front, so that what is there keeps its bytes, a missing line end too, and has the last word.
+        let block = [IGNORED_BEGIN]
+            .into_iter()
+            .chain(IGNORED)
+            .chain([IGNORED_END]);
+        block.for_each(|line| after.push_str(&format!("{line}\n")));
     }
-    let mut after = lines.join("\n");
-    if !after.is_empty() {
-        after.push('\n');
+    let mut ours = false;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end_matches(['\r', '\n']);
+        ours |= bare == IGNORED_BEGIN;
+        if !ours {
+            after.push_str(line);
+        }
+        ours &= bare != IGNORED_END;
     }
     let after = (before.is_some() || !after.is_empty()).then(|| after.into_bytes());
     Ok(Edit {

@@ -170,6 +170,7 @@ impl DevelopRun {
             let document = new_document(feature, at);
             Ok((Some(document), moved.with(metadata.clone())))
         })?;
+        self.bear_witness(context, &changed)?;
         if tree::is_shown_by_git(&self.file.path) {
             changed.view.notices.push(Notice::NotIgnored);
         }
@@ -253,14 +254,35 @@ impl DevelopRun {
         let run = self.known(context)?.folder.id;
         let at = context.now_for(FileKind::Develop);
         let by = context.actor();
-        self.file.replace(context, |document| {
+        let changed = self.file.replace(context, |document| {
             let document = document.ok_or_else(|| self.file.no_file())?;
             let state = run_in(document);
             DevelopMachine::step(&state, Command::Reset { by }, at).map_err(refused)?;
             let from = phase_word(&state);
             let moved = Moved::new("phase", "RESET", Some(from), "none");
             Ok((None, moved.with(json!({ "run": run }))))
-        })
+        })?;
+        self.bear_witness(context, &changed)?;
+        Ok(changed)
+    }
+
+    /// Leaves a mark in the repository while a run is open, see [`locate::witness`].
+    fn bear_witness(&self, context: &Context, changed: &Changed) -> Result<(), Error> {
+        let Some(path) = locate::witness(&self.file.path).filter(|_| !context.dry_run) else {
+            return Ok(());
+        };
+        let over = [Phase::Done.name(), "none"].contains(&changed.moved.to.as_str());
+        let done = match over {
+            true => std::fs::remove_file(&path),
+            false => std::fs::File::create(&path).map(drop),
+        };
+        match done {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::BadInput {
+                message: format!("{} cannot be written: {error}", path.display()),
+                hint: "the change was made; see who may write the folder of git".into(),
+            }),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Takes over a run that another program began: from here on only Bowline moves its gates, and all are closed.
@@ -293,14 +315,16 @@ impl DevelopRun {
         facts: Value,
         command: impl Fn(&Option<Run>) -> Result<Command, Error>,
     ) -> Result<Changed, Error> {
-        self.moves(
+        let changed = self.moves(
             context,
             known,
             ("phase", trigger),
             facts,
             command,
             phase_word,
-        )
+        )?;
+        self.bear_witness(context, &changed)?;
+        Ok(changed)
     }
 
     fn moves(

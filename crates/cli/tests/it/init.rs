@@ -1,0 +1,215 @@
+//! `bowline init`: what it refuses, what it keeps, and that it leaves as it came. And the question that only a terminal is asked.
+
+use crate::environment::{TestEnvironment, as_a_person, skipped};
+use serde_json::Value;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Output, Stdio};
+
+fn git(world: &TestEnvironment, arguments: &[&str]) {
+    let done = world.program("git").args(arguments).status().unwrap();
+    assert!(done.success(), "git {arguments:?}");
+}
+
+#[test]
+fn hooks_that_other_repositories_use_are_left_alone() {
+    let world = TestEnvironment::repository();
+    let shared = world.root().join("shared-hooks");
+    std::fs::create_dir(&shared).unwrap();
+    git(
+        &world,
+        &["config", "core.hooksPath", shared.to_str().unwrap()],
+    );
+    let before = world.everything();
+    let told = world.session(&["init", "init --lang ko", "init --json"]);
+    assert_eq!(world.everything(), before);
+    assert_eq!(std::fs::read_dir(&shared).unwrap().count(), 0);
+    // The same when a person's own settings say so, for all repositories at once.
+    git(&world, &["config", "--unset", "core.hooksPath"]);
+    git(
+        &world,
+        &[
+            "config",
+            "--global",
+            "core.hooksPath",
+            shared.to_str().unwrap(),
+        ],
+    );
+    world.quietly("init", 2);
+    assert_eq!(std::fs::read_dir(&shared).unwrap().count(), 0);
+    // As the hint says.
+    git(&world, &["config", "core.hooksPath", ".git/hooks"]);
+    world.quietly("init", 0);
+    assert!(world.path(".git/hooks/reference-transaction").exists());
+    check!(told);
+}
+
+#[test]
+fn hooks_in_the_work_tree_are_installed_with_a_warning() {
+    let world = TestEnvironment::repository();
+    git(&world, &["config", "core.hooksPath", ".githooks"]);
+    let output = world.quietly("init", 0);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("warning: core.hooksPath leads into the work tree"),
+        "{told}"
+    );
+    assert!(world.path(".githooks/pre-commit").exists());
+    assert!(!world.path(".git/hooks/pre-commit").exists());
+    let korean = world.quietly("init --lang ko", 0).stderr;
+    assert!(
+        String::from_utf8(korean)
+            .unwrap()
+            .contains("경고: core.hooksPath")
+    );
+}
+
+#[test]
+fn what_init_put_in_it_takes_out_to_the_byte() {
+    if !as_a_person() {
+        return;
+    }
+    let hook = "#!/bin/sh\necho mine\n";
+    // Each as somebody might have left it: no line end, Windows' line ends, odd spaces.
+    let exclude = [
+        "# mine\n*.log\n",
+        "*.log",
+        "*.log\r\n*.tmp\r\n",
+        "",
+        "\n\n*.log\n\n",
+    ];
+    let claude = [
+        "{\"permissions\":{\"allow\":[\"Bash(ls:*)\"]}}",
+        "{\n\t\"model\": \"x\",\n\t\"hooks\": {\n\t\t\"PreToolUse\": [\n\t\t\t{\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}\n\t\t]\n\t}\n}\n",
+        "{\r\n  \"env\": { \"A\": \"1\" }\r\n}\r\n",
+        "{ \"model\" : \"x\" }",
+        "{\"a\":{\"b\":[1, 2,3]}}\n\n",
+    ];
+    for (exclude, claude) in exclude.iter().zip(claude) {
+        let world = TestEnvironment::repository();
+        world.write(".git/info/exclude", exclude);
+        world.write(".claude/settings.json", claude);
+        world.write(".codex/hooks.json", claude);
+        world.write(".git/hooks/pre-commit", hook);
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(world.path(".git/hooks/pre-commit"), mode).unwrap();
+        // Not executable: git would not run it, and neither may we.
+        world.write(".git/hooks/pre-push", hook);
+        let before = world.everything();
+        world.quietly("init --agent claude --agent codex", 0);
+        assert_ne!(world.everything(), before);
+        world.quietly("init --agent claude --agent codex", 0);
+        world.quietly("init --uninstall", 0);
+        let after = world.everything();
+        for (path, bytes) in &before {
+            let left = after.get(path).map(|left| String::from_utf8_lossy(left));
+            assert_eq!(
+                left,
+                Some(String::from_utf8_lossy(bytes)),
+                "{}",
+                path.display()
+            );
+        }
+        assert_eq!(after.len(), before.len());
+    }
+}
+
+#[test]
+fn settings_of_a_person_are_kept() {
+    let world = TestEnvironment::repository();
+    let mine = "{\n  // not JSON\n}";
+    world.write(
+        ".claude/settings.json",
+        "{\n    \"permissions\": {\"allow\": [\"Bash(ls:*)\"]},\n    \"hooks\": {\n        \"PreToolUse\": [{\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}],\n        \"Notification\": []\n    },\n    \"statusLine\": 1.50\n}\n",
+    );
+    world.quietly("init --agent claude", 0);
+    let text = world.read(".claude/settings.json");
+    assert!(
+        text.contains("\"statusLine\": 1.50")
+            && text.contains("    \"permissions\": {\"allow\": [\"Bash(ls:*)\"]}")
+    );
+    let settings: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(settings["hooks"]["Notification"], serde_json::json!([]));
+    let hooks = settings["hooks"]["PreToolUse"].as_array().unwrap();
+    assert_eq!(hooks[0]["hooks"][0]["command"], "mine");
+    assert_eq!(hooks.len(), 2, "{text}");
+    // What cannot be read is not touched, and nothing else either.
+    let other = TestEnvironment::repository();
+    other.write(".codex/hooks.json", mine);
+    let before = other.everything();
+    other.quietly("init --agent codex", 2);
+    assert_eq!(other.everything(), before);
+}
+
+/// A command line on a terminal of its own, with what somebody types there.
+fn on_a_terminal(world: &TestEnvironment, line: &str, typed: &str) -> Option<Output> {
+    let command = format!("{} {line}", env!("CARGO_BIN_EXE_bowline"));
+    let mut script = world.program("script");
+    script.args(["-qec", &command, "/dev/null"]);
+    let started = script
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        Err(_) => {
+            skipped("there is no 'script' to make a terminal with");
+            return None;
+        }
+    };
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(typed.as_bytes())
+        .unwrap();
+    Some(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn on_a_terminal_start_asks_what_to_do_with_an_open_run() {
+    if !as_a_person() {
+        return;
+    }
+    let feature = |world: &TestEnvironment| {
+        let state: Value =
+            serde_json::from_str(&world.read(".develop-workflow/state.json")).unwrap();
+        format!(
+            "{} {}",
+            state["feature"].as_str().unwrap(),
+            state["phase"].as_str().unwrap()
+        )
+    };
+    for (typed, code, left, said) in [
+        ("1\n", 0, "Ferry times REVIEW", "the review is run again"),
+        (
+            "2\n",
+            0,
+            "Harbour map DESIGN",
+            "Phase DESIGN: 'Harbour map'",
+        ),
+        ("\n", 1, "Ferry times REVIEW", "error[run_open]"),
+        ("maybe\n", 1, "Ferry times REVIEW", "error[run_open]"),
+    ] {
+        let world = TestEnvironment::reviewed();
+        let Some(output) = on_a_terminal(&world, "develop start 'Harbour map'", typed) else {
+            return;
+        };
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            told.contains("Previous session: 'Ferry times', Phase REVIEW"),
+            "{told}"
+        );
+        assert!(told.contains("1) go on  2) from the beginning"), "{told}");
+        assert!(told.contains(said), "{typed:?}: {told}");
+        assert_eq!(output.status.code(), Some(code), "{typed:?}: {told}");
+        assert_eq!(feature(&world), left);
+    }
+    // An agent is not asked: to begin anew is a person's move.
+    let world = TestEnvironment::reviewed().with("CLAUDECODE", "1");
+    if let Some(output) = on_a_terminal(&world, "develop start 'Harbour map'", "2\n") {
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(feature(&world), "Ferry times REVIEW");
+    }
+}
