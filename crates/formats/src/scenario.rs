@@ -81,6 +81,16 @@ impl Ignored {
     }
 }
 
+/// A stream that can be closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Closed {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
 /// One thing it does.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -205,6 +215,8 @@ pub enum Step {
     },
     /// Prints this as it is, also what the protocol does not allow.
     Raw(String),
+    /// Closes one of its streams and goes on.
+    Close(Closed),
     /// Becomes another program.
     Exec(Vec<String>),
     /// Ends by a signal, as a program does that breaks.
@@ -235,8 +247,14 @@ pub struct ScenarioError {
 impl Scenario {
     /// Reads the text of a scenario file.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        toml::from_str(text).map_err(|error| ScenarioError {
-            problem: error.to_string().trim_end().to_owned(),
+        toml::from_str(text).map_err(|error| {
+            let told = error.to_string();
+            // The parser's own words for a step with several keys, or none, do not say what to do.
+            let problem = match told.split_once("wanted exactly 1 element") {
+                Some((place, _)) => format!("{place}a step has one key; begin each with [[step]]"),
+                None => told.trim_end().to_owned(),
+            };
+            ScenarioError { problem }
         })
     }
 

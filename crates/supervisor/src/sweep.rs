@@ -41,8 +41,14 @@ pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
     let mark = format!("{ATTEMPT_VARIABLE}={}", attempt.id());
     let mut quiet = 0;
     loop {
+        let members = cgroup.as_ref().map(Cgroup::members).unwrap_or_default();
         if let Some(cgroup) = &cgroup {
             cgroup.kill();
+        }
+        for pid in &members {
+            if !swept.killed.contains(pid) {
+                swept.killed.push(*pid);
+            }
         }
         // Stopped first: what is stopped cannot fork, so the second look finds everything.
         let found = marked(&mark);
@@ -59,7 +65,6 @@ pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
                 swept.killed.push(process.pid);
             }
         }
-        let members = cgroup.as_ref().map(Cgroup::members).unwrap_or_default();
         quiet = if found.is_empty() && members.is_empty() {
             quiet + 1
         } else {

@@ -304,3 +304,124 @@ fn help() {
     let world = TestEnvironment::new();
     check!(world.session(&["run-agent --help", "attach --help"]));
 }
+
+/// Limits and control groups that cannot be had start nothing; what cannot be meant is told.
+#[test]
+fn control_groups_are_asked_for_in_words() {
+    let world = World::new();
+    check!(
+        [
+            world.run("run-agent --cgroup off -- echo without"),
+            world.run("run-agent --cgroup off --memory-max 1G -- true"),
+            world.run("run-agent --cgroup sometimes -- true"),
+            world.run("run-agent --memory-max much -- true"),
+            world.run("run-agent --pids-max 0 -- true"),
+            world.run("run-agent --cpu-max 0% -- true"),
+        ]
+        .join("\n")
+    );
+}
+
+/// What the report says is what happens.
+#[test]
+fn a_control_group_is_made_or_its_absence_told() {
+    let world = World::new();
+    let report: Value =
+        serde_json::from_str(&world.text("run-agent --sandbox-report --json")).unwrap();
+    let report = &report["cgroup"];
+    let can = |what: &str| report[what] == true;
+    for (words, there) in [
+        ("--cgroup require", can("freeze")),
+        ("--memory-max 512M", can("memory")),
+        ("--pids-max 100", can("processes")),
+        ("--cpu-max 50%", can("cpu")),
+    ] {
+        let line = format!("run-agent {words} -- cat /proc/self/cgroup");
+        let output = world.0.bowline(&line).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.success(), there, "{words}: {told}");
+        assert_eq!(said.contains("/bowline-"), there, "{words}: {said}");
+        if !there {
+            assert!(told.contains("error[no_control_group]"), "{told}");
+            assert!(told.contains(report["reason"].as_str().unwrap()), "{told}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_is_interrupted() {
+    let world = World::new();
+    let id = world.detached(
+        "-- sh -c 'trap \"echo stopped; exit 6\" INT; echo ready; while :; do sleep 0.02; done'",
+    );
+    let ready = || {
+        world
+            .text(&format!("attach {id} --json --dry-run"))
+            .contains("\"end\":6")
+    };
+    assert!(wait_until(BOUND, ready));
+    world.text(&format!("attach {id} --interrupt"));
+    let said = world
+        .0
+        .bowline(&format!("attach {id} --from 0"))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(said.stdout).unwrap(), "ready\nstopped\n");
+    assert_eq!(said.status.code(), Some(6));
+    let again = world
+        .0
+        .bowline(&format!("attach {id} --interrupt"))
+        .output()
+        .unwrap();
+    assert_eq!(again.status.code(), Some(1));
+}
+
+/// Whoever may write where attempts are kept could say of itself that it ended well.
+#[test]
+fn a_sandbox_does_not_hold_the_attempts() {
+    let world = World::new();
+    let home = world
+        .0
+        .bowline("status")
+        .get_envs()
+        .find_map(|(name, value)| {
+            (name == "XDG_STATE_HOME").then(|| value.unwrap().to_str().unwrap().to_owned())
+        });
+    let home = home.unwrap();
+    let output = |words: &str| {
+        let line = format!("run-agent --sandbox{words} --write {home} -- echo ran");
+        let output = world.0.bowline(&line).output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (code, told) = output("");
+    assert_eq!(code, Some(1));
+    assert!(told.contains("error[state_in_sandbox]"), "{told}");
+    assert_eq!(output("=best-effort").0, Some(0));
+}
+
+/// Two people watch the same agent: both see all of it.
+#[test]
+fn two_watchers_see_the_same() {
+    let world = World::new();
+    let id = world.detached("-- sh -c 'until test -e go; do sleep 0.02; done; seq 1 2000'");
+    let watch = || {
+        let mut command = world.0.bowline(&format!("attach {id} --from 0"));
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let both = [watch(), watch()];
+    world.0.write("go", "");
+    let wanted: String = (1..=2000).map(|number| format!("{number}\n")).collect();
+    for one in both {
+        let output = one.wait_with_output().unwrap();
+        assert!(output.status.success());
+        assert!(String::from_utf8(output.stdout).unwrap() == wanted);
+    }
+}

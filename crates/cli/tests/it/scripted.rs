@@ -232,6 +232,51 @@ fn files_floods_codes_crashes_and_other_programs() {
     assert_eq!(world.quietly("scripted", 0).stdout, b"another\n");
 }
 
+/// Its output ends, and it goes on.
+#[test]
+fn streams_are_closed_before_the_end() {
+    for (stream, left) in [("stdout", "before\n"), ("stderr", "before\nafter\n")] {
+        let steps = format!(
+            "[[step]]\nsay = \"before\"\n[[step]]\nclose = \"{stream}\"\n[[step]]\nsay = \"after\"\n\
+             [[step]]\nwait = \"\"\n[[step]]\nwrite = {{ path = \"last\", text = \"lived on\" }}\n"
+        );
+        let world = scenario("", &steps);
+        let mut command = world.bowline("scripted");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut text = String::new();
+        if stream == "stdout" {
+            child
+                .stdout
+                .take()
+                .unwrap()
+                .read_to_string(&mut text)
+                .unwrap();
+        } else {
+            let mut nothing = String::new();
+            child
+                .stderr
+                .take()
+                .unwrap()
+                .read_to_string(&mut nothing)
+                .unwrap();
+            assert_eq!(nothing, "");
+        }
+        // The end of that stream was found while it lives.
+        assert_eq!(child.try_wait().unwrap(), None);
+        child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        text.push_str(&String::from_utf8(output.stdout).unwrap());
+        assert_eq!(text, left, "{stream}");
+        assert_eq!(world.read("last"), "lived on");
+    }
+}
+
 /// A line of a process's status in `/proc`.
 fn status(id: u32, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;

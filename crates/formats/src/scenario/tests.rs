@@ -60,8 +60,29 @@ fn mistakes_are_named() {
         ("[[step]]\nexit = 300", "300"),
         ("protocol = \"telepathy\"", "telepathy"),
         ("steps = []", "steps"),
+        ("[[step]]\nclose = \"stdin\"", "stdin"),
     ] {
         let error = Scenario::parse(text).unwrap_err().to_string();
         assert!(error.contains(named), "{error}");
+    }
+}
+
+/// Whoever mistypes a key is told which and where.
+#[test]
+fn an_unknown_key_is_named_with_its_line() {
+    for (text, named, line) in [
+        ("\ncolour = 1\n", "colour", 2),
+        ("[[step]]\nsay = \"a\"\n[[step]]\nsing = \"la\"", "sing", 4),
+        (
+            "[[step]]\nwrite = { path = \"a\", text = \"b\", mode = 3 }",
+            "mode",
+            2,
+        ),
+        ("[[step]]\n[step.flood]\nbytes = 3\nlines = 4", "lines", 4),
+        ("\n[[step]]\nsay = \"a\"\nexit = 3", "a step has one key", 2),
+    ] {
+        let error = Scenario::parse(text).unwrap_err().to_string();
+        assert!(error.contains(named), "{named}: {error}");
+        assert!(error.contains(&format!("line {line}")), "{line}: {error}");
     }
 }

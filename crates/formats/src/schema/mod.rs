@@ -5,7 +5,7 @@ mod page;
 pub use page::page;
 
 /// Every kind with its schema, in the order of the documentation.
-pub const ALL: [(&str, &str); 10] = [
+pub const ALL: [(&str, &str); 11] = [
     (
         "thinking",
         include_str!("../../schemas/thinking.schema.json"),
@@ -40,6 +40,10 @@ pub const ALL: [(&str, &str); 10] = [
         include_str!("../../schemas/transition.schema.json"),
     ),
     ("config", include_str!("../../schemas/config.schema.json")),
+    (
+        "scenario",
+        include_str!("../../schemas/scenario.schema.json"),
+    ),
 ];
 
 /// The schema of a kind, as JSON text.
@@ -62,6 +66,7 @@ fn example(kind: &str) -> Option<&'static str> {
         "checkpoint" => include_str!("../../tests/golden/checkpoint.json"),
         "transition" => include_str!("../../tests/golden/transition.json"),
         "config" => include_str!("../../tests/golden/config.json"),
+        "scenario" => include_str!("../../tests/golden/scenario.json"),
         _ => return None,
     })
 }

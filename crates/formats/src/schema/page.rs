@@ -15,8 +15,12 @@ pub fn page(kind: &str) -> Option<String> {
     };
     rows.members(&schema, "", 0);
     let description = schema["description"].as_str().unwrap_or_default();
+    let others = match schema["additionalProperties"].as_bool() {
+        Some(false) => "an error",
+        Some(true) | None => "left alone",
+    };
     let mut page = format!(
-        "# {kind}\n\n{description}\n\nThe schema is `bowline schema {kind}`. Keys that are not listed here are left alone.\n\n"
+        "# {kind}\n\n{description}\n\nThe schema is `bowline schema {kind}`. Keys that are not listed here are {others}.\n\n"
     );
     page.push_str("| Field | Type | Required | Meaning |\n|---|---|---|---|\n");
     page.push_str(&rows.text);

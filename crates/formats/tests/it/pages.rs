@@ -1,10 +1,11 @@
 //! Schemas and the pages made from them.
 
 use crate::golden;
+use bowline_formats::scenario::Scenario;
 use bowline_formats::schema;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     "thinking",
     "task-state",
     "task-history",
@@ -15,6 +16,7 @@ const KINDS: [&str; 10] = [
     "checkpoint",
     "transition",
     "config",
+    "scenario",
 ];
 
 #[test]
@@ -30,6 +32,64 @@ fn every_kind_has_a_sound_schema_and_a_page_with_a_valid_example() {
         let (_, example) = page.split_once("```json\n").unwrap();
         let example: Value = serde_json::from_str(example.trim_end_matches("```\n")).unwrap();
         golden::validate(kind, &example);
+    }
+}
+
+/// The same value as TOML: a key on each line, everything else in one.
+fn as_toml(value: &Value) -> String {
+    fn inline(value: &Value) -> String {
+        match value {
+            Value::Object(map) => {
+                let members = map
+                    .iter()
+                    .map(|(key, it)| format!("{key} = {}", inline(it)));
+                format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+            }
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(inline).collect();
+                format!("[{}]", items.join(", "))
+            }
+            // Written alike in both.
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+        }
+    }
+    let members = value.as_object().unwrap().iter();
+    members
+        .map(|(key, it)| format!("{key} = {}\n", inline(it)))
+        .collect()
+}
+
+/// The schema of a scenario and its reader agree, on what is right and on what is not.
+#[test]
+fn the_schema_of_a_scenario_is_what_is_read() {
+    let read = |value: &Value| Scenario::parse(&as_toml(value)).is_ok();
+    let example = golden::load("scenario.json").value().clone();
+    assert!(read(&example) && golden::is_valid("scenario", &example));
+    let wrong = |pointer: &str, key: &str, value: Value| {
+        let mut changed = example.clone();
+        let place = changed.pointer_mut(pointer).unwrap();
+        place[key] = value;
+        let both = (read(&changed), golden::is_valid("scenario", &changed));
+        assert_eq!(both, (false, false), "{pointer} {key}: {changed}");
+    };
+    wrong("", "steps", json!([]));
+    wrong("", "protocol", json!("telepathy"));
+    wrong("", "ignores", json!(["KILL"]));
+    wrong("/step/0", "exit", json!(3));
+    wrong("/step/1/write", "mode", json!(7));
+    wrong("/step/4/ask", "category", json!("small talk"));
+    wrong("/step/16", "close", json!("stdin"));
+    wrong("/step/20", "exit", json!(256));
+    // Every step without one of its keys: both ask for the same ones.
+    for (place, step) in example["step"].as_array().unwrap().iter().enumerate() {
+        let (name, fields) = step.as_object().unwrap().iter().next().unwrap();
+        for field in fields.as_object().into_iter().flat_map(|map| map.keys()) {
+            let mut changed = example.clone();
+            let fields = changed.pointer_mut(&format!("/step/{place}/{name}"));
+            fields.unwrap().as_object_mut().unwrap().remove(field);
+            let valid = golden::is_valid("scenario", &changed);
+            assert_eq!(read(&changed), valid, "{name} without {field}");
+        }
     }
 }
 

@@ -73,7 +73,11 @@ fn a_lost_group_is_swept_whole_even_when_frozen() {
         world.attempt.condition().unwrap() == Condition::Lost
     }));
     let swept = sweep(&world.attempt).unwrap();
-    assert!(swept.left.is_empty(), "{swept:?}");
+    // The one that hides is among them: it has neither mark nor parent to be found by.
+    assert!(
+        !swept.killed.is_empty() && swept.left.is_empty(),
+        "{swept:?}"
+    );
     assert!(!group.exists());
 }
 

@@ -151,6 +151,7 @@ impl<'a> Player<'a> {
                 daemon,
             } => processes::fork(*count, *seconds, *daemon)?,
             Step::Flood { bytes, line_bytes } => voice::flood(*bytes, *line_bytes)?,
+            Step::Close(stream) => processes::close(*stream)?,
             Step::Exec(command) => return Err(processes::become_another(command)),
             Step::Crash(_) => std::process::abort(),
             Step::Exit(code) => return Ok(Next::End(*code)),

@@ -1,6 +1,8 @@
 //! The processes of a scripted agent that misbehaves. It stands for somebody else's program, and is supervised like one.
 
-use bowline_engine::formats::scenario::Ignored;
+use bowline_engine::formats::scenario::{Closed, Ignored};
+use rustix::stdio::{dup2_stderr, dup2_stdout};
+use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
@@ -40,6 +42,17 @@ pub(super) fn fork(count: u32, seconds: u64, daemon: bool) -> io::Result<()> {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
+    }
+    Ok(())
+}
+
+/// Closes a stream: whoever reads it finds its end. What is still written to it goes nowhere, as it would in a program that
+/// does not look.
+pub(super) fn close(stream: Closed) -> io::Result<()> {
+    let nowhere = File::options().write(true).open("/dev/null")?;
+    match stream {
+        Closed::Stdout => dup2_stdout(nowhere)?,
+        Closed::Stderr => dup2_stderr(nowhere)?,
     }
     Ok(())
 }
