@@ -7,7 +7,8 @@ use super::field::Random;
 use crate::Outcome;
 use crate::shell::{Scratch, bowline, cargo, command};
 use bowline_supervisor::{
-    ATTEMPT_VARIABLE, Attempt, Blocked, Condition, Handle, Shim, Spec, State, Stream, Want, sweep,
+    ATTEMPT_VARIABLE, Attempt, Blocked, CgroupSpec, CgroupSupport, Condition, Handle, Shim, Spec,
+    State, Stream, Want, sweep,
 };
 use bowline_test_support::wait_until;
 use std::collections::BTreeMap;
@@ -57,10 +58,21 @@ fn told(error: impl std::fmt::Display) -> String {
 }
 
 fn attempt(folder: &Path, name: &str, script: &str) -> Outcome<Attempt> {
+    grouped_attempt(folder, name, script, None)
+}
+
+/// The same with a control group below another.
+fn grouped_attempt(
+    folder: &Path,
+    name: &str,
+    script: &str,
+    parent: Option<PathBuf>,
+) -> Outcome<Attempt> {
     let id = format!("drill-{}-{name}", std::process::id());
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
     let mut spec = Spec::new(&id, command, folder.to_owned());
     spec.bounds.grace_ms = 500;
+    spec.cgroup = parent.map(CgroupSpec::below);
     Attempt::create(&folder.join(name), spec).map_err(told)
 }
 
@@ -215,10 +227,16 @@ fn shims(kills: usize, shim: &Path) -> Outcome {
         (setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 0.01; done' &)
         while :; do echo tick; sleep 0.01; done";
     let mut dice = Random(11);
-    let (mut lost, mut intended, mut paused, mut swept) = (0, 0, 0, 0);
+    let groups = CgroupSupport::here();
+    let (mut lost, mut intended, mut paused, mut swept, mut grouped) = (0, 0, 0, 0, 0);
     for round in 0..kills {
         let scratch = Scratch::new(&format!("drill-shims-{round}"))?;
-        let attempt = attempt(&scratch.0, &format!("attempt-{round}"), script)?;
+        // Every other one with a control group of its own, where this user may make one.
+        let group = groups
+            .parent
+            .clone()
+            .filter(|_| groups.freeze && round % 2 == 0);
+        let attempt = grouped_attempt(&scratch.0, &format!("attempt-{round}"), script, group)?;
         let count = scratch.0.join("count");
         let mut given = environment();
         given.insert("COUNT".into(), count.to_string_lossy().into_owned());
@@ -255,6 +273,14 @@ fn shims(kills: usize, shim: &Path) -> Outcome {
         }
         swept += sweep(&attempt).map_err(told)?.killed.len();
         nobody(&attempt)?;
+        let group = attempt.spec().cgroup.as_ref();
+        let group = group.map(|group| group.parent.join(format!("bowline-{}", attempt.id())));
+        if let Some(group) = group {
+            grouped += 1;
+            if !before_go && group.exists() {
+                return Err(format!("round {round}: {} is left", group.display()));
+            }
+        }
         if before_go {
             intended += 1;
             program.start(&attempt).map_err(told)?;
@@ -284,7 +310,7 @@ fn shims(kills: usize, shim: &Path) -> Outcome {
     }
     println!(
         "shims: {kills} killed with -9, {lost} attempts lost ({paused} while paused) and {intended} before 'go'; \
-         {swept} processes swept, none left, none started twice"
+         {swept} processes swept, none left, none started twice; {grouped} had a control group"
     );
     Ok(())
 }

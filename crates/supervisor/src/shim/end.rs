@@ -42,12 +42,11 @@ pub(super) fn write(attempt: &Attempt, reserved: &File, exit: &Exit) -> io::Resu
         reserved.sync_all()?;
     } else {
         // The agent has put something else there; how it ended is told by its shim.
-        let new = attempt.path("exit.json.new");
-        let _ = std::fs::remove_file(&new);
-        let mut file = new_file(&new)?;
+        // An end cut off by a crash is none: the attempt is lost then.
+        let _ = std::fs::remove_file(&path);
+        let mut file = new_file(&path)?;
         file.write_all(&text)?;
         file.sync_all()?;
-        std::fs::rename(&new, &path)?;
     }
     File::open(attempt.folder())?.sync_all()
 }
