@@ -364,10 +364,7 @@ fn thinking_refusal(refusal: &thinking::Refusal) -> (String, String) {
             ),
             "--override를 빼세요".into(),
         ),
-        R::Empty { what } => (
-            format!("{what}이(가) 비어 있습니다"),
-            format!("{what}을(를) 적으세요"),
-        ),
+        R::Empty { what } => empty(what),
         R::PathEscapes { path } => (
             format!("산출물 '{path}'은(는) 작업 폴더 안의 경로가 아닙니다"),
             "작업 폴더 기준의 상대 경로를 '..' 없이 적으세요".into(),
@@ -539,10 +536,7 @@ fn plan_refusal(refusal: &plan::Refusal) -> (String, String) {
             format!("최대 {max}개까지 담을 수 있습니다"),
             "작업을 여러 개로 나누세요".into(),
         ),
-        R::Empty { what } => (
-            format!("{what}이(가) 비어 있습니다"),
-            format!("{what}을(를) 적으세요"),
-        ),
+        R::Empty { what } => empty(what),
         R::UnresolvedIssue { id, step } => (
             format!("작업 '{id}'은(는) {step}번 단계에서 실패했으므로 성공이 아닙니다"),
             "사람이 먼저 복구하거나 partial 또는 failure로 끝내세요".into(),
@@ -566,7 +560,11 @@ fn develop_refusal(refusal: &develop::Refusal) -> (String, String) {
             "'bowline develop start 기능'으로 시작하세요".into(),
         ),
         R::RunOpen { feature, phase } => (
-            format!("이미 진행 중입니다: '{feature}', Phase {}", phase.name()),
+            format!(
+                "이미 진행 중입니다: '{}', Phase {}",
+                develop::on_one_line(feature),
+                phase.name()
+            ),
             "'bowline develop resume'으로 이어서 진행하거나 'bowline develop start 기능 --fresh'로 처음부터 시작하세요".into(),
         ),
         R::WrongPhase { phase, wanted, .. } => (
@@ -637,7 +635,7 @@ fn develop_refusal(refusal: &develop::Refusal) -> (String, String) {
         ),
         R::UnknownCheckpoint { id } => (
             format!("checkpoint '{id}'이(가) 없습니다"),
-            "REVIEW에 들어갈 때 'bowline develop review --checkpoint ID'로 지정하세요".into(),
+            "'bowline develop status'로 확인하세요. checkpoint는 REVIEW에 들어갈 때 정합니다".into(),
         ),
         R::DuplicateCheckpoint { id } => (
             format!("checkpoint '{id}'이(가) 두 번 나옵니다"),
@@ -669,15 +667,32 @@ fn develop_refusal(refusal: &develop::Refusal) -> (String, String) {
                 hint,
             )
         }
-        R::Empty { what } => (
-            format!("{what}이(가) 비어 있습니다"),
-            format!("{what}을(를) 적으세요"),
-        ),
+        R::Empty { what } => empty(what),
         R::AlreadyAdopted => (
             "이미 Bowline이 관리하는 워크플로우입니다".into(),
             "할 일이 없습니다".into(),
         ),
     }
+}
+
+/// A text that says nothing.
+fn empty(what: &str) -> (String, String) {
+    let what = match what {
+        "feature" => "기능",
+        "reason" => "이유",
+        "checkpoint id" => "checkpoint 이름",
+        "goal" => "목표",
+        "name" => "이름",
+        "title" => "제목",
+        "message" => "내용",
+        "error message" => "오류 내용",
+        "error code" => "오류 코드",
+        other => other,
+    };
+    (
+        format!("{what}이(가) 비어 있습니다"),
+        format!("{what}을(를) 적으세요"),
+    )
 }
 
 fn path_error(error: &PathError) -> (String, String) {

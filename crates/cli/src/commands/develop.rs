@@ -133,7 +133,7 @@ fn start(
         }
         other => other?,
     };
-    let mut text = format!("Phase DESIGN: '{feature}'");
+    let mut text = format!("Phase DESIGN: '{}'", here::one_line(feature));
     if changed.moved.from.as_deref() == Some(Phase::Done.name()) {
         let done = output.say(
             "Previous run done. Starting anew.",

@@ -6,6 +6,15 @@
 /// English sentences and their Korean, `{}` where a value stands. The first that fits counts, so the longer ones of two
 /// that begin alike come first.
 const SENTENCES: &[(&str, &str)] = &[
+    (
+        "the key {} cannot be read: {}",
+        "키 {}을(를) 읽을 수 없습니다: {}",
+    ),
+    ("the key {} is empty", "키 {}이(가) 비어 있습니다"),
+    (
+        "make one with 'head -c 32 /dev/urandom | base64 > FILE', readable only by you",
+        "'head -c 32 /dev/urandom | base64 > 파일'로 만들고 자신만 읽을 수 있게 하세요",
+    ),
     ("not JSON: {}", "JSON이 아닙니다: {}"),
     ("is missing", "없습니다"),
     ("there are no stages", "단계(stages)가 없습니다"),

@@ -13,7 +13,7 @@ mod trust;
 
 pub use evidence::Evidence;
 pub use gates::{Act, Decision, Gate, Gates, decide, needed};
-pub use refusal::{Refusal, typed};
+pub use refusal::{Refusal, on_one_line, typed};
 pub use resume::{Resume, resume};
 pub use step::DevelopMachine;
 pub use strategy::{Choice, Strategy, StrategyFacts, auto};

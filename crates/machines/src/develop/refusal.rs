@@ -10,7 +10,7 @@ pub enum Refusal {
     #[error("no develop run here")]
     NoRun,
     /// There is one, and it is not done.
-    #[error("a develop run is open: '{feature}', phase {}", phase.name())]
+    #[error("a develop run is open: '{}', phase {}", on_one_line(feature), phase.name())]
     RunOpen {
         /// What it builds.
         feature: String,
@@ -180,7 +180,7 @@ impl Refuse for Refusal {
             Refusal::EvidenceStale => "a person seals it anew with 'bowline develop seal'".into(),
             Refusal::NeedsPerson { .. } => "ask the person you work for".into(),
             Refusal::UnknownCheckpoint { .. } => {
-                "name it when entering REVIEW: 'bowline develop review --checkpoint ID'".into()
+                "'bowline develop status' lists them; they are named when entering REVIEW".into()
             }
             Refusal::DuplicateCheckpoint { .. } => "name each checkpoint once".into(),
             Refusal::BadCheckpointId { .. } => {
@@ -209,14 +209,24 @@ impl Refuse for Refusal {
     }
 }
 
-/// An id inside a quoted command: one that a shell would take apart is left for the reader to fill in.
-pub fn typed(id: &str) -> &str {
+/// An id as it is typed in a shell, inside a command that stands between single quotes; what cannot be written so is
+/// left for the reader to fill in.
+pub fn typed(id: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:".contains(letter);
-    if !id.is_empty() && !id.starts_with('-') && id.chars().all(plain) {
-        id
+    let harmless = |letter: char| plain(letter) || " ,;()#&|=".contains(letter);
+    if id.is_empty() || id.starts_with('-') || !id.chars().all(harmless) {
+        "ID".to_owned()
+    } else if id.chars().all(plain) {
+        id.to_owned()
     } else {
-        "ID"
+        format!("\"{id}\"")
     }
+}
+
+/// Somebody's words on one line.
+pub fn on_one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }
 
 fn names(gates: &[Gate]) -> String {
