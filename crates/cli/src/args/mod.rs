@@ -55,6 +55,10 @@ pub(crate) enum ClientName {
     Claude,
     /// Codex
     Codex,
+    /// Gemini
+    Gemini,
+    /// OpenCode
+    Opencode,
 }
 
 #[derive(Debug, Subcommand)]
