@@ -24,7 +24,7 @@ struct Client {
     program: &'static [&'static str],
 }
 
-const CLIENTS: [Client; 3] = [
+const CLIENTS: [Client; 4] = [
     Client {
         variable: "BOWLINE_CLAUDE",
         package: "@anthropic-ai/claude-code",
@@ -38,6 +38,13 @@ const CLIENTS: [Client; 3] = [
         version: "0.166.0",
         options: &[],
         program: &["@openai", "codex-*", "vendor", "*", "bin", "codex"],
+    },
+    Client {
+        variable: "BOWLINE_GEMINI",
+        package: "@google/gemini-cli",
+        version: "0.61.0",
+        options: &["--omit=optional"],
+        program: &["@google", "gemini-cli", "bundle", "gemini.js"],
     },
     Client {
         variable: "BOWLINE_CLAUDE_ACP",

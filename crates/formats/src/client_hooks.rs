@@ -1,7 +1,8 @@
 //! The hooks in an agent client's settings: ours put in and taken out, everything else left alone.
 //!
-//! Claude Code (`.claude/settings.json`) and Codex (`.codex/hooks.json`) share one layout: events, each with a list of
-//! groups, each with a matcher and a list of handlers.
+//! Claude Code (`.claude/settings.json`), Codex (`.codex/hooks.json`) and Gemini (`.gemini/settings.json`) share one layout:
+//! events, each with a list of groups, each with a matcher and a list of handlers. Gemini has names of its own for the events.
+//! OpenCode has no such settings but plugins, of which we write a whole one.
 
 use serde_json::{Map, Value, json};
 
@@ -10,18 +11,59 @@ pub const PROGRAM: &str = "bowline-shim";
 /// Seconds a client waits for the gate before it goes on without it.
 const TIMEOUT_SECONDS: u32 = 10;
 
-/// The events we listen to, and which tools for those that are about tools.
-const EVENTS: [(&str, Option<&str>); 6] = [
-    ("PreToolUse", Some("*")),
-    (
-        "PostToolUse",
-        Some("Write|Edit|MultiEdit|NotebookEdit|Bash|apply_patch"),
-    ),
-    ("SessionStart", None),
-    ("UserPromptSubmit", None),
-    ("PreCompact", None),
-    ("Stop", None),
-];
+/// A client's names for things in the shared layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Claude Code and Codex.
+    Claude,
+    /// Gemini.
+    Gemini,
+}
+
+impl Dialect {
+    /// The events we listen to, and which tools for those that are about tools. The first is the one that can deny.
+    const fn events(self) -> &'static [(&'static str, Option<&'static str>)] {
+        match self {
+            Dialect::Claude => &[
+                ("PreToolUse", Some("*")),
+                (
+                    "PostToolUse",
+                    Some("Write|Edit|MultiEdit|NotebookEdit|Bash|apply_patch"),
+                ),
+                ("SessionStart", None),
+                ("UserPromptSubmit", None),
+                ("PreCompact", None),
+                ("Stop", None),
+            ],
+            Dialect::Gemini => &[
+                ("BeforeTool", Some(".*")),
+                ("AfterTool", Some("write_file|replace|run_shell_command")),
+                ("SessionStart", None),
+                ("BeforeAgent", None),
+                ("AfterAgent", None),
+            ],
+        }
+    }
+
+    fn handler(self, event: &str, command: &str) -> Value {
+        match self {
+            Dialect::Claude => {
+                let mut handler =
+                    json!({"type": "command", "command": command, "timeout": TIMEOUT_SECONDS});
+                if event == "PreToolUse" {
+                    // A client new enough to know this word holds the tool when the gate cannot be asked.
+                    handler["onFailure"] = json!("block");
+                }
+                handler
+            }
+            // This one counts in milliseconds.
+            Dialect::Gemini => {
+                let timeout = TIMEOUT_SECONDS * 1000;
+                json!({"name": "bowline", "type": "command", "command": command, "timeout": timeout})
+            }
+        }
+    }
+}
 
 /// Why our hooks cannot be put into a settings file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,25 +76,20 @@ pub struct Unexpected {
 }
 
 /// The settings with our hooks in them, calling the program at a path. Older ones of ours are replaced.
-pub fn installed(settings: &Value, program: &str) -> Result<Value, Unexpected> {
+pub fn installed(settings: &Value, program: &str, dialect: Dialect) -> Result<Value, Unexpected> {
     let mut settings = removed(settings)?;
     let command = format!("{} hook", quoted(program));
     let root = object(&mut settings, "the file")?;
     let hooks = root.entry("hooks").or_insert_with(|| json!({}));
     let hooks = object(hooks, "hooks")?;
-    for (event, tools) in EVENTS {
-        let mut handler =
-            json!({"type": "command", "command": command, "timeout": TIMEOUT_SECONDS});
-        if event == "PreToolUse" {
-            // A client new enough to know this word holds the tool when the gate cannot be asked.
-            handler["onFailure"] = json!("block");
-        }
+    for (event, tools) in dialect.events() {
+        let handler = dialect.handler(event, &command);
         let mut group = Map::new();
         if let Some(tools) = tools {
             group.insert("matcher".into(), json!(tools));
         }
         group.insert("hooks".into(), json!([handler]));
-        let groups = hooks.entry(event).or_insert_with(|| json!([]));
+        let groups = hooks.entry(*event).or_insert_with(|| json!([]));
         list(groups, event)?.push(Value::Object(group));
     }
     Ok(settings)
@@ -102,6 +139,49 @@ fn is_ours(handler: &Value) -> bool {
     program == PROGRAM || program.ends_with(&format!("/{PROGRAM}"))
 }
 
+/// How a plugin of ours begins.
+const PLUGIN_BEGIN: &str = "// bowline: asks the gate of a develop run before every tool";
+
+/// A plugin for OpenCode that asks the program at a path. What cannot be asked is denied.
+pub fn plugin(program: &str) -> String {
+    let program = json!(program);
+    let timeout = TIMEOUT_SECONDS * 1000;
+    format!(
+        r#"{PLUGIN_BEGIN}, and tells the agent where its work stands.
+// Put in by 'bowline init', taken out by 'bowline init --uninstall'.
+import {{ spawnSync }} from "node:child_process"
+
+const shim = {program}
+
+function ask(message) {{
+  return spawnSync(shim, ["hook"], {{ input: JSON.stringify(message), encoding: "utf8", timeout: {timeout} }})
+}}
+
+export const Bowline = async ({{ directory }}) => ({{
+  "tool.execute.before": async (input, output) => {{
+    const asked = ask({{
+      hook_event_name: "PreToolUse",
+      session_id: input.sessionID,
+      cwd: directory,
+      tool_name: input.tool,
+      tool_input: output.args,
+    }})
+    if (asked.status !== 0) throw new Error(asked.stderr || `[PHASE GATE] ${{shim}} cannot be asked`)
+  }},
+  "experimental.chat.system.transform": async (input, output) => {{
+    const asked = ask({{ hook_event_name: "SessionStart", session_id: input.sessionID, cwd: directory }})
+    if (asked.stdout) output.system.push(JSON.parse(asked.stdout).hookSpecificOutput.additionalContext)
+  }},
+}})
+"#
+    )
+}
+
+/// Whether a plugin is ours.
+pub fn is_our_plugin(text: &[u8]) -> bool {
+    text.starts_with(PLUGIN_BEGIN.as_bytes())
+}
+
 /// A path as one word of a shell.
 pub fn quoted(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@%:,=".contains(&byte);
@@ -145,7 +225,7 @@ mod tests {
     #[test]
     fn what_is_put_in_comes_out_again() {
         for settings in [theirs(), json!({}), json!({"hooks": {}})] {
-            let ours = installed(&settings, "/opt/my tools/bowline-shim").unwrap();
+            let ours = installed(&settings, "/opt/my tools/bowline-shim", Dialect::Claude).unwrap();
             let handler = &ours["hooks"]["Stop"][0]["hooks"][0]["command"];
             assert_eq!(handler, "'/opt/my tools/bowline-shim' hook");
             let left = removed(&ours).unwrap();
@@ -156,9 +236,12 @@ mod tests {
 
     #[test]
     fn putting_them_in_twice_is_once_and_another_path_replaces() {
-        let once = installed(&theirs(), "/a/bowline-shim").unwrap();
-        assert_eq!(installed(&once, "/a/bowline-shim").unwrap(), once);
-        let moved = installed(&once, "/b/bowline-shim").unwrap();
+        let once = installed(&theirs(), "/a/bowline-shim", Dialect::Claude).unwrap();
+        assert_eq!(
+            installed(&once, "/a/bowline-shim", Dialect::Claude).unwrap(),
+            once
+        );
+        let moved = installed(&once, "/b/bowline-shim", Dialect::Claude).unwrap();
         assert!(!moved.to_string().contains("/a/bowline-shim"));
         assert_eq!(moved["hooks"]["PreToolUse"].as_array().unwrap().len(), 2);
         assert_eq!(
@@ -170,8 +253,31 @@ mod tests {
     #[test]
     fn another_shape_is_not_touched() {
         let wrong = json!({"hooks": {"Stop": "no list"}});
-        let error = installed(&wrong, "/a/bowline-shim").unwrap_err();
+        let error = installed(&wrong, "/a/bowline-shim", Dialect::Claude).unwrap_err();
         assert_eq!(error.to_string(), "hooks.Stop should be a list");
-        assert_eq!(installed(&json!([]), "x").unwrap_err().place, "the file");
+        let error = installed(&json!([]), "x", Dialect::Gemini).unwrap_err();
+        assert_eq!(error.place, "the file");
+    }
+
+    #[test]
+    fn every_event_we_put_in_is_one_the_hook_knows() {
+        use crate::hook::Event;
+        for dialect in [Dialect::Claude, Dialect::Gemini] {
+            let ours = installed(&json!({}), "/a/bowline-shim", dialect).unwrap();
+            let hooks = ours["hooks"].as_object().unwrap();
+            let events: Vec<Option<Event>> =
+                hooks.keys().map(|name| Event::from_name(name)).collect();
+            assert!(events.contains(&Some(Event::PreToolUse)));
+            assert!(!events.contains(&None), "{hooks:?}");
+            assert_eq!(removed(&ours).unwrap(), json!({}));
+        }
+    }
+
+    #[test]
+    fn a_plugin_has_its_program_as_a_text() {
+        let text = plugin("/opt/a \"b\"/bowline-shim");
+        assert!(text.contains(r#"const shim = "/opt/a \"b\"/bowline-shim""#));
+        assert!(is_our_plugin(text.as_bytes()));
+        assert!(!is_our_plugin(b"export const Theirs = 1\n"));
     }
 }

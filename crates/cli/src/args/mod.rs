@@ -57,6 +57,10 @@ pub(crate) enum ClientName {
     Claude,
     /// Codex
     Codex,
+    /// Gemini
+    Gemini,
+    /// OpenCode
+    Opencode,
 }
 
 #[derive(Debug, Subcommand)]

@@ -69,6 +69,12 @@ fn notes(output: &Output, plan: &Plan, uninstall: bool) {
             "알림: codex는 신뢰한 훅만 실행하며, 나머지는 말없이 건너뜁니다",
         ));
     }
+    if plan.clients.contains(&Client::Gemini) {
+        output.talk(output.say(
+            "note: gemini reads the settings of a project only in a folder you trust",
+            "알림: gemini는 신뢰한 폴더에서만 프로젝트 설정을 읽습니다",
+        ));
+    }
     if plan.hooks_in_tree {
         output.talk(output.say(
             "warning: core.hooksPath leads into the work tree; a linked worktree is held only if these hooks are in it too",
@@ -91,6 +97,8 @@ fn client(name: ClientName) -> Client {
     match name {
         ClientName::Claude => Client::Claude,
         ClientName::Codex => Client::Codex,
+        ClientName::Gemini => Client::Gemini,
+        ClientName::Opencode => Client::Opencode,
     }
 }
 

@@ -490,6 +490,37 @@ fn hooks_that_were_there_before_still_run_and_come_back() {
 }
 
 #[test]
+fn every_client_gets_its_hooks_and_loses_them_again() {
+    if !as_a_person() {
+        return;
+    }
+    let world = TestEnvironment::repository();
+    let theirs = "{\n  \"theme\": \"dark\"\n}\n";
+    world.write(".gemini/settings.json", theirs);
+    let before = world.everything();
+    world.quietly(
+        "init --agent claude --agent codex --agent gemini --agent opencode",
+        0,
+    );
+    let settings = world.read(".gemini/settings.json");
+    assert!(settings.contains("\"BeforeTool\""), "{settings}");
+    assert!(settings.contains("\"theme\": \"dark\""), "{settings}");
+    let again = world.run("init");
+    assert!(again.contains("installed already"), "{again}");
+    world.quietly("init --uninstall", 0);
+    let mut after = world.everything();
+    // Git's own list of what it ignores may be made by us, and stays.
+    after.retain(|path, _| before.contains_key(path) || !path.ends_with(".git/info/exclude"));
+    assert_eq!(after, before);
+
+    // A plugin of that name that is not ours is neither replaced nor removed.
+    world.write(".opencode/plugins/bowline.js", "export const Knot = 1\n");
+    world.quietly("init --agent opencode", 2);
+    world.quietly("init --uninstall", 0);
+    assert!(world.read(".opencode/plugins/bowline.js").contains("Knot"));
+}
+
+#[test]
 fn an_agent_does_not_take_the_hooks_out() {
     let Some(gated) = Gated::new().map(Gated::agent) else {
         return;

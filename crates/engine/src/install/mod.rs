@@ -6,7 +6,7 @@ mod git_hooks;
 use crate::context::Context;
 use crate::error::Error;
 use crate::{history, process};
-use bowline_formats::client_hooks::{self, PROGRAM};
+use bowline_formats::client_hooks::{self, Dialect, PROGRAM};
 use bowline_formats::json::JsonDocument;
 use bowline_gate::locate;
 use bowline_statefiles::write_whole;
@@ -33,24 +33,46 @@ pub enum Client {
     Claude,
     /// Codex.
     Codex,
+    /// Gemini.
+    Gemini,
+    /// OpenCode.
+    Opencode,
 }
 
 impl Client {
     /// All clients.
-    pub const ALL: [Client; 2] = [Client::Claude, Client::Codex];
+    pub const ALL: [Client; 4] = [
+        Client::Claude,
+        Client::Codex,
+        Client::Gemini,
+        Client::Opencode,
+    ];
 
-    /// Its settings below the root of a workspace.
+    /// The file that names our hooks, below the root of a workspace.
     pub const fn settings(self) -> &'static str {
         match self {
             Client::Claude => ".claude/settings.json",
             Client::Codex => ".codex/hooks.json",
+            Client::Gemini => ".gemini/settings.json",
+            Client::Opencode => ".opencode/plugins/bowline.js",
+        }
+    }
+
+    /// That file with our hooks in or out; `None` where there is nothing to take out.
+    fn edit(self, root: &Path, program: Option<&str>) -> Result<Option<Edit>, Error> {
+        let path = root.join(self.settings());
+        match self {
+            Client::Claude | Client::Codex => settings(&path, program, Dialect::Claude),
+            Client::Gemini => settings(&path, program, Dialect::Gemini),
+            Client::Opencode => plugin(path, program),
         }
     }
 
     /// Whether a workspace has something of this client.
     fn is_used(self, root: &Path) -> bool {
         Path::new(self.settings())
-            .parent()
+            .iter()
+            .next()
             .is_some_and(|folder| root.join(folder).is_dir())
     }
 }
@@ -112,8 +134,7 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
     let program = shim.to_string_lossy();
     let mut edits = Vec::new();
     for client in &clients {
-        let edit = settings(&root.join(client.settings()), Some(&program))?;
-        edits.extend(edit);
+        edits.extend(client.edit(&root, Some(&program))?);
     }
     let git = locate::git_top(&root).is_some();
     let mut hooks_in_tree = false;
@@ -140,7 +161,7 @@ pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
     let root = root_of(start);
     let mut edits = Vec::new();
     for client in Client::ALL {
-        edits.extend(settings(&root.join(client.settings()), None)?);
+        edits.extend(client.edit(&root, None)?);
     }
     let git = locate::git_top(&root).is_some();
     if git {
@@ -187,7 +208,7 @@ pub fn shim() -> Result<PathBuf, Error> {
 }
 
 /// The settings of a client with our hooks in or out; `None` where there is nothing to take out.
-fn settings(path: &Path, program: Option<&str>) -> Result<Option<Edit>, Error> {
+fn settings(path: &Path, program: Option<&str>, dialect: Dialect) -> Result<Option<Edit>, Error> {
     let before = read(path)?;
     let document = match &before {
         None if program.is_none() => return Ok(None),
@@ -198,7 +219,7 @@ fn settings(path: &Path, program: Option<&str>) -> Result<Option<Edit>, Error> {
         })?,
     };
     let value = match program {
-        Some(program) => client_hooks::installed(document.value(), program),
+        Some(program) => client_hooks::installed(document.value(), program, dialect),
         None => client_hooks::removed(document.value()),
     };
     let value = value.map_err(|error| Error::BadInput {
@@ -213,6 +234,22 @@ fn settings(path: &Path, program: Option<&str>) -> Result<Option<Edit>, Error> {
         after,
         executable: None,
     }))
+}
+
+/// A plugin of ours, the whole file; one of that name that somebody else wrote is left alone.
+fn plugin(path: PathBuf, program: Option<&str>) -> Result<Option<Edit>, Error> {
+    let after = program.map(|program| client_hooks::plugin(program).into_bytes());
+    let edit = Edit::of(path, after, None)?;
+    match &edit.before {
+        Some(text) if !client_hooks::is_our_plugin(text) && program.is_some() => {
+            Err(Error::BadInput {
+                message: format!("{} is not of bowline", edit.path.display()),
+                hint: "move the file away; nothing was changed".into(),
+            })
+        }
+        Some(text) => Ok(client_hooks::is_our_plugin(text).then_some(edit)),
+        None => Ok(program.map(|_| edit)),
+    }
 }
 
 /// The repository's own list of what is ignored, which is not part of the work.

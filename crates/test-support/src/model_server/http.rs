@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as two clients need: one request per connection, answers as JSON or as a stream of events.
+//! As much of HTTP/1.1 as the clients need: one request per connection, answers as JSON or as a stream of events.
 
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -121,6 +121,12 @@ impl Connection {
         let name = data["type"].as_str().unwrap_or("message");
         let text = format!("event: {name}\ndata: {data}\n\n");
         self.writer.write_all(text.as_bytes())
+    }
+
+    /// One event without a name.
+    pub(super) fn data(&mut self, data: &Value) -> io::Result<()> {
+        self.writer
+            .write_all(format!("data: {data}\r\n\r\n").as_bytes())
     }
 
     /// Waits a little, and says whether the client has closed its side.

@@ -1,10 +1,11 @@
 //! A model on loopback that says what a test tells it to, to the real clients.
 //!
-//! It speaks as much of the Anthropic Messages API and the OpenAI Responses API as `claude` and `codex` use: streamed
-//! answers, tool calls, usage figures, refusals with rate-limit headers, and streams that stay open. Every question to the
+//! It speaks as much of the Anthropic Messages API, the OpenAI Responses API and the Gemini API as `claude`, `codex` and
+//! `gemini` use: streamed answers, tool calls, usage figures, refusals with rate-limit headers, and streams that stay open. Every question to the
 //! model takes the next [`Reply`] of the script; side questions (token counts, lists of models, titles) take none.
 
 mod anthropic;
+mod google;
 mod http;
 mod openai;
 
@@ -197,6 +198,7 @@ fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let answer: fn(&mut Connection, &Shared, &Value, Reply) -> io::Result<()> = match path {
         path if path.ends_with("/messages") => anthropic::answer,
         path if path.ends_with("/responses") => openai::answer,
+        path if path.ends_with(":streamGenerateContent") => google::answer,
         _ => {
             return connection.json(
                 404,

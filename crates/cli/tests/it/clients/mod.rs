@@ -6,6 +6,7 @@
 
 mod claude;
 mod codex;
+mod gemini;
 
 use crate::environment::{TestEnvironment, as_a_person, skipped};
 use bowline_test_support::model_server::Asked;
@@ -90,10 +91,8 @@ impl Guarded {
     fn client(&self, program: &str) -> Command {
         let ours = Path::new(env!("CARGO_BIN_EXE_bowline")).parent().unwrap();
         let mut command = self.0.program(program);
-        command.env(
-            "PATH",
-            format!("{}:/usr/local/bin:/usr/bin:/bin", ours.display()),
-        );
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", ours.display()));
         command
     }
 
@@ -136,13 +135,16 @@ fn texts(value: &Value) -> String {
 
 /// What the model was told last in a question: the result of a tool, or the words of a person or a hook.
 fn last(asked: &Asked) -> String {
-    let list = ["messages", "input"]
+    let list = ["messages", "input", "contents"]
         .iter()
         .find_map(|key| asked.body[*key].as_array());
     let list = list.unwrap();
     let from = list
         .iter()
-        .rposition(|message| message["role"] == "assistant" || message["type"] == "function_call")
+        .rposition(|message| {
+            let model = ["assistant", "model"].map(Value::from);
+            model.contains(&message["role"]) || message["type"] == "function_call"
+        })
         .map_or(0, |at| at + 1);
     list[from..].iter().map(texts).collect()
 }
