@@ -164,6 +164,13 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Text that is a command if it can be read as one.
+    pub(super) fn perhaps(&mut self, text: &str) {
+        if is_unknown(text) || parse(text).is_ok() {
+            self.inside(|this| this.text(text));
+        }
+    }
+
     /// Text that may be a command: only what it would certainly do counts.
     pub(super) fn suspect(&mut self, text: &str) {
         let before = std::mem::replace(&mut self.suspicion, true);

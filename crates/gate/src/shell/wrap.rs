@@ -288,7 +288,7 @@ fn textual(walker: &mut Walker<'_>, arguments: &[String]) {
             .trim_end_matches("\\n")
             .trim_end_matches("^M")
             .trim_end_matches("\\r");
-        walker.suspect(text);
+        walker.perhaps(text);
     }
     let typed: String = arguments
         .iter()
