@@ -281,7 +281,7 @@ fn wrap(base: String, choices: &mut Choices<'_>) -> String {
             39 => format!("flock -n /dev/null bash -c {}", quoted(&text)),
             40 => format!("setsid -w dash -c {}", quoted(&text)),
             41 => format!("find . -maxdepth 0 -exec bash -c {} \\;", quoted(&text)),
-            42 => format!("echo x | xargs -I% bash -c {}", quoted(&text)),
+            42 => format!("echo x | xargs -I@@ bash -c {}", quoted(&text)),
             43 => {
                 let code = format!("import os; os.system({})", literal(&text));
                 format!("python3 -Sc {}", quoted(&code))
