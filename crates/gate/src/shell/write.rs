@@ -114,6 +114,14 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         "wget" => {
             if let Some(target) = short_value(arguments, 'O', "--output-document") {
                 walker.write(&target, name);
+            } else if let Some((_, target)) = arguments.iter().find_map(|it| {
+                let group = it.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
+                group.split_once('O')
+            }) {
+                // `-qO-` prints.
+                if target != "-" {
+                    walker.write(target, name);
+                }
             } else if !has("--spider") && !operands(arguments, &[]).is_empty() {
                 let folder = value_of(arguments, "-P", "--directory-prefix");
                 walker.write(folder.as_deref().unwrap_or("."), name);
