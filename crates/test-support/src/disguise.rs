@@ -58,7 +58,7 @@ pub fn write(choices: &mut Choices<'_>) -> String {
         "src/../src/main.rs",
         "src/main.rs",
     ]);
-    let base = match choices.of(9) {
+    let base = match choices.of(24) {
         0 => format!("echo hello >> {target}"),
         1 => format!("> {target} echo hello"),
         2 => format!("cat <<< hello >| {target}"),
@@ -67,9 +67,94 @@ pub fn write(choices: &mut Choices<'_>) -> String {
         5 => format!("sed -i s/a/b/ {target}"),
         6 => format!("f={target}; echo hello > \"$f\""),
         7 => format!("dd of={target} < Cargo.toml"),
+        8 => "python3 -Ec 'f = open; f(\"src/main.rs\", \"w\")'".to_owned(),
+        9 => {
+            "python3 -c 'from pathlib import Path as P; P(\"src\", \"main.rs\").write_text(\"x\")'"
+                .to_owned()
+        }
+        10 => "python3 -c 'import shutil as s; s.copy(\"Cargo.toml\", \"src/main.rs\")'".to_owned(),
+        11 => "perl -wle 'open my $f, \">\", \"src/main.rs\"'".to_owned(),
+        12 => "perl -e 'open F,\">src/main.rs\"'".to_owned(),
+        13 => "node -e 'const {writeFileSync: w} = require(\"fs\"); w(\"src/main.rs\", \"\")'"
+            .to_owned(),
+        14 => "awk '{print $1 >> \"src/main.rs\"}' Cargo.toml".to_owned(),
+        15 => "ruby -e 'File.write \"src/main.rs\", \"x\"'".to_owned(),
+        16 => "apply_patch <<'P'\n*** Begin Patch\n*** Update File: src/main.rs\n*** End Patch\nP"
+            .to_owned(),
+        17 => "git stash".to_owned(),
+        18 => "git clean -fd".to_owned(),
+        19 => "git mv src/main.rs src/other.rs".to_owned(),
+        20 => format!("cd /tmp; echo hello > \"$OLDPWD\"/{}", "src/main.rs"),
+        21 => "echo hello > ~+/src/main.rs".to_owned(),
+        22 => "find src -name '*.rs' -delete".to_owned(),
         _ => format!("echo hello > {target}"),
     };
     wrap(base, choices)
+}
+
+/// The same behind a program that would start it later, elsewhere or under its own eyes. For reading only: some of
+/// these leave a process behind when they are really run.
+pub fn behind(text: &str, choices: &mut Choices<'_>) -> String {
+    let word = quoted(text);
+    let code = |before: &str, after: &str| quoted(&format!("{before}{}{after}", literal(text)));
+    match choices.of(35) {
+        0 => format!("valgrind bash -c {word}"),
+        1 => format!("perf stat bash -c {word}"),
+        2 => format!("rlwrap bash -c {word}"),
+        3 => format!("asdf exec bash -c {word}"),
+        4 => format!("mise exec -- bash -c {word}"),
+        5 => format!("npx -c {word}"),
+        6 => format!("npm exec -c {word}"),
+        7 => format!("tmux new -d bash -c {word}"),
+        8 => format!("screen -dm bash -c {word}"),
+        9 => format!("parallel bash -c {} ::: a", quoted(&word)),
+        10 => format!("parallel ::: {word}"),
+        11 => format!("su -c {word}"),
+        12 => format!("runuser -l me -c {word}"),
+        13 => format!("systemd-run --user bash -c {word}"),
+        14 => format!("at now <<< {word}"),
+        15 => format!("batch <<'BATCH'\n{text}\nBATCH\n"),
+        16 => format!("ls | entr bash -c {word}"),
+        17 => format!("ssh me@localhost {word}"),
+        18 => format!("watch {word}"),
+        19 => format!("tcsh -c {word}"),
+        20 => format!("busybox sh -c {word}"),
+        21 => format!("git -c alias.x={} x", quoted(&format!("!{text}"))),
+        22 => format!("git config alias.x {}; git x", quoted(&format!("!{text}"))),
+        23 => format!("gh alias set --shell x {word}; gh x"),
+        24 => format!(
+            "node -pe {}",
+            code("require(\"child_process\").execSync(", ")")
+        ),
+        25 => format!(
+            "node -e {}",
+            code(
+                "const {execSync: e} = require(\"node:child_process\"); e(",
+                ")"
+            )
+        ),
+        26 => format!("lua -e {}", code("os.execute(", ")")),
+        27 => format!(
+            "python3 -Bc {}",
+            code("from os import system as s; s(", ")")
+        ),
+        28 => format!("script -qc {word} /dev/null"),
+        29 => format!("fd . -x bash -c {word}"),
+        30 => format!("sudo -u me bash -c {word}"),
+        31 => format!("dash -c {word}"),
+        32 => format!(
+            "deno eval {}",
+            code("new Deno.Command(\"bash\", {args: [\"-c\", ", "]})")
+        ),
+        33 => format!("hash -p /bin/bash zz; zz -c {word}"),
+        _ => format!("xargs -0I {{}} bash -c {word}"),
+    }
+}
+
+/// A text as python, awk and scripts write it.
+fn literal(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", text.replace('\n', "\\n"))
 }
 
 /// A word that the shell reads as the same word.
@@ -152,7 +237,7 @@ fn wrap(base: String, choices: &mut Choices<'_>) -> String {
     let depth = usize::from(choices.of(6)).min(NESTING_MAX);
     let mut text = base;
     for level in 0..depth {
-        let way = choices.of(36);
+        let way = choices.of(54);
         text = match way {
             0 => format!("true && {text}"),
             1 => format!("false || {text}"),
@@ -189,6 +274,42 @@ fn wrap(base: String, choices: &mut Choices<'_>) -> String {
             32 => format!(". /dev/stdin <<< {}", quoted(&text)),
             33 => format!("trap {} EXIT; true", quoted(&text)),
             34 => format!("printf '%s' {} | base64 | base64 -d | bash", quoted(&text)),
+            35 => format!("cd /tmp; cd \"$OLDPWD\"; {text}"),
+            36 => format!("pushd /tmp; popd; {text}"),
+            37 => format!("HOME=$PWD; cd /tmp; cd ~; {text}"),
+            38 => format!("cd /tmp; cd ~-; {text}"),
+            39 => format!("flock -n /dev/null bash -c {}", quoted(&text)),
+            40 => format!("setsid -w dash -c {}", quoted(&text)),
+            41 => format!("find . -maxdepth 0 -exec bash -c {} \\;", quoted(&text)),
+            42 => format!("echo x | xargs -I@@ bash -c {}", quoted(&text)),
+            43 => {
+                let code = format!("import os; os.system({})", literal(&text));
+                format!("python3 -Sc {}", quoted(&code))
+            }
+            44 => {
+                let code = format!(
+                    "import subprocess as s\ns.run([\"bash\", \"-c\", {}])",
+                    literal(&text)
+                );
+                format!("python3 - <<'PY{level}'\n{code}\nPY{level}\n")
+            }
+            45 => {
+                let text = text.replace('\\', "\\\\").replace('\'', "\\'");
+                format!(
+                    "perl -we {}",
+                    quoted(&format!("system('bash', '-c', '{text}')"))
+                )
+            }
+            46 => {
+                let code = format!("BEGIN {{ system({}) }}", literal(&text));
+                format!("awk {}", quoted(&code))
+            }
+            47 => format!("coproc {{ {text}\n}}; wait"),
+            48 => format!("a[1]={}; eval \"${{a[1]}}\"", quoted(&text)),
+            49 => format!("printf -v x %s {}; eval \"$x\"", quoted(&text)),
+            50 => format!("mapfile -t x <<< {}; eval \"${{x[*]}}\"", quoted(&text)),
+            51 => format!("declare -n r=x; x={}; eval \"$r\"", quoted(&text)),
+            52 => format!("env -S bash\\ -c {}", quoted(&quoted(&text))),
             _ => format!("{{ {text}\n}} 2>&1 | cat"),
         };
     }

@@ -36,18 +36,27 @@ pub(crate) fn check(data: &[u8]) {
 
 /// Whatever the disguise, what it hides is seen.
 pub(crate) fn disguised(data: &[u8]) {
-    let text = disguise::finish(&mut Choices(data));
+    let mut choices = Choices(data);
+    let text = disguise::finish(&mut choices);
     assert!(finishes(&text), "{text:?}");
-    let text = disguise::write(&mut Choices(data));
+    let text = disguise::behind(&text, &mut choices);
+    assert!(finishes(&text), "{text:?}");
+    let mut choices = Choices(data);
+    let text = disguise::write(&mut choices);
+    assert!(writes(&text), "{text:?}");
+    let text = disguise::behind(&text, &mut choices);
+    assert!(writes(&text), "{text:?}");
+}
+
+fn writes(text: &str) -> bool {
     let inside = |deed: &Deed| match deed {
         Deed::Write { path, .. } => path.as_ref().is_none_or(|path| path.starts_with(ROOT)),
         Deed::Hidden { .. } => true,
         Deed::Touch { .. } | Deed::Finish { .. } => false,
     };
     // What cannot be read is denied as well.
-    let found = deeds(&text, Path::new(ROOT), &Nowhere);
-    let seen = found.map_or(true, |it| it.iter().any(inside));
-    assert!(seen, "{text:?}");
+    let found = deeds(text, Path::new(ROOT), &Nowhere);
+    found.map_or(true, |it| it.iter().any(inside))
 }
 
 fn finishes(text: &str) -> bool {

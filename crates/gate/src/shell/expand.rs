@@ -5,7 +5,7 @@
 
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::tree::{Change, Part, Word};
-use super::walk::Walker;
+use super::walk::{Input, Walker};
 
 /// Different outcomes followed for one word or command; more become one that is unknown.
 pub(super) const ALTERNATIVES_MAX: usize = 24;
@@ -167,14 +167,18 @@ impl Walker<'_> {
                 (vec![vec![UNKNOWN_NAME.to_string()]], true)
             }
             Part::Process { script, output } => {
-                let text = self.substitute(script);
-                if !output {
+                if *output {
+                    // What is written to it is read by what is in it.
+                    let fed = Input::Text(UNKNOWN.to_string());
+                    self.substitute(script, &fed);
+                } else {
+                    let text = self.substitute(script, &Input::None);
                     self.processes.push(text);
                 }
                 (vec![vec![format!("/dev/fd/{UNKNOWN_NAME}")]], true)
             }
             Part::Command { script, quoted } => {
-                let text = self.substitute(script);
+                let text = self.substitute(script, &Input::None);
                 (vec![vec![text.trim_end_matches('\n').to_owned()]], *quoted)
             }
             Part::Variable {

@@ -277,7 +277,11 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
             Some("list" | "show" | "create" | "store" | "drop" | "clear")
         ),
         "reset" => has(&["--hard", "--merge", "--keep"]),
-        "read-tree" => has(&["-u"]),
+        "read-tree" => {
+            let updates =
+                |it: &String| it.starts_with('-') && !it.starts_with("--") && it.contains('u');
+            call.arguments.iter().any(updates)
+        }
         // What git ignores does not count.
         "clean" => {
             let only_ignored =

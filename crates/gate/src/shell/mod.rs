@@ -14,6 +14,7 @@ mod output;
 mod parse;
 mod redirect;
 mod run;
+mod text;
 mod tree;
 mod walk;
 mod words;

@@ -164,6 +164,13 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Text that is a command if it can be read as one.
+    pub(super) fn perhaps(&mut self, text: &str) {
+        if is_unknown(text) || parse(text).is_ok() {
+            self.inside(|this| this.text(text));
+        }
+    }
+
     /// Text that may be a command: only what it would certainly do counts.
     pub(super) fn suspect(&mut self, text: &str) {
         let before = std::mem::replace(&mut self.suspicion, true);
@@ -266,7 +273,8 @@ impl<'a> Walker<'a> {
         let given = self.redirects(&block.redirects);
         let input = given.as_ref().unwrap_or(input);
         for word in &block.words {
-            self.expand_whole(word);
+            let texts = self.expand_whole(word);
+            self.subscripts(&texts);
         }
         let before = self.folders.clone();
         for script in &block.scripts {
@@ -306,9 +314,25 @@ impl<'a> Walker<'a> {
         if simple.words.is_empty() {
             return;
         }
-        for words in commands {
-            self.run(&words, input, &environment);
+        if let [words] = commands.as_slice() {
+            return self.run(words, input, &environment);
         }
+        // Each begins where this one begins, and any of them may be the one that runs.
+        let before = self.folders.clone();
+        let mut reached: Vec<Option<PathBuf>> = Vec::new();
+        for words in commands {
+            self.folders.clone_from(&before);
+            self.run(&words, input, &environment);
+            for folder in std::mem::take(&mut self.folders) {
+                if !reached.contains(&folder) {
+                    reached.push(folder);
+                }
+            }
+        }
+        if reached.len() > ALTERNATIVES_MAX {
+            reached = vec![None];
+        }
+        self.folders = reached;
     }
 
     /// Every list of words a command may become.
@@ -452,9 +476,9 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks a script whose output becomes words, and tells that output.
-    pub(super) fn substitute(&mut self, script: &Script) -> String {
+    pub(super) fn substitute(&mut self, script: &Script, input: &Input) -> String {
         let processes = std::mem::take(&mut self.processes);
-        self.inside(|this| this.deeper(|this| this.script(script)));
+        self.inside(|this| this.deeper(|this| this.script_with(script, input)));
         let text = match script.as_slice() {
             [chain] if chain.len() == 1 => self.output(&chain[0].1, &Input::None),
             _ => UNKNOWN.to_string(),

@@ -114,6 +114,17 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         "wget" => {
             if let Some(target) = short_value(arguments, 'O', "--output-document") {
                 walker.write(&target, name);
+            } else if let Some((_, target)) = arguments.iter().find_map(|it| {
+                let group = it.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
+                group.split_once('O')
+            }) {
+                // `-qO-` prints.
+                if target != "-" {
+                    walker.write(target, name);
+                }
+            } else if !has("--spider") && !operands(arguments, &[]).is_empty() {
+                let folder = value_of(arguments, "-P", "--directory-prefix");
+                walker.write(folder.as_deref().unwrap_or("."), name);
             }
         }
         "iconv" | "gpg" | "gpg2" | "pandoc" => {
@@ -176,12 +187,37 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         }
         "rm" | "unlink" | "rmdir" | "touch" | "chmod" | "chown" | "trash" | "srm" | "tar"
         | "unzip" | "chattr" => {
+            if name == "tar" {
+                unpacked(walker, arguments);
+            }
             for target in operands(arguments, &[]) {
                 let removed = matches!(name, "rm" | "unlink" | "rmdir" | "trash" | "srm");
                 walker.touch(target, removed);
             }
         }
         _ => {}
+    }
+}
+
+/// Options of tar that name a command.
+fn unpacked(walker: &mut Walker<'_>, arguments: &[String]) {
+    const RUN: &[&str] = &[
+        "--checkpoint-action=exec=",
+        "--to-command=",
+        "--use-compress-program=",
+        "--info-script=",
+        "--rsh-command=",
+    ];
+    for (at, argument) in arguments.iter().enumerate() {
+        let text = match argument.as_str() {
+            "-I" | "-F" | "--to-command" | "--use-compress-program" => {
+                arguments.get(at + 1).map(String::as_str)
+            }
+            other => RUN.iter().find_map(|option| other.strip_prefix(option)),
+        };
+        if let Some(text) = text {
+            walker.suspect(text);
+        }
     }
 }
 
@@ -253,7 +289,11 @@ fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         return;
     }
     let mut sources = operands(arguments, valued);
-    let folder = value_of(arguments, "-t", "--target-directory");
+    let folder = if name == "rsync" || name == "scp" {
+        None
+    } else {
+        short_value(arguments, 't', "--target-directory")
+    };
     let target = match folder {
         Some(folder) => folder,
         None if sources.len() > 1 => sources.pop().cloned().unwrap_or_default(),
@@ -365,12 +405,32 @@ fn sed(walker: &mut Walker<'_>, arguments: &[String]) {
     }
 }
 
+/// A command of sed without the lines it is for: `1,5!`, `/pattern/`, `1~2`.
+fn after_addresses(line: &str) -> &str {
+    let mut rest = line;
+    loop {
+        let plain = |it: char| it.is_ascii_digit() || "$,!{~+ I".contains(it);
+        rest = rest.trim_start_matches(plain);
+        let Some(inside) = rest.strip_prefix('/') else {
+            return rest;
+        };
+        let mut escaped = false;
+        let end = inside.find(|it: char| {
+            let ends = it == '/' && !escaped;
+            escaped = it == '\\' && !escaped;
+            ends
+        });
+        match end {
+            Some(end) => rest = &inside[end + 1..],
+            None => return rest,
+        }
+    }
+}
+
 /// `w FILE` writes and `e COMMAND` runs; `s///e` runs what a line became.
 fn sed_script(walker: &mut Walker<'_>, script: &str) {
     for line in script.split(['\n', ';']) {
-        let line = line.trim();
-        let command =
-            line.trim_start_matches(|it: char| it.is_ascii_digit() || "$,!{ ".contains(it));
+        let command = after_addresses(line.trim());
         if let Some(target) = command.strip_prefix("w ") {
             walker.write(target.trim(), "sed");
         }

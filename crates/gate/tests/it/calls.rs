@@ -13,7 +13,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const TABLES: [&str; 2] = [include_str!("calls.txt"), include_str!("calls_shell.txt")];
+const TABLES: [&str; 3] = [
+    include_str!("calls.txt"),
+    include_str!("calls_shell.txt"),
+    include_str!("calls_attacks.txt"),
+];
 
 /// What a call does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

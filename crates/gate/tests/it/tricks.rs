@@ -106,7 +106,10 @@ fn a_disguised_finish_is_never_let_through() {
     let folder = std::env::temp_dir();
     runner(5_000)
         .run(&bytes(), |bytes| {
-            let text = disguise::finish(&mut Choices(&bytes));
+            let mut choices = Choices(&bytes);
+            let text = disguise::finish(&mut choices);
+            prop_assert!(seen(&text, &folder), "not seen: {text}");
+            let text = disguise::behind(&text, &mut choices);
             prop_assert!(seen(&text, &folder), "not seen: {text}");
             Ok(())
         })
@@ -118,11 +121,14 @@ fn a_disguised_write_is_never_let_through() {
     let repository = Repository::new();
     runner(2_000)
         .run(&bytes(), |bytes| {
-            let text = disguise::write(&mut Choices(&bytes));
-            let found = repository.offences("Bash", &text);
-            let counts =
-                |it: &Offence| matches!(it, Offence::Write { .. } | Offence::Hidden { .. });
-            prop_assert!(found.iter().any(counts), "not seen: {text}: {found:?}");
+            let mut choices = Choices(&bytes);
+            let text = disguise::write(&mut choices);
+            for text in [text.clone(), disguise::behind(&text, &mut choices)] {
+                let found = repository.offences("Bash", &text);
+                let counts =
+                    |it: &Offence| matches!(it, Offence::Write { .. } | Offence::Hidden { .. });
+                prop_assert!(found.iter().any(counts), "not seen: {text}: {found:?}");
+            }
             Ok(())
         })
         .unwrap();

@@ -1,5 +1,6 @@
 //! Walks the pieces of a code and judges every use of a name that could write or run.
 
+use super::arguments::{arrow, key, split_text};
 use super::languages::{self, Language, Module, Use};
 use super::lex::{Kind, Token, lex};
 use crate::shell::parse::{UNKNOWN, UNKNOWN_NAME};
@@ -8,8 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Uses judged one by one; more count as hidden.
 const USES_MAX: usize = 200;
-/// Pieces between two brackets.
-const ARGUMENTS_MAX: usize = 2000;
 /// Names of arguments that say which file is written.
 const PATH_KEYS: &[&str] = &[
     "path",
@@ -46,7 +45,7 @@ pub(super) struct Looker<'w, 'a> {
     /// `copy` and `move` of perl's `File::Copy` are there.
     pub(super) copies: bool,
     /// A text in it leads upwards.
-    climbs: bool,
+    pub(super) climbs: bool,
     uses: usize,
 }
 
@@ -160,6 +159,10 @@ impl Looker<'_, '_> {
                     && let Some(command) = command
                 {
                     self.started(command);
+                }
+                if self.language.kind == Kind::Perl && (text.ends_with('|') || command.is_some()) {
+                    // A name of a file that `<>` would run.
+                    self.walker.suspect(text.trim_matches(['|', ' ']));
                 }
                 let named = |(name, it): &(&str, Use)| *name == text && *it != Use::Read;
                 if self.language.kind == Kind::Php && self.language.words.iter().any(named) {
@@ -431,6 +434,10 @@ impl Looker<'_, '_> {
                     .iter()
                     .any(|it| matches!(it, Token::Word(it) if wanted.contains(&it.as_str())))
             };
+            let argument = match key(argument) {
+                Some(("args", value)) => value,
+                _ => argument.as_slice(),
+            };
             if let Some(text) = self.literal(argument).or_else(|| split_text(argument)) {
                 words.push(text);
                 continue;
@@ -458,134 +465,6 @@ impl Looker<'_, '_> {
             [text] if whole => self.started(&text.clone()),
             _ => self.started_words(&words),
         }
-    }
-
-    /// The pieces of each argument of a call; nothing when there is no call here.
-    pub(super) fn arguments(&self, from: usize) -> Option<Vec<Vec<Token>>> {
-        let brackets = self.is_sign(from, '(');
-        if !brackets && (!self.language.bare || self.tokens.get(from).is_none()) {
-            return None;
-        }
-        let mut arguments = vec![Vec::new()];
-        let mut depth = 0_usize;
-        let start = from + usize::from(brackets);
-        for token in self.tokens.iter().skip(start).take(ARGUMENTS_MAX) {
-            let ends = match token {
-                Token::Sign(')') if brackets => depth == 0,
-                Token::Sign(')' | '}' | ';' | '\n') if !brackets => depth == 0,
-                Token::Word(word) if !brackets && depth == 0 => matches!(
-                    word.as_str(),
-                    "if" | "unless"
-                        | "or"
-                        | "and"
-                        | "while"
-                        | "until"
-                        | "for"
-                        | "foreach"
-                        | "do"
-                        | "then"
-                        | "end"
-                ),
-                _ => false,
-            };
-            if ends {
-                return Some(finished(arguments));
-            }
-            match token {
-                Token::Sign('(' | '[' | '{') => depth += 1,
-                Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
-                Token::Sign(',') if depth == 0 => {
-                    arguments.push(Vec::new());
-                    continue;
-                }
-                Token::Sign('\n') => continue,
-                _ => {}
-            }
-            arguments.last_mut()?.push(token.clone());
-        }
-        (!brackets && start + ARGUMENTS_MAX > self.tokens.len()).then(|| finished(arguments))
-    }
-
-    /// An argument that is a text, or begins with a path that what follows cannot lead out of.
-    pub(super) fn literal(&self, argument: &[Token]) -> Option<String> {
-        match argument {
-            [Token::Text(text)] => Some(text.clone()),
-            [Token::Word(name)] | [Token::Sign('$'), Token::Word(name)] => {
-                self.constants.get(name).cloned()
-            }
-            [
-                Token::Word(name),
-                Token::Sign('('),
-                Token::Text(text),
-                Token::Sign(')'),
-            ] if name == "Path" => Some(text.clone()),
-            [Token::Text(text), Token::Sign('+' | '.'), ..]
-                if text.starts_with('/') && !self.climbs =>
-            {
-                Some(format!("{text}{UNKNOWN_NAME}"))
-            }
-            // Code that was put into the text.
-            [Token::Text(text), Token::Sign('{'), ..] if !self.climbs => Some(text.clone()),
-            _ => None,
-        }
-    }
-
-    /// A list of texts.
-    fn list(&self, argument: &[Token]) -> Option<Vec<String>> {
-        let inside = match argument {
-            [Token::Sign('['), inside @ .., Token::Sign(']')]
-            | [Token::Sign('('), inside @ .., Token::Sign(')')] => inside,
-            _ => return None,
-        };
-        let items = inside.split(|it| *it == Token::Sign(','));
-        items
-            .filter(|it| !it.is_empty())
-            .map(|item| self.literal(item))
-            .collect()
-    }
-}
-
-fn finished(mut arguments: Vec<Vec<Token>>) -> Vec<Vec<Token>> {
-    if arguments.last().is_some_and(Vec::is_empty) {
-        arguments.pop();
-    }
-    arguments
-}
-
-/// `NAME=VALUE` and `NAME: VALUE` among arguments.
-fn key(argument: &[Token]) -> Option<(&str, &[Token])> {
-    match argument {
-        [Token::Word(_), Token::Sign('='), Token::Sign('='), ..] => None,
-        [Token::Word(name), Token::Sign('=' | ':'), value @ ..] => Some((name, value)),
-        _ => None,
-    }
-}
-
-fn arrow(argument: &[Token]) -> bool {
-    argument
-        .windows(2)
-        .any(|pair| pair == [Token::Sign('='), Token::Sign('>')])
-}
-
-/// `"a b".split()` and `shlex.split("a b")`.
-fn split_text(argument: &[Token]) -> Option<String> {
-    match argument {
-        [
-            Token::Text(text),
-            Token::Sign('.'),
-            Token::Word(split),
-            Token::Sign('('),
-            Token::Sign(')'),
-        ] if split == "split" => Some(text.clone()),
-        [
-            Token::Word(module),
-            Token::Sign('.'),
-            Token::Word(split),
-            Token::Sign('('),
-            Token::Text(text),
-            Token::Sign(')'),
-        ] if module == "shlex" && split == "split" => Some(text.clone()),
-        _ => None,
     }
 }
 

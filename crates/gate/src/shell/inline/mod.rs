@@ -4,12 +4,14 @@
 //! between quotes count as words too. Then every word that opens, writes, runs or reaches for what has no name in the
 //! text must be used in a way that is clearly harmless or names its target; any other use counts.
 
+mod arguments;
 mod awk;
 mod languages;
 mod lex;
 mod look;
 mod names;
 mod perl;
+mod texts;
 
 use super::walk::Walker;
 

@@ -178,8 +178,12 @@ impl Looker<'_, '_> {
             before -= 1;
         }
         if before < 2 || !self.is_sign(before - 1, '=') {
-            let alone = at == 0 || self.is_sign(at - 1, ';') || self.is_sign(at - 1, '\n');
-            if !alone {
+            let begins = at == 0 || self.is_sign(at - 1, ';') || self.is_sign(at - 1, '\n');
+            let ends = matches!(
+                self.tokens.get(end + 1),
+                None | Some(Token::Sign(';' | '\n'))
+            );
+            if !begins || !ends {
                 self.anything(module.name);
             }
             return;

@@ -1,7 +1,8 @@
 //! What only perl has: quotes with any sign, `open` with the mode in a text, modules.
 
-use super::lex::{Lexer, Token, closing, read};
+use super::lex::{Lexer, Token, closing};
 use super::look::Looker;
+use super::texts::read;
 
 /// Modules that neither write nor run.
 const HARMLESS: &[&str] = &[

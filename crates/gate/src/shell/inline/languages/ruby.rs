@@ -49,6 +49,7 @@ pub(super) static RUBY: Language = Language {
         ("define_method", Anything),
         ("binwrite", WriteOn),
         ("open", Open),
+        ("reopen", Open),
     ],
     modules: &[
         Module {

@@ -1,0 +1,138 @@
+//! The arguments of a call, and the texts among them.
+
+use super::lex::Token;
+use super::look::Looker;
+use crate::shell::parse::UNKNOWN_NAME;
+
+/// Pieces between two brackets.
+const ARGUMENTS_MAX: usize = 2000;
+
+impl Looker<'_, '_> {
+    /// The pieces of each argument of a call; nothing when there is no call here.
+    pub(super) fn arguments(&self, from: usize) -> Option<Vec<Vec<Token>>> {
+        let brackets = self.is_sign(from, '(');
+        if !brackets && (!self.language.bare || self.tokens.get(from).is_none()) {
+            return None;
+        }
+        let mut arguments = vec![Vec::new()];
+        let mut depth = 0_usize;
+        let start = from + usize::from(brackets);
+        for token in self.tokens.iter().skip(start).take(ARGUMENTS_MAX) {
+            let ends = match token {
+                Token::Sign(')') if brackets => depth == 0,
+                Token::Sign(')' | '}' | ';' | '\n') if !brackets => depth == 0,
+                Token::Word(word) if !brackets && depth == 0 => matches!(
+                    word.as_str(),
+                    "if" | "unless"
+                        | "or"
+                        | "and"
+                        | "while"
+                        | "until"
+                        | "for"
+                        | "foreach"
+                        | "do"
+                        | "then"
+                        | "end"
+                ),
+                _ => false,
+            };
+            if ends {
+                return Some(finished(arguments));
+            }
+            match token {
+                Token::Sign('(' | '[' | '{') => depth += 1,
+                Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
+                Token::Sign(',') if depth == 0 => {
+                    arguments.push(Vec::new());
+                    continue;
+                }
+                Token::Sign('\n') => continue,
+                _ => {}
+            }
+            arguments.last_mut()?.push(token.clone());
+        }
+        (!brackets && start + ARGUMENTS_MAX > self.tokens.len()).then(|| finished(arguments))
+    }
+
+    /// An argument that is a text, or begins with a path that what follows cannot lead out of.
+    pub(super) fn literal(&self, argument: &[Token]) -> Option<String> {
+        match argument {
+            [Token::Text(text)] => Some(text.clone()),
+            [Token::Word(name)] | [Token::Sign('$'), Token::Word(name)] => {
+                self.constants.get(name).cloned()
+            }
+            [
+                Token::Word(name),
+                Token::Sign('('),
+                Token::Text(text),
+                Token::Sign(')'),
+            ] if name == "Path" => Some(text.clone()),
+            [Token::Text(text), Token::Sign('+' | '.'), ..]
+                if text.starts_with('/') && !self.climbs =>
+            {
+                Some(format!("{text}{UNKNOWN_NAME}"))
+            }
+            // Code that was put into the text.
+            [Token::Text(text), Token::Sign('{'), ..] if !self.climbs => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// A list of texts.
+    pub(super) fn list(&self, argument: &[Token]) -> Option<Vec<String>> {
+        let inside = match argument {
+            [Token::Sign('['), inside @ .., Token::Sign(']')]
+            | [Token::Sign('('), inside @ .., Token::Sign(')')] => inside,
+            _ => return None,
+        };
+        let items = inside.split(|it| *it == Token::Sign(','));
+        items
+            .filter(|it| !it.is_empty())
+            .map(|item| self.literal(item))
+            .collect()
+    }
+}
+
+fn finished(mut arguments: Vec<Vec<Token>>) -> Vec<Vec<Token>> {
+    if arguments.last().is_some_and(Vec::is_empty) {
+        arguments.pop();
+    }
+    arguments
+}
+
+/// `NAME=VALUE` and `NAME: VALUE` among arguments.
+pub(super) fn key(argument: &[Token]) -> Option<(&str, &[Token])> {
+    match argument {
+        [Token::Word(_), Token::Sign('='), Token::Sign('='), ..] => None,
+        [Token::Word(name), Token::Sign('=' | ':'), value @ ..] => Some((name, value)),
+        _ => None,
+    }
+}
+
+pub(super) fn arrow(argument: &[Token]) -> bool {
+    argument
+        .windows(2)
+        .any(|pair| pair == [Token::Sign('='), Token::Sign('>')])
+}
+
+/// `"a b".split()` and `shlex.split("a b")`.
+pub(super) fn split_text(argument: &[Token]) -> Option<String> {
+    match argument {
+        [
+            Token::Text(text),
+            Token::Sign('.'),
+            Token::Word(split),
+            Token::Sign('('),
+            Token::Sign(')'),
+        ] if split == "split" => Some(text.clone()),
+        [
+            Token::Word(module),
+            Token::Sign('.'),
+            Token::Word(split),
+            Token::Sign('('),
+            Token::Text(text),
+            Token::Sign(')'),
+        ] if module == "shlex" && split == "split" => Some(text.clone()),
+        _ => None,
+    }
+}
