@@ -308,11 +308,9 @@ fn group(
             call.texts.extend(value(rest));
             return;
         }
-        if language.starts_with("python") || language == "pypy" {
-            if letter == 'm' {
-                call.module = value(rest);
-                return;
-            }
+        if letter == 'm' && matches!(language, "python" | "pypy" | "ipython") {
+            call.module = value(rest);
+            return;
         }
         if kind.valued.contains(letter) {
             let value = value(rest);
