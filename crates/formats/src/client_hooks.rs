@@ -11,6 +11,16 @@ pub const PROGRAM: &str = "bowline-shim";
 /// Seconds a client waits for the gate before it goes on without it.
 const TIMEOUT_SECONDS: u32 = 10;
 
+/// Files of a workspace by which a client asks our hooks, or can be told not to.
+pub const GUARDS: &[&str] = &[
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/config.toml",
+    ".codex/hooks.json",
+    ".gemini/settings.json",
+    ".opencode/plugins/bowline.js",
+];
+
 /// A client's names for things in the shared layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {

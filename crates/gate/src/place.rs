@@ -1,6 +1,8 @@
 //! The workspace of a run, and whether a path is in it.
 
 use crate::locate;
+use crate::shell::UNKNOWN_NAME;
+use bowline_formats::client_hooks;
 use std::path::{Component, Path, PathBuf};
 
 /// Links followed on the way to a file that is not there yet.
@@ -53,10 +55,23 @@ impl Place {
                 .is_some_and(|other| other == *common)
     }
 
+    /// Whether a client or git would ask the gate no more, or not as before, if this path were changed.
+    pub fn is_guard(&self, path: &Path) -> bool {
+        let path = real(path);
+        let of_git = self.common.as_ref().is_some_and(|common| {
+            path.starts_with(common.join("hooks")) || path == common.join("config")
+        });
+        let of_a_client = |file: &&str| path == self.root.join(file);
+        of_git || client_hooks::GUARDS.iter().any(of_a_client)
+    }
+
     /// Whether a path is the run's file, or one of those that Bowline keeps about runs.
     pub fn is_state(&self, path: &Path) -> bool {
         let path = real(path);
-        path == self.state || path.starts_with(&self.keeping)
+        // A pattern beside it may be its name.
+        let beside =
+            path.parent() == self.state.parent() && path.to_string_lossy().contains(UNKNOWN_NAME);
+        path == self.state || beside || path.starts_with(&self.keeping)
     }
 
     /// Whether the run's file, or what Bowline keeps about it, goes when this path goes.

@@ -3,7 +3,7 @@
 use crate::belief::Belief;
 use crate::lang::Lang;
 use crate::place::Place;
-use crate::shell::{Deed, Surroundings, deeds};
+use crate::shell::{Deed, Surroundings, Touched, UNKNOWN_NAME, deeds};
 use bowline_formats::hook::ToolCall;
 use bowline_machines::develop::{Act, Gate, Phase, Run, needed};
 use std::path::{Path, PathBuf};
@@ -30,6 +30,11 @@ pub enum Offence {
     Hidden {
         /// Why not.
         what: String,
+    },
+    /// A file is changed by which a client or git asks the gate.
+    Guard {
+        /// Which file.
+        path: PathBuf,
     },
     /// The run's own file is changed behind Bowline's back.
     State {
@@ -115,7 +120,7 @@ pub fn offences_in(deeds: &[Deed], place: &Place) -> Vec<Offence> {
 pub fn offences_from_afar(deeds: &[Deed], place: &Place) -> Vec<Offence> {
     let lands = |offence: &Offence| match offence {
         Offence::Write { path, .. } => path.is_some(),
-        Offence::State { .. } => true,
+        Offence::State { .. } | Offence::Guard { .. } => true,
         Offence::Finish { .. } | Offence::Hidden { .. } => false,
     };
     let mut found = offences_in(deeds, place);
@@ -126,15 +131,27 @@ pub fn offences_from_afar(deeds: &[Deed], place: &Place) -> Vec<Offence> {
 fn offence(deed: &Deed, place: &Place) -> Vec<Offence> {
     match deed {
         Deed::Write { path, by } => written(path.clone(), by, place),
-        Deed::Touch { path, removed } => {
-            if place.is_state(path) || *removed && place.holds_state(path) {
-                vec![Offence::State { path: path.clone() }]
-            } else {
-                Vec::new()
-            }
-        }
+        Deed::Touch { path, how, by } => touched(path, *how, by, place),
         Deed::Finish { what } => vec![Offence::Finish { what: what.clone() }],
         Deed::Hidden { what } => vec![Offence::Hidden { what: what.clone() }],
+    }
+}
+
+fn touched(path: &Path, how: Touched, by: &str, place: &Place) -> Vec<Offence> {
+    let there = || path.symlink_metadata().is_ok() || path.to_string_lossy().contains(UNKNOWN_NAME);
+    if place.is_state(path) || how == Touched::Gone && place.holds_state(path) {
+        return vec![Offence::State {
+            path: path.to_owned(),
+        }];
+    }
+    let changes = match how {
+        Touched::Gone => there(),
+        Touched::Made => !there(),
+        Touched::Marked => place.is_guard(path),
+    };
+    match changes {
+        true => written(Some(path.to_owned()), by, place),
+        false => Vec::new(),
     }
 }
 
@@ -143,6 +160,7 @@ fn written(path: Option<PathBuf>, by: &str, place: &Place) -> Vec<Offence> {
     match path {
         Some(path) if place.is_state(&path) => vec![Offence::State { path }],
         Some(path) if !place.holds(&path) => Vec::new(),
+        Some(path) if place.is_guard(&path) => vec![Offence::Guard { path }],
         path => vec![Offence::Write { path, by }],
     }
 }
@@ -181,7 +199,8 @@ pub fn judge(
                 missing
             }
             Offence::Finish { .. } => closed(run, Act::Finish),
-            Offence::Hidden { .. } => {
+            // Not even where git ignores them: the next call would be asked nothing.
+            Offence::Hidden { .. } | Offence::Guard { .. } => {
                 let mut missing = closed(run, Act::Write);
                 missing.extend(closed(run, Act::Finish));
                 missing.sort();
@@ -233,6 +252,9 @@ impl Denial {
                     },
                     Offence::Finish { what } => format!("{what} is closed"),
                     Offence::Hidden { what } => format!("it cannot be seen what would run: {what}"),
+                    Offence::Guard { path } => {
+                        format!("changing {}, by which gates are asked, is closed", path.display())
+                    }
                     Offence::State { path } => format!("writing {} is closed", path.display()),
                 };
                 let mut lines = vec![format!("[PHASE GATE] {}: {what}.", phase.name())];
@@ -282,7 +304,9 @@ impl Denial {
                         let about = format!("무엇을 실행할지 알 수 없습니다: {what}");
                         ("명령이", about)
                     }
-                    Offence::State { path } => ("파일 수정이", format!("대상: {}", path.display())),
+                    Offence::Guard { path } | Offence::State { path } => {
+                        ("파일 수정이", format!("대상: {}", path.display()))
+                    }
                 };
                 let phase_name = phase.name();
                 let mut lines = vec![

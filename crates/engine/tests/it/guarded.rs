@@ -20,6 +20,15 @@ const TASKS: &str = "\
 ";
 
 #[test]
+fn every_file_that_names_our_hooks_is_known_to_the_gate() {
+    for client in bowline_engine::install::Client::ALL {
+        let file = client.settings();
+        let guards = bowline_formats::client_hooks::GUARDS;
+        assert!(guards.contains(&file), "{file}");
+    }
+}
+
+#[test]
 fn a_lost_orchestration_is_rebuilt_from_its_tasks() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("TASKS.md"), TASKS).unwrap();

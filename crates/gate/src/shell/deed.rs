@@ -12,12 +12,14 @@ pub enum Deed {
         /// By what: a program or a sign.
         by: String,
     },
-    /// It removes, moves away or otherwise touches a file without writing into it.
+    /// It does something to a file other than writing into it.
     Touch {
         /// Which.
         path: PathBuf,
-        /// What is below it goes with it.
-        removed: bool,
+        /// What.
+        how: Touched,
+        /// By what program.
+        by: String,
     },
     /// It commits, pushes, or opens or merges a pull request.
     Finish {
@@ -29,6 +31,17 @@ pub enum Deed {
         /// What is hidden.
         what: String,
     },
+}
+
+/// What happens to a file that is not written into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touched {
+    /// It goes, and what is below it goes with it.
+    Gone,
+    /// It is there afterwards.
+    Made,
+    /// Its mode, its owner or its times change, or only what stands behind it does.
+    Marked,
 }
 
 /// What the analysis has to know of the world.

@@ -1,5 +1,6 @@
 //! git, and the clients of its hosts.
 
+use super::deed::{Deed, Touched};
 use super::expand::is_unknown;
 use super::host;
 use super::run::Environment;
@@ -167,7 +168,10 @@ fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environme
             git(walker, &rest, environment);
         }
         "shell" => after("-c").iter().take(1).for_each(|it| walker.text(it)),
-        "config" => remember_alias(walker, call.arguments),
+        "config" => {
+            remember_alias(walker, call.arguments);
+            guards(walker, call.arguments);
+        }
         _ if own => {}
         _ => alias(walker, command, call, environment),
     }
@@ -301,13 +305,16 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
         "checkout-index" | "merge-file" | "mergetool" | "rerere-train" => true,
         "rm" if !has(&["--cached"]) && !dry(call.arguments, Some('n')) => {
             for target in &named {
-                walker.touch(target, true);
+                walker.touch(target, Touched::Gone, "git rm");
                 walker.write(&within(call, target), "git rm");
             }
             false
         }
         "rm" => {
-            named.iter().for_each(|it| walker.touch(it, true));
+            // Out of the index alone: the file stays where it is.
+            for target in &named {
+                walker.touch(target, Touched::Marked, "git rm");
+            }
             false
         }
         "worktree" if first == Some("add") => {
@@ -415,6 +422,46 @@ fn alias(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &
 }
 
 /// `git config alias.NAME VALUE`: known from here on.
+/// Settings by which git would ask other hooks, or run something else than its name says.
+fn guards(walker: &mut Walker<'_>, arguments: &[String]) {
+    const CHANGES: &[&str] = &[
+        "set",
+        "unset",
+        "edit",
+        "rename-section",
+        "remove-section",
+        "--add",
+        "--replace-all",
+        "--unset",
+        "--unset-all",
+        "--rename-section",
+        "--remove-section",
+        "--edit",
+        "-e",
+    ];
+    let plain = |it: &&String| !it.starts_with('-') && !it.contains('/');
+    let asks = |it: &String| it.starts_with("--get") || it == "get" || it == "--list";
+    let changes = arguments.iter().any(|it| CHANGES.contains(&it.as_str()))
+        || arguments.iter().filter(plain).count() > 1
+        || arguments.last().is_some_and(|it| it.contains('/'));
+    if !changes || arguments.iter().any(asks) {
+        return;
+    }
+    let guard = arguments.iter().find(|it| {
+        let key = it.to_lowercase();
+        key == "core"
+            || key == "core.hookspath"
+            || key.starts_with("alias.")
+            || key.starts_with("include")
+    });
+    if let Some(key) = guard {
+        walker.add(Deed::Write {
+            path: None,
+            by: format!("git config {key}"),
+        });
+    }
+}
+
 fn remember_alias(walker: &mut Walker<'_>, arguments: &[String]) {
     for pair in arguments.windows(2) {
         let key = pair[0].to_lowercase();

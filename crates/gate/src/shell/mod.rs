@@ -1,5 +1,6 @@
 //! What a command line of bash would do: parsed, expanded as far as its own text tells, and walked.
 
+mod archive;
 mod builtin;
 mod code;
 mod compound;
@@ -21,6 +22,7 @@ mod words;
 mod wrap;
 mod write;
 
-pub use deed::{Deed, Surroundings};
+pub use deed::{Deed, Surroundings, Touched};
+pub(crate) use parse::UNKNOWN_NAME;
 pub use parse::Unreadable;
 pub use walk::deeds;

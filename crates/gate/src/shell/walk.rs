@@ -1,6 +1,6 @@
 //! Walks a syntax tree and collects what it would do.
 
-use super::deed::{Deed, Surroundings};
+use super::deed::{Deed, Surroundings, Touched};
 use super::expand::{ALTERNATIVES_MAX, Fields, is_unknown};
 use super::parse::{UNKNOWN, UNKNOWN_NAME, Unreadable, parse, parse_expanded};
 use super::tree::{Assignment, Block, Chain, Link, Node, Part, Redirect, Script, Simple, Word};
@@ -124,9 +124,13 @@ impl<'a> Walker<'a> {
     }
 
     /// A file is touched, wherever the shell may be.
-    pub(super) fn touch(&mut self, target: &str, removed: bool) {
+    pub(super) fn touch(&mut self, target: &str, how: Touched, by: &str) {
         for path in self.places(target).into_iter().flatten() {
-            self.add(Deed::Touch { path, removed });
+            self.add(Deed::Touch {
+                path,
+                how,
+                by: by.to_owned(),
+            });
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::expand::is_unknown;
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
-use super::run::Environment;
+use super::run::{Environment, base_name};
 use super::text::{apply_patch, given_text, parallel, ssh, textual};
 use super::walk::{Input, Walker};
 
@@ -385,6 +385,15 @@ fn find(walker: &mut Walker<'_>, arguments: &[String]) {
             .map(|it| it.replace("{}", &unknown))
             .collect();
         walker.run(&words, &Input::None, &[]);
+        // Of what is written it is enough that it cannot be told; what is removed may be outside.
+        if words
+            .first()
+            .is_some_and(|it| matches!(base_name(it), "rm" | "unlink" | "mv"))
+        {
+            for target in targets(arguments) {
+                walker.write(&target, "find -exec");
+            }
+        }
         rest = &rest[end..];
     }
     for option in ["-fprint", "-fprintf", "-fls", "-fprint0"] {
@@ -395,23 +404,28 @@ fn find(walker: &mut Walker<'_>, arguments: &[String]) {
         }
     }
     if arguments.iter().any(|it| it == "-delete") {
-        let mut folders: Vec<&str> = arguments
-            .iter()
-            .take_while(|it| !it.starts_with('-') && *it != "(" && *it != "!")
-            .map(String::as_str)
-            .collect();
-        if folders.is_empty() {
-            folders.push(".");
+        for target in targets(arguments) {
+            walker.write(&target, "find -delete");
         }
-        // A name of its own may be one that git ignores.
-        let named = arguments.iter().position(|it| it == "-name");
-        let name = named.and_then(|at| arguments.get(at + 1));
-        let unknown = UNKNOWN_NAME.to_string();
-        let name = name.map_or(unknown.clone(), |it| it.replace(['*', '?'], &unknown));
-        for folder in folders {
-            walker.touch(folder, false);
-            walker.write(&format!("{folder}/{name}"), "find -delete");
-        }
+    }
+}
+
+/// What `find` may come upon, as far as its words tell.
+fn targets(arguments: &[String]) -> Vec<String> {
+    let folders: Vec<&str> = arguments
+        .iter()
+        .skip_while(|it| matches!(it.as_str(), "-H" | "-L" | "-P"))
+        .take_while(|it| !it.starts_with('-') && *it != "(" && *it != "!")
+        .map(String::as_str)
+        .collect();
+    // A name of its own may be one that git ignores.
+    let named = arguments.iter().position(|it| it == "-name");
+    let name = named.and_then(|at| arguments.get(at + 1));
+    let unknown = UNKNOWN_NAME.to_string();
+    let name = name.map_or(unknown.clone(), |it| it.replace(['*', '?'], &unknown));
+    match folders.is_empty() {
+        true => vec![format!("./{name}")],
+        false => folders.iter().map(|it| format!("{it}/{name}")).collect(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Programs whose writes stand in their command line.
 
+use super::archive;
+use super::deed::Touched;
 use super::expand::is_unknown;
 use super::run::base_name;
 use super::walk::Walker;
@@ -185,39 +187,22 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
                 }
             }
         }
-        "rm" | "unlink" | "rmdir" | "touch" | "chmod" | "chown" | "trash" | "srm" | "tar"
-        | "unzip" | "chattr" => {
-            if name == "tar" {
-                unpacked(walker, arguments);
-            }
+        "rm" | "unlink" | "rmdir" | "trash" | "trash-put" | "srm" => {
             for target in operands(arguments, &[]) {
-                let removed = matches!(name, "rm" | "unlink" | "rmdir" | "trash" | "srm");
-                walker.touch(target, removed);
+                walker.touch(target, Touched::Gone, name);
             }
         }
-        _ => {}
-    }
-}
-
-/// Options of tar that name a command.
-fn unpacked(walker: &mut Walker<'_>, arguments: &[String]) {
-    const RUN: &[&str] = &[
-        "--checkpoint-action=exec=",
-        "--to-command=",
-        "--use-compress-program=",
-        "--info-script=",
-        "--rsh-command=",
-    ];
-    for (at, argument) in arguments.iter().enumerate() {
-        let text = match argument.as_str() {
-            "-I" | "-F" | "--to-command" | "--use-compress-program" => {
-                arguments.get(at + 1).map(String::as_str)
+        "touch" => {
+            for target in operands(arguments, &["-d", "--date", "-r", "--reference", "-t"]) {
+                walker.touch(target, Touched::Made, name);
             }
-            other => RUN.iter().find_map(|option| other.strip_prefix(option)),
-        };
-        if let Some(text) = text {
-            walker.suspect(text);
         }
+        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => {
+            for target in operands(arguments, &[]) {
+                walker.touch(target, Touched::Marked, name);
+            }
+        }
+        _ => archive::run(walker, name, arguments),
     }
 }
 
@@ -239,7 +224,7 @@ const GNU: &[&str] = &[
 ];
 
 /// The value of an option that may stand at the end of a group: `-sSLo FILE`.
-fn short_value(arguments: &[String], short: char, long: &str) -> Option<String> {
+pub(super) fn short_value(arguments: &[String], short: char, long: &str) -> Option<String> {
     for (at, argument) in arguments.iter().enumerate() {
         let group = argument.starts_with('-') && !argument.starts_with("--");
         if argument == long || group && argument.ends_with(short) {
@@ -318,13 +303,13 @@ fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
             base_name(source.trim_end_matches('/'))
         );
         if name == "mv" {
-            walker.touch(source, true);
+            walker.touch(source, Touched::Gone, name);
         }
         // Into a folder: the file of the same name in it. Where that is not certain, what it may replace matters.
         if into {
             walker.write(&inside, name);
         } else {
-            walker.touch(&inside, false);
+            walker.touch(&inside, Touched::Marked, name);
         }
         if name == "ln" && !is_unknown(source) && !is_unknown(&target) {
             for (link, behind) in [(&target, *source), (&inside, *source)] {

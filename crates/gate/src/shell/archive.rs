@@ -1,0 +1,161 @@
+//! Programs that pack and unpack: an archive is written, or what is in it.
+
+use super::walk::Walker;
+use super::write::{operands, short_value, value_of};
+
+/// Finds what a packer or an unpacker writes.
+pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+    match name {
+        "tar" | "bsdtar" | "gtar" | "jar" | "star" => tar(walker, name, arguments),
+        "unzip" if !short(arguments, "lptvzZ") => {
+            let folder = value_of(arguments, "-d", "-d");
+            walker.write(folder.as_deref().unwrap_or("."), name);
+        }
+        "zip" => {
+            if let Some(archive) = operands(arguments, &[]).first().filter(|it| **it != "-") {
+                walker.write(archive, name);
+            }
+        }
+        "7z" | "7za" | "7zr" | "7zz" => seven(walker, name, arguments),
+        "cpio" | "pax" => {
+            let last = operands(arguments, &[]).last().map(|it| (*it).clone());
+            if short(arguments, "p") {
+                walker.write(&last.unwrap_or_else(|| ".".into()), name);
+            } else if short(arguments, "ir") && !short(arguments, "t") {
+                let folder = value_of(arguments, "-D", "--directory");
+                walker.write(folder.as_deref().unwrap_or("."), name);
+            }
+        }
+        "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" | "unlzma" | "zstd"
+        | "unzstd" | "lz4" | "unlz4" | "compress" | "uncompress" => packed(walker, name, arguments),
+        "split" | "csplit" => {
+            const VALUED: &[&str] = &["-b", "-C", "-l", "-n", "-a", "-f", "-t", "--filter"];
+            let given = value_of(arguments, "-f", "--prefix");
+            let prefix = operands(arguments, VALUED).get(1).map(|it| (*it).clone());
+            let prefix = given.or(prefix.filter(|_| name == "split"));
+            walker.write(&format!("{}aa", prefix.as_deref().unwrap_or("x")), name);
+        }
+        _ => {}
+    }
+}
+
+/// Whether one of these letters is among the short options.
+fn short(arguments: &[String], letters: &str) -> bool {
+    arguments.iter().any(|it| {
+        it.strip_prefix('-').is_some_and(|group| {
+            !group.starts_with('-') && group.contains(|at| letters.contains(at))
+        })
+    })
+}
+
+fn tar(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+    told_to_run(walker, arguments);
+    // The first word needs no dash: `tar xzf a.tgz`.
+    let mut letters = String::new();
+    for (at, argument) in arguments.iter().enumerate() {
+        match argument.strip_prefix('-') {
+            Some(long) if long.starts_with('-') => {}
+            Some(group) => letters.push_str(group),
+            None if at == 0 => letters.push_str(argument),
+            None => {}
+        }
+    }
+    let long = |options: &[&str]| arguments.iter().any(|it| options.contains(&it.as_str()));
+    let mode = |letter: char, options: &[&str]| letters.contains(letter) || long(options);
+    if mode('t', &["--list", "--diff", "--compare"]) {
+        return;
+    }
+    if mode('x', &["--extract", "--get"]) {
+        let shown = letters.contains('O') || long(&["--to-stdout"]);
+        if !shown {
+            let folder = short_value(arguments, 'C', "--directory");
+            let folder = folder.or_else(|| joined(arguments, "--directory="));
+            walker.write(folder.as_deref().unwrap_or("."), name);
+        }
+        return;
+    }
+    let writes = letters.contains(['c', 'r', 'u', 'A'])
+        || long(&[
+            "--create",
+            "--append",
+            "--update",
+            "--concatenate",
+            "--delete",
+        ]);
+    let first = arguments
+        .first()
+        .filter(|it| !it.starts_with('-') && it.contains('f'));
+    let archive = match first {
+        Some(_) => arguments.get(1).cloned(),
+        None => short_value(arguments, 'f', "--file").or_else(|| joined(arguments, "--file=")),
+    };
+    if let Some(archive) = archive.filter(|it| writes && it != "-") {
+        walker.write(&archive, name);
+    }
+}
+
+fn joined(arguments: &[String], option: &str) -> Option<String> {
+    let found = arguments.iter().find_map(|it| it.strip_prefix(option));
+    found.map(str::to_owned)
+}
+
+fn seven(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+    let words = operands(arguments, &[]);
+    match words.first().map(|it| it.as_str()) {
+        Some("x" | "e") if !short(arguments, "s") || joined(arguments, "-o").is_some() => {
+            let folder = joined(arguments, "-o");
+            walker.write(folder.as_deref().unwrap_or("."), name);
+        }
+        Some("a" | "d" | "u" | "rn") => {
+            if let Some(archive) = words.get(1) {
+                walker.write(archive, name);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `gzip FILE`: the packed file takes the place of the other one.
+fn packed(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+    const SHOWN: &[&str] = &[
+        "--stdout",
+        "--to-stdout",
+        "--list",
+        "--test",
+        "--help",
+        "--version",
+    ];
+    if short(arguments, "clt") || arguments.iter().any(|it| SHOWN.contains(&it.as_str())) {
+        return;
+    }
+    match value_of(arguments, "-o", "-o") {
+        Some(target) => walker.write(&target, name),
+        None => {
+            for target in operands(arguments, &["-S", "--suffix", "-T", "-D"]) {
+                walker.write(target, name);
+            }
+        }
+    }
+}
+
+/// Options of tar that name a command.
+fn told_to_run(walker: &mut Walker<'_>, arguments: &[String]) {
+    const RUN: &[&str] = &[
+        "--checkpoint-action=exec=",
+        "--to-command=",
+        "--use-compress-program=",
+        "--info-script=",
+        "--rsh-command=",
+    ];
+    for (at, argument) in arguments.iter().enumerate() {
+        let text = match argument.as_str() {
+            "-I" | "-F" | "--to-command" | "--use-compress-program" => {
+                arguments.get(at + 1).map(String::as_str)
+            }
+            other => RUN.iter().find_map(|option| other.strip_prefix(option)),
+        };
+        if let Some(text) = text {
+            walker.suspect(text);
+        }
+    }
+}
