@@ -27,6 +27,8 @@ const SHOWN_BYTES: usize = 256 << 10;
 const NEWS_MS: u64 = 5_000;
 /// How long an order may take to be carried out. An end has its grace, and what is killed may take its time.
 const OBEYED_MS: u64 = 30_000;
+/// How long a shim may take to leave once it answers no more.
+const LEAVING_MS: u64 = 2_000;
 /// How often an order is given again when somebody else gave one meanwhile. Each time somebody's went through, so that this
 /// many others would have to be quicker.
 const TRIES_MAX: usize = 1_000;
@@ -112,16 +114,7 @@ impl Agents {
                 // Being made, or being removed.
                 Err(_) => continue,
             };
-            let condition = attempt.condition()?;
-            let status = (condition == Condition::Alive)
-                .then(|| Handle::attach(&attempt, 0).ok())
-                .flatten()
-                .map(|handle| handle.last_status().clone());
-            found.push(Listed {
-                attempt,
-                condition,
-                status,
-            });
+            found.push(self.look(&attempt)?);
         }
         Ok(found)
     }
@@ -301,7 +294,8 @@ impl Agents {
             Want::Paused => State::Paused,
             Want::Ended => State::Ended,
         };
-        match attempt.condition()? {
+        let (condition, reached) = settled(attempt)?;
+        match condition {
             Condition::Alive => {}
             Condition::Lost if want == Want::Ended => {
                 sweep(attempt)?;
@@ -314,7 +308,7 @@ impl Agents {
                 });
             }
         }
-        let mut handle = Handle::attach(attempt, 0)?;
+        let mut handle = reached?;
         let mut tries = 0;
         loop {
             let status = handle.last_status();
@@ -392,8 +386,9 @@ impl Agents {
 
     /// The shim of an attempt that lives.
     fn alive(&self, attempt: &Attempt) -> Result<Handle, Error> {
-        match attempt.condition()? {
-            Condition::Alive => Ok(Handle::attach(attempt, 0)?),
+        let (condition, reached) = settled(attempt)?;
+        match condition {
+            Condition::Alive => Ok(reached?),
             Condition::Lost | Condition::Ended(_) | Condition::Intended => Err(Error::NotRunning {
                 id: attempt.id().to_owned(),
             }),
@@ -402,15 +397,14 @@ impl Agents {
 
     /// One attempt as it is now.
     pub fn look(&self, attempt: &Attempt) -> Result<Listed, Error> {
-        let condition = attempt.condition()?;
-        let status = (condition == Condition::Alive)
-            .then(|| Handle::attach(attempt, 0).ok())
-            .flatten()
-            .map(|handle| handle.last_status().clone());
+        let (condition, reached) = settled(attempt)?;
         Ok(Listed {
             attempt: attempt.clone(),
+            status: reached
+                .ok()
+                .filter(|_| condition == Condition::Alive)
+                .map(|handle| handle.last_status().clone()),
             condition,
-            status,
         })
     }
 
@@ -459,6 +453,22 @@ impl Agents {
             }
             number += 1;
         }
+    }
+}
+
+/// What has become of an attempt, and its shim where it lives. A shim that has written the end holds its lock for a moment
+/// longer and answers nobody; whoever asks then hears of the end.
+fn settled(
+    attempt: &Attempt,
+) -> Result<(Condition, Result<Handle, bowline_supervisor::Error>), Error> {
+    let until = Instant::now() + Duration::from_millis(LEAVING_MS);
+    loop {
+        let condition = attempt.condition()?;
+        let reached = Handle::attach(attempt, 0);
+        if condition != Condition::Alive || reached.is_ok() || Instant::now() >= until {
+            return Ok((condition, reached));
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -304,7 +304,8 @@ fn wrap(base: String, choices: &mut Choices<'_>) -> String {
                 let code = format!("BEGIN {{ system({}) }}", literal(&text));
                 format!("awk {}", quoted(&code))
             }
-            47 => format!("coproc {{ {text}\n}}; wait"),
+            // Fed with nothing: a shell in it would wait for what nobody types.
+            47 => format!("coproc {{ {text}\n}} < /dev/null; wait"),
             48 => format!("a[1]={}; eval \"${{a[1]}}\"", quoted(&text)),
             49 => format!("printf -v x %s {}; eval \"$x\"", quoted(&text)),
             50 => format!("mapfile -t x <<< {}; eval \"${{x[*]}}\"", quoted(&text)),

@@ -198,11 +198,8 @@ fn an_agent_is_paused_resumed_spoken_to_and_ended() {
     let late = world.0.quietly(&format!("attach {id} --send late"), 1);
     let late = String::from_utf8(late.stderr).unwrap();
     assert!(late.contains("error[input_closed]"), "{late}");
-    assert!(
-        world
-            .text(&format!("attach {id} --end"))
-            .contains("ended (signal 15)")
-    );
+    let ended = world.text(&format!("attach {id} --end"));
+    assert!(ended.contains("ended (signal 15)"), "{ended}");
     let over = world.0.quietly(&format!("attach {id} --pause"), 1);
     let over = String::from_utf8(over.stderr).unwrap();
     assert!(over.contains("error[agent_not_running]"), "{over}");

@@ -9,7 +9,7 @@ use super::walk::{Input, Walker};
 struct Interpreter {
     names: &'static [&'static str],
     /// Short options that take code.
-    code: &'static str,
+    takes_code: &'static str,
     /// Long options that take code.
     long: &'static [&'static str],
     /// Short options that take the rest of their group, or else the next word.
@@ -26,7 +26,7 @@ struct Interpreter {
 
 const PLAIN: Interpreter = Interpreter {
     names: &[],
-    code: "",
+    takes_code: "",
     long: &[],
     valued: "",
     attached: "",
@@ -38,14 +38,14 @@ const PLAIN: Interpreter = Interpreter {
 const ALL: &[Interpreter] = &[
     Interpreter {
         names: &["python", "pypy", "ipython", "micropython"],
-        code: "c",
+        takes_code: "c",
         valued: "WXQ",
         long_valued: &["--check-hash-based-pycs"],
         ..PLAIN
     },
     Interpreter {
         names: &["perl"],
-        code: "eE",
+        takes_code: "eE",
         valued: "I",
         attached: "iMmFxDVd",
         digits: "l0C",
@@ -53,7 +53,7 @@ const ALL: &[Interpreter] = &[
     },
     Interpreter {
         names: &["ruby", "jruby", "irb"],
-        code: "e",
+        takes_code: "e",
         valued: "ICrE",
         attached: "iFKTWx",
         digits: "0",
@@ -61,7 +61,7 @@ const ALL: &[Interpreter] = &[
     },
     Interpreter {
         names: &["node", "nodejs", "bun", "tsx", "ts-node", "qjs"],
-        code: "ep",
+        takes_code: "ep",
         long: &["--eval", "--print"],
         valued: "rC",
         long_valued: &[
@@ -79,13 +79,13 @@ const ALL: &[Interpreter] = &[
     },
     Interpreter {
         names: &["php"],
-        code: "rRBE",
+        takes_code: "rRBE",
         valued: "dfFzcSt",
         ..PLAIN
     },
     Interpreter {
         names: &["lua", "luajit"],
-        code: "e",
+        takes_code: "e",
         valued: "l",
         ..PLAIN
     },
@@ -117,7 +117,7 @@ const ALL: &[Interpreter] = &[
             "swift",
             "tclsh",
         ],
-        code: "eEc",
+        takes_code: "eEc",
         long: &["--eval", "--print"],
         stops: false,
         ..PLAIN
@@ -257,7 +257,7 @@ fn read(kind: &Interpreter, language: &str, arguments: &[String]) -> Call {
                 call.texts.push("eval".to_owned());
             }
         } else if argument.len() > 1 && argument.starts_with('-') {
-            if matches!(argument, "-EncodedCommand" | "-enc" | "-e") && kind.code.is_empty() {
+            if matches!(argument, "-EncodedCommand" | "-enc" | "-e") && kind.takes_code.is_empty() {
                 call.texts.push("eval".to_owned());
             }
             group(kind, language, argument, &mut rest, &mut call);
@@ -298,10 +298,10 @@ fn group(
             continue;
         }
         digits = kind.digits.contains(letter);
-        if kind.code.contains(letter) {
+        if kind.takes_code.contains(letter) {
             // `-pe CODE`: the letters after it are options too, and only their last takes the code.
             let more = matches!(language, "node" | "nodejs" | "bun") && !own.is_empty();
-            if more && own.chars().all(|it| kind.code.contains(it)) {
+            if more && own.chars().all(|it| kind.takes_code.contains(it)) {
                 continue;
             }
             call.given = true;

@@ -241,8 +241,8 @@ fn the_project_of_the_client_stands_in_for_a_folder_without_a_run() {
     world.commit(&run("IMPLEMENT", &[]));
     let outside = world.base.join("home");
     let message = json!({
-        "hook_event_name": "PreToolUse", "cwd": outside, "tool_name": "Write",
-        "tool_input": {"file_path": world.root.join("src/a.rs")},
+        "hook_event_name": "PreToolUse", "cwd": outside, "tool_name": "Bash",
+        "tool_input": {"command": "git commit -m x"},
     });
     assert!(world.hook(&message).allowed(), "no run is seen from there");
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_bowline-shim"))
