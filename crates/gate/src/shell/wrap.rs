@@ -5,6 +5,7 @@ use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::run::{Environment, base_name};
 use super::text::{apply_patch, given_text, parallel, ssh, textual};
 use super::walk::{Input, Walker};
+use super::write::made;
 
 /// Wrappers with options before the program: their names, their options that take a value, and how many words of their
 /// own stand before the program.
@@ -118,6 +119,21 @@ pub(super) fn run(
             if let Input::Text(text) = input {
                 walker.text(text);
             }
+        }
+        "crontab" => {
+            if *input != Input::None {
+                walker.hidden("a table of cron");
+            }
+        }
+        "make" | "gmake" => {
+            if let Input::Text(text) = input
+                && arguments
+                    .iter()
+                    .any(|it| it == "-" || it.ends_with("=-") || it == "-f-")
+            {
+                made(walker, text);
+            }
+            return false;
         }
         "ssh" => ssh(walker, arguments, input),
         "npm" | "npx" | "pnpx" if matches!(name, "npx" | "pnpx") || is_exec(arguments) => {

@@ -207,7 +207,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
 }
 
 /// `$(shell COMMAND)` in a text for make.
-fn made(walker: &mut Walker<'_>, text: &str) {
+pub(super) fn made(walker: &mut Walker<'_>, text: &str) {
     for (at, mark) in text.match_indices("$(shell ") {
         let inside = &text[at + mark.len()..];
         walker.suspect(inside.split(')').next().unwrap_or_default());
