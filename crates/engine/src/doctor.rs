@@ -168,6 +168,12 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         .map(|(_, lost)| lost.clone())
         .unwrap_or_default();
     if !outside && healed.is_none() && !view.examined.needs_repair() && !guarded {
+        let behind = |notice: &&Notice| matches!(notice, Notice::RolledForward { .. });
+        if let Some(notice) = view.notices.iter().find(behind) {
+            // Taking the lock completes what was committed.
+            drop(file.file.hold(&context.request())?);
+            diagnosis.repairs.push(notice.to_string());
+        }
         return Ok(diagnosis);
     }
     let target = healed.map(|(value, _)| value);

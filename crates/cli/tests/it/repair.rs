@@ -26,6 +26,17 @@ fn nothing_to_examine() {
     ]));
 }
 
+/// As after a crash between the commit and the replace.
+#[test]
+fn a_change_that_had_not_reached_the_file_is_completed() {
+    let world = TestEnvironment::planned();
+    let good = world.read(THINKING);
+    let before = world.read(&format!("{THINKING}.bak"));
+    world.write(THINKING, &before);
+    check!(world.session(&["doctor", "doctor --repair", "doctor --repair"]));
+    assert_eq!(world.read(THINKING), good);
+}
+
 #[test]
 fn odd_fields() {
     let world = TestEnvironment::planned();
