@@ -114,7 +114,8 @@ fn of_folder(root: &Path) -> Result<String, Error> {
                 hint: "make it a git repository, and let git ignore what is made anew".into(),
             });
         }
-        let digest = file_hash(&entry).map_err(|error| failed(&entry, &error))?;
+        let digest =
+            bowline_gate::sealed::file_hash(&entry).map_err(|error| failed(&entry, &error))?;
         hasher.update(path.as_bytes());
         hasher.update(b"\0");
         hasher.update(digest.as_bytes());
@@ -166,31 +167,6 @@ pub(crate) fn walk(
         folders.extend(below.into_iter().rev());
     }
     Ok(())
-}
-
-/// The hash of a file's content and of what makes it more than content: that it is a link, or can be run.
-pub(crate) fn file_hash(path: &Path) -> std::io::Result<String> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let facts = fs::symlink_metadata(path)?;
-    let mut hasher = blake3::Hasher::new();
-    if facts.is_symlink() {
-        hasher.update(b"link\0");
-        hasher.update(fs::read_link(path)?.as_os_str().as_encoded_bytes());
-        hasher.update(b"\0");
-    } else if facts.permissions().mode() & 0o111 != 0 {
-        hasher.update(b"run\0");
-    }
-    match fs::metadata(path) {
-        Ok(target) if target.is_file() => {
-            hasher.update_reader(fs::File::open(path)?)?;
-        }
-        // Opening a pipe would wait for whoever writes it.
-        Ok(_) => {}
-        // A link to nowhere is what it says.
-        Err(_) if facts.is_symlink() => {}
-        Err(error) => return Err(error),
-    }
-    Ok(short(&hasher))
 }
 
 fn short(hasher: &blake3::Hasher) -> String {

@@ -1,6 +1,7 @@
 //! The next command of a run, as it can be typed, and whether it takes a person.
 
 use crate::locate;
+use crate::sealed::is_stale;
 use bowline_formats::develop::contract::{self, Planned};
 use bowline_formats::develop::seal::{self, Seal};
 use bowline_formats::transition::Transition;
@@ -35,15 +36,25 @@ impl Next {
 
 /// What can be done next in the run whose file is at a path, with what its side folder knows.
 pub fn next_in(path: &Path, run: &Run) -> Vec<Next> {
-    let Some(folder) = run_id(path).map(|id| locate::runs_folder(path).join(id)) else {
-        return next(Some(run), None, &[]);
-    };
+    let folder = run_id(path).map(|id| locate::runs_folder(path).join(id));
     // A file that cannot be read is as good as none here: whoever runs the command is told.
-    let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
-    let seal: Option<Seal> = serde_json::from_str(&text(seal::FILE_NAME)).ok();
-    let contract: Vec<Planned> =
-        serde_json::from_str(&text(contract::FILE_NAME)).unwrap_or_default();
-    next(Some(run), seal.as_ref(), &contract)
+    let text = |name: &str| {
+        let folder = folder.as_ref();
+        folder.and_then(|folder| std::fs::read_to_string(folder.join(name)).ok())
+    };
+    let seal: Option<Seal> = text(seal::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
+    let contract = text(contract::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
+    let contract: Vec<Planned> = contract.unwrap_or_default();
+    next(Some(run), seal.as_ref(), locate::root_of(path), &contract)
+}
+
+/// Whether a command opens a gate of the run whose file is at a path, and not only a person's word.
+pub fn has_command(path: &Path, gate: Gate) -> bool {
+    let folder = run_id(path).map(|id| locate::runs_folder(path).join(id));
+    folder
+        .and_then(|folder| std::fs::read_to_string(folder.join(seal::FILE_NAME)).ok())
+        .and_then(|text| serde_json::from_str::<Seal>(&text).ok())
+        .is_some_and(|seal| seal.rules.command(gate).is_some())
 }
 
 /// The run that the last transition with a name names.
@@ -57,11 +68,30 @@ fn run_id(path: &Path) -> Option<String> {
 }
 
 /// What can be done next, the most useful first.
-pub fn next(run: Option<&Run>, seal: Option<&Seal>, contract: &[Planned]) -> Vec<Next> {
+pub fn next(
+    run: Option<&Run>,
+    seal: Option<&Seal>,
+    root: &Path,
+    contract: &[Planned],
+) -> Vec<Next> {
     let Some(run) = run else {
         return vec![Next::agent("start FEATURE")];
     };
-    match resume(run) {
+    let resume = resume(run);
+    let by_gate = matches!(
+        resume,
+        Resume::ReviewAgain
+            | Resume::Implement
+            | Resume::VerifyAll
+            | Resume::Pr
+            | Resume::ReReview
+            | Resume::Done
+    );
+    // Nothing that rests on gates goes on before a person has looked at what was sealed.
+    if by_gate && seal.is_some_and(|seal| is_stale(root, seal)) {
+        return vec![Next::person("seal")];
+    }
+    match resume {
         Resume::Design => vec![Next::agent("review")],
         Resume::ReviewAgain => vec![gate(Gate::ReviewCleanPass, seal)],
         Resume::Implement => vec![Next::agent("implement")],

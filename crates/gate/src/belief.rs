@@ -50,6 +50,15 @@ pub struct Believed {
 }
 
 impl Belief {
+    /// The run's file, where it is or should be.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Belief::Nothing => None,
+            Belief::Run(believed) => Some(&believed.path),
+            Belief::Missing { path, .. } | Belief::Damaged { path, .. } => Some(path),
+        }
+    }
+
     /// The run, when there is one that can be read.
     pub fn run(&self) -> Option<&Run> {
         match self {
@@ -135,8 +144,7 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
         Situation::Outside { ours: Some(text) } if !foreign => {
             Some(Ours::Run(Box::new(read(text)?)))
         }
-        // Bowline has kept evidence here, so there was a journal.
-        Situation::Unmanaged if locate::has_runs(path) || is_witnessed(path) => {
+        Situation::Unmanaged if locate::opened(path).exists() || is_witnessed(path) => {
             return Err("its journal is gone".into());
         }
         Situation::Unmanaged => Some(Ours::Gone),

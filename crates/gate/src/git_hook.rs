@@ -4,6 +4,7 @@
 //! (`commit --no-verify`) and do not see plumbing; `reference-transaction` is asked whenever a branch is about to move,
 //! by whatever command.
 
+use crate::advice::has_command;
 use crate::belief::{self, Belief};
 use crate::hook::Repository;
 use crate::lang::Lang;
@@ -110,11 +111,13 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
             folder: folder.to_owned(),
         };
         let input = String::from_utf8_lossy(&bytes);
-        Ok(judge_git(&belief, hook, argument, &input, &history))
+        let denial = judge_git(&belief, hook, argument, &input, &history);
+        let opens = |gate| belief.path().is_some_and(|path| has_command(path, gate));
+        Ok(denial.map(|denial| denial.text(None, Lang::of_environment(), &opens)))
     }));
     let reason = match judged {
         Ok(Ok(None)) => return Answer::silent(),
-        Ok(Ok(Some(denial))) => denial.text(None, Lang::of_environment()),
+        Ok(Ok(Some(text))) => text,
         Ok(Err(error)) => format!("[PHASE GATE] {error}.\n"),
         Err(_) => "[PHASE GATE] the gate failed while it was deciding.\n".to_owned(),
     };

@@ -7,5 +7,6 @@ pub mod hook;
 pub mod lang;
 pub mod locate;
 pub mod place;
+pub mod sealed;
 pub mod shell;
 pub mod verdict;

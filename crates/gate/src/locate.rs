@@ -76,9 +76,10 @@ pub fn runs_folder(file: &Path) -> PathBuf {
     side_folder(file).join("runs")
 }
 
-/// Whether Bowline has ever kept a run here.
-pub(crate) fn has_runs(file: &Path) -> bool {
-    runs_folder(file).is_dir()
+/// A file in the side folder that is there once the journal is: without its journal a run is damaged then, and not another
+/// program's.
+pub fn opened(file: &Path) -> PathBuf {
+    side_folder(file).join("opened")
 }
 
 /// A file in the repository's own folder that is there while a run of Bowline's is open: a run whose side folder was

@@ -224,11 +224,11 @@ fn closed(run: &Run, act: Act) -> Vec<Gate> {
 }
 
 impl Denial {
-    /// The reason and the next command, as the agent reads them.
-    pub fn text(&self, command: Option<&str>, lang: Lang) -> String {
+    /// The reason and the next command, as the agent reads them. `opens` tells whether a command opens a gate.
+    pub fn text(&self, command: Option<&str>, lang: Lang, opens: &dyn Fn(Gate) -> bool) -> String {
         let mut lines = match lang {
-            Lang::En => self.english(),
-            Lang::Ko => self.korean(),
+            Lang::En => self.english(opens),
+            Lang::Ko => self.korean(opens),
         };
         if let Some(command) = command {
             let shown: String = command.chars().take(SHOWN_CHARS_MAX).collect();
@@ -238,7 +238,7 @@ impl Denial {
         lines.join("\n") + "\n"
     }
 
-    fn english(&self) -> Vec<String> {
+    fn english(&self, opens: &dyn Fn(Gate) -> bool) -> Vec<String> {
         match self {
             Denial::Closed {
                 phase,
@@ -259,7 +259,7 @@ impl Denial {
                 };
                 let mut lines = vec![format!("[PHASE GATE] {}: {what}.", phase.name())];
                 lines.push(format!("closed gates: {}", names(missing)));
-                lines.extend(missing.first().map(|gate| match opening(*phase, *gate) {
+                lines.extend(missing.first().map(|gate| match opening(*phase, *gate, opens(*gate)) {
                     Opening::Ours(command) => format!("next: {command}"),
                     Opening::Persons(command) => format!("next: ask a person to run: {command}"),
                 }));
@@ -286,7 +286,7 @@ impl Denial {
         }
     }
 
-    fn korean(&self) -> Vec<String> {
+    fn korean(&self, opens: &dyn Fn(Gate) -> bool) -> Vec<String> {
         match self {
             Denial::Closed {
                 phase,
@@ -314,7 +314,7 @@ impl Denial {
                     about,
                     format!("미충족 gate: {}", names(missing)),
                 ];
-                lines.extend(missing.first().map(|gate| match opening(*phase, *gate) {
+                lines.extend(missing.first().map(|gate| match opening(*phase, *gate, opens(*gate)) {
                     Opening::Ours(command) => format!("다음: {command}"),
                     Opening::Persons(command) => format!("다음: 사람에게 실행을 요청하세요: {command}"),
                 }));
@@ -348,15 +348,19 @@ fn names(gates: &[Gate]) -> String {
 enum Opening {
     /// By this command, whoever gives it.
     Ours(String),
-    /// A person has to go back first.
+    /// Only a person may give it.
     Persons(String),
 }
 
 /// How a gate is opened from a phase.
-fn opening(phase: Phase, gate: Gate) -> Opening {
+fn opening(phase: Phase, gate: Gate, opens: bool) -> Opening {
     let back = gate.phase();
     if back == phase {
-        return Opening::Ours(format!("bowline develop gate pass {}", gate.name()));
+        let command = format!("bowline develop gate pass {}", gate.name());
+        return match opens {
+            true => Opening::Ours(command),
+            false => Opening::Persons(format!("{command} --by-hand REASON")),
+        };
     }
     let command = format!("bowline develop back {}", back.name());
     match back {

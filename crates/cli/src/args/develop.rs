@@ -22,7 +22,7 @@ pub(crate) enum DevelopVerb {
     /// Enter REVIEW with the checkpoints of the design
     Review {
         /// A checkpoint, in the order of work
-        #[arg(long = "checkpoint", value_name = "ID", num_args = 1..)]
+        #[arg(long = "checkpoint", value_name = "ID", num_args = 1.., value_delimiter = ',')]
         checkpoints: Vec<String>,
         /// A contract, or a design document with one, that names the checkpoints
         #[arg(long, value_name = "FILE")]

@@ -181,7 +181,7 @@ fn sealed(context: &Context, output: &Output, run: &DevelopRun) -> Result<String
             .filter_map(|gate| Some(format!("{} ({})", gate.name(), seal.rules.command(gate)?)))
             .collect()
     };
-    Ok(match &state {
+    let line = match &state {
         SealState::Sealed { seal, .. } if !seal.rules.gates.is_empty() => {
             let files = seal.files.len();
             match output.lang {
@@ -201,6 +201,17 @@ fn sealed(context: &Context, output: &Output, run: &DevelopRun) -> Result<String
                 "봉인되지 않았습니다. 사람이 'bowline develop seal'로 봉인합니다",
             )
             .to_owned(),
+    };
+    let idle = state.seal().map(|seal| seal.idle_patterns().join(", "));
+    Ok(match idle.filter(|idle| !idle.is_empty()) {
+        Some(idle) => {
+            let what = output.say(
+                "protected, but nothing matches",
+                "보호 대상이지만 맞는 파일이 없음",
+            );
+            format!("{line}; {what}: {idle}")
+        }
+        None => line,
     })
 }
 

@@ -18,6 +18,7 @@ mod clients;
 mod codes;
 mod completions;
 mod develop;
+mod develop_edges;
 mod develop_evidence;
 mod develop_export;
 mod develop_hook;

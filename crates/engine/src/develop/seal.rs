@@ -146,7 +146,7 @@ pub(crate) fn sealed_files(root: &Path, rules: &Policy) -> Result<BTreeMap<Strin
                 hint: "protect fewer in the [develop] table of bowline.toml".into(),
             });
         }
-        let hash = tree::file_hash(&entry).map_err(|error| Error::BadInput {
+        let hash = bowline_gate::sealed::file_hash(&entry).map_err(|error| Error::BadInput {
             message: format!("{} cannot be read: {error}", entry.display()),
             hint: "see that every protected file can be read".into(),
         })?;

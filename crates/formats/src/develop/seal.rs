@@ -1,6 +1,7 @@
 //! `seal.json` of a develop run: the policy and the protected files as a person saw them.
 
 use super::policy::Policy;
+use crate::glob;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -33,6 +34,13 @@ impl Seal {
     /// The text whose hash is [`Seal::policy`].
     pub fn policy_text(rules: &Policy, files: &BTreeMap<String, String>) -> String {
         serde_json::json!({ "rules": rules, "files": files }).to_string()
+    }
+
+    /// Patterns of protected files that no sealed file matches: they protect nothing.
+    pub fn idle_patterns(&self) -> Vec<&str> {
+        let idle = |pattern: &&str| !self.files.keys().any(|path| glob::matches(pattern, path));
+        let patterns = self.rules.protected.iter().map(String::as_str);
+        patterns.filter(idle).collect()
     }
 
     /// What is different now, one line for each path, sorted.

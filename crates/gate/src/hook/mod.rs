@@ -14,6 +14,7 @@ pub use card::{CARD_WORDS_MAX, card};
 pub use stop::{STOPS_HELD_PER_SESSION_MAX, STOPS_HELD_PER_STATE_MAX};
 pub use world::{Repository, World, is_ignored};
 
+use crate::advice;
 use crate::belief::{self, Belief};
 use crate::lang::Lang;
 use crate::locate;
@@ -147,7 +148,7 @@ fn project() -> Option<PathBuf> {
 
 fn before_tool(message: &HookMessage, folder: &Path, belief: &Belief, lang: Lang) -> Answer {
     let deeds = deeds_of(&message.call, folder, &World);
-    let place = file_of(belief).map(Place::of);
+    let place = belief.path().map(Place::of);
     let own = place
         .as_ref()
         .map_or_else(Vec::new, |it| offences_in(&deeds, it));
@@ -189,18 +190,10 @@ fn denied_from_afar(
     }
     folders.into_iter().find_map(|folder| {
         let belief = belief::of_folder(&folder);
-        let place = Place::of(file_of(&belief)?);
+        let place = Place::of(belief.path()?);
         let found = offences_from_afar(deeds, &place);
         denied(&belief, Some(&place), &found, message, lang)
     })
-}
-
-fn file_of(belief: &Belief) -> Option<&Path> {
-    match belief {
-        Belief::Nothing => None,
-        Belief::Run(believed) => Some(&believed.path),
-        Belief::Missing { path, .. } | Belief::Damaged { path, .. } => Some(path),
-    }
 }
 
 /// What a run says against a call, if anything.
@@ -217,7 +210,11 @@ fn denied(
         ToolCall::Shell { command, .. } => Some(command.as_str()),
         ToolCall::Write { .. } | ToolCall::Other => None,
     };
-    let mut text = denial.text(command, lang);
+    let mut text = denial.text(command, lang, &|gate| {
+        belief
+            .path()
+            .is_some_and(|path| advice::has_command(path, gate))
+    });
     if let Belief::Run(believed) = belief
         && !believed.distrusted.is_empty()
     {

@@ -42,13 +42,10 @@ pub(super) fn lines(belief: &Belief, folder: &Path, lang: Lang) -> Vec<String> {
                 .say("cannot be read here", "여기서는 읽을 수 없음")
                 .to_owned(),
         };
+        let show = format!("bowline status {kind}");
         lines.push(match lang {
-            Lang::En => {
-                format!("Also here: {kind} ({name}): {said}. See `bowline {kind} status`.")
-            }
-            Lang::Ko => {
-                format!("함께 있음: {kind} ({name}): {said}. `bowline {kind} status`로 확인하세요.")
-            }
+            Lang::En => format!("Also here: {kind} ({name}): {said}. See `{show}`."),
+            Lang::Ko => format!("함께 있음: {kind} ({name}): {said}. `{show}`로 확인하세요."),
         });
     }
     lines
@@ -82,13 +79,18 @@ fn thinking(value: &Value) -> String {
 fn memory(value: &Value) -> String {
     match value.pointer("/current_task").filter(|it| it.is_object()) {
         Some(task) => format!(
-            "'{}', {}, step {}",
+            "'{}', {}{}",
             text(task, "/name"),
             text(task, "/status"),
-            task.pointer("/current_step").unwrap_or(&Value::Null)
+            step(task)
         ),
         None => "no current task".to_owned(),
     }
+}
+
+fn step(task: &Value) -> String {
+    let number = task.pointer("/current_step").and_then(Value::as_u64);
+    number.map_or_else(String::new, |number| format!(", step {number}"))
 }
 
 fn orchestrate(value: &Value) -> String {

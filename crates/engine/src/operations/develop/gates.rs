@@ -2,11 +2,13 @@
 
 use super::{DevelopRun, Known, refused};
 use crate::context::Context;
+use crate::develop::contract_of;
 use crate::develop::evidence::{For, Watch};
 use crate::develop::seal::SealState;
 use crate::error::Error;
 use crate::files::Changed;
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
+use bowline_machines::Actor;
 use bowline_machines::develop::{Command, Evidence, FailureClass, Gate, Refusal, Run};
 use serde_json::{Value, json};
 
@@ -39,6 +41,7 @@ impl DevelopRun {
         proof: Proof<'_>,
         watch: &dyn Watch,
     ) -> Result<Passed, Error> {
+        not_empty(proof.run)?;
         let known = self.known(context)?;
         let by = context.actor();
         let pass = |evidence: Evidence| Command::GatePass { gate, evidence, by };
@@ -155,7 +158,8 @@ impl DevelopRun {
         self.on_checkpoint(context, &known, id, "CHECKPOINT_START", facts, command)
     }
 
-    /// Ends an attempt: well, unless the command that is named is red.
+    /// Ends an attempt: well, unless the command that is named is red. For an agent the command of the contract decides,
+    /// where it has one; another one only adds to it.
     pub fn checkpoint_pass(
         &self,
         context: &Context,
@@ -163,7 +167,15 @@ impl DevelopRun {
         run: Option<&str>,
         watch: &dyn Watch,
     ) -> Result<Passed, Error> {
+        not_empty(run)?;
         let known = self.known(context)?;
+        let planned = contract_of(context, &known.folder)?;
+        let agreed = planned
+            .iter()
+            .find(|one| one.id == id && context.actor() == Actor::Agent)
+            .and_then(|one| one.command.as_deref());
+        let added = run.filter(|_| agreed.is_some() && run != agreed);
+        let run = agreed.or(run);
         let attempts_max = self.attempts_max()?;
         let pass = |evidence: Evidence| Command::CheckpointPass {
             id: id.to_owned(),
@@ -187,6 +199,9 @@ impl DevelopRun {
             facts["evidence"] = record.id.clone().into();
             facts["exitCode"] = record.exit_code.into();
             gathered.push(record);
+            if let Some(command) = added {
+                gathered.push(scene.gather(For::Checkpoint(id), Source::Given, command)?);
+            }
         }
         let command = |_: &Option<Run>| Ok(pass(evidence.clone()));
         let changed = self.on_checkpoint(context, &known, id, "CHECKPOINT_PASS", facts, command)?;
@@ -238,6 +253,17 @@ impl DevelopRun {
             command,
             word,
         )
+    }
+}
+
+/// A variable that was never set would pass everything.
+fn not_empty(command: Option<&str>) -> Result<(), Error> {
+    match command {
+        Some(text) if text.trim().is_empty() => Err(Error::BadInput {
+            message: "the command of --run is empty".into(),
+            hint: "name the command that shows it, as in --run 'cargo test'".into(),
+        }),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -266,15 +266,25 @@ impl DevelopRun {
         Ok(changed)
     }
 
-    /// Leaves a mark in the repository while a run is open, see [`locate::witness`].
+    /// Leaves marks that there is a journal, and in the repository while a run is open: see [`locate::opened`] and
+    /// [`locate::witness`].
     fn bear_witness(&self, context: &Context, changed: &Changed) -> Result<(), Error> {
-        let Some(path) = locate::witness(&self.file.path).filter(|_| !context.dry_run) else {
+        if context.dry_run {
             return Ok(());
-        };
+        }
+        self.mark(&locate::opened(&self.file.path), true)?;
         let over = [Phase::Done.name(), "none"].contains(&changed.moved.to.as_str());
-        let done = match over {
-            true => std::fs::remove_file(&path),
-            false => std::fs::File::create(&path).map(drop),
+        match locate::witness(&self.file.path) {
+            Some(witness) => self.mark(&witness, !over),
+            None => Ok(()),
+        }
+    }
+
+    fn mark(&self, path: &Path, there: bool) -> Result<(), Error> {
+        let done = match there {
+            true if path.exists() => return Ok(()),
+            true => std::fs::File::create(path).map(drop),
+            false => std::fs::remove_file(path),
         };
         match done {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::BadInput {
@@ -390,15 +400,15 @@ pub(crate) fn next(
     view: &View,
 ) -> Result<Vec<Next>, Error> {
     let run = run_in(&view.document);
+    let root = locate::root_of(path);
     let ledger = Ledger::read(file)?;
     let Some(id) = &ledger.run else {
-        return Ok(advice::next(run.as_ref(), None, &[]));
+        return Ok(advice::next(run.as_ref(), None, root, &[]));
     };
     let folder = RunFolder::new(path, id);
-    // What changed does not matter here, so nothing is hashed.
     let seal = seal::read(context, &folder, ledger.seal.as_deref())?;
     let contract = contract_of(context, &folder)?;
-    Ok(advice::next(run.as_ref(), seal.as_ref(), &contract))
+    Ok(advice::next(run.as_ref(), seal.as_ref(), root, &contract))
 }
 
 fn known(context: &Context, path: &Path, file: &StateFile) -> Result<Known, Error> {
