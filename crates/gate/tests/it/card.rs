@@ -116,9 +116,9 @@ fn the_other_files_have_a_line_each() {
         card(&Belief::Nothing, root, Lang::En).unwrap(),
         "\
 Where the work stands, by bowline's state files (trust this over what you remember):
-Also here: thinking (thinking_state.json): 'essay-1', stage creation, in_progress. See `bowline thinking status`.
-Also here: memory (.claude/memory/task-state.json): 'ferry', in_progress, step 2. See `bowline memory status`.
-Also here: orchestrate (.claude/orchestrate-state.json): 'ferry', 1 done, 0 running, 2 ready, 0 failed. See `bowline orchestrate status`."
+Also here: thinking (thinking_state.json): 'essay-1', stage creation, in_progress. See `bowline status thinking`.
+Also here: memory (.claude/memory/task-state.json): 'ferry', in_progress, step 2. See `bowline status memory`.
+Also here: orchestrate (.claude/orchestrate-state.json): 'ferry', 1 done, 0 running, 2 ready, 0 failed. See `bowline status orchestrate`."
     );
     fs::write(root.join("thinking_state.json"), "{ torn").unwrap();
     assert!(
