@@ -269,7 +269,7 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
         .collect();
     let first = named.first().map(|it| it.as_str());
     let wanted = match command {
-        "apply" => !has(&["--check", "--stat", "--numstat", "--summary", "--cached"]),
+        "apply" => applies(call.arguments),
         "checkout" => !(has(&["-b", "-B", "--orphan"]) && named.len() <= 1),
         "switch" => {
             !(has(&["-c", "-C", "--create", "--force-create", "--orphan"]) && named.len() <= 1)
@@ -385,6 +385,36 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
         let folder = call.folder.as_deref().unwrap_or(".");
         walker.write(folder, &format!("git {command}"));
     }
+}
+
+/// Whether `git apply` changes files: what only shows does so unless it is told to apply as well.
+fn applies(arguments: &[String]) -> bool {
+    const VALUED: &[&str] = &[
+        "--exclude",
+        "--include",
+        "--directory",
+        "--build-fake-ancestor",
+        "--whitespace",
+        "-p",
+        "-C",
+    ];
+    let (mut shows, mut cached, mut told) = (false, false, false);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--" => break,
+            "--check" | "--stat" | "--numstat" | "--summary" => shows = true,
+            "--cached" => cached = true,
+            // Git knows its options by their first letters, too, and the last word on each counts.
+            other if other.starts_with("--ap") || other.starts_with("--no-") => told = true,
+            valued if VALUED.contains(&valued) => {
+                rest.next();
+            }
+            _ => {}
+        }
+    }
+    let undone = arguments.iter().any(|it| it.starts_with("--no-c"));
+    !(shows && !told || cached && !undone)
 }
 
 /// A path as git sees it, from the folder it was told to work in.

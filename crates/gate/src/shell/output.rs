@@ -31,6 +31,8 @@ impl Walker<'_> {
         }
         match (base_name(program), arguments) {
             ("echo", arguments) => echo(arguments),
+            ("printf", [end, format, arguments @ ..]) if end == "--" => printf(format, arguments),
+            ("printf", [variable, ..]) if variable.starts_with("-v") => String::new(),
             ("printf", [format, arguments @ ..]) => printf(format, arguments),
             ("cat", []) => match input {
                 Input::Text(text) => text,
@@ -92,7 +94,7 @@ fn echo(arguments: &[String]) -> String {
     let flags = arguments.iter().take_while(flag).count();
     let escapes = arguments[..flags].iter().any(|it| it.contains('e'));
     let text = arguments[flags..].join(" ");
-    if escapes { unescape(&text) } else { text }
+    if escapes { until_end(&text) } else { text }
 }
 
 fn printf(format: &str, arguments: &[String]) -> String {
@@ -115,7 +117,11 @@ fn printf(format: &str, arguments: &[String]) -> String {
                 }
                 Some('b') => {
                     used = true;
-                    out.push_str(&unescape(rest.next().map_or("", String::as_str)));
+                    let text = rest.next().map_or("", String::as_str);
+                    out.push_str(&until_end(text));
+                    if text.contains("\\c") {
+                        return out;
+                    }
                 }
                 _ => return UNKNOWN.to_string(),
             }
@@ -126,8 +132,13 @@ fn printf(format: &str, arguments: &[String]) -> String {
     }
 }
 
+/// The same up to `\c`, after which nothing is printed.
+fn until_end(text: &str) -> String {
+    unescape(text.split("\\c").next().unwrap_or_default())
+}
+
 /// Backslash sequences of `echo -e` and `printf`.
-fn unescape(text: &str) -> String {
+pub(super) fn unescape(text: &str) -> String {
     let mut bytes = Vec::new();
     let letters: Vec<char> = text.chars().collect();
     let mut at = 0;
@@ -155,8 +166,20 @@ fn unescape(text: &str) -> String {
                 bytes.push(b'\t');
                 continue;
             }
+            'a' | 'b' | 'e' | 'f' | 'r' | 'v' => {
+                let code = match next {
+                    'a' => 7,
+                    'b' => 8,
+                    'e' => 27,
+                    'f' => 12,
+                    'r' => 13,
+                    _ => 11,
+                };
+                bytes.push(code);
+                continue;
+            }
             other => {
-                if other != '\\' {
+                if !matches!(other, '\\' | '"' | '\'') {
                     bytes.push(b'\\');
                 }
                 bytes.extend(other.to_string().bytes());
