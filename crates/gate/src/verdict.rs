@@ -88,6 +88,10 @@ pub fn offences(
 pub fn deeds_of(call: &ToolCall, folder: &Path, around: &dyn Surroundings) -> Vec<Deed> {
     match call {
         ToolCall::Other => Vec::new(),
+        ToolCall::Finish { tool } => vec![Deed::Finish { what: tool.clone() }],
+        ToolCall::Hidden { tool } => vec![Deed::Hidden {
+            what: format!("the command that {tool} is given cannot be read"),
+        }],
         ToolCall::Write { paths } => paths
             .iter()
             .map(|path| Deed::Write {

@@ -47,16 +47,35 @@ impl Walker<'_> {
         }
     }
 
-    /// `cd` and `pushd`. What only the shell remembers, such as the folder before, may be anywhere.
+    /// Back to a folder that only the shell remembers: any in which it has been, or one that cannot be known.
+    pub(super) fn go_back(&mut self) {
+        let mut next = self.been.clone();
+        if !next.contains(&None) {
+            next.push(None);
+        }
+        self.left.extend(self.folders.clone());
+        self.moved(next);
+    }
+
+    fn moved(&mut self, next: Vec<Option<PathBuf>>) {
+        for folder in std::mem::replace(&mut self.folders, next) {
+            if !self.been.contains(&folder) && self.been.len() < ALTERNATIVES_MAX {
+                self.been.push(folder);
+            }
+        }
+    }
+
+    /// `cd` and `pushd`.
     pub(super) fn change_folder(&mut self, name: &str, arguments: &[String]) {
-        let stacked = |it: &&String| {
+        let stacked = |it: &String| {
             name == "pushd" && it.len() > 1 && it[1..].chars().all(|digit| digit.is_ascii_digit())
         };
         let target = arguments.iter().find(|it| !it.starts_with(['-', '+']));
         let targets: Vec<Option<String>> = match target {
             Some(target) => vec![Some(target.clone())],
-            None if name == "pushd" || arguments.iter().any(|it| it == "-") => vec![None],
-            None if arguments.iter().any(|it| stacked(&it)) => vec![None],
+            None if name == "pushd" || arguments.iter().any(|it| it == "-" || stacked(&it)) => {
+                return self.go_back();
+            }
             None => self.homes().into_iter().map(Some).collect(),
         };
         let searched =
@@ -88,11 +107,7 @@ impl Walker<'_> {
         if !next.iter().all(certain) {
             self.left.extend(self.folders.clone());
         }
-        for folder in std::mem::replace(&mut self.folders, next) {
-            if !self.been.contains(&folder) && self.been.len() < ALTERNATIVES_MAX {
-                self.been.push(folder);
-            }
-        }
+        self.moved(next);
     }
 
     /// Every home there may be: the one of the environment, and what the text makes of it.

@@ -138,7 +138,11 @@ fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environme
     }
     programs_in_arguments(walker, call);
     if is_among(FINISHING, command) {
-        if !only_shows(command, call.arguments) {
+        if goes_back(call.arguments) {
+            // To what was before it: nothing is finished, but files change.
+            let folder = call.folder.as_deref().unwrap_or(".");
+            walker.write(folder, &format!("git {command}"));
+        } else if !only_shows(command, call.arguments) {
             walker.finish(format!("git {command}"));
         }
         return;
@@ -199,6 +203,11 @@ fn programs_in_arguments(walker: &mut Walker<'_>, call: &Call<'_>) {
             walker.suspect(text);
         }
     }
+}
+
+/// Whether a merge, a rebase and their like are given up, and nothing else is asked for.
+fn goes_back(arguments: &[String]) -> bool {
+    matches!(arguments, [only] if only == "--abort" || only == "--quit")
 }
 
 /// Whether a command that would finish work is asked to show only.
@@ -302,7 +311,8 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
         ),
         "sparse-checkout" => !matches!(first, None | Some("list" | "check-rules")),
         "mv" => !dry(call.arguments, Some('n')),
-        "checkout-index" | "merge-file" | "mergetool" | "rerere-train" => true,
+        "merge-file" => !has(&["-p", "--stdout"]) || has(&["--no-stdout"]),
+        "checkout-index" | "mergetool" | "rerere-train" => true,
         "rm" if !has(&["--cached"]) && !dry(call.arguments, Some('n')) => {
             for target in &named {
                 walker.touch(target, Touched::Gone, "git rm");
