@@ -256,11 +256,11 @@ fn of_git(tool: &str) -> Option<ToolCall> {
     let has = |word: &str| own.contains(&word);
     let any = |list: &[&str]| list.iter().any(|it| has(it));
     let verb = own.iter().find(|it| !is_about(it));
-    // A word on somebody's work, or an answer to it, moves nothing.
-    if verb.is_some_and(|it| READING.contains(it))
-        || any(&["review", "comment", "reviewers"])
-        || own.last() == Some(&"read")
-    {
+    // A word on somebody's work is none on a file of ours, whatever it is about.
+    if about && any(&["review", "comment", "reviewers"]) {
+        return Some(ToolCall::Other);
+    }
+    if verb.is_some_and(|it| READING.contains(it)) || own.last() == Some(&"read") {
         return None;
     }
     let finish = || {

@@ -1,7 +1,7 @@
 //! Where the shell may be, and where a path leads from there.
 
 use super::expand::{ALTERNATIVES_MAX, is_unknown};
-use super::parse::UNKNOWN;
+use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::walk::Walker;
 use std::path::{Component, Path, PathBuf};
 
@@ -20,6 +20,11 @@ impl Walker<'_> {
                 None => None,
             };
             let tidied = place.as_deref().map(tidy);
+            if target.starts_with('/')
+                && let Some(above) = tidied.as_deref().and_then(through_parent)
+            {
+                places.push(Some(above));
+            }
             // With a link before it, `..` leads elsewhere: whoever looks at the disk is told the path as it stands.
             if tidied != place && target.contains("..") {
                 places.push(place);
@@ -140,6 +145,22 @@ impl Walker<'_> {
         names.dedup();
         names
     }
+}
+
+/// Where a path leads if every name in it that cannot be known is `..`; below the last of them nothing changes.
+fn through_parent(path: &Path) -> Option<PathBuf> {
+    let unknown = std::ffi::OsString::from(UNKNOWN_NAME.to_string());
+    let folders: Vec<Component<'_>> = path.components().collect();
+    let (_, before) = folders.split_last()?;
+    if !before.iter().any(|it| it.as_os_str() == unknown) {
+        return None;
+    }
+    let put = |it: &Component<'_>| match it.as_os_str() == unknown {
+        true => "..".into(),
+        false => it.as_os_str().to_owned(),
+    };
+    let path: PathBuf = folders.iter().map(put).collect();
+    Some(tidy(&path))
 }
 
 /// `/proc/self/cwd` and `/proc/self/root` are other names of the folder a process is in and of the root of all.

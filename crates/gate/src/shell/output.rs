@@ -3,7 +3,7 @@
 use super::expand::Fields;
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::run::base_name;
-use super::tree::{Node, Redirect, Simple};
+use super::tree::{Node, Redirect, Simple, plain_text};
 use super::walk::{Input, Walker};
 
 impl Walker<'_> {
@@ -17,7 +17,12 @@ impl Walker<'_> {
             Some(input) => input,
             None => input.clone(),
         };
-        let words = self.only_words(simple);
+        let first = simple.words.first().and_then(plain_text);
+        let words = self.only_words(simple).or_else(|| {
+            // Whatever its words become, it prints a name.
+            let name = first.filter(|it| *it == "basename")?;
+            Some(vec![name.to_owned(), UNKNOWN.to_string()])
+        });
         // All of it was walked before; here only its words are asked for.
         self.deeds.truncate(known);
         let Some(words) = words else {
@@ -47,9 +52,8 @@ impl Walker<'_> {
                 _ => UNKNOWN.to_string(),
             },
             // Its own name in the folder for passing files; the letters at its end do not matter.
-            ("mktemp", arguments) if arguments.iter().all(|it| it == "-d") => {
-                format!("/tmp/tmp.{UNKNOWN_NAME}")
-            }
+            ("mktemp", arguments) if !self.variables.contains_key("TMPDIR") => mktemp(arguments),
+            ("basename", arguments) => base_of(arguments),
             (
                 "date" | "whoami" | "hostname" | "id" | "uname" | "nproc" | "wc" | "seq",
                 arguments,
@@ -84,6 +88,32 @@ impl Walker<'_> {
             words.append(&mut outcomes[0]);
         }
         Some(words)
+    }
+}
+
+/// `mktemp`, with a template or without.
+fn mktemp(arguments: &[String]) -> String {
+    let flags = ["-d", "-q", "-u", "--directory", "--quiet", "--dry-run"];
+    let plain: Vec<&String> = arguments
+        .iter()
+        .filter(|it| !flags.contains(&it.as_str()))
+        .collect();
+    match plain.as_slice() {
+        [] => format!("/tmp/tmp.{UNKNOWN_NAME}"),
+        [template] if template.starts_with('/') && !template.contains(UNKNOWN) => {
+            template.replace("XXX", &UNKNOWN_NAME.to_string())
+        }
+        _ => UNKNOWN.to_string(),
+    }
+}
+
+/// `basename PATH`: the name itself where it is known, else one without a slash.
+fn base_of(arguments: &[String]) -> String {
+    match arguments {
+        [path] if !path.contains(UNKNOWN) => base_name(path.trim_end_matches('/')).to_owned(),
+        // Several names are several words.
+        all if all.iter().any(|it| it.starts_with('-')) => UNKNOWN.to_string(),
+        _ => UNKNOWN_NAME.to_string(),
     }
 }
 
