@@ -101,12 +101,35 @@ pub(super) fn run(
         {
             walker.change_folder("cd", &[folder]);
         }
-        walker.run(rest.get(*own..).unwrap_or_default(), input, environment);
+        let rest = rest.get(*own..).unwrap_or_default();
+        if matches!(name, "sudo" | "doas" | "pkexec" | "chroot") {
+            walker.anywhere(|walker| walker.run(rest, input, environment));
+        } else {
+            walker.run(rest, input, environment);
+        }
         return true;
     }
     match name {
         "env" => env(walker, arguments, input),
         "xargs" | "gxargs" => xargs::run(walker, arguments, input),
+        _ => {
+            // Their options may name another folder.
+            let mut found = false;
+            walker.anywhere(|walker| found = other(walker, name, arguments, input, environment));
+            return found;
+        }
+    }
+    true
+}
+
+fn other(
+    walker: &mut Walker<'_>,
+    name: &str,
+    arguments: &[String],
+    input: &Input,
+    environment: &Environment,
+) -> bool {
+    match name {
         "find" | "gfind" | "fd" | "fdfind" => find(walker, arguments),
         "busybox" | "toybox" => walker.run(arguments, input, environment),
         "watch" => {

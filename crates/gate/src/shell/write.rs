@@ -287,6 +287,11 @@ fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         None if name == "ln" => ".".to_owned(),
         None => return,
     };
+    // A folder that is copied may bring the repository's own folder, or the file that names it.
+    let whole = |it: &String| {
+        it.starts_with('-') && (it.contains(['r', 'R', 'a', 'd']) || it.contains("archive"))
+    };
+    walker.grafted |= name == "mv" || arguments.iter().any(whole);
     if matches!(name, "rsync" | "scp") && target.contains(':') {
         return;
     }

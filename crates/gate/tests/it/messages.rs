@@ -153,7 +153,7 @@ fn a_command_that_cannot_be_read_is_hidden() {
 #[test]
 fn tools_of_git_and_its_hosts() {
     let call = |tool: &str| {
-        let input = json!({"owner": "me", "repo": "ferry", "path": "a", "message": "x"});
+        let input = json!({"owner": "me", "repo": "ferry", "message": "x"});
         read(&json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input})).call
     };
     for tool in [
