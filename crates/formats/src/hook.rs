@@ -97,6 +97,16 @@ pub enum ToolCall {
         /// Their paths as given; `None` stands for one that cannot be told.
         paths: Vec<Option<String>>,
     },
+    /// Work is committed, pushed or put up for merging by a tool of its own.
+    Finish {
+        /// The tool's name.
+        tool: String,
+    },
+    /// A command runs that cannot be read.
+    Hidden {
+        /// The tool's name.
+        tool: String,
+    },
     /// Neither: reading, searching, talking.
     Other,
 }
@@ -191,6 +201,105 @@ const HARMLESS: [&str; 14] = [
     "readmanyfiles",
 ];
 
+/// Fields that hold a command line, or what is typed into a program.
+const COMMAND_KEYS: [&str; 9] = [
+    "command",
+    "cmd",
+    "script",
+    "code",
+    "patch",
+    "input",
+    "patchText",
+    "chars",
+    "keys",
+];
+
+/// Tools that do nothing but run a command: without one that can be read it is not known what they run.
+const RUNNERS: [&str; 9] = [
+    "bash",
+    "shell",
+    "localshell",
+    "execcommand",
+    "executecommand",
+    "runcommand",
+    "runinterminal",
+    "runshellcommand",
+    "runterminalcmd",
+];
+
+/// What a tool does that is about git or a host of it, if it commits, publishes or changes files.
+fn of_git(tool: &str) -> Option<ToolCall> {
+    const ABOUT: [&str; 8] = [
+        "git",
+        "github",
+        "gitlab",
+        "gitea",
+        "forgejo",
+        "bitbucket",
+        "codecommit",
+        "gitkraken",
+    ];
+    const READING: [&str; 12] = [
+        "get", "list", "search", "read", "show", "view", "find", "fetch", "describe", "status",
+        "diff", "log",
+    ];
+    const FINISHING: [&str; 8] = [
+        "commit", "push", "merge", "rebase", "cherry", "revert", "pull", "am",
+    ];
+    const CHANGING: [&str; 6] = ["create", "update", "delete", "write", "upload", "edit"];
+    const WRITING: [&str; 4] = ["checkout", "switch", "restore", "stash"];
+    let words = words_of(tool);
+    let is_about = |word: &str| ABOUT.contains(&word) || word == "mcp";
+    let about = words.iter().any(|it| ABOUT.contains(&it.as_str()));
+    let own = words_of(tool.rsplit("__").next().unwrap_or(tool));
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    let has = |word: &str| own.contains(&word);
+    let any = |list: &[&str]| list.iter().any(|it| has(it));
+    let verb = own.iter().find(|it| !is_about(it));
+    // A word on somebody's work is none on a file of ours, whatever it is about.
+    if about && any(&["review", "comment", "reviewers"]) {
+        return Some(ToolCall::Other);
+    }
+    if verb.is_some_and(|it| READING.contains(it)) || own.last() == Some(&"read") {
+        return None;
+    }
+    let finish = || {
+        Some(ToolCall::Finish {
+            tool: tool.to_owned(),
+        })
+    };
+    let request = any(&["pull", "merge"]) && has("request");
+    let remote_file = any(&["file", "files", "contents"])
+        && (any(&CHANGING) && about || has("push") || has("create") && has("or") && has("update"));
+    if request {
+        let opens = any(&["create", "open", "new", "accept"]);
+        let merges = own.first() == Some(&"merge") || verb == Some(&"merge");
+        let moves = has("update") && has("branch");
+        return (opens || merges || moves).then(finish).flatten();
+    }
+    if remote_file || about && any(&FINISHING) {
+        return finish();
+    }
+    (about && any(&WRITING)).then(|| ToolCall::Write { paths: vec![None] })
+}
+
+/// The words a name is made of: `createPullRequest`, `create_pull_request`, `create-pull-request`.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut small = false;
+    for letter in name.chars() {
+        if !letter.is_ascii_alphanumeric() || letter.is_ascii_uppercase() && small {
+            words.push(String::new());
+        }
+        small = letter.is_ascii_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| letter.is_ascii_alphanumeric()) {
+            word.push(letter.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// What a tool is asked to do, by its name and the fields of its input.
 fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
     let plain: String = tool
@@ -204,19 +313,11 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
     if HARMLESS.contains(&plain.as_str()) {
         return ToolCall::Other;
     }
-    let command = [
-        "command",
-        "cmd",
-        "script",
-        "code",
-        "patch",
-        "input",
-        "patchText",
-        "chars",
-        "keys",
-    ]
-    .iter()
-    .find_map(|key| input.get(*key));
+    if let Some(call) = of_git(tool) {
+        return call;
+    }
+    let given = || COMMAND_KEYS.iter().filter_map(|key| input.get(*key));
+    let command = given().find(|value| value.is_string() || value.is_array());
     if plain.contains("patch") {
         let text = command.and_then(Value::as_str).unwrap_or_default();
         return ToolCall::Write {
@@ -235,9 +336,15 @@ fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
         "sendkeys",
     ];
     if shells.iter().any(|name| plain.contains(name)) {
-        return match command.filter(|command| command.is_string() || command.is_array()) {
+        let hidden = || ToolCall::Hidden {
+            tool: tool.to_owned(),
+        };
+        return match command {
+            Some(Value::Array(words)) if !words.iter().all(Value::is_string) => hidden(),
             Some(command) => shell(command, input),
-            None if plain == "bash" || plain == "shell" => ToolCall::Write { paths: vec![None] },
+            None if RUNNERS.contains(&plain.as_str()) || given().any(|it| !it.is_null()) => {
+                hidden()
+            }
             // Tools that are about a shell without giving it a command: asking for its output, ending it.
             None => ToolCall::Other,
         };

@@ -88,6 +88,13 @@ pub fn offences(
 pub fn deeds_of(call: &ToolCall, folder: &Path, around: &dyn Surroundings) -> Vec<Deed> {
     match call {
         ToolCall::Other => Vec::new(),
+        ToolCall::Finish { tool } => vec![Deed::Finish {
+            what: tool.clone(),
+            place: None,
+        }],
+        ToolCall::Hidden { tool } => vec![Deed::Hidden {
+            what: format!("the command that {tool} is given cannot be read"),
+        }],
         ToolCall::Write { paths } => paths
             .iter()
             .map(|path| Deed::Write {
@@ -132,7 +139,12 @@ fn offence(deed: &Deed, place: &Place) -> Vec<Offence> {
     match deed {
         Deed::Write { path, by } => written(path.clone(), by, place),
         Deed::Touch { path, how, by } => touched(path, *how, by, place),
-        Deed::Finish { what } => vec![Offence::Finish { what: what.clone() }],
+        // In a folder that is certainly none of this repository it is no matter of this run.
+        Deed::Finish {
+            place: Some(folder),
+            ..
+        } if !place.holds(folder) => Vec::new(),
+        Deed::Finish { what, .. } => vec![Offence::Finish { what: what.clone() }],
         Deed::Hidden { what } => vec![Offence::Hidden { what: what.clone() }],
     }
 }

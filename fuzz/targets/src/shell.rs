@@ -61,9 +61,11 @@ fn writes(text: &str) -> bool {
 
 fn finishes(text: &str) -> bool {
     match deeds(text, Path::new(ROOT), &Nowhere) {
-        Ok(deeds) => deeds
-            .iter()
-            .any(|deed| matches!(deed, Deed::Finish { .. } | Deed::Hidden { .. })),
+        Ok(deeds) => deeds.iter().any(|deed| match deed {
+            Deed::Finish { place, .. } => place.as_ref().is_none_or(|it| it.starts_with(ROOT)),
+            Deed::Hidden { .. } => true,
+            Deed::Write { .. } | Deed::Touch { .. } => false,
+        }),
         // What cannot be read is denied as well.
         Err(_) => true,
     }

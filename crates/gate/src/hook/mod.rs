@@ -208,7 +208,10 @@ fn denied(
     let denial = judge(belief, found, &mut ignored)?;
     let command = match &message.call {
         ToolCall::Shell { command, .. } => Some(command.as_str()),
-        ToolCall::Write { .. } | ToolCall::Other => None,
+        ToolCall::Write { .. }
+        | ToolCall::Finish { .. }
+        | ToolCall::Hidden { .. }
+        | ToolCall::Other => None,
     };
     let mut text = denial.text(command, lang, &|gate| {
         belief

@@ -74,10 +74,7 @@ impl Walker<'_> {
                 return false;
             }
             "cd" | "pushd" => self.change_folder(name, arguments),
-            "popd" => {
-                self.left.extend(self.folders.clone());
-                self.folders = vec![None];
-            }
+            "popd" => self.go_back(),
             "hash" => {
                 if let Some(at) = arguments.iter().position(|it| it == "-p")
                     && let (Some(path), Some(name)) = (arguments.get(at + 1), arguments.get(at + 2))

@@ -25,6 +25,8 @@ pub enum Deed {
     Finish {
         /// The command: `git commit`.
         what: String,
+        /// The folder it happens in; `None` when that cannot be told.
+        place: Option<PathBuf>,
     },
     /// It runs something that cannot be seen.
     Hidden {

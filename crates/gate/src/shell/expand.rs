@@ -236,6 +236,12 @@ impl Walker<'_> {
             "[@]" | "[]" => values,
             "len" => vec![vec![UNKNOWN_NAME.to_string()]],
             ":-" | "-" | ":=" | "=" => {
+                if self.is_unset(name) {
+                    values.clear();
+                } else if change.operator.starts_with(':') {
+                    let filled = |value: &Fields| value.iter().any(|it| !it.is_empty());
+                    values.retain(filled);
+                }
                 values.extend(words.iter().map(|word| vec![word.clone()]));
                 if change.operator.ends_with('=') {
                     for word in words {
@@ -274,6 +280,42 @@ impl Walker<'_> {
             }
             _ => unknown(),
         }
+    }
+
+    /// Whether neither the text nor the environment gives a plain variable a value.
+    fn is_unset(&self, name: &str) -> bool {
+        let plain = name.starts_with(|it: char| it.is_ascii_alphabetic());
+        let shells = ["BASH", "DIRSTACK", "FUNCNAME", "HOST", "OSTYPE", "MACHTYPE"];
+        let own = shells.iter().any(|it| name.starts_with(it))
+            || matches!(
+                name,
+                "PWD"
+                    | "OLDPWD"
+                    | "HOME"
+                    | "RANDOM"
+                    | "SECONDS"
+                    | "LINENO"
+                    | "UID"
+                    | "EUID"
+                    | "EPOCHSECONDS"
+                    | "EPOCHREALTIME"
+                    | "PPID"
+                    | "GROUPS"
+                    | "REPLY"
+                    | "IFS"
+                    | "SHLVL"
+                    | "SHELL"
+                    | "PATH"
+                    | "OPTARG"
+                    | "OPTIND"
+                    | "PIPESTATUS"
+                    | "SRANDOM"
+                    | "COLUMNS"
+                    | "LINES"
+                    | "TERM"
+            );
+        let given = self.variables.contains_key(name) || self.around.variable(name).is_some();
+        plain && !own && !given
     }
 
     fn plain_variable(&mut self, name: &str, list: bool) -> Vec<Fields> {

@@ -1,7 +1,7 @@
 //! Where the shell may be, and where a path leads from there.
 
 use super::expand::{ALTERNATIVES_MAX, is_unknown};
-use super::parse::UNKNOWN;
+use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::walk::Walker;
 use std::path::{Component, Path, PathBuf};
 
@@ -20,6 +20,11 @@ impl Walker<'_> {
                 None => None,
             };
             let tidied = place.as_deref().map(tidy);
+            if target.starts_with('/')
+                && let Some(above) = tidied.as_deref().and_then(through_parent)
+            {
+                places.push(Some(above));
+            }
             // With a link before it, `..` leads elsewhere: whoever looks at the disk is told the path as it stands.
             if tidied != place && target.contains("..") {
                 places.push(place);
@@ -47,16 +52,35 @@ impl Walker<'_> {
         }
     }
 
-    /// `cd` and `pushd`. What only the shell remembers, such as the folder before, may be anywhere.
+    /// Back to a folder that only the shell remembers: any in which it has been, or one that cannot be known.
+    pub(super) fn go_back(&mut self) {
+        let mut next = self.been.clone();
+        if !next.contains(&None) {
+            next.push(None);
+        }
+        self.left.extend(self.folders.clone());
+        self.moved(next);
+    }
+
+    fn moved(&mut self, next: Vec<Option<PathBuf>>) {
+        for folder in std::mem::replace(&mut self.folders, next) {
+            if !self.been.contains(&folder) && self.been.len() < ALTERNATIVES_MAX {
+                self.been.push(folder);
+            }
+        }
+    }
+
+    /// `cd` and `pushd`.
     pub(super) fn change_folder(&mut self, name: &str, arguments: &[String]) {
-        let stacked = |it: &&String| {
+        let stacked = |it: &String| {
             name == "pushd" && it.len() > 1 && it[1..].chars().all(|digit| digit.is_ascii_digit())
         };
         let target = arguments.iter().find(|it| !it.starts_with(['-', '+']));
         let targets: Vec<Option<String>> = match target {
             Some(target) => vec![Some(target.clone())],
-            None if name == "pushd" || arguments.iter().any(|it| it == "-") => vec![None],
-            None if arguments.iter().any(|it| stacked(&it)) => vec![None],
+            None if name == "pushd" || arguments.iter().any(|it| it == "-" || stacked(&it)) => {
+                return self.go_back();
+            }
             None => self.homes().into_iter().map(Some).collect(),
         };
         let searched =
@@ -88,11 +112,7 @@ impl Walker<'_> {
         if !next.iter().all(certain) {
             self.left.extend(self.folders.clone());
         }
-        for folder in std::mem::replace(&mut self.folders, next) {
-            if !self.been.contains(&folder) && self.been.len() < ALTERNATIVES_MAX {
-                self.been.push(folder);
-            }
-        }
+        self.moved(next);
     }
 
     /// Every home there may be: the one of the environment, and what the text makes of it.
@@ -125,6 +145,22 @@ impl Walker<'_> {
         names.dedup();
         names
     }
+}
+
+/// Where a path leads if every name in it that cannot be known is `..`; below the last of them nothing changes.
+fn through_parent(path: &Path) -> Option<PathBuf> {
+    let unknown = std::ffi::OsString::from(UNKNOWN_NAME.to_string());
+    let folders: Vec<Component<'_>> = path.components().collect();
+    let (_, before) = folders.split_last()?;
+    if !before.iter().any(|it| it.as_os_str() == unknown) {
+        return None;
+    }
+    let put = |it: &Component<'_>| match it.as_os_str() == unknown {
+        true => "..".into(),
+        false => it.as_os_str().to_owned(),
+    };
+    let path: PathBuf = folders.iter().map(put).collect();
+    Some(tidy(&path))
 }
 
 /// `/proc/self/cwd` and `/proc/self/root` are other names of the folder a process is in and of the root of all.

@@ -43,6 +43,8 @@ fn is_among(list: &str, command: &str) -> bool {
 /// A call of git: its folder, and what its options define.
 struct Call<'a> {
     folder: Option<String>,
+    /// It is told which repository to use.
+    told: bool,
     arguments: &'a [String],
 }
 
@@ -90,6 +92,11 @@ pub(super) fn run(
 fn git(walker: &mut Walker<'_>, arguments: &[String], environment: &Environment) {
     programs_in_environment(walker, environment);
     let mut folder: Option<String> = None;
+    let names = ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"];
+    let mut told = names.iter().any(|it| {
+        let own = environment.iter().any(|(name, _)| name == it);
+        own || walker.variables.contains_key(*it) || walker.around.variable(it).is_some()
+    });
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
         if is_unknown(first) {
@@ -100,6 +107,7 @@ fn git(walker: &mut Walker<'_>, arguments: &[String], environment: &Environment)
             break;
         }
         rest = after;
+        told |= first.starts_with("--git-dir") || first.starts_with("--work-tree");
         if VALUED.contains(&first.as_str()) {
             let value = after.first().cloned().unwrap_or_default();
             rest = after.get(1..).unwrap_or_default();
@@ -123,7 +131,11 @@ fn git(walker: &mut Walker<'_>, arguments: &[String], environment: &Environment)
         }
     }
     if let Some((command, arguments)) = rest.split_first() {
-        let call = Call { folder, arguments };
+        let call = Call {
+            folder,
+            told,
+            arguments,
+        };
         subcommand(walker, command, &call, environment);
     }
 }
@@ -136,13 +148,37 @@ fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environme
     if own && (first == Some("--help") || first == Some("-h") && call.arguments.len() == 1) {
         return;
     }
-    programs_in_arguments(walker, call);
+    walker.anywhere(|walker| programs_in_arguments(walker, call));
     if is_among(FINISHING, command) {
-        if !only_shows(command, call.arguments) {
-            walker.finish(format!("git {command}"));
+        if goes_back(call.arguments) {
+            // To what was before it: nothing is finished, but files change.
+            let folder = call.folder.as_deref().unwrap_or(".");
+            walker.write(folder, &format!("git {command}"));
+        } else if !only_shows(command, call.arguments) {
+            let folder = call.folder.as_deref().unwrap_or(".");
+            walker.finish_in(
+                Some(folder).filter(|_| !call.told),
+                format!("git {command}"),
+            );
         }
         return;
     }
+    if call.folder.is_some() || call.told {
+        // What it runs begins in another folder.
+        walker.anywhere(|walker| nonfinishing(walker, command, call, environment, own));
+    } else {
+        nonfinishing(walker, command, call, environment, own);
+    }
+}
+
+/// A command that finishes nothing by itself, or one that is none of git's own.
+fn nonfinishing(
+    walker: &mut Walker<'_>,
+    command: &str,
+    call: &Call<'_>,
+    environment: &Environment,
+    own: bool,
+) {
     let has = |words: &[&str]| call.arguments.iter().any(|it| words.contains(&it.as_str()));
     match command {
         "svn" if has(&["dcommit", "rebase", "commit-diff", "set-tree"]) => {
@@ -160,12 +196,12 @@ fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environme
     match command {
         "submodule" if has(&["foreach"]) => {
             let rest = super::wrap::options(after("foreach"), &[]).join(" ");
-            walker.text(&rest);
+            walker.anywhere(|walker| walker.text(&rest));
         }
         "bisect" if has(&["run"]) => walker.run(after("run"), &Input::None, &[]),
         "for-each-repo" => {
             let rest = super::wrap::options(call.arguments, &["--config"]).to_vec();
-            git(walker, &rest, environment);
+            walker.anywhere(|walker| git(walker, &rest, environment));
         }
         "shell" => after("-c").iter().take(1).for_each(|it| walker.text(it)),
         "config" => {
@@ -199,6 +235,11 @@ fn programs_in_arguments(walker: &mut Walker<'_>, call: &Call<'_>) {
             walker.suspect(text);
         }
     }
+}
+
+/// Whether a merge, a rebase and their like are given up, and nothing else is asked for.
+fn goes_back(arguments: &[String]) -> bool {
+    matches!(arguments, [only] if only == "--abort" || only == "--quit")
 }
 
 /// Whether a command that would finish work is asked to show only.
@@ -268,8 +309,12 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
         .filter(|it| !it.starts_with('-'))
         .collect();
     let first = named.first().map(|it| it.as_str());
+    // Another folder may be one of this repository afterwards.
+    let separate = |it: &String| it.starts_with("--sep") || it.starts_with("--ref");
+    walker.grafted |= command == "worktree" && !matches!(first, None | Some("list" | "prune"))
+        || matches!(command, "init" | "clone") && call.arguments.iter().any(separate);
     let wanted = match command {
-        "apply" => !has(&["--check", "--stat", "--numstat", "--summary", "--cached"]),
+        "apply" => applies(call.arguments),
         "checkout" => !(has(&["-b", "-B", "--orphan"]) && named.len() <= 1),
         "switch" => {
             !(has(&["-c", "-C", "--create", "--force-create", "--orphan"]) && named.len() <= 1)
@@ -302,7 +347,8 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
         ),
         "sparse-checkout" => !matches!(first, None | Some("list" | "check-rules")),
         "mv" => !dry(call.arguments, Some('n')),
-        "checkout-index" | "merge-file" | "mergetool" | "rerere-train" => true,
+        "merge-file" => !has(&["-p", "--stdout"]) || has(&["--no-stdout"]),
+        "checkout-index" | "mergetool" | "rerere-train" => true,
         "rm" if !has(&["--cached"]) && !dry(call.arguments, Some('n')) => {
             for target in &named {
                 walker.touch(target, Touched::Gone, "git rm");
@@ -385,6 +431,36 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
         let folder = call.folder.as_deref().unwrap_or(".");
         walker.write(folder, &format!("git {command}"));
     }
+}
+
+/// Whether `git apply` changes files: what only shows does so unless it is told to apply as well.
+fn applies(arguments: &[String]) -> bool {
+    const VALUED: &[&str] = &[
+        "--exclude",
+        "--include",
+        "--directory",
+        "--build-fake-ancestor",
+        "--whitespace",
+        "-p",
+        "-C",
+    ];
+    let (mut shows, mut cached, mut told) = (false, false, false);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--" => break,
+            "--check" | "--stat" | "--numstat" | "--summary" => shows = true,
+            "--cached" => cached = true,
+            // Git knows its options by their first letters, too, and the last word on each counts.
+            other if other.starts_with("--ap") || other.starts_with("--no-") => told = true,
+            valued if VALUED.contains(&valued) => {
+                rest.next();
+            }
+            _ => {}
+        }
+    }
+    let undone = arguments.iter().any(|it| it.starts_with("--no-c"));
+    !(shows && !told || cached && !undone)
 }
 
 /// A path as git sees it, from the folder it was told to work in.

@@ -38,7 +38,14 @@ pub(super) fn run(
         // `gh pr list --search create` is a list: the verb is the first word that is no option.
         && first_verb(&words[at + 1..]) == Some(*verb)
     {
-        walker.finish(format!("{name} {noun} {verb}"));
+        // It may be told which repository is meant.
+        let named =
+            |it: &&str| it.starts_with("-R") || it.starts_with("--rep") || it.contains("://");
+        let told = words.iter().any(named)
+            || walker.variables.contains_key("GH_REPO")
+            || walker.around.variable("GH_REPO").is_some();
+        let folder = (!told).then_some(".");
+        walker.finish_in(folder, format!("{name} {noun} {verb}"));
     }
     match words.as_slice() {
         ["api", ..] => api(walker, name, &words),
@@ -88,7 +95,7 @@ fn api(walker: &mut Walker<'_>, name: &str, words: &[&str]) {
         .iter()
         .any(|it| it.contains("/pulls") || it.contains("/merge") || it.contains("PullRequest"));
     if (fields || methods || glued) && pulls {
-        walker.finish(format!("{name} api"));
+        walker.finish_in(None, format!("{name} api"));
     }
 }
 

@@ -15,12 +15,14 @@ mod output;
 mod parse;
 mod redirect;
 mod run;
+mod sed;
 mod text;
 mod tree;
 mod walk;
 mod words;
 mod wrap;
 mod write;
+mod xargs;
 
 pub use deed::{Deed, Surroundings, Touched};
 pub(crate) use parse::UNKNOWN_NAME;

@@ -3,7 +3,7 @@
 use super::expand::Fields;
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::run::base_name;
-use super::tree::{Node, Redirect, Simple};
+use super::tree::{Node, Redirect, Simple, plain_text};
 use super::walk::{Input, Walker};
 
 impl Walker<'_> {
@@ -17,7 +17,12 @@ impl Walker<'_> {
             Some(input) => input,
             None => input.clone(),
         };
-        let words = self.only_words(simple);
+        let first = simple.words.first().and_then(plain_text);
+        let words = self.only_words(simple).or_else(|| {
+            // Whatever its words become, it prints a name.
+            let name = first.filter(|it| *it == "basename")?;
+            Some(vec![name.to_owned(), UNKNOWN.to_string()])
+        });
         // All of it was walked before; here only its words are asked for.
         self.deeds.truncate(known);
         let Some(words) = words else {
@@ -31,6 +36,8 @@ impl Walker<'_> {
         }
         match (base_name(program), arguments) {
             ("echo", arguments) => echo(arguments),
+            ("printf", [end, format, arguments @ ..]) if end == "--" => printf(format, arguments),
+            ("printf", [variable, ..]) if variable.starts_with("-v") => String::new(),
             ("printf", [format, arguments @ ..]) => printf(format, arguments),
             ("cat", []) => match input {
                 Input::Text(text) => text,
@@ -45,9 +52,8 @@ impl Walker<'_> {
                 _ => UNKNOWN.to_string(),
             },
             // Its own name in the folder for passing files; the letters at its end do not matter.
-            ("mktemp", arguments) if arguments.iter().all(|it| it == "-d") => {
-                format!("/tmp/tmp.{UNKNOWN_NAME}")
-            }
+            ("mktemp", arguments) if !self.variables.contains_key("TMPDIR") => mktemp(arguments),
+            ("basename", arguments) => base_of(arguments),
             (
                 "date" | "whoami" | "hostname" | "id" | "uname" | "nproc" | "wc" | "seq",
                 arguments,
@@ -85,6 +91,32 @@ impl Walker<'_> {
     }
 }
 
+/// `mktemp`, with a template or without.
+fn mktemp(arguments: &[String]) -> String {
+    let flags = ["-d", "-q", "-u", "--directory", "--quiet", "--dry-run"];
+    let plain: Vec<&String> = arguments
+        .iter()
+        .filter(|it| !flags.contains(&it.as_str()))
+        .collect();
+    match plain.as_slice() {
+        [] => format!("/tmp/tmp.{UNKNOWN_NAME}"),
+        [template] if template.starts_with('/') && !template.contains(UNKNOWN) => {
+            template.replace("XXX", &UNKNOWN_NAME.to_string())
+        }
+        _ => UNKNOWN.to_string(),
+    }
+}
+
+/// `basename PATH`: the name itself where it is known, else one without a slash.
+fn base_of(arguments: &[String]) -> String {
+    match arguments {
+        [path] if !path.contains(UNKNOWN) => base_name(path.trim_end_matches('/')).to_owned(),
+        // Several names are several words.
+        all if all.iter().any(|it| it.starts_with('-')) => UNKNOWN.to_string(),
+        _ => UNKNOWN_NAME.to_string(),
+    }
+}
+
 fn echo(arguments: &[String]) -> String {
     let flag = |it: &&String| {
         it.len() > 1 && it.starts_with('-') && it[1..].chars().all(|letter| "neE".contains(letter))
@@ -92,7 +124,7 @@ fn echo(arguments: &[String]) -> String {
     let flags = arguments.iter().take_while(flag).count();
     let escapes = arguments[..flags].iter().any(|it| it.contains('e'));
     let text = arguments[flags..].join(" ");
-    if escapes { unescape(&text) } else { text }
+    if escapes { until_end(&text) } else { text }
 }
 
 fn printf(format: &str, arguments: &[String]) -> String {
@@ -115,7 +147,11 @@ fn printf(format: &str, arguments: &[String]) -> String {
                 }
                 Some('b') => {
                     used = true;
-                    out.push_str(&unescape(rest.next().map_or("", String::as_str)));
+                    let text = rest.next().map_or("", String::as_str);
+                    out.push_str(&until_end(text));
+                    if text.contains("\\c") {
+                        return out;
+                    }
                 }
                 _ => return UNKNOWN.to_string(),
             }
@@ -126,8 +162,13 @@ fn printf(format: &str, arguments: &[String]) -> String {
     }
 }
 
+/// The same up to `\c`, after which nothing is printed.
+fn until_end(text: &str) -> String {
+    unescape(text.split("\\c").next().unwrap_or_default())
+}
+
 /// Backslash sequences of `echo -e` and `printf`.
-fn unescape(text: &str) -> String {
+pub(super) fn unescape(text: &str) -> String {
     let mut bytes = Vec::new();
     let letters: Vec<char> = text.chars().collect();
     let mut at = 0;
@@ -155,8 +196,20 @@ fn unescape(text: &str) -> String {
                 bytes.push(b'\t');
                 continue;
             }
+            'a' | 'b' | 'e' | 'f' | 'r' | 'v' => {
+                let code = match next {
+                    'a' => 7,
+                    'b' => 8,
+                    'e' => 27,
+                    'f' => 12,
+                    'r' => 13,
+                    _ => 11,
+                };
+                bytes.push(code);
+                continue;
+            }
             other => {
-                if other != '\\' {
+                if !matches!(other, '\\' | '"' | '\'') {
                     bytes.push(b'\\');
                 }
                 bytes.extend(other.to_string().bytes());

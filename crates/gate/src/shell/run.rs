@@ -36,7 +36,7 @@ impl Walker<'_> {
                 || interpret::run(this, name, arguments, input)
                 || git::run(this, name, arguments, environment);
             if !handled {
-                write::run(this, name, arguments);
+                write::run(this, name, arguments, input);
             }
         });
     }

@@ -52,6 +52,10 @@ pub(crate) struct Walker<'a> {
     pub(super) processes: Vec<String>,
     /// `IFS` was changed.
     pub(super) odd_separators: bool,
+    /// A folder may have become one of the repository: a worktree, a copy, a `.git` that was put there.
+    pub(super) grafted: bool,
+    /// What runs may have been sent to another folder.
+    lost: bool,
     depth: usize,
     steps: usize,
     /// Text that may not be a command at all is looked at: only what is certain counts.
@@ -71,6 +75,13 @@ pub fn deeds(
         // Once more with everything known: in a loop, what comes later in the text may come earlier in time.
         walker.folders = vec![Some(folder.to_owned())];
         walker.script(&script);
+    }
+    if walker.grafted {
+        for deed in &mut walker.deeds {
+            if let Deed::Finish { place, .. } = deed {
+                *place = None;
+            }
+        }
     }
     Ok(walker.deeds)
 }
@@ -92,6 +103,8 @@ impl<'a> Walker<'a> {
             links: Vec::new(),
             processes: Vec::new(),
             odd_separators: false,
+            grafted: false,
+            lost: false,
             depth: 0,
             steps: 0,
             suspicion: false,
@@ -109,13 +122,33 @@ impl<'a> Walker<'a> {
         self.add(Deed::Hidden { what: what.into() });
     }
 
+    /// Work is finished in the folder the shell may be in.
     pub(super) fn finish(&mut self, what: impl Into<String>) {
-        self.add(Deed::Finish { what: what.into() });
+        self.finish_in(Some("."), what);
+    }
+
+    /// Work is finished in a folder, or in one that cannot be told.
+    pub(super) fn finish_in(&mut self, folder: Option<&str>, what: impl Into<String>) {
+        let what = what.into();
+        let folder = folder.filter(|it| !self.lost && !is_unknown(it));
+        for place in folder.map_or_else(|| vec![None], |it| self.places(it)) {
+            let what = what.clone();
+            self.add(Deed::Finish { what, place });
+        }
+    }
+
+    /// Runs something that may happen in any folder.
+    pub(super) fn anywhere(&mut self, run: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.lost, true);
+        run(self);
+        self.lost = before;
     }
 
     /// A file is written, wherever the shell may be.
     pub(super) fn write(&mut self, target: &str, by: &str) {
         for path in self.places(target) {
+            let of_git = |path: &Path| path.components().any(|it| it.as_os_str() == ".git");
+            self.grafted |= path.as_deref().is_some_and(of_git);
             self.add(Deed::Write {
                 path,
                 by: by.to_owned(),

@@ -6,6 +6,7 @@ use super::run::{Environment, base_name};
 use super::text::{apply_patch, given_text, parallel, ssh, textual};
 use super::walk::{Input, Walker};
 use super::write::made;
+use super::xargs;
 
 /// Wrappers with options before the program: their names, their options that take a value, and how many words of their
 /// own stand before the program.
@@ -100,12 +101,35 @@ pub(super) fn run(
         {
             walker.change_folder("cd", &[folder]);
         }
-        walker.run(rest.get(*own..).unwrap_or_default(), input, environment);
+        let rest = rest.get(*own..).unwrap_or_default();
+        if matches!(name, "sudo" | "doas" | "pkexec" | "chroot") {
+            walker.anywhere(|walker| walker.run(rest, input, environment));
+        } else {
+            walker.run(rest, input, environment);
+        }
         return true;
     }
     match name {
         "env" => env(walker, arguments, input),
-        "xargs" | "gxargs" => xargs(walker, arguments, input),
+        "xargs" | "gxargs" => xargs::run(walker, arguments, input),
+        _ => {
+            // Their options may name another folder.
+            let mut found = false;
+            walker.anywhere(|walker| found = other(walker, name, arguments, input, environment));
+            return found;
+        }
+    }
+    true
+}
+
+fn other(
+    walker: &mut Walker<'_>,
+    name: &str,
+    arguments: &[String],
+    input: &Input,
+    environment: &Environment,
+) -> bool {
+    match name {
         "find" | "gfind" | "fd" | "fdfind" => find(walker, arguments),
         "busybox" | "toybox" => walker.run(arguments, input, environment),
         "watch" => {
@@ -300,81 +324,6 @@ fn env(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
         }
         walker.run(rest, input, &environment);
     });
-}
-
-fn xargs(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
-    const VALUED: &[&str] = &[
-        "-a",
-        "-d",
-        "-E",
-        "-I",
-        "-J",
-        "-L",
-        "-n",
-        "-P",
-        "-R",
-        "-s",
-        "--arg-file",
-        "--delimiter",
-        "--max-args",
-        "--max-procs",
-    ];
-    let rest = options(arguments, VALUED);
-    let place = arguments
-        .iter()
-        .position(|it| it == "-I" || it == "-J")
-        .and_then(|at| arguments.get(at + 1).cloned())
-        .or_else(|| {
-            let joined = arguments
-                .iter()
-                .find_map(|it| it.strip_prefix("-I").filter(|rest| !rest.is_empty()));
-            joined.map(str::to_owned)
-        })
-        .or_else(|| {
-            let group =
-                |it: &&String| it.starts_with('-') && !it.starts_with("--") && it.ends_with('I');
-            let at = arguments.iter().position(|it| group(&it));
-            at.and_then(|at| arguments.get(at + 1).cloned())
-        })
-        .or_else(|| {
-            let plain = |it: &String| it == "-i" || it == "--replace";
-            arguments.iter().any(plain).then(|| "{}".to_owned())
-        });
-    let given: Vec<String> = match input {
-        Input::Text(text) if !is_unknown(text) => {
-            text.split_whitespace().map(str::to_owned).collect()
-        }
-        Input::Text(_) | Input::File | Input::None => vec![UNKNOWN.to_string()],
-    };
-    let command = if rest.is_empty() {
-        vec!["echo".to_owned()]
-    } else {
-        rest.to_vec()
-    };
-    let runs: Vec<Vec<String>> = match place {
-        Some(place) => {
-            let whole = given.join(" ");
-            let put = |item: &str| command.iter().map(|it| it.replace(&place, item)).collect();
-            given
-                .iter()
-                .map(|item| put(item))
-                .chain([put(&whole)])
-                .collect()
-        }
-        None => {
-            let mut all = command.clone();
-            all.extend(given.iter().cloned());
-            let one = given.iter().map(|item| {
-                let mut words = command.clone();
-                words.push(item.clone());
-                words
-            });
-            one.chain([all]).collect()
-        }
-    };
-    for words in runs.iter().take(super::expand::ALTERNATIVES_MAX) {
-        walker.run(words, &Input::None, &[]);
-    }
 }
 
 fn find(walker: &mut Walker<'_>, arguments: &[String]) {

@@ -4,7 +4,8 @@ use super::archive;
 use super::deed::Touched;
 use super::expand::is_unknown;
 use super::run::base_name;
-use super::walk::Walker;
+use super::sed;
+use super::walk::{Input, Walker};
 
 /// Words that are neither options nor values of options.
 pub(super) fn operands<'a>(arguments: &'a [String], valued: &[&str]) -> Vec<&'a String> {
@@ -43,7 +44,7 @@ pub(super) fn value_of(arguments: &[String], short: &str, long: &str) -> Option<
 }
 
 /// Finds what a program writes or touches.
-pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
+pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Input) {
     let has = |option: &str| arguments.iter().any(|it| it == option);
     match name
         .strip_prefix('g')
@@ -55,7 +56,7 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
                 walker.write(target, name);
             }
         }
-        "sed" => sed(walker, arguments),
+        "sed" => sed::run(walker, arguments, input),
         "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => copy(walker, name, arguments),
         "dd" => {
             for argument in arguments {
@@ -286,6 +287,11 @@ fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
         None if name == "ln" => ".".to_owned(),
         None => return,
     };
+    // A folder that is copied may bring the repository's own folder, or the file that names it.
+    let whole = |it: &String| {
+        it.starts_with('-') && (it.contains(['r', 'R', 'a', 'd']) || it.contains("archive"))
+    };
+    walker.grafted |= name == "mv" || arguments.iter().any(whole);
     if matches!(name, "rsync" | "scp") && target.contains(':') {
         return;
     }
@@ -317,128 +323,6 @@ fn copy(walker: &mut Walker<'_>, name: &str, arguments: &[String]) {
                 let behind = walker.places(behind);
                 for (link, behind) in links.iter().flatten().zip(behind.iter().flatten()) {
                     walker.links.push((link.clone(), behind.clone()));
-                }
-            }
-        }
-    }
-}
-
-fn sed(walker: &mut Walker<'_>, arguments: &[String]) {
-    let mut in_place = false;
-    let mut scripts: Vec<String> = Vec::new();
-    let mut operands: Vec<&String> = Vec::new();
-    let mut scripted = false;
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        match argument.as_str() {
-            "--in-place" => in_place = true,
-            "--expression" | "--file" => {
-                scripted = true;
-                scripts.extend(rest.next().cloned());
-            }
-            long if long.starts_with("--") => {
-                in_place |= long.starts_with("--in-place=");
-                if let Some(script) = long.strip_prefix("--expression=") {
-                    scripted = true;
-                    scripts.push(script.to_owned());
-                }
-                scripted |= long.starts_with("--file=");
-            }
-            group if group.len() > 1 && group.starts_with('-') => {
-                for (at, letter) in group.char_indices().skip(1) {
-                    match letter {
-                        'i' => {
-                            in_place = true;
-                            break;
-                        }
-                        'e' | 'f' => {
-                            scripted = true;
-                            let own = &group[at + 1..];
-                            let script = if own.is_empty() {
-                                rest.next().cloned()
-                            } else {
-                                Some(own.to_owned())
-                            };
-                            scripts.extend(script.filter(|_| letter == 'e'));
-                            break;
-                        }
-                        'l' => {
-                            rest.next();
-                            break;
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            _ => operands.push(argument),
-        }
-    }
-    if !scripted && !operands.is_empty() {
-        scripts.push(operands.remove(0).clone());
-    }
-    if in_place {
-        for target in &operands {
-            walker.write(target, "sed -i");
-        }
-        if operands.is_empty() {
-            // Its files come from elsewhere, as under `xargs`.
-            walker.write(".", "sed -i");
-        }
-    }
-    for script in &scripts {
-        sed_script(walker, script);
-    }
-}
-
-/// A command of sed without the lines it is for: `1,5!`, `/pattern/`, `1~2`.
-fn after_addresses(line: &str) -> &str {
-    let mut rest = line;
-    loop {
-        let plain = |it: char| it.is_ascii_digit() || "$,!{~+ I".contains(it);
-        rest = rest.trim_start_matches(plain);
-        let Some(inside) = rest.strip_prefix('/') else {
-            return rest;
-        };
-        let mut escaped = false;
-        let end = inside.find(|it: char| {
-            let ends = it == '/' && !escaped;
-            escaped = it == '\\' && !escaped;
-            ends
-        });
-        match end {
-            Some(end) => rest = &inside[end + 1..],
-            None => return rest,
-        }
-    }
-}
-
-/// `w FILE` writes and `e COMMAND` runs; `s///e` runs what a line became.
-fn sed_script(walker: &mut Walker<'_>, script: &str) {
-    for line in script.split(['\n', ';']) {
-        let command = after_addresses(line.trim());
-        if let Some(target) = command.strip_prefix("w ") {
-            walker.write(target.trim(), "sed");
-        }
-        if let Some(text) = command.strip_prefix("e ") {
-            walker.text(text);
-        }
-        let mut letters = command.chars();
-        if letters.next() == Some('s')
-            && let Some(mark) = letters.next()
-            && !mark.is_alphanumeric()
-            && !mark.is_whitespace()
-        {
-            // A mark with a backslash before it belongs to the text.
-            let command = command.replace(&format!("\\{mark}"), " ");
-            let flags = command.splitn(4, mark).nth(3).unwrap_or_default();
-            let (letters, file) = flags.split_once('w').unwrap_or((flags, ""));
-            let flag = letters.chars().all(|it| "gpiIme0123456789".contains(it));
-            if flag {
-                if letters.contains('e') {
-                    walker.hidden("sed runs what it replaces");
-                }
-                if flags.contains('w') {
-                    walker.write(file.trim(), "sed");
                 }
             }
         }

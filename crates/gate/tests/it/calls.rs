@@ -207,6 +207,31 @@ fn every_call_is_judged_right_in_every_phase_with_every_gate() {
 }
 
 #[test]
+fn a_command_that_cannot_be_read_needs_every_gate() {
+    let repository = Repository::new();
+    for input in [json!({"command": 5}), json!({})] {
+        let message = json!({
+            "hook_event_name": "PreToolUse", "cwd": repository.root, "tool_name": "Bash", "tool_input": input,
+        });
+        let message = HookMessage::read(message.to_string().as_bytes()).unwrap();
+        let place = Place::of(&repository.file());
+        let found = offences(&message.call, &repository.root, &place, &Known);
+        for run in every_run() {
+            let belief = Belief::Run(Box::new(Believed {
+                path: repository.file(),
+                run: run.clone(),
+                owned: true,
+                distrusted: Vec::new(),
+                sequence: 1,
+            }));
+            let denial = judge(&belief, &found, &mut |_| false);
+            let wanted = denied(What::Hidden, &run, true);
+            assert_eq!(denial.is_some(), wanted, "{run:?}");
+        }
+    }
+}
+
+#[test]
 fn the_table_is_long_enough_and_has_every_kind() {
     let rows = rows();
     let count = |wanted| rows.iter().filter(|(what, ..)| *what == wanted).count();

@@ -121,6 +121,63 @@ fn what_each_tool_is_asked_to_do() {
 }
 
 #[test]
+fn a_command_that_cannot_be_read_is_hidden() {
+    let call = |tool: &str, input: Value| {
+        read(&json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input})).call
+    };
+    let hidden = |tool: &str| ToolCall::Hidden { tool: tool.into() };
+    for input in [
+        json!({"command": 5}),
+        json!({"command": {"a": "b"}}),
+        json!({"command": ["git", 5]}),
+        json!({}),
+        json!("git push"),
+        json!(null),
+    ] {
+        assert_eq!(call("Bash", input.clone()), hidden("Bash"), "{input}");
+        assert_eq!(
+            call("run_shell_command", input.clone()),
+            hidden("run_shell_command"),
+            "{input}"
+        );
+    }
+    assert_eq!(
+        call("shell", json!({"command": null, "cmd": "ls"})),
+        shell("ls")
+    );
+    // These ask for what a shell printed, or end it.
+    assert_eq!(call("BashOutput", json!({"bash_id": "3"})), ToolCall::Other);
+    assert_eq!(call("KillShell", json!({"shell_id": "3"})), ToolCall::Other);
+}
+
+#[test]
+fn tools_of_git_and_its_hosts() {
+    let call = |tool: &str| {
+        let input = json!({"owner": "me", "repo": "ferry", "message": "x"});
+        read(&json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input})).call
+    };
+    for tool in [
+        "mcp__git__git_commit",
+        "mcp__github__merge_pull_request",
+        "mcp__github__delete_file",
+        "mcp__x__createOrUpdateFile",
+        "gitlab_create_merge_request",
+    ] {
+        assert_eq!(call(tool), ToolCall::Finish { tool: tool.into() });
+    }
+    for tool in [
+        "mcp__github__pull_request_read",
+        "mcp__github__create_pull_request_review",
+        "mcp__github__create_issue",
+        "mcp__github__get_commit",
+        "mcp__git__git_add",
+        "mcp__digital__amount",
+    ] {
+        assert_eq!(call(tool), ToolCall::Other, "{tool}");
+    }
+}
+
+#[test]
 fn other_clients_name_events_in_their_own_way() {
     for (name, event) in [
         ("BeforeTool", Event::PreToolUse),

@@ -19,8 +19,11 @@ pub(super) use perl::magic_argument;
 
 /// Finds what a piece of code would do.
 pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
-    walker.deeper(|walker| match language {
-        "awk" | "gawk" | "mawk" => awk::look(walker, language, code),
-        _ => look::look(walker, language, code),
+    // A program may be started in any folder by its options.
+    walker.anywhere(|walker| {
+        walker.deeper(|walker| match language {
+            "awk" | "gawk" | "mawk" => awk::look(walker, language, code),
+            _ => look::look(walker, language, code),
+        });
     });
 }

@@ -1,0 +1,185 @@
+//! `xargs`: a program whose words come from its input.
+
+use super::expand::{ALTERNATIVES_MAX, is_unknown};
+use super::output::unescape;
+use super::parse::UNKNOWN;
+use super::walk::{Input, Walker};
+use super::wrap::options;
+
+/// Options that take the next word as their value.
+const VALUED: &[&str] = &[
+    "-a",
+    "-d",
+    "-E",
+    "-I",
+    "-J",
+    "-L",
+    "-n",
+    "-P",
+    "-R",
+    "-s",
+    "--arg-file",
+    "--delimiter",
+    "--max-args",
+    "--max-chars",
+    "--max-procs",
+    "--process-slot-var",
+];
+
+/// Where one word of the input ends.
+enum Split {
+    /// At blanks, but for those between quotes or after a backslash.
+    Blanks,
+    /// At this letter, and nowhere else.
+    At(char),
+    /// That cannot be told, or the words come from elsewhere.
+    Unknown,
+}
+
+/// Runs the program with everything it may be given.
+pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
+    let rest = options(arguments, VALUED);
+    let own = &arguments[..arguments.len() - rest.len()];
+    let place = placeholder(own);
+    let split = splitting(own);
+    let unknown = || vec![UNKNOWN.to_string()];
+    let given = match input {
+        Input::Text(text) if !is_unknown(text) => match split {
+            Split::At(letter) => text.split(letter).map(str::to_owned).collect(),
+            // With a place for it, each line is one word.
+            Split::Blanks if place.is_some() => {
+                let mut lines: Vec<String> = text.lines().map(|it| it.trim().to_owned()).collect();
+                lines.extend(words(text));
+                lines
+            }
+            Split::Blanks => words(text),
+            Split::Unknown => unknown(),
+        },
+        Input::Text(_) | Input::File | Input::None => unknown(),
+    };
+    let command = if rest.is_empty() {
+        vec!["echo".to_owned()]
+    } else {
+        rest.to_vec()
+    };
+    let with = |items: &[String]| match &place {
+        Some(place) => {
+            let whole = items.join(" ");
+            command.iter().map(|it| it.replace(place, &whole)).collect()
+        }
+        None => command.iter().chain(items).cloned().collect(),
+    };
+    // All at once, and in parts of every size: how many fit into one command depends on more than options.
+    let mut runs: Vec<Vec<String>> = vec![with(&given)];
+    for size in 1..given.len() {
+        runs.extend(given.chunks(size).take(ALTERNATIVES_MAX).map(with));
+        if runs.len() > ALTERNATIVES_MAX {
+            runs.truncate(ALTERNATIVES_MAX);
+            runs.push(with(&unknown()));
+            break;
+        }
+    }
+    for words in runs {
+        walker.run(&words, &Input::None, &[]);
+    }
+}
+
+/// What is replaced by a word of the input: `-I {}`, `-I{}`, `-i`, `--replace=NAME`.
+fn placeholder(own: &[String]) -> Option<String> {
+    for (at, option) in own.iter().enumerate() {
+        if let Some(long) = option.strip_prefix("--") {
+            let (name, value) = long.split_once('=').unwrap_or((long, "{}"));
+            if !name.is_empty() && "replace".starts_with(name) {
+                return Some(value.to_owned());
+            }
+        } else if let Some(at_letter) = option.find(['I', 'J', 'i'])
+            && option.starts_with('-')
+            && !option[..at_letter].contains(['a', 'd', 'E', 'e', 'L', 'l', 'n', 'P', 'R', 's'])
+        {
+            let glued = &option[at_letter + 1..];
+            return match (glued.is_empty(), option[at_letter..].starts_with('i')) {
+                (false, _) => Some(glued.to_owned()),
+                (true, true) => Some("{}".to_owned()),
+                (true, false) => own.get(at + 1).cloned(),
+            };
+        }
+    }
+    None
+}
+
+fn splitting(own: &[String]) -> Split {
+    let mut split = Split::Blanks;
+    let mut rest = own.iter();
+    while let Some(option) = rest.next() {
+        if let Some(long) = option.strip_prefix("--").filter(|it| !it.is_empty()) {
+            let (name, value) = match long.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (long, None),
+            };
+            if "null".starts_with(name) {
+                split = Split::At('\0');
+            } else if "delimiter".starts_with(name) {
+                split = delimiter(value.or_else(|| rest.next().cloned()));
+            } else if "arg-file".starts_with(name) || "eof".starts_with(name) {
+                return Split::Unknown;
+            } else if VALUED.contains(&option.as_str()) {
+                rest.next();
+            }
+            continue;
+        }
+        for (at, letter) in option.char_indices().skip(1) {
+            let glued = &option[at + letter.len_utf8()..];
+            let mut value = || match glued {
+                "" => rest.next().cloned(),
+                glued => Some(glued.to_owned()),
+            };
+            match letter {
+                '0' => split = Split::At('\0'),
+                'd' => split = delimiter(value()),
+                // Words from a file, and words that end before the input does.
+                'a' | 'E' | 'e' => return Split::Unknown,
+                'I' | 'J' | 'L' | 'n' | 'P' | 'R' | 's' => {
+                    value();
+                }
+                'i' | 'l' => {}
+                _ => continue,
+            }
+            if letter != '0' {
+                break;
+            }
+        }
+    }
+    split
+}
+
+fn delimiter(value: Option<String>) -> Split {
+    let value = value.filter(|it| !is_unknown(it)).map(|it| unescape(&it));
+    let mut letters = value.iter().flat_map(|it| it.chars());
+    match (letters.next(), letters.next()) {
+        (Some(letter), None) => Split::At(letter),
+        _ => Split::Unknown,
+    }
+}
+
+/// Words between blanks, with quotes and backslashes taken away.
+fn words(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open: Option<String> = None;
+    let mut quote = None;
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(end), _) if letter == end => quote = None,
+            (Some(_), _) => open.get_or_insert_default().push(letter),
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                open.get_or_insert_default();
+            }
+            (None, '\\') => open.get_or_insert_default().extend(letters.next()),
+            (None, _) if letter.is_whitespace() => found.extend(open.take()),
+            (None, _) => open.get_or_insert_default().push(letter),
+        }
+    }
+    found.extend(open);
+    found
+}
