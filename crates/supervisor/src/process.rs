@@ -95,28 +95,37 @@ pub(crate) fn all() -> Vec<Process> {
 ///
 /// While processes come and go a look may miss some; when all of them stand still it misses none.
 pub(crate) fn descendants(root: i32) -> Vec<Process> {
+    look_below(root).0
+}
+
+/// The same, and whether everybody who was listed was still there to be looked at.
+pub(crate) fn look_below(root: i32) -> (Vec<Process>, bool) {
     let mut found = Vec::new();
     let Some(first) = children(root) else {
-        return by_parents(root);
+        return (by_parents(root), true);
     };
     let mut pids = first;
     let mut next = 0;
+    let mut whole = true;
     while next < pids.len() {
-        if let Some(process) = Process::look(pids[next]) {
-            found.push(process);
-            for child in children(pids[next]).unwrap_or_default() {
-                if !pids.contains(&child) {
-                    pids.push(child);
+        match Process::look(pids[next]) {
+            Some(process) => {
+                found.push(process);
+                for child in children(pids[next]).unwrap_or_default() {
+                    if !pids.contains(&child) {
+                        pids.push(child);
+                    }
                 }
             }
+            None => whole = false,
         }
         next += 1;
     }
-    found
+    (found, whole)
 }
 
 /// The kernel's own list, per thread; not every kernel has it.
-fn children(pid: i32) -> Option<Vec<i32>> {
+pub(crate) fn children(pid: i32) -> Option<Vec<i32>> {
     let mut pids = Vec::new();
     let mut text = String::new();
     for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {

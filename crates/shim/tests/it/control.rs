@@ -170,6 +170,34 @@ fn processes_that_fork_all_the_time_are_stopped_and_ended() {
     world.nobody();
 }
 
+/// Forty lines of processes, each of which starts the next and leaves: a look at them finds hardly any. They stop by
+/// themselves after a while.
+const STORM: &str = "exec perl -e '
+    $SIG{TERM} = \"IGNORE\"; $end = time + 25; $| = 1;
+    for (1..40) { unless (fork) { while (time < $end) { exit if fork } exit } }
+    print \"ready\\n\"; sleep 1000'";
+
+#[test]
+fn an_end_is_told_when_nobody_is_left_of_a_storm() {
+    for paused in [false, true] {
+        let world = World::script(STORM);
+        let mut handle = world.go();
+        world.until_said("ready");
+        if paused {
+            handle.want(Want::Paused, 1).unwrap();
+            until_state(&mut handle, State::Paused);
+            assert!(world.letters().into_iter().all(still));
+        }
+        handle.want(Want::Ended, 2).unwrap();
+        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        assert!(exit.left.is_empty(), "{exit:?}");
+        // Several looks: one may miss them.
+        for _ in 0..20 {
+            world.nobody();
+        }
+    }
+}
+
 #[test]
 fn an_interrupt_reaches_the_agent_once_and_it_goes_on() {
     let world =

@@ -1,10 +1,10 @@
 //! Brings all descendants to the wanted level, and never believes a signal: it looks.
 
 use crate::cgroup::Cgroup;
-use crate::process::{Process, descendants};
+use crate::process::{Process, children, descendants, look_below};
 use crate::protocol::{State, Want};
 use crate::spec::Bounds;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
 
 /// How long a process may take to stop by itself on SIGTSTP before it is stopped.
@@ -19,6 +19,10 @@ const NEWCOMERS_MS: u64 = 200;
 const KILLED_MS: u64 = 10_000;
 /// Looks in a row while processes are being stopped to be killed.
 const FREEZE_ROUNDS_MAX: usize = 50;
+/// Rounds in a row in which children are killed: what they had started becomes ours, and is killed in the next round.
+const KILL_ROUNDS: usize = 20;
+/// Signalled processes that are remembered before those that are gone are forgotten.
+const SEEN_MAX: usize = 1024;
 /// Between looks, growing from the first to the second.
 const LOOK_MS_MIN: u64 = 4;
 const LOOK_MS_MAX: u64 = 50;
@@ -33,6 +37,12 @@ struct Seen {
     at: Instant,
     /// SIGSTOP has been sent, at this time.
     held: Option<Instant>,
+}
+
+impl Seen {
+    fn name(&self) -> (i32, u64) {
+        (self.pid, self.start)
+    }
 }
 
 /// The wanted level, and how far the processes are.
@@ -122,20 +132,28 @@ impl Control {
         }
     }
 
-    /// One look at everything below `root`, and what follows from it.
+    /// One look at everything below `root`, which is this process, and what follows from it. `childless` says that the
+    /// kernel knows of no child of it.
     pub(super) fn step(
         &mut self,
         now: Instant,
         root: i32,
+        childless: bool,
         cgroup: Option<&Cgroup>,
         bounds: &Bounds,
     ) {
-        let living = living(root);
+        let (all, whole) = look_below(root);
+        let mut living = all.clone();
+        living.retain(|process| !process.dead());
+        if self.seen.len() > SEEN_MAX {
+            let there = |seen: &Seen| living.iter().any(|one| (one.pid, one.start) == seen.name());
+            self.seen.retain(there);
+        }
         let goal = self.goal();
         self.settled = match goal {
             Want::Running => self.resume(now, &living, cgroup),
-            Want::Paused => self.pause(now, &living, cgroup),
-            Want::Ended => self.end(now, &living, root, cgroup, bounds),
+            Want::Paused => self.pause(now, &living, cgroup) && whole && steady(root, &all),
+            Want::Ended => self.end(now, &living, root, childless, cgroup, bounds),
         };
         let pause = match (goal, self.settled) {
             (Want::Paused, true) => Some(PAUSED_LOOK_MS),
@@ -230,12 +248,17 @@ impl Control {
         now: Instant,
         living: &[Process],
         root: i32,
+        childless: bool,
         cgroup: Option<&Cgroup>,
         bounds: &Bounds,
     ) -> bool {
-        if living.is_empty() {
-            // The agent is ours to reap: until then it is not gone.
-            return self.agent_gone;
+        // A look that finds nobody proves nothing while processes start others and leave.
+        if childless {
+            match cgroup.filter(|cgroup| cgroup.populated()) {
+                None => return true,
+                // Not of our descent, but in the agent's group.
+                Some(cgroup) => cgroup.kill(),
+            }
         }
         if let Some(cgroup) = cgroup {
             cgroup.freeze(false);
@@ -266,7 +289,7 @@ impl Control {
         }
         kill_all(root);
         if past(self.since, bounds.grace_ms + KILLED_MS, now) {
-            self.left = living.iter().map(|process| process.pid).collect();
+            self.left = left(root, cgroup);
             return true;
         }
         false
@@ -292,6 +315,38 @@ fn kill_all(root: i32) {
     for process in living(root) {
         process.signal(Signal::KILL);
     }
+    // Some are faster than a look at them. Our own children need none: their ids are theirs until we reap them.
+    for _ in 0..KILL_ROUNDS {
+        for pid in children(root).unwrap_or_default() {
+            if let Some(pid) = Pid::from_raw(pid) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+}
+
+/// Who lives although everything was done.
+fn left(root: i32, cgroup: Option<&Cgroup>) -> Vec<i32> {
+    // Those that start others and leave are easily missed by one look.
+    let mut left: Vec<i32> = (0..KILL_ROUNDS)
+        .map(|_| living(root))
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+        .iter()
+        .map(|process| process.pid)
+        .collect();
+    left.extend(cgroup.map(Cgroup::members).unwrap_or_default());
+    left.sort_unstable();
+    left.dedup();
+    left
+}
+
+/// Whether another look finds the same processes, the dead included: otherwise somebody starts others behind our back.
+fn steady(root: i32, before: &[Process]) -> bool {
+    let (now, whole) = look_below(root);
+    let same =
+        |(one, other): (&Process, &Process)| one.pid == other.pid && one.start == other.start;
+    whole && now.len() == before.len() && now.iter().zip(before).all(same)
 }
 
 fn living(root: i32) -> Vec<Process> {

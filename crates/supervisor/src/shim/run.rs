@@ -17,7 +17,7 @@ use crate::protocol::{
 };
 use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::ioctl_fionbio;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -140,9 +140,11 @@ impl Run {
                 }
             }
             if self.control.next.is_some_and(|next| next <= now) {
+                let childless = self.reap(now);
                 let bounds = &self.attempt.spec().bounds;
+                let root = self.owner.pid;
                 self.control
-                    .step(now, self.owner.pid, self.cgroup.as_ref(), bounds);
+                    .step(now, root, childless, self.cgroup.as_ref(), bounds);
             }
             self.pump(now);
             if self.control.ended() && self.drained(now) {
@@ -235,14 +237,27 @@ impl Run {
                 self.control.turn(Want::Ended, now);
             }
         }
-        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            let pid = pid.as_raw_nonzero().get();
-            if let Some(agent) = self.agent.as_mut().filter(|agent| agent.pid == pid) {
-                agent.ended = Some(status);
-                self.control.agent_ended(now);
+        self.reap(now);
+        self.control.look_again(now);
+    }
+
+    /// Takes the ends of children. Whether there is none left, not even one that has just been adopted, which only the kernel
+    /// can say: whatever is below us has an ancestor among our children.
+    fn reap(&mut self, now: Instant) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    let pid = pid.as_raw_nonzero().get();
+                    if let Some(agent) = self.agent.as_mut().filter(|agent| agent.pid == pid) {
+                        agent.ended = Some(status);
+                        self.control.agent_ended(now);
+                    }
+                }
+                Ok(None) => return false,
+                Err(Errno::INTR) => {}
+                Err(error) => return error == Errno::CHILD,
             }
         }
-        self.control.look_again(now);
     }
 
     fn serve_listener(&mut self) {
