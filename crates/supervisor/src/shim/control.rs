@@ -17,10 +17,8 @@ const RESUME_MS: u64 = 1_000;
 const NEWCOMERS_MS: u64 = 200;
 /// How long killed processes may take to go before they are given up.
 const KILLED_MS: u64 = 10_000;
-/// Looks in a row while processes are being stopped to be killed.
-const FREEZE_ROUNDS_MAX: usize = 50;
-/// Rounds in a row in which children are killed: what they had started becomes ours, and is killed in the next round.
-const KILL_ROUNDS: usize = 20;
+/// Looks for those that are left: one may miss who starts others and leaves.
+const LEFT_LOOKS: usize = 20;
 /// Signalled processes that are remembered before those that are gone are forgotten.
 const SEEN_MAX: usize = 1024;
 /// Between looks, growing from the first to the second.
@@ -58,6 +56,12 @@ pub(super) struct Control {
     /// When to look next, if ever.
     pub(super) next: Option<Instant>,
     seen: Vec<Seen>,
+    /// Processes that somebody else had stopped before the pause, by pid and start: the agent, as a rule.
+    stopped_before: Vec<(i32, u64)>,
+    /// No look has been taken since the goal became a pause of something that was running.
+    first_look: bool,
+    /// The agent itself is always continued: otherwise a resume would do nothing.
+    pub(super) agent: Option<i32>,
     /// Processes that could not be ended.
     pub(super) left: Vec<i32>,
 }
@@ -73,6 +77,9 @@ impl Control {
             pause_ms: LOOK_MS_MIN,
             next: None,
             seen: Vec::new(),
+            stopped_before: Vec::new(),
+            first_look: false,
+            agent: None,
             left: Vec::new(),
         }
     }
@@ -101,6 +108,11 @@ impl Control {
         self.goal() == Want::Ended && self.settled
     }
 
+    /// Whether the time to end by themselves is over.
+    pub(super) fn kills(&self, grace_ms: u64, now: Instant) -> bool {
+        self.goal() == Want::Ended && past(self.since, grace_ms, now)
+    }
+
     /// A new goal, worked for from now on.
     pub(super) fn turn(&mut self, want: Want, now: Instant) {
         let before = self.goal();
@@ -117,6 +129,8 @@ impl Control {
 
     fn begin(&mut self, before: Want, now: Instant) {
         if before != self.goal() {
+            // While a resume is under way, who is stopped may have been stopped by us.
+            self.first_look = self.goal() == Want::Paused && self.settled;
             self.since = now;
             self.settled = false;
             self.seen.clear();
@@ -172,6 +186,9 @@ impl Control {
         // that back.
         let mut clean = true;
         for process in living {
+            if self.stopped_before.contains(&(process.pid, process.start)) {
+                continue;
+            }
             let known = self
                 .seen
                 .iter()
@@ -194,6 +211,12 @@ impl Control {
     }
 
     fn pause(&mut self, now: Instant, living: &[Process], cgroup: Option<&Cgroup>) -> bool {
+        if std::mem::take(&mut self.first_look) {
+            let stopped = living
+                .iter()
+                .filter(|one| one.stopped() && Some(one.pid) != self.agent);
+            self.stopped_before = stopped.map(|one| (one.pid, one.start)).collect();
+        }
         // What has left the group, which a process of the same user can do, is stopped as if there were none.
         let (mut still, frozen) = match cgroup.filter(|cgroup| cgroup.freeze(true)) {
             Some(cgroup) => (cgroup.frozen(), cgroup.members()),
@@ -263,7 +286,7 @@ impl Control {
         if let Some(cgroup) = cgroup {
             cgroup.freeze(false);
         }
-        if !past(self.since, bounds.grace_ms, now) {
+        if !self.kills(bounds.grace_ms, now) {
             let early = !past(self.since, NEWCOMERS_MS, now);
             for process in living {
                 let known = self
@@ -296,39 +319,25 @@ impl Control {
     }
 }
 
-/// Stops everything until nothing new appears, then kills it: what is stopped cannot fork away from under us.
+/// Kills everything that can be found. What it has just started becomes ours, and is found in the next round.
 fn kill_all(root: i32) {
-    let mut before = Vec::new();
-    for _ in 0..FREEZE_ROUNDS_MAX {
-        let now: Vec<(i32, u64)> = living(root)
-            .iter()
-            .map(|process| {
-                process.signal(Signal::STOP);
-                (process.pid, process.start)
-            })
-            .collect();
-        if now.iter().all(|one| before.contains(one)) {
-            break;
-        }
-        before = now;
-    }
     for process in living(root) {
         process.signal(Signal::KILL);
     }
-    // Some are faster than a look at them. Our own children need none: their ids are theirs until we reap them.
-    for _ in 0..KILL_ROUNDS {
-        for pid in children(root).unwrap_or_default() {
-            if let Some(pid) = Pid::from_raw(pid) {
-                let _ = kill_process(pid, Signal::KILL);
-            }
+}
+
+/// Kills our children without a look at them, which some are faster than: their ids are theirs until we reap them.
+pub(super) fn kill_children(root: i32) {
+    for pid in children(root).unwrap_or_default() {
+        if let Some(pid) = Pid::from_raw(pid) {
+            let _ = kill_process(pid, Signal::KILL);
         }
     }
 }
 
 /// Who lives although everything was done.
 fn left(root: i32, cgroup: Option<&Cgroup>) -> Vec<i32> {
-    // Those that start others and leave are easily missed by one look.
-    let mut left: Vec<i32> = (0..KILL_ROUNDS)
+    let mut left: Vec<i32> = (0..LEFT_LOOKS)
         .map(|_| living(root))
         .find(|found| !found.is_empty())
         .unwrap_or_default()
