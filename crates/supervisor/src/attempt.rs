@@ -22,8 +22,8 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Only the owner looks into an attempt: output and input may be secret.
-const FOLDER_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
+pub(crate) const FOLDER_MODE: u32 = 0o700;
+pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// The longest id. With what is put around it, it must fit into the name of a file.
 const ID_BYTES_MAX: usize = 100;

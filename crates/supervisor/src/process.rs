@@ -1,6 +1,7 @@
 //! Looking at processes through `/proc`, and signalling exactly the one that was looked at.
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 
@@ -80,43 +81,55 @@ impl Process {
     }
 }
 
+/// The ids of all processes.
+pub(crate) fn pids() -> HashSet<i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
 /// Every process.
-pub(crate) fn all() -> Vec<Process> {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let pids = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(Process::look).collect()
+fn all() -> Vec<Process> {
+    pids().into_iter().filter_map(Process::look).collect()
 }
 
 /// Everything below a process, parents before their children, the dead included.
 ///
 /// While processes come and go a look may miss some; when all of them stand still it misses none.
 pub(crate) fn descendants(root: i32) -> Vec<Process> {
+    look_below(root).0
+}
+
+/// The same, and whether everybody who was listed was still there to be looked at.
+pub(crate) fn look_below(root: i32) -> (Vec<Process>, bool) {
     let mut found = Vec::new();
     let Some(first) = children(root) else {
-        return by_parents(root);
+        return (by_parents(root), true);
     };
+    let mut known: HashSet<i32> = first.iter().copied().collect();
     let mut pids = first;
     let mut next = 0;
+    let mut whole = true;
     while next < pids.len() {
-        if let Some(process) = Process::look(pids[next]) {
-            found.push(process);
-            for child in children(pids[next]).unwrap_or_default() {
-                if !pids.contains(&child) {
-                    pids.push(child);
+        match Process::look(pids[next]) {
+            Some(process) => {
+                found.push(process);
+                // The dead have no children: there may be very many of them.
+                if !process.dead() {
+                    let below = children(process.pid).unwrap_or_default();
+                    pids.extend(below.into_iter().filter(|&child| known.insert(child)));
                 }
             }
+            None => whole = false,
         }
         next += 1;
     }
-    found
+    (found, whole)
 }
 
 /// The kernel's own list, per thread; not every kernel has it.
-fn children(pid: i32) -> Option<Vec<i32>> {
+pub(crate) fn children(pid: i32) -> Option<Vec<i32>> {
     let mut pids = Vec::new();
     let mut text = String::new();
     for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
@@ -182,14 +195,24 @@ pub(crate) fn descent(pid: i32, root: i32) -> Descent {
     Descent::Unknown
 }
 
+/// The environment a process was started with, if we may see it.
+pub(crate) fn environment(pid: i32) -> Option<Vec<u8>> {
+    let mut environment = Vec::new();
+    let file = File::open(format!("/proc/{pid}/environ")).ok()?;
+    file.take(ENVIRONMENT_BYTES_MAX)
+        .read_to_end(&mut environment)
+        .ok()?;
+    Some(environment)
+}
+
+/// Whether an environment holds `NAME=VALUE`.
+pub(crate) fn carries(environment: &[u8], entry: &[u8]) -> bool {
+    environment.split(|&byte| byte == 0).any(|one| one == entry)
+}
+
 /// Whether a process was started with `NAME=VALUE` in its environment.
 pub(crate) fn was_given(pid: i32, entry: &[u8]) -> bool {
-    let mut environment = Vec::new();
-    let read = File::open(format!("/proc/{pid}/environ")).and_then(|file| {
-        file.take(ENVIRONMENT_BYTES_MAX)
-            .read_to_end(&mut environment)
-    });
-    read.is_ok() && environment.split(|&byte| byte == 0).any(|one| one == entry)
+    environment(pid).is_some_and(|environment| carries(&environment, entry))
 }
 
 /// Changes with every boot; nothing that runs now was started in another one.

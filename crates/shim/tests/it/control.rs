@@ -170,6 +170,58 @@ fn processes_that_fork_all_the_time_are_stopped_and_ended() {
     world.nobody();
 }
 
+/// Forty lines of processes, each of which starts the next and leaves: a look at them finds hardly any. They stop by
+/// themselves after a while.
+pub(crate) const STORM: &str = "exec perl -e '
+    $SIG{TERM} = \"IGNORE\"; $end = time + 15; $| = 1;
+    for (1..40) { unless (fork) { while (time < $end) { exit if fork } exit } }
+    print \"ready\\n\"; sleep 1000'";
+
+#[test]
+fn an_end_is_told_when_nobody_is_left_of_a_storm() {
+    for paused in [false, true] {
+        let world = World::script(STORM);
+        let mut handle = world.go();
+        world.until_said("ready");
+        if paused {
+            handle.want(Want::Paused, 1).unwrap();
+            until_state(&mut handle, State::Paused);
+            assert!(world.letters().into_iter().all(still));
+        }
+        handle.want(Want::Ended, 2).unwrap();
+        let asked = std::time::Instant::now();
+        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        assert!(exit.left.is_empty(), "{exit:?}");
+        // Ended, and not waited for.
+        assert!(asked.elapsed().as_secs() < 10, "{:?}", asked.elapsed());
+        // Several looks: one may miss them.
+        for _ in 0..20 {
+            world.nobody();
+        }
+    }
+}
+
+/// What the agent has stopped itself is not continued for it.
+#[test]
+fn a_resume_continues_only_what_the_pause_had_stopped() {
+    let script = "sleep 1000 & kill -STOP $!; echo $!; while :; do echo tick; sleep 0.02; done";
+    let world = World::script(script);
+    let mut handle = world.go();
+    world.until_said("tick");
+    let said = world.output(Stream::Out);
+    let child: i32 = said.lines().next().unwrap().parse().unwrap();
+    let stopped = || letter(child) == Some('T');
+    assert!(wait_until(crate::support::BOUND, stopped));
+    for generation in [1, 3] {
+        handle.want(Want::Paused, generation).unwrap();
+        until_state(&mut handle, State::Paused);
+        handle.want(Want::Running, generation + 1).unwrap();
+        let end = until_state(&mut handle, State::Running).out.end;
+        until(&mut handle, |status| status.out.end > end + 10);
+        assert!(stopped(), "{:?}", letter(child));
+    }
+}
+
 #[test]
 fn an_interrupt_reaches_the_agent_once_and_it_goes_on() {
     let world =

@@ -2,10 +2,13 @@
 //! not believed all the same.
 
 use crate::actors::acting;
-use crate::support::{BOUND, World, environment, letter, shim, signal, until, until_state};
+use crate::support::{
+    BOUND, World, environment, letter, shim, signal, skipped, until, until_state,
+};
 use bowline_supervisor::{Attempt, Condition, Handle, Spec, State, Stream, Want};
 use bowline_test_support::wait_until;
 use rustix::process::Signal;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
 /// Starts an agent that knows where its attempt is (`AT`).
@@ -184,6 +187,82 @@ fn a_process_that_hides_is_ended_with_the_agent() {
     handle.want(Want::Ended, 1).unwrap();
     until_state(&mut handle, State::Ended);
     assert!(matches!(letter(hidden), None | Some('Z' | 'X')));
+}
+
+/// The modes of files and folders can be changed from inside a sandbox too.
+#[test]
+fn an_agent_that_takes_the_rights_from_its_folder_is_reached_all_the_same() {
+    let script = format!("{UNTIL_TOLD}; chmod 0 $AT/* $AT; echo $?; exec sleep 1000");
+    let world = World::script(&script);
+    let _handle = knowing(&world);
+    let folder = world.attempt.folder();
+    let mode = |name: &str| std::fs::metadata(folder.join(name)).map(|it| it.mode() & 0o700);
+    tell(&world);
+    assert!(wait_until(BOUND, || mode("log")
+        .is_ok_and(|mode| mode == 0)
+        || mode("").is_ok_and(|mode| mode == 0)
+        || world
+            .attempt
+            .read(Stream::Out, 0, 1)
+            .is_ok_and(|(_, said)| !said.is_empty())));
+    let names = ["spec.json", "lock", "sock", "log", "err", "exit.json"];
+    let back = || {
+        mode("").is_ok_and(|mode| mode == 0o700)
+            && names
+                .iter()
+                .all(|name| mode(name).is_ok_and(|mode| mode & 0o600 == 0o600))
+    };
+    assert!(wait_until(BOUND, back));
+    assert_eq!(
+        Attempt::open(folder).unwrap().condition().unwrap(),
+        Condition::Alive
+    );
+    assert_eq!(world.attach().status().unwrap().state, State::Running);
+    assert_eq!(world.output(Stream::Out), "0\n");
+}
+
+/// With no shim to put it right, the folder that cannot be read is named.
+#[test]
+fn a_folder_that_cannot_be_read_is_told() {
+    if rustix::process::geteuid().is_root() {
+        skipped("root reads every folder");
+        return;
+    }
+    let world = World::script("true");
+    let folder = world.attempt.folder();
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o0)).unwrap();
+    let errors = [
+        Attempt::open(folder).unwrap_err(),
+        world.attempt.condition().unwrap_err(),
+    ];
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    for error in errors {
+        assert_eq!(error.code(), "attempt_io");
+        assert!(
+            error.to_string().contains(folder.to_str().unwrap()),
+            "{error}"
+        );
+    }
+}
+
+/// Nobody can reach what has no folder or no lock: it does not run on.
+#[test]
+fn an_agent_whose_folder_or_lock_is_removed_is_ended() {
+    for removed in ["", "lock"] {
+        let world = World::script("trap '' TERM; echo ready; while :; do sleep 0.02; done");
+        let handle = world.go();
+        world.until_said("ready");
+        let shim = handle.hello().shim;
+        let path = world.attempt.folder().join(removed);
+        if removed.is_empty() {
+            std::fs::remove_dir_all(path).unwrap();
+        } else {
+            std::fs::remove_file(path).unwrap();
+        }
+        let gone = |pid: i32| matches!(letter(pid), None | Some('Z' | 'X'));
+        assert!(wait_until(BOUND, || gone(shim)), "{removed:?}");
+        world.nobody();
+    }
 }
 
 /// Somebody outside holds the agent's output open: the end does not wait for that for ever.

@@ -52,6 +52,28 @@ fn a_killed_shim_leaves_a_lost_attempt_that_can_be_swept() {
     }
 }
 
+/// What starts others and leaves is swept all the same, or said to be left.
+#[test]
+fn a_storm_that_a_shim_left_is_swept() {
+    let world = World::script(crate::control::STORM);
+    let handle = world.go();
+    world.until_said("ready");
+    signal(handle.hello().shim, Signal::KILL);
+    assert!(wait_until(BOUND, || {
+        world.attempt.condition().unwrap() == Condition::Lost
+    }));
+    let swept = sweep(&world.attempt).unwrap();
+    assert!(!swept.killed.is_empty(), "{swept:?}");
+    if swept.left.is_empty() && !swept.restless {
+        // Several looks: one may miss them.
+        for _ in 0..20 {
+            world.nobody();
+        }
+    }
+    // They stop by themselves.
+    assert!(wait_until(BOUND, || world.processes().is_empty()));
+}
+
 #[test]
 fn a_shim_killed_before_go_has_lost_nothing() {
     let world = World::script("echo once");

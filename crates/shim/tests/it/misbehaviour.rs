@@ -223,6 +223,23 @@ fn fills_the_disk() {
     world.nobody();
 }
 
+/// Fills it with its output: what has been processed makes room, however much of it was to be kept.
+#[test]
+fn fills_the_disk_with_output_that_is_processed() {
+    let Some(small) = Small::mounted() else {
+        crate::support::skipped("a small file system cannot be mounted by this user");
+        return;
+    };
+    let folder = tempfile::tempdir_in(small.0.path()).unwrap();
+    let at = folder.path().join("attempt");
+    let world = World::at(folder, &at, "exec head -c 5000000 /dev/zero", |spec| {
+        spec.bounds.keep_bytes = 64 << 20;
+    });
+    let (exit, said) = processed(&world);
+    assert!(exit.complete && said == 5_000_000, "{exit:?}");
+    world.nobody();
+}
+
 /// The same, and nobody makes room: how it ended is known all the same.
 #[test]
 fn fills_the_disk_and_is_ended() {

@@ -3,13 +3,26 @@
 use crate::actors::acting;
 use crate::support::{World, environment, shim, skipped, until_state};
 use bowline_supervisor::{Sandbox, SandboxSupport, State, Stream};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+use rustix::net::{AddressFamily, SendFlags, SocketType, connect, ipproto, listen, sendto, socket};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Not named by `rustix`: data goes out with the first packet, without a call of `connect`.
+const MSG_FASTOPEN: SendFlags = SendFlags::from_bits_retain(0x2000_0000);
+
+/// The present time, as `utimensat` is told it.
+const UTIME_NOW_STAMP: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: UTIME_NOW,
+};
 
 const PAGE: &str = include_str!("../../../../docs/sandbox.md");
 
@@ -17,7 +30,7 @@ const PAGE: &str = include_str!("../../../../docs/sandbox.md");
 type Try = fn(&Surroundings) -> io::Result<()>;
 
 /// Everything that is tried, in the order of the table.
-const TRIES: [(&str, Try); 26] = [
+const TRIES: [(&str, Try); 30] = [
     ("read the system's files", |_| {
         read(Path::new("/etc/passwd"))
     }),
@@ -55,6 +68,15 @@ const TRIES: [(&str, Try); 26] = [
         fs::write(at.inside("mine"), "text")?;
         fs::hard_link(at.inside("mine"), at.outside("mine"))
     }),
+    ("change mode and times of a file elsewhere", |at| {
+        let path = at.outside("other");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
+        let now = Timestamps {
+            last_access: UTIME_NOW_STAMP,
+            last_modification: UTIME_NOW_STAMP,
+        };
+        Ok(utimensat(CWD, &path, &now, AtFlags::empty())?)
+    }),
     ("shorten a file it may only read", |at| {
         File::options()
             .write(true)
@@ -84,8 +106,28 @@ const TRIES: [(&str, Try); 26] = [
     ("connect to another port", |at| {
         TcpStream::connect(("127.0.0.1", at.shut)).map(drop)
     }),
+    ("connect to another port by TCP fast open or MPTCP", |at| {
+        let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, at.shut);
+        let fast = || {
+            let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+            sendto(&socket, b"x", MSG_FASTOPEN, &to).map(drop)
+        };
+        let many_paths = || {
+            let socket = socket(
+                AddressFamily::INET,
+                SocketType::STREAM,
+                Some(ipproto::MPTCP),
+            )?;
+            connect(&socket, &to)
+        };
+        Ok(fast().or_else(|_| many_paths())?)
+    }),
     ("listen on a port", |_| {
         TcpListener::bind(("127.0.0.1", 0)).map(drop)
+    }),
+    ("listen on a port that the kernel chooses", |_| {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        Ok(listen(&socket, 1)?)
     }),
     ("send datagrams (UDP)", |_| {
         UdpSocket::bind(("127.0.0.1", 0))?
@@ -103,6 +145,20 @@ const TRIES: [(&str, Try); 26] = [
     ("signal another program of the same user", |at| {
         run("kill", &["-0", &at.stranger])
     }),
+    (
+        "limit (prlimit) its shim and another program of the same user",
+        |at| {
+            let none = || Rlimit {
+                current: Some(0),
+                maximum: Some(0),
+            };
+            for pid in [&at.shim, &at.stranger] {
+                let pid = Pid::from_raw(pid.parse().unwrap());
+                prlimit(pid, Resource::Core, none())?;
+            }
+            Ok(())
+        },
+    ),
     ("read the environment of its shim", |at| {
         read(Path::new(&format!("/proc/{}/environ", at.shim)))
     }),

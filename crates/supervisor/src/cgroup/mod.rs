@@ -76,8 +76,17 @@ impl Cgroup {
 
     /// Whether all are frozen, as the kernel sees it.
     pub(crate) fn frozen(&self) -> bool {
+        self.tells("frozen 1")
+    }
+
+    /// Whether any process lives in it or below, as the kernel sees it.
+    pub(crate) fn populated(&self) -> bool {
+        self.tells("populated 1")
+    }
+
+    fn tells(&self, event: &str) -> bool {
         let events = fs::read_to_string(self.path.join("cgroup.events")).unwrap_or_default();
-        events.lines().any(|line| line == "frozen 1")
+        events.lines().any(|line| line == event)
     }
 
     /// Kills all at once, frozen or not, those being forked included.

@@ -1,10 +1,10 @@
 //! Brings all descendants to the wanted level, and never believes a signal: it looks.
 
 use crate::cgroup::Cgroup;
-use crate::process::{Process, descendants};
+use crate::process::{Process, children, descendants, look_below};
 use crate::protocol::{State, Want};
 use crate::spec::Bounds;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
 
 /// How long a process may take to stop by itself on SIGTSTP before it is stopped.
@@ -17,8 +17,10 @@ const RESUME_MS: u64 = 1_000;
 const NEWCOMERS_MS: u64 = 200;
 /// How long killed processes may take to go before they are given up.
 const KILLED_MS: u64 = 10_000;
-/// Looks in a row while processes are being stopped to be killed.
-const FREEZE_ROUNDS_MAX: usize = 50;
+/// Looks for those that are left: one may miss who starts others and leaves.
+const LEFT_LOOKS: usize = 20;
+/// Signalled processes that are remembered before those that are gone are forgotten.
+const SEEN_MAX: usize = 1024;
 /// Between looks, growing from the first to the second.
 const LOOK_MS_MIN: u64 = 4;
 const LOOK_MS_MAX: u64 = 50;
@@ -35,6 +37,12 @@ struct Seen {
     held: Option<Instant>,
 }
 
+impl Seen {
+    fn name(&self) -> (i32, u64) {
+        (self.pid, self.start)
+    }
+}
+
 /// The wanted level, and how far the processes are.
 #[derive(Debug)]
 pub(super) struct Control {
@@ -48,6 +56,12 @@ pub(super) struct Control {
     /// When to look next, if ever.
     pub(super) next: Option<Instant>,
     seen: Vec<Seen>,
+    /// Processes that somebody else had stopped before the pause, by pid and start: the agent, as a rule.
+    stopped_before: Vec<(i32, u64)>,
+    /// No look has been taken since the goal became a pause of something that was running.
+    first_look: bool,
+    /// The agent itself is always continued: otherwise a resume would do nothing.
+    pub(super) agent: Option<i32>,
     /// Processes that could not be ended.
     pub(super) left: Vec<i32>,
 }
@@ -63,6 +77,9 @@ impl Control {
             pause_ms: LOOK_MS_MIN,
             next: None,
             seen: Vec::new(),
+            stopped_before: Vec::new(),
+            first_look: false,
+            agent: None,
             left: Vec::new(),
         }
     }
@@ -91,6 +108,11 @@ impl Control {
         self.goal() == Want::Ended && self.settled
     }
 
+    /// Whether the time to end by themselves is over.
+    pub(super) fn kills(&self, grace_ms: u64, now: Instant) -> bool {
+        self.goal() == Want::Ended && past(self.since, grace_ms, now)
+    }
+
     /// A new goal, worked for from now on.
     pub(super) fn turn(&mut self, want: Want, now: Instant) {
         let before = self.goal();
@@ -107,6 +129,8 @@ impl Control {
 
     fn begin(&mut self, before: Want, now: Instant) {
         if before != self.goal() {
+            // While a resume is under way, who is stopped may have been stopped by us.
+            self.first_look = self.goal() == Want::Paused && self.settled;
             self.since = now;
             self.settled = false;
             self.seen.clear();
@@ -122,20 +146,28 @@ impl Control {
         }
     }
 
-    /// One look at everything below `root`, and what follows from it.
+    /// One look at everything below `root`, which is this process, and what follows from it. `childless` says that the
+    /// kernel knows of no child of it.
     pub(super) fn step(
         &mut self,
         now: Instant,
         root: i32,
+        childless: bool,
         cgroup: Option<&Cgroup>,
         bounds: &Bounds,
     ) {
-        let living = living(root);
+        let (all, whole) = look_below(root);
+        let mut living = all.clone();
+        living.retain(|process| !process.dead());
+        if self.seen.len() > SEEN_MAX {
+            let there = |seen: &Seen| living.iter().any(|one| (one.pid, one.start) == seen.name());
+            self.seen.retain(there);
+        }
         let goal = self.goal();
         self.settled = match goal {
             Want::Running => self.resume(now, &living, cgroup),
-            Want::Paused => self.pause(now, &living, cgroup),
-            Want::Ended => self.end(now, &living, root, cgroup, bounds),
+            Want::Paused => self.pause(now, &living, cgroup) && whole && steady(root, &all),
+            Want::Ended => self.end(now, &living, root, childless, cgroup, bounds),
         };
         let pause = match (goal, self.settled) {
             (Want::Paused, true) => Some(PAUSED_LOOK_MS),
@@ -154,6 +186,9 @@ impl Control {
         // that back.
         let mut clean = true;
         for process in living {
+            if self.stopped_before.contains(&(process.pid, process.start)) {
+                continue;
+            }
             let known = self
                 .seen
                 .iter()
@@ -176,6 +211,12 @@ impl Control {
     }
 
     fn pause(&mut self, now: Instant, living: &[Process], cgroup: Option<&Cgroup>) -> bool {
+        if std::mem::take(&mut self.first_look) {
+            let stopped = living
+                .iter()
+                .filter(|one| one.stopped() && Some(one.pid) != self.agent);
+            self.stopped_before = stopped.map(|one| (one.pid, one.start)).collect();
+        }
         // What has left the group, which a process of the same user can do, is stopped as if there were none.
         let (mut still, frozen) = match cgroup.filter(|cgroup| cgroup.freeze(true)) {
             Some(cgroup) => (cgroup.frozen(), cgroup.members()),
@@ -230,17 +271,22 @@ impl Control {
         now: Instant,
         living: &[Process],
         root: i32,
+        childless: bool,
         cgroup: Option<&Cgroup>,
         bounds: &Bounds,
     ) -> bool {
-        if living.is_empty() {
-            // The agent is ours to reap: until then it is not gone.
-            return self.agent_gone;
+        // A look that finds nobody proves nothing while processes start others and leave.
+        if childless {
+            match cgroup.filter(|cgroup| cgroup.populated()) {
+                None => return true,
+                // Not of our descent, but in the agent's group.
+                Some(cgroup) => cgroup.kill(),
+            }
         }
         if let Some(cgroup) = cgroup {
             cgroup.freeze(false);
         }
-        if !past(self.since, bounds.grace_ms, now) {
+        if !self.kills(bounds.grace_ms, now) {
             let early = !past(self.since, NEWCOMERS_MS, now);
             for process in living {
                 let known = self
@@ -266,32 +312,50 @@ impl Control {
         }
         kill_all(root);
         if past(self.since, bounds.grace_ms + KILLED_MS, now) {
-            self.left = living.iter().map(|process| process.pid).collect();
+            self.left = left(root, cgroup);
             return true;
         }
         false
     }
 }
 
-/// Stops everything until nothing new appears, then kills it: what is stopped cannot fork away from under us.
+/// Kills everything that can be found. What it has just started becomes ours, and is found in the next round.
 fn kill_all(root: i32) {
-    let mut before = Vec::new();
-    for _ in 0..FREEZE_ROUNDS_MAX {
-        let now: Vec<(i32, u64)> = living(root)
-            .iter()
-            .map(|process| {
-                process.signal(Signal::STOP);
-                (process.pid, process.start)
-            })
-            .collect();
-        if now.iter().all(|one| before.contains(one)) {
-            break;
-        }
-        before = now;
-    }
     for process in living(root) {
         process.signal(Signal::KILL);
     }
+}
+
+/// Kills our children without a look at them, which some are faster than: their ids are theirs until we reap them.
+pub(super) fn kill_children(root: i32) {
+    for pid in children(root).unwrap_or_default() {
+        if let Some(pid) = Pid::from_raw(pid) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Who lives although everything was done.
+fn left(root: i32, cgroup: Option<&Cgroup>) -> Vec<i32> {
+    let mut left: Vec<i32> = (0..LEFT_LOOKS)
+        .map(|_| living(root))
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+        .iter()
+        .map(|process| process.pid)
+        .collect();
+    left.extend(cgroup.map(Cgroup::members).unwrap_or_default());
+    left.sort_unstable();
+    left.dedup();
+    left
+}
+
+/// Whether another look finds the same processes, the dead included: otherwise somebody starts others behind our back.
+fn steady(root: i32, before: &[Process]) -> bool {
+    let (now, whole) = look_below(root);
+    let same =
+        |(one, other): (&Process, &Process)| one.pid == other.pid && one.start == other.start;
+    whole && now.len() == before.len() && now.iter().zip(before).all(same)
 }
 
 fn living(root: i32) -> Vec<Process> {

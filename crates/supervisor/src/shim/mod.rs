@@ -11,6 +11,7 @@ mod exec;
 mod input;
 mod output;
 mod own;
+mod place;
 mod run;
 mod start;
 

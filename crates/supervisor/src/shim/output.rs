@@ -13,6 +13,9 @@ const ROUNDS_MAX: usize = 16;
 /// Output is given back to the disk in pieces of this size: a multiple of every file system's blocks.
 const PUNCH_BYTES: u64 = 1 << 20;
 
+/// The same when the disk is full, and small pieces count.
+const PUNCH_BYTES_MIN: u64 = 64 << 10;
+
 /// One stream of output.
 #[derive(Debug)]
 pub(super) struct Output {
@@ -102,7 +105,17 @@ impl Output {
     /// Output up to `offset` has been processed. What is older than `keep` goes back to the disk.
     pub(super) fn acknowledge(&mut self, offset: u64, keep: u64) {
         self.acked = self.acked.max(offset.min(self.end));
-        let until = self.acked.saturating_sub(keep) / PUNCH_BYTES * PUNCH_BYTES;
+        self.give_back(keep);
+    }
+
+    /// Gives acknowledged output back to the disk but for its last `keep` bytes.
+    pub(super) fn give_back(&mut self, keep: u64) {
+        let piece = if self.holds() {
+            PUNCH_BYTES_MIN
+        } else {
+            PUNCH_BYTES
+        };
+        let until = self.acked.saturating_sub(keep) / piece * piece;
         if until > self.punched {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             // A file system that cannot do it keeps everything.

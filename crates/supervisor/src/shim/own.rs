@@ -1,5 +1,6 @@
 //! The shim takes its attempt, or leaves.
 
+use super::place::Place;
 use super::run::Run;
 use crate::attempt::{Attempt, Owner, new_file, socket_path, writable};
 use crate::process::{Process, boot_id};
@@ -84,8 +85,9 @@ fn take(prefix: &[&str], folder: &Path) -> Result<Run, String> {
         ..Owner::default()
     };
     write_owner(&lock, &owner).map_err(failed("write the lock"))?;
+    let place = Place::new(place, lock);
     Ok(Run::new(
-        prefix, attempt, lock, owner, signals, listener, exit,
+        prefix, attempt, place, owner, signals, listener, exit,
     ))
 }
 

@@ -1,10 +1,11 @@
 //! The shim's one loop: a closed list of sources, each served as far as it goes without waiting.
 
 use super::clients::Clients;
-use super::control::Control;
+use super::control::{Control, kill_children};
 use super::input::Input;
 use super::output::{CHUNK_BYTES, Output};
 use super::own::write_owner;
+use super::place::Place;
 use super::{MYSELF, clients::Received, end};
 use crate::ATTEMPT_VARIABLE;
 use crate::attempt::{Attempt, Owner, Stream, writable};
@@ -17,7 +18,7 @@ use crate::protocol::{
 };
 use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::ioctl_fionbio;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -30,6 +31,12 @@ use std::time::{Duration, Instant};
 const RETRY_MS: u64 = 200;
 /// Connections taken before others have their turn: an agent that connects all the time must not keep the shim from work.
 const ACCEPTS_MAX: usize = 8;
+
+/// Ends of children taken before others have their turn: some processes do nothing but start others and leave.
+const REAPS_MAX: usize = 4096;
+
+/// Rounds in a row in which children are killed: what they had started becomes ours, and is killed in the next round.
+const KILL_ROUNDS: usize = 20;
 
 /// Who can wake the shim.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +61,7 @@ struct Agent {
 pub(super) struct Run {
     prefix: Vec<String>,
     attempt: Attempt,
-    lock: File,
+    place: Place,
     owner: Owner,
     signals: SignalFd,
     listener: UnixListener,
@@ -87,7 +94,7 @@ impl Run {
     pub(super) fn new(
         prefix: &[&str],
         attempt: Attempt,
-        lock: File,
+        place: Place,
         owner: Owner,
         signals: SignalFd,
         listener: UnixListener,
@@ -98,7 +105,7 @@ impl Run {
             prefix: prefix.iter().map(|&word| word.to_owned()).collect(),
             fence: attempt.spec().fence,
             attempt,
-            lock,
+            place,
             owner,
             signals,
             listener,
@@ -128,21 +135,28 @@ impl Run {
     pub(super) fn until_the_end(mut self) -> ExitCode {
         loop {
             let now = Instant::now();
+            let gone = self.place.gone(now);
+            if gone && self.control.goal() != Want::Ended {
+                // An attempt that nobody can reach must not run on.
+                self.control.turn(Want::Ended, now);
+            }
             if self.agent.is_none() {
                 let over = self.asked || self.start_error.is_some();
                 if over {
                     return self.finish();
                 }
-                if now >= self.go_until() {
+                if gone || now >= self.go_until() {
                     // Nothing was begun, so there is no end to write: another shim may still get its `go`.
                     let _ = std::fs::remove_file(self.attempt.path("sock"));
                     return ExitCode::SUCCESS;
                 }
             }
             if self.control.next.is_some_and(|next| next <= now) {
+                let childless = self.chase(now);
                 let bounds = &self.attempt.spec().bounds;
+                let root = self.owner.pid;
                 self.control
-                    .step(now, self.owner.pid, self.cgroup.as_ref(), bounds);
+                    .step(now, root, childless, self.cgroup.as_ref(), bounds);
             }
             self.pump(now);
             if self.control.ended() && self.drained(now) {
@@ -205,6 +219,7 @@ impl Run {
             self.control.next,
             self.retry,
             self.drain_until,
+            Some(self.place.next),
         ];
         let timeout = deadlines
             .into_iter()
@@ -235,14 +250,42 @@ impl Run {
                 self.control.turn(Want::Ended, now);
             }
         }
-        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            let pid = pid.as_raw_nonzero().get();
-            if let Some(agent) = self.agent.as_mut().filter(|agent| agent.pid == pid) {
-                agent.ended = Some(status);
-                self.control.agent_ended(now);
+        self.reap(now);
+        self.control.look_again(now);
+    }
+
+    /// Takes the ends of children. Whether there is none left, not even one that has just been adopted, which only the kernel
+    /// can say: whatever is below us has an ancestor among our children.
+    fn reap(&mut self, now: Instant) -> bool {
+        for _ in 0..REAPS_MAX {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    let pid = pid.as_raw_nonzero().get();
+                    if let Some(agent) = self.agent.as_mut().filter(|agent| agent.pid == pid) {
+                        agent.ended = Some(status);
+                        self.control.agent_ended(now);
+                    }
+                }
+                Ok(None) => return false,
+                Err(Errno::INTR) => {}
+                Err(error) => return error == Errno::CHILD,
             }
         }
-        self.control.look_again(now);
+        false
+    }
+
+    /// Takes the ends of children, and brings them about when it is time for that. Whether there is none left.
+    fn chase(&mut self, now: Instant) -> bool {
+        let mut childless = self.reap(now);
+        let grace_ms = self.attempt.spec().bounds.grace_ms;
+        for _ in 0..KILL_ROUNDS {
+            if childless || !self.control.kills(grace_ms, now) {
+                break;
+            }
+            kill_children(self.owner.pid);
+            childless = self.reap(now);
+        }
+        childless
     }
 
     fn serve_listener(&mut self) {
@@ -349,7 +392,13 @@ impl Run {
             }
             Request::Interrupt { seq, .. } => self.interrupt(seq),
             Request::Ack { out, err, .. } => {
-                let keep = self.attempt.spec().bounds.keep_bytes;
+                // A full disk has no room for what has been processed.
+                let keep = if self.blocked == Some(Blocked::DiskFull) {
+                    self.retry = Some(now);
+                    0
+                } else {
+                    self.attempt.spec().bounds.keep_bytes
+                };
                 for (output, offset) in [(&mut self.out, out), (&mut self.err, err)] {
                     if let Some(output) = output {
                         output.acknowledge(offset, keep);
@@ -414,7 +463,7 @@ impl Run {
             }
         }
         self.owner.go = true;
-        write_owner(&self.lock, &self.owner)
+        write_owner(&self.place.lock, &self.owner)
             .map_err(|error| format!("cannot write the lock: {error}"))?;
         let log = |stream: Stream| {
             writable(&self.attempt.path(stream.file()))
@@ -445,6 +494,7 @@ impl Run {
             pid: child.id().cast_signed(),
             ended: None,
         });
+        self.control.agent = Some(child.id().cast_signed());
         self.input = Input::new(pipe(child.stdin.take().map(OwnedFd::from))?);
         self.out = Some(Output::new(
             pipe(child.stdout.take().map(OwnedFd::from))?,
@@ -486,6 +536,11 @@ impl Run {
         }
         let full = held(&self.out) + held(&self.err) >= bound && self.drain_until.is_none();
         self.blocked = blocked.or(full.then_some(Blocked::Unacknowledged));
+        if blocked == Some(Blocked::DiskFull) {
+            for output in [&mut self.out, &mut self.err].into_iter().flatten() {
+                output.give_back(0);
+            }
+        }
         // A full disk says nothing when there is room again.
         self.retry = blocked.map(|_| now + Duration::from_millis(RETRY_MS));
     }

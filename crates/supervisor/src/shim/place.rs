@@ -1,0 +1,77 @@
+//! The attempt's folder, held open: kept within reach of whoever looks after the attempt, and watched for its removal.
+
+use crate::attempt::{FILE_MODE, FOLDER_MODE};
+use rustix::fs::{AtFlags, FileType, Mode, RawMode, Stat, chmodat, fchmod, fstat, statat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+/// Between two looks at the files.
+const LOOK_MS: u64 = 2_000;
+
+/// What others must be able to open.
+const FILES: [&str; 6] = ["spec.json", "lock", "sock", "log", "err", "exit.json"];
+
+/// All bits that `chmod` sets.
+const MODE_BITS: RawMode = 0o7777;
+
+/// The folder and the lock in it.
+#[derive(Debug)]
+pub(super) struct Place {
+    folder: File,
+    pub(super) lock: File,
+    /// When to look at the files again.
+    pub(super) next: Instant,
+    gone: bool,
+}
+
+impl Place {
+    pub(super) fn new(folder: File, lock: File) -> Place {
+        Place {
+            folder,
+            lock,
+            next: Instant::now() + Duration::from_millis(LOOK_MS),
+            gone: false,
+        }
+    }
+
+    /// Gives folder and files back the modes that were taken from them, which a sandbox does not prevent. Whether somebody has
+    /// removed the folder or the lock: then nobody can reach the attempt any more.
+    pub(super) fn gone(&mut self, now: Instant) -> bool {
+        let Ok(stat) = fstat(&self.folder) else {
+            return self.gone;
+        };
+        self.gone |= stat.st_nlink == 0;
+        if stat.st_mode & MODE_BITS != FOLDER_MODE {
+            let _ = fchmod(&self.folder, Mode::from_raw_mode(FOLDER_MODE));
+        }
+        if now >= self.next {
+            self.next = now + Duration::from_millis(LOOK_MS);
+            self.look_at_files();
+        }
+        self.gone
+    }
+
+    fn look_at_files(&mut self) {
+        for name in FILES {
+            let Ok(stat) = self.stat(name) else {
+                continue;
+            };
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            let ours = matches!(kind, FileType::RegularFile | FileType::Socket);
+            if ours && stat.st_mode & FILE_MODE != FILE_MODE {
+                let mode = Mode::from_raw_mode(FILE_MODE);
+                let _ = chmodat(&self.folder, name, mode, AtFlags::empty());
+            }
+        }
+        let lock = fstat(&self.lock).map(|stat| (stat.st_dev, stat.st_ino));
+        self.gone |= match self.stat("lock") {
+            Ok(stat) => lock.is_ok_and(|lock| lock != (stat.st_dev, stat.st_ino)),
+            Err(error) => error == Errno::NOENT,
+        };
+    }
+
+    fn stat(&self, name: &str) -> Result<Stat, Errno> {
+        statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+}
