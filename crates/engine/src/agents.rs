@@ -1,28 +1,37 @@
 //! Single agents, run and watched by hand: the smallest user of the supervisor.
 
 mod group;
+mod shown;
+mod watch;
 
 pub use group::{GroupMode, GroupWish};
+pub use shown::Shown;
+pub use watch::{Watched, Watcher};
 
 use crate::context::Context;
 use crate::error::Error;
 use bowline_gate::locate::state_home;
 use bowline_statefiles::ContentHash;
 use bowline_supervisor::{
-    ATTEMPT_VARIABLE, Attempt, Condition, Exit, Handle, Refused, Sandbox, Sent, Shim, Spec, State,
-    Status, Stream, Swept, Want, sweep,
+    ATTEMPT_VARIABLE, Attempt, Condition, Handle, Refused, Sandbox, Sent, Shim, Spec, State,
+    Status, Swept, Want, sweep,
 };
 use std::collections::BTreeMap;
-use std::io;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Letters of an id. Enough to be unique among the attempts that are kept, few enough to be read out.
 const ID_LETTERS: usize = 10;
-/// Attempts that have ended and are still listed.
-const ENDED_MAX: usize = 50;
-/// Output handed on at once.
-const SHOWN_BYTES: usize = 256 << 10;
+/// Attempts that have ended, and were shown to their end, that are still listed.
+pub const ENDED_MAX: usize = 50;
+/// Attempts that have ended with output that nobody was shown, and are still listed.
+pub const UNSHOWN_MAX: usize = 500;
+/// How long the shims of all listed attempts may take to answer.
+const LIST_MS: u64 = 1_000;
+/// The longest lock that is looked into for the process of a shim.
+const LOCK_BYTES_MAX: u64 = 1 << 20;
 /// How long a wait for news lasts before the shim is looked at again.
 const NEWS_MS: u64 = 5_000;
 /// How long an order may take to be carried out. An end has its grace, and what is killed may take its time.
@@ -65,6 +74,72 @@ pub struct Listed {
     pub condition: Condition,
     /// What its shim says, if it has one.
     pub status: Option<Status>,
+    /// Its shim lives and does not answer.
+    pub silent: Option<Silence>,
+    /// It has ended, and a part of its output was shown to nobody.
+    pub unshown: bool,
+}
+
+/// A shim that lives and does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// Its process, where its lock still says so.
+    pub pid: Option<i32>,
+    /// Somebody has stopped it.
+    pub stopped: bool,
+}
+
+impl Silence {
+    fn of(attempt: &Attempt) -> Silence {
+        let pid = shim_process(attempt);
+        let stat = pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok());
+        // The state stands behind the name, which may have any letters.
+        let state = stat.and_then(|stat| stat.rsplit_once(") ")?.1.chars().next());
+        Silence {
+            pid,
+            stopped: matches!(state, Some('T' | 't')),
+        }
+    }
+}
+
+/// The process of a shim, as it wrote it into its lock.
+fn shim_process(attempt: &Attempt) -> Option<i32> {
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let lock = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(nonblocking)
+        .open(attempt.folder().join("lock"))
+        .ok()?;
+    let mut text = Vec::new();
+    lock.take(LOCK_BYTES_MAX).read_to_end(&mut text).ok()?;
+    let owner: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    i32::try_from(owner["pid"].as_i64()?).ok()
+}
+
+/// What an order has brought about.
+#[derive(Debug, Clone)]
+pub struct Ordered {
+    /// The attempt after it.
+    pub listed: Listed,
+    /// What was found of a lost attempt.
+    pub swept: Option<Swept>,
+}
+
+/// All attempts, and the folders of those that cannot be read.
+#[derive(Debug, Clone, Default)]
+pub struct List {
+    /// The newest last.
+    pub attempts: Vec<Listed>,
+    /// With the reason.
+    pub unreadable: Vec<(PathBuf, String)>,
+}
+
+/// An error with what is behind it.
+fn reasons(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", reasons(source)),
+        None => error.to_string(),
+    }
 }
 
 impl Listed {
@@ -74,6 +149,7 @@ impl Listed {
             (Condition::Intended, _) => "intended",
             (Condition::Lost, _) => "lost",
             (Condition::Ended(_), _) => "ended",
+            (Condition::Alive, None) if self.silent.is_some() => "no_answer",
             (Condition::Alive, None) => "alive",
             (Condition::Alive, Some(status)) => match status.state {
                 State::Waiting => "waiting",
@@ -88,15 +164,6 @@ impl Listed {
     }
 }
 
-/// How watching came to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Watched {
-    /// The agent ended.
-    Ended(Box<Exit>),
-    /// Its shim was lost, and what it left behind was killed.
-    Lost(Swept),
-}
-
 impl Agents {
     /// Those of this user.
     pub fn here() -> Agents {
@@ -105,18 +172,62 @@ impl Agents {
         }
     }
 
-    /// Every attempt, the newest last.
-    pub fn list(&self) -> Result<Vec<Listed>, Error> {
-        let mut found = Vec::new();
-        for (_, folder) in self.folders() {
-            let attempt = match Attempt::open(&folder) {
-                Ok(attempt) => attempt,
-                // Being made, or being removed.
-                Err(_) => continue,
-            };
-            found.push(self.look(&attempt)?);
+    /// Every attempt, the newest last. All shims are asked at once; one that takes too long counts as silent.
+    pub fn list(&self) -> List {
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut list = List::default();
+        let mut asked: BTreeMap<usize, Attempt> = BTreeMap::new();
+        let mut found: BTreeMap<usize, Listed> = BTreeMap::new();
+        for (place, (_, folder)) in self.folders().into_iter().enumerate() {
+            let known = Attempt::open(&folder)
+                .and_then(|attempt| Ok((attempt.condition()? == Condition::Alive, attempt)));
+            match known {
+                Ok((true, attempt)) => {
+                    asked.insert(place, attempt.clone());
+                    let (agents, tell) = (self.clone(), tell.clone());
+                    // It ends with this program at the latest.
+                    std::thread::spawn(move || {
+                        let _ = tell.send((place, agents.look(&attempt)));
+                    });
+                }
+                Ok((false, attempt)) => match self.look(&attempt) {
+                    Ok(listed) => drop(found.insert(place, listed)),
+                    Err(error) => list.unreadable.push((folder, reasons(&error))),
+                },
+                // Being removed.
+                Err(bowline_supervisor::Error::NoAttempt { .. }) => {}
+                Err(error) => list.unreadable.push((folder, reasons(&error))),
+            }
         }
-        Ok(found)
+        let until = Instant::now() + Duration::from_millis(LIST_MS);
+        while !asked.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok((place, looked)) = told.recv_timeout(left) else {
+                break;
+            };
+            let attempt = asked.remove(&place);
+            match (looked, attempt) {
+                (Ok(listed), _) => drop(found.insert(place, listed)),
+                (Err(error), Some(attempt)) => {
+                    let folder = attempt.folder().to_owned();
+                    list.unreadable.push((folder, reasons(&error)));
+                }
+                (Err(_), None) => {}
+            }
+        }
+        for (place, attempt) in asked {
+            let silent = Some(Silence::of(&attempt));
+            let listed = Listed {
+                attempt,
+                condition: Condition::Alive,
+                status: None,
+                silent,
+                unshown: false,
+            };
+            found.insert(place, listed);
+        }
+        list.attempts = found.into_values().collect();
+        list
     }
 
     /// The attempt whose id begins so.
@@ -215,80 +326,8 @@ impl Agents {
         }
     }
 
-    /// Hands output on from where it was acknowledged last, or from `from` on, until the end. Nothing is acknowledged before
-    /// `show` has taken it, so that a watcher may be killed at any time and the next one misses nothing.
-    pub fn watch(
-        &self,
-        attempt: &Attempt,
-        from: Option<u64>,
-        mut show: impl FnMut(Stream, u64, &[u8]) -> io::Result<()>,
-    ) -> Result<Watched, Error> {
-        let mut handle = match attempt.condition()? {
-            Condition::Alive => Handle::attach(attempt, 0).ok(),
-            Condition::Intended | Condition::Ended(_) | Condition::Lost => None,
-        };
-        let acked = match &handle {
-            Some(handle) => {
-                let status = handle.last_status();
-                Some((status.out.acked, status.err.acked))
-            }
-            None => attempt.exit()?.map(|exit| (exit.out_acked, exit.err_acked)),
-        };
-        let mut at = match from {
-            Some(from) => (from, from),
-            // Nobody knows what was shown of a lost attempt.
-            None => acked.unwrap_or((0, 0)),
-        };
-        let mut over = false;
-        loop {
-            let mut moved = false;
-            for (stream, offset) in [(Stream::Out, &mut at.0), (Stream::Err, &mut at.1)] {
-                let (first, bytes) = attempt.read(stream, *offset, SHOWN_BYTES)?;
-                if !bytes.is_empty() {
-                    show(stream, first, &bytes).map_err(|source| Error::Output { source })?;
-                    *offset = first + bytes.len() as u64;
-                    moved = true;
-                }
-            }
-            if moved {
-                if let Some(connected) = &mut handle {
-                    connected.set_fence(connected.last_status().fence);
-                    // A shim that is gone is looked at below.
-                    let _ = connected.acknowledge(at.0, at.1);
-                }
-                continue;
-            }
-            match attempt.condition()? {
-                // What was written between the last look and the end is read in one more round.
-                Condition::Ended(_) | Condition::Lost if !over => {
-                    over = true;
-                    continue;
-                }
-                Condition::Ended(exit) => return Ok(Watched::Ended(exit)),
-                Condition::Lost => return Ok(Watched::Lost(sweep(attempt)?)),
-                Condition::Intended => {
-                    return Err(Error::NoAttempt {
-                        id: attempt.id().to_owned(),
-                    });
-                }
-                Condition::Alive => {}
-            }
-            let news = match &mut handle {
-                Some(connected) => connected
-                    .wait(at.0, at.1, Duration::from_millis(NEWS_MS))
-                    .map(drop),
-                None => Handle::attach(attempt, 0).map(|connected| handle = Some(connected)),
-            };
-            if news.is_err() {
-                // Ended, lost, or restarted in between: the next round looks.
-                handle = None;
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-    }
-
     /// Brings an agent to a level and waits until it is there. A lost attempt that shall end is swept.
-    pub fn order(&self, attempt: &Attempt, want: Want) -> Result<Listed, Error> {
+    pub fn order(&self, attempt: &Attempt, want: Want) -> Result<Ordered, Error> {
         let goal = match want {
             Want::Running => State::Running,
             Want::Paused => State::Paused,
@@ -298,17 +337,24 @@ impl Agents {
         match condition {
             Condition::Alive => {}
             Condition::Lost if want == Want::Ended => {
-                sweep(attempt)?;
-                return self.look(attempt);
+                let swept = Some(sweep(attempt)?);
+                let listed = self.look(attempt)?;
+                return Ok(Ordered { listed, swept });
             }
-            Condition::Ended(_) if want == Want::Ended => return self.look(attempt),
+            Condition::Ended(_) if want == Want::Ended => {
+                let listed = self.look(attempt)?;
+                return Ok(Ordered {
+                    listed,
+                    swept: None,
+                });
+            }
             Condition::Lost | Condition::Ended(_) | Condition::Intended => {
                 return Err(Error::NotRunning {
                     id: attempt.id().to_owned(),
                 });
             }
         }
-        let mut handle = reached?;
+        let mut handle = reached.map_err(silent(attempt))?;
         let mut tries = 0;
         loop {
             let status = handle.last_status();
@@ -335,7 +381,11 @@ impl Agents {
                 break;
             }
         }
-        self.look(attempt)
+        let listed = self.look(attempt)?;
+        Ok(Ordered {
+            listed,
+            swept: None,
+        })
     }
 
     /// Hands one message to the agent, or closes its standard input behind it.
@@ -344,6 +394,11 @@ impl Agents {
         let mut tries = 0;
         loop {
             let status = handle.last_status();
+            if status.input.closed && status.state != State::Ended {
+                return Err(Error::InputClosed {
+                    id: attempt.id().to_owned(),
+                });
+            }
             let (fence, seq) = (status.fence, status.input.next);
             handle.set_fence(fence);
             match handle.send(seq, bytes, last) {
@@ -388,7 +443,7 @@ impl Agents {
     fn alive(&self, attempt: &Attempt) -> Result<Handle, Error> {
         let (condition, reached) = settled(attempt)?;
         match condition {
-            Condition::Alive => Ok(reached?),
+            Condition::Alive => Ok(reached.map_err(silent(attempt))?),
             Condition::Lost | Condition::Ended(_) | Condition::Intended => Err(Error::NotRunning {
                 id: attempt.id().to_owned(),
             }),
@@ -398,12 +453,24 @@ impl Agents {
     /// One attempt as it is now.
     pub fn look(&self, attempt: &Attempt) -> Result<Listed, Error> {
         let (condition, reached) = settled(attempt)?;
+        let silent = match (&condition, &reached) {
+            (Condition::Alive, Err(bowline_supervisor::Error::Unreachable { .. })) => {
+                Some(Silence::of(attempt))
+            }
+            _ => None,
+        };
+        let unshown = match &condition {
+            Condition::Ended(exit) => !Shown::of(attempt)?.all_of(exit),
+            Condition::Alive | Condition::Lost | Condition::Intended => false,
+        };
         Ok(Listed {
             attempt: attempt.clone(),
             status: reached
                 .ok()
                 .filter(|_| condition == Condition::Alive)
                 .map(|handle| handle.last_status().clone()),
+            silent,
+            unshown,
             condition,
         })
     }
@@ -416,29 +483,41 @@ impl Agents {
             // A link to somewhere else is no attempt.
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter_map(|entry| {
-                let spec = entry.path().join("spec.json");
-                Some((std::fs::metadata(spec).ok()?.modified().ok()?, entry.path()))
+                let made = std::fs::metadata(entry.path().join("spec.json"))
+                    .and_then(|spec| spec.modified());
+                match made {
+                    Ok(made) => Some((made, entry.path())),
+                    // Being made, or being removed.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                    Err(_) => Some((std::time::SystemTime::UNIX_EPOCH, entry.path())),
+                }
             })
             .collect();
         folders.sort();
         folders
     }
 
-    /// Attempts that ended long ago go; lost ones stay until somebody has looked at them.
+    /// Attempts that ended long ago go, those with output that nobody was shown much later; lost ones stay until somebody
+    /// has looked at them.
     fn forget_old(&self) {
-        let ended: Vec<PathBuf> = self
-            .folders()
-            .into_iter()
-            .map(|(_, folder)| folder)
-            .filter(|folder| {
-                let exit = Attempt::open(folder).and_then(|attempt| attempt.exit());
-                exit.is_ok_and(|exit| exit.is_some())
-            })
-            .collect();
-        let many = ended.len().saturating_sub(ENDED_MAX);
-        for folder in &ended[..many] {
-            // Somebody may be reading it; then the next run tries again.
-            let _ = std::fs::remove_dir_all(folder);
+        let (mut shown, mut unshown) = (Vec::new(), Vec::new());
+        for (_, folder) in self.folders() {
+            let Ok(attempt) = Attempt::open(&folder) else {
+                continue;
+            };
+            let Ok(Some(exit)) = attempt.exit() else {
+                continue;
+            };
+            match Shown::of(&attempt) {
+                Ok(all) if all.all_of(&exit) => shown.push(folder),
+                Ok(_) | Err(_) => unshown.push(folder),
+            }
+        }
+        for (ended, max) in [(shown, ENDED_MAX), (unshown, UNSHOWN_MAX)] {
+            for folder in &ended[..ended.len().saturating_sub(max)] {
+                // Somebody may be reading it; then the next run tries again.
+                let _ = std::fs::remove_dir_all(folder);
+            }
         }
     }
 
@@ -465,10 +544,39 @@ fn settled(
     loop {
         let condition = attempt.condition()?;
         let reached = Handle::attach(attempt, 0);
-        if condition != Condition::Alive || reached.is_ok() || Instant::now() >= until {
+        let over = match &reached {
+            Ok(_) => true,
+            Err(error) => condition != Condition::Alive || !leaving(error),
+        };
+        if over || Instant::now() >= until {
             return Ok((condition, reached));
         }
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A shim that lives and does not answer is told with its process, so that a person can do something about it.
+fn silent(attempt: &Attempt) -> impl Fn(bowline_supervisor::Error) -> Error {
+    |error| match error {
+        bowline_supervisor::Error::Unreachable { .. } => {
+            let silence = Silence::of(attempt);
+            Error::SilentShim {
+                id: attempt.id().to_owned(),
+                pid: silence.pid,
+                stopped: silence.stopped,
+            }
+        }
+        other => other.into(),
+    }
+}
+
+/// Whether a shim did not answer because it is just leaving: its socket is closed. One that refuses, or is silent, stays so.
+fn leaving(error: &bowline_supervisor::Error) -> bool {
+    match error {
+        bowline_supervisor::Error::Unreachable { source, .. } => {
+            source.kind() != std::io::ErrorKind::TimedOut
+        }
+        _ => false,
     }
 }
 
