@@ -46,7 +46,7 @@ pub(crate) fn run_agent(
         sandbox.best_effort = mode == SandboxMode::BestEffort;
         sandbox
     });
-    for root in args.read.iter().chain(&args.write) {
+    for root in &args.read {
         if !whole(root).exists() {
             return Err(Error::BadInput {
                 message: format!("{} is not there", whole(root).display()),
@@ -249,16 +249,17 @@ fn watch(
     match watched {
         Watched::Ended(exit) => ended(output, id, &exit),
         Watched::Left => {
+            let over = attempt.condition()? != Condition::Alive;
             if output.json {
                 output.line(&json!({ "attempt": id, "event": "left" }).to_string());
             } else {
+                let (english, korean) = match over {
+                    true => ("the rest is kept", "나머지는 남아 있습니다"),
+                    false => ("the agent goes on", "에이전트는 계속 돕니다"),
+                };
                 output.talk(&match output.lang {
-                    Lang::Ko => {
-                        format!("에이전트는 계속 돕니다. 다시 보려면 'bowline attach {id}'")
-                    }
-                    Lang::En => {
-                        format!("the agent goes on; come back with 'bowline attach {id}'")
-                    }
+                    Lang::Ko => format!("{korean}. 다시 보려면 'bowline attach {id}'"),
+                    Lang::En => format!("{english}; come back with 'bowline attach {id}'"),
                 });
             }
             let code = SIGNAL_BASE + leave.signal();

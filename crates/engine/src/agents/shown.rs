@@ -1,16 +1,17 @@
 //! How much of an attempt's output has been shown, also after its shim is gone.
 
 use crate::error::Error;
-use bowline_statefiles::{RealDisk, write_whole};
 use bowline_supervisor::{Attempt, Exit};
 use serde::{Deserialize, Serialize};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 
 /// The file in the folder of an attempt.
 const FILE: &str = "shown";
 /// The longest such file. An agent without a sandbox can write it, and must not fill our memory so.
 const FILE_BYTES_MAX: u64 = 4 << 10;
+/// Only the owner looks into an attempt.
+const FILE_MODE: u32 = 0o600;
 
 /// Bytes of both streams, from the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,20 +48,34 @@ impl Shown {
         self.out >= exit.out && self.err >= exit.err
     }
 
-    /// Keeps it for whoever looks at an attempt without a shim.
+    /// Keeps it for whoever looks at an attempt without a shim. On a disk that is full it is not kept: what was shown is shown
+    /// again then.
     pub(super) fn record(self, attempt: &Attempt) -> Result<(), Error> {
         let before = Shown::of(attempt)?;
         let now = self.and(before);
         if now == before {
             return Ok(());
         }
-        let path = attempt.folder().join(FILE);
-        // A link would lead the words elsewhere.
-        if path.symlink_metadata().is_ok_and(|it| !it.is_file()) {
-            return Ok(());
-        }
         let text = format!("{{\"out\":{},\"err\":{}}}\n", now.out, now.err);
-        Ok(write_whole(&RealDisk, &path, text.as_bytes(), None)?)
+        // Others may do the same at this moment. A cut off file is none, and then output is rather shown twice than never.
+        let beside = attempt
+            .folder()
+            .join(format!("{FILE}.{}", std::process::id()));
+        let _ = std::fs::remove_file(&beside);
+        let written = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(FILE_MODE)
+            .open(&beside)
+            .and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.sync_data()
+            })
+            .and_then(|()| std::fs::rename(&beside, attempt.folder().join(FILE)));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&beside);
+        }
+        Ok(())
     }
 }
 
