@@ -1,17 +1,16 @@
 //! How much of an attempt's output has been shown, also after its shim is gone.
 
 use crate::error::Error;
+use bowline_statefiles::{Disk as _, RealDisk};
 use bowline_supervisor::{Attempt, Exit};
 use serde::{Deserialize, Serialize};
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 /// The file in the folder of an attempt.
 const FILE: &str = "shown";
 /// The longest such file. An agent without a sandbox can write it, and must not fill our memory so.
 const FILE_BYTES_MAX: u64 = 4 << 10;
-/// Only the owner looks into an attempt.
-const FILE_MODE: u32 = 0o600;
 
 /// Bytes of both streams, from the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,19 +60,15 @@ impl Shown {
         let beside = attempt
             .folder()
             .join(format!("{FILE}.{}", std::process::id()));
-        let _ = std::fs::remove_file(&beside);
-        let written = std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(FILE_MODE)
-            .open(&beside)
-            .and_then(|mut file| {
-                file.write_all(text.as_bytes())?;
-                file.sync_data()
-            })
-            .and_then(|()| std::fs::rename(&beside, attempt.folder().join(FILE)));
+        let disk = RealDisk;
+        let _ = disk.unlink(&beside);
+        let written = disk.create_new(&beside).and_then(|file| {
+            disk.write(&file, text.as_bytes())?;
+            disk.sync_all(&file)?;
+            disk.rename(&beside, &attempt.folder().join(FILE))
+        });
         if written.is_err() {
-            let _ = std::fs::remove_file(&beside);
+            let _ = disk.unlink(&beside);
         }
         Ok(())
     }
