@@ -48,6 +48,7 @@ pub(crate) fn agent_state(word: &'static str) -> &'static str {
     match word {
         "intended" => "예정",
         "alive" => "살아 있음",
+        "no_answer" => "응답 없음",
         "waiting" => "대기 중",
         "running" => "실행 중",
         "pausing" => "멈추는 중",
@@ -242,6 +243,29 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!("실행 {id}의 에이전트가 돌고 있지 않습니다"),
             "'bowline attach'로 목록을 볼 수 있습니다".into(),
         ),
+        Error::InputClosed { id } => (
+            format!("실행 {id}의 표준 입력은 닫혔거나 열린 적이 없습니다"),
+            "보내려면 'bowline run-agent --open-input'으로 새로 시작하세요".into(),
+        ),
+        Error::SilentShim { id, pid, stopped } => {
+            let process = pid
+                .map(|pid| format!(" (프로세스 {pid})"))
+                .unwrap_or_default();
+            let what = match stopped {
+                true => "멈춰 있습니다",
+                false => "응답하지 않습니다",
+            };
+            let hint = match (pid, stopped) {
+                (Some(pid), true) => format!(
+                    "'kill -CONT {pid}'로 계속하게 하거나, 모두 끝내려면 'kill -9 {pid}' 뒤에 'bowline attach {id} --end'를 하세요"
+                ),
+                (Some(pid), false) => format!(
+                    "다시 해 보거나, 모두 끝내려면 'kill -9 {pid}' 뒤에 'bowline attach {id} --end'를 하세요"
+                ),
+                (None, _) => "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다".into(),
+            };
+            (format!("실행 {id}의 심(shim)이{process} {what}"), hint)
+        }
         Error::AgentNotStarted { id, message } => (
             format!("실행 {id}의 에이전트를 시작할 수 없습니다: {message}"),
             "명령, 폴더, 샌드박스를 확인하세요".into(),
@@ -258,9 +282,13 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             ),
             "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요".into(),
         ),
-        Error::Output { .. } => (
+        Error::Output { over, .. } => (
             "출력을 보여 줄 수 없습니다".into(),
-            "에이전트는 계속 돕니다. 'bowline attach'로 목록을 볼 수 있습니다".into(),
+            match over {
+                true => "에이전트는 끝났습니다. 나머지는 'bowline attach ID'로 볼 수 있습니다",
+                false => "에이전트는 계속 돕니다. 'bowline attach'로 목록을 볼 수 있습니다",
+            }
+            .into(),
         ),
     }
 }

@@ -1,28 +1,29 @@
 //! Single agents, run and watched by hand: the smallest user of the supervisor.
 
 mod group;
+mod list;
+mod shown;
+mod watch;
 
 pub use group::{GroupMode, GroupWish};
+pub use list::{ENDED_MAX, List, Listed, Silence, UNSHOWN_MAX};
+pub use shown::Shown;
+pub use watch::{Watched, Watcher};
 
 use crate::context::Context;
 use crate::error::Error;
 use bowline_gate::locate::state_home;
 use bowline_statefiles::ContentHash;
 use bowline_supervisor::{
-    ATTEMPT_VARIABLE, Attempt, Condition, Exit, Handle, Refused, Sandbox, Sent, Shim, Spec, State,
-    Status, Stream, Swept, Want, sweep,
+    ATTEMPT_VARIABLE, Attempt, Condition, Handle, Refused, Sandbox, Sent, Shim, Spec, State, Swept,
+    Want, sweep,
 };
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Letters of an id. Enough to be unique among the attempts that are kept, few enough to be read out.
 const ID_LETTERS: usize = 10;
-/// Attempts that have ended and are still listed.
-const ENDED_MAX: usize = 50;
-/// Output handed on at once.
-const SHOWN_BYTES: usize = 256 << 10;
 /// How long a wait for news lasts before the shim is looked at again.
 const NEWS_MS: u64 = 5_000;
 /// How long an order may take to be carried out. An end has its grace, and what is killed may take its time.
@@ -56,45 +57,13 @@ pub struct NewAgent {
     pub open_input: bool,
 }
 
-/// An attempt, and what has become of it.
+/// What an order has brought about.
 #[derive(Debug, Clone)]
-pub struct Listed {
-    /// The attempt.
-    pub attempt: Attempt,
-    /// What has become of it.
-    pub condition: Condition,
-    /// What its shim says, if it has one.
-    pub status: Option<Status>,
-}
-
-impl Listed {
-    /// One word for it.
-    pub fn word(&self) -> &'static str {
-        match (&self.condition, &self.status) {
-            (Condition::Intended, _) => "intended",
-            (Condition::Lost, _) => "lost",
-            (Condition::Ended(_), _) => "ended",
-            (Condition::Alive, None) => "alive",
-            (Condition::Alive, Some(status)) => match status.state {
-                State::Waiting => "waiting",
-                State::Running => "running",
-                State::Pausing => "pausing",
-                State::Paused => "paused",
-                State::Resuming => "resuming",
-                State::Ending => "ending",
-                State::Ended => "ended",
-            },
-        }
-    }
-}
-
-/// How watching came to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Watched {
-    /// The agent ended.
-    Ended(Box<Exit>),
-    /// Its shim was lost, and what it left behind was killed.
-    Lost(Swept),
+pub struct Ordered {
+    /// The attempt after it.
+    pub listed: Listed,
+    /// What was found of a lost attempt.
+    pub swept: Option<Swept>,
 }
 
 impl Agents {
@@ -103,20 +72,6 @@ impl Agents {
         Agents {
             folder: state_home().join("bowline/attempts"),
         }
-    }
-
-    /// Every attempt, the newest last.
-    pub fn list(&self) -> Result<Vec<Listed>, Error> {
-        let mut found = Vec::new();
-        for (_, folder) in self.folders() {
-            let attempt = match Attempt::open(&folder) {
-                Ok(attempt) => attempt,
-                // Being made, or being removed.
-                Err(_) => continue,
-            };
-            found.push(self.look(&attempt)?);
-        }
-        Ok(found)
     }
 
     /// The attempt whose id begins so.
@@ -215,80 +170,8 @@ impl Agents {
         }
     }
 
-    /// Hands output on from where it was acknowledged last, or from `from` on, until the end. Nothing is acknowledged before
-    /// `show` has taken it, so that a watcher may be killed at any time and the next one misses nothing.
-    pub fn watch(
-        &self,
-        attempt: &Attempt,
-        from: Option<u64>,
-        mut show: impl FnMut(Stream, u64, &[u8]) -> io::Result<()>,
-    ) -> Result<Watched, Error> {
-        let mut handle = match attempt.condition()? {
-            Condition::Alive => Handle::attach(attempt, 0).ok(),
-            Condition::Intended | Condition::Ended(_) | Condition::Lost => None,
-        };
-        let acked = match &handle {
-            Some(handle) => {
-                let status = handle.last_status();
-                Some((status.out.acked, status.err.acked))
-            }
-            None => attempt.exit()?.map(|exit| (exit.out_acked, exit.err_acked)),
-        };
-        let mut at = match from {
-            Some(from) => (from, from),
-            // Nobody knows what was shown of a lost attempt.
-            None => acked.unwrap_or((0, 0)),
-        };
-        let mut over = false;
-        loop {
-            let mut moved = false;
-            for (stream, offset) in [(Stream::Out, &mut at.0), (Stream::Err, &mut at.1)] {
-                let (first, bytes) = attempt.read(stream, *offset, SHOWN_BYTES)?;
-                if !bytes.is_empty() {
-                    show(stream, first, &bytes).map_err(|source| Error::Output { source })?;
-                    *offset = first + bytes.len() as u64;
-                    moved = true;
-                }
-            }
-            if moved {
-                if let Some(connected) = &mut handle {
-                    connected.set_fence(connected.last_status().fence);
-                    // A shim that is gone is looked at below.
-                    let _ = connected.acknowledge(at.0, at.1);
-                }
-                continue;
-            }
-            match attempt.condition()? {
-                // What was written between the last look and the end is read in one more round.
-                Condition::Ended(_) | Condition::Lost if !over => {
-                    over = true;
-                    continue;
-                }
-                Condition::Ended(exit) => return Ok(Watched::Ended(exit)),
-                Condition::Lost => return Ok(Watched::Lost(sweep(attempt)?)),
-                Condition::Intended => {
-                    return Err(Error::NoAttempt {
-                        id: attempt.id().to_owned(),
-                    });
-                }
-                Condition::Alive => {}
-            }
-            let news = match &mut handle {
-                Some(connected) => connected
-                    .wait(at.0, at.1, Duration::from_millis(NEWS_MS))
-                    .map(drop),
-                None => Handle::attach(attempt, 0).map(|connected| handle = Some(connected)),
-            };
-            if news.is_err() {
-                // Ended, lost, or restarted in between: the next round looks.
-                handle = None;
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-    }
-
     /// Brings an agent to a level and waits until it is there. A lost attempt that shall end is swept.
-    pub fn order(&self, attempt: &Attempt, want: Want) -> Result<Listed, Error> {
+    pub fn order(&self, attempt: &Attempt, want: Want) -> Result<Ordered, Error> {
         let goal = match want {
             Want::Running => State::Running,
             Want::Paused => State::Paused,
@@ -298,17 +181,24 @@ impl Agents {
         match condition {
             Condition::Alive => {}
             Condition::Lost if want == Want::Ended => {
-                sweep(attempt)?;
-                return self.look(attempt);
+                let swept = Some(sweep(attempt)?);
+                let listed = self.look(attempt)?;
+                return Ok(Ordered { listed, swept });
             }
-            Condition::Ended(_) if want == Want::Ended => return self.look(attempt),
+            Condition::Ended(_) if want == Want::Ended => {
+                let listed = self.look(attempt)?;
+                return Ok(Ordered {
+                    listed,
+                    swept: None,
+                });
+            }
             Condition::Lost | Condition::Ended(_) | Condition::Intended => {
                 return Err(Error::NotRunning {
                     id: attempt.id().to_owned(),
                 });
             }
         }
-        let mut handle = reached?;
+        let mut handle = reached.map_err(silent(attempt))?;
         let mut tries = 0;
         loop {
             let status = handle.last_status();
@@ -335,7 +225,11 @@ impl Agents {
                 break;
             }
         }
-        self.look(attempt)
+        let listed = self.look(attempt)?;
+        Ok(Ordered {
+            listed,
+            swept: None,
+        })
     }
 
     /// Hands one message to the agent, or closes its standard input behind it.
@@ -344,6 +238,11 @@ impl Agents {
         let mut tries = 0;
         loop {
             let status = handle.last_status();
+            if status.input.closed && status.state != State::Ended {
+                return Err(Error::InputClosed {
+                    id: attempt.id().to_owned(),
+                });
+            }
             let (fence, seq) = (status.fence, status.input.next);
             handle.set_fence(fence);
             match handle.send(seq, bytes, last) {
@@ -388,57 +287,10 @@ impl Agents {
     fn alive(&self, attempt: &Attempt) -> Result<Handle, Error> {
         let (condition, reached) = settled(attempt)?;
         match condition {
-            Condition::Alive => Ok(reached?),
+            Condition::Alive => Ok(reached.map_err(silent(attempt))?),
             Condition::Lost | Condition::Ended(_) | Condition::Intended => Err(Error::NotRunning {
                 id: attempt.id().to_owned(),
             }),
-        }
-    }
-
-    /// One attempt as it is now.
-    pub fn look(&self, attempt: &Attempt) -> Result<Listed, Error> {
-        let (condition, reached) = settled(attempt)?;
-        Ok(Listed {
-            attempt: attempt.clone(),
-            status: reached
-                .ok()
-                .filter(|_| condition == Condition::Alive)
-                .map(|handle| handle.last_status().clone()),
-            condition,
-        })
-    }
-
-    /// Folders of attempts with their age, the oldest first.
-    fn folders(&self) -> Vec<(std::time::SystemTime, PathBuf)> {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten();
-        let mut folders: Vec<_> = entries
-            .flatten()
-            // A link to somewhere else is no attempt.
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-            .filter_map(|entry| {
-                let spec = entry.path().join("spec.json");
-                Some((std::fs::metadata(spec).ok()?.modified().ok()?, entry.path()))
-            })
-            .collect();
-        folders.sort();
-        folders
-    }
-
-    /// Attempts that ended long ago go; lost ones stay until somebody has looked at them.
-    fn forget_old(&self) {
-        let ended: Vec<PathBuf> = self
-            .folders()
-            .into_iter()
-            .map(|(_, folder)| folder)
-            .filter(|folder| {
-                let exit = Attempt::open(folder).and_then(|attempt| attempt.exit());
-                exit.is_ok_and(|exit| exit.is_some())
-            })
-            .collect();
-        let many = ended.len().saturating_sub(ENDED_MAX);
-        for folder in &ended[..many] {
-            // Somebody may be reading it; then the next run tries again.
-            let _ = std::fs::remove_dir_all(folder);
         }
     }
 
@@ -465,10 +317,39 @@ fn settled(
     loop {
         let condition = attempt.condition()?;
         let reached = Handle::attach(attempt, 0);
-        if condition != Condition::Alive || reached.is_ok() || Instant::now() >= until {
+        let over = match &reached {
+            Ok(_) => true,
+            Err(error) => condition != Condition::Alive || !leaving(error),
+        };
+        if over || Instant::now() >= until {
             return Ok((condition, reached));
         }
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A shim that lives and does not answer is told with its process, so that a person can do something about it.
+fn silent(attempt: &Attempt) -> impl Fn(bowline_supervisor::Error) -> Error {
+    |error| match error {
+        bowline_supervisor::Error::Unreachable { .. } => {
+            let silence = Silence::of(attempt);
+            Error::SilentShim {
+                id: attempt.id().to_owned(),
+                pid: silence.pid,
+                stopped: silence.stopped,
+            }
+        }
+        other => other.into(),
+    }
+}
+
+/// Whether a shim did not answer because it is just leaving: its socket is closed. One that refuses, or is silent, stays so.
+fn leaving(error: &bowline_supervisor::Error) -> bool {
+    match error {
+        bowline_supervisor::Error::Unreachable { source, .. } => {
+            source.kind() != std::io::ErrorKind::TimedOut
+        }
+        _ => false,
     }
 }
 

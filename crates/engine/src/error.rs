@@ -218,6 +218,26 @@ pub enum Error {
         /// The attempt.
         id: String,
     },
+    /// The agent takes no input.
+    #[error("the standard input of attempt {id} is closed, or was never open")]
+    InputClosed {
+        /// The attempt.
+        id: String,
+    },
+    /// A shim lives and does not answer.
+    #[error(
+        "the shim of attempt {id} {}{}",
+        if *stopped { "is stopped" } else { "does not answer" },
+        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    SilentShim {
+        /// The attempt.
+        id: String,
+        /// The shim's process, where it is known.
+        pid: Option<i32>,
+        /// Whether somebody has stopped it.
+        stopped: bool,
+    },
     /// An agent could not be started.
     #[error("the agent of attempt {id} could not be started: {message}")]
     AgentNotStarted {
@@ -252,6 +272,8 @@ pub enum Error {
         /// Why not.
         #[source]
         source: std::io::Error,
+        /// Whether the agent has ended, and nothing goes on.
+        over: bool,
     },
 }
 
@@ -302,6 +324,8 @@ impl Error {
             Error::NoAttempt { .. } => "no_attempt",
             Error::AmbiguousId { .. } => "ambiguous_id",
             Error::NotRunning { .. } => "agent_not_running",
+            Error::InputClosed { .. } => "input_closed",
+            Error::SilentShim { .. } => "shim_unreachable",
             Error::AgentNotStarted { .. } => "agent_not_started",
             Error::NoControlGroup { .. } => "no_control_group",
             Error::StateInSandbox { .. } => "state_in_sandbox",
@@ -347,7 +371,23 @@ impl Error {
             Error::ProgramFailed { .. } => "see what it said".into(),
             Error::AfterRepair { error, .. } => error.hint(),
             Error::File(error) => error.hint().unwrap_or("see the message above").into(),
+            Error::Agent(bowline_supervisor::Error::Refused {
+                why: bowline_supervisor::Refused::AgentPeer,
+                ..
+            }) => "ask the person you work for to do it from outside of the agent".into(),
             Error::Agent(error) => error.hint().into(),
+            Error::InputClosed { .. } => {
+                "start a new attempt with 'bowline run-agent --open-input' to send to it".into()
+            }
+            Error::SilentShim { id, pid, stopped } => match (pid, stopped) {
+                (Some(pid), true) => format!(
+                    "'kill -CONT {pid}' lets it go on; to end all of it: 'kill -9 {pid}', then 'bowline attach {id} --end'"
+                ),
+                (Some(pid), false) => format!(
+                    "try again; to end all of it: 'kill -9 {pid}', then 'bowline attach {id} --end'"
+                ),
+                (None, _) => "try again; 'bowline attach' tells whether it ended or was lost".into(),
+            },
             Error::NoAttempt { .. } | Error::NotRunning { .. } => {
                 "'bowline attach' lists the attempts".into()
             }
@@ -360,7 +400,12 @@ impl Error {
                 "let the agent work in a folder below, or set XDG_STATE_HOME to a place outside"
                     .into()
             }
-            Error::Output { .. } => "the agent goes on: 'bowline attach' lists the attempts".into(),
+            Error::Output { over: true, .. } => {
+                "the agent has ended; 'bowline attach ID' shows the rest".into()
+            }
+            Error::Output { over: false, .. } => {
+                "the agent goes on: 'bowline attach' lists the attempts".into()
+            }
         }
     }
 
@@ -376,6 +421,7 @@ impl Error {
             | Error::NotVerified { .. }
             | Error::EffectsLeft { .. }
             | Error::NotRunning { .. }
+            | Error::InputClosed { .. }
             | Error::NoControlGroup { .. }
             | Error::StateInSandbox { .. }
             | Error::AgentNotStarted { .. } => ExitClass::Refused,
@@ -401,7 +447,7 @@ impl Error {
             Error::Evidence(Fault::Damaged { .. }) => ExitClass::Damaged,
             Error::Evidence(_) => ExitClass::Refused,
             Error::Damaged { .. } => ExitClass::Damaged,
-            Error::Output { .. } => ExitClass::Failure,
+            Error::Output { .. } | Error::SilentShim { .. } => ExitClass::Failure,
             Error::Agent(error) => match error {
                 bowline_supervisor::Error::NoAttempt { .. } => ExitClass::NotFound,
                 bowline_supervisor::Error::AttemptExists { .. }

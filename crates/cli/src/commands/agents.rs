@@ -1,16 +1,19 @@
 //! `bowline run-agent` and `bowline attach`.
 
+use super::agents_leave::Leave;
+use super::agents_watch::{Screen, blocked};
 use crate::args::Lang;
 use crate::args::agents::{AttachArgs, CgroupMode, RunAgentArgs, SandboxMode};
 use crate::korean;
 use crate::output::{Output, Tone};
-use bowline_engine::agents::{Agents, GroupMode, GroupWish, Listed, NewAgent, Watched};
+use bowline_engine::agents::{
+    Agents, ENDED_MAX, GroupMode, GroupWish, List, Listed, NewAgent, Silence, UNSHOWN_MAX, Watched,
+};
 use bowline_engine::supervisor::{
-    Attempt, CgroupSupport, Condition, Exit, Sandbox, SandboxSupport, Stream, Want,
+    Attempt, CgroupSupport, Condition, Exit, Sandbox, SandboxSupport, Swept, Want,
 };
 use bowline_engine::{Context, Error};
 use serde_json::{Value, json};
-use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -43,6 +46,15 @@ pub(crate) fn run_agent(
         sandbox.best_effort = mode == SandboxMode::BestEffort;
         sandbox
     });
+    for root in &args.read {
+        if !whole(root).exists() {
+            return Err(Error::BadInput {
+                message: format!("{} is not there", whole(root).display()),
+                hint: "name a file or folder that exists: a sandbox is built around what is there"
+                    .into(),
+            });
+        }
+    }
     let program = args.command.first().cloned().unwrap_or_default();
     if context.dry_run {
         let words = args.command.join(" ");
@@ -118,13 +130,12 @@ fn wish(args: &RunAgentArgs) -> Result<GroupWish, Error> {
 pub(crate) fn attach(output: &Output, args: &AttachArgs) -> Result<ExitCode, Error> {
     let agents = Agents::here();
     let Some(id) = &args.id else {
-        list(output, &agents.list()?);
+        list(output, &agents.list());
         return Ok(ExitCode::SUCCESS);
     };
     let attempt = agents.find(id)?;
     if output.dry_run {
-        // What would be done is what was said; nothing else is known before it is tried.
-        tell(output, &agents.look(&attempt)?);
+        would(output, args, &agents.look(&attempt)?);
         return Ok(ExitCode::SUCCESS);
     }
     if args.send.is_some() || args.close_input {
@@ -146,11 +157,79 @@ pub(crate) fn attach(output: &Output, args: &AttachArgs) -> Result<ExitCode, Err
     ];
     match want.into_iter().find(|(asked, _)| *asked) {
         Some((_, want)) => {
-            tell(output, &agents.order(&attempt, want)?);
+            let ordered = agents.order(&attempt, want)?;
+            tell(output, &ordered.listed);
+            if let Some(swept) = &ordered.swept {
+                left(output, swept);
+            }
             Ok(ExitCode::SUCCESS)
         }
-        None => watch(output, &agents, &attempt, args.from),
+        None => {
+            stdout_is_open()?;
+            watch(output, &agents, &attempt, args.from)
+        }
     }
+}
+
+/// What would be done, and to what.
+fn would(output: &Output, args: &AttachArgs, one: &Listed) {
+    let (word, english, korean) = match args {
+        _ if args.send.is_some() => ("send", "would send a line to it", "한 줄을 보냅니다"),
+        _ if args.close_input => ("close_input", "would close its input", "입력을 닫습니다"),
+        _ if args.interrupt => ("interrupt", "would interrupt it", "중단시킵니다"),
+        _ if args.pause => ("pause", "would pause it", "일시 중지합니다"),
+        _ if args.resume => ("resume", "would let it go on", "계속하게 합니다"),
+        _ if args.end && one.condition == Condition::Lost => (
+            "end",
+            "would kill what is left of it",
+            "남은 프로세스를 끝냅니다",
+        ),
+        _ if args.end => ("end", "would end it", "끝냅니다"),
+        _ => ("show", "would show its output", "출력을 보여 줍니다"),
+    };
+    if output.json {
+        let mut body = listed_json(one);
+        body["dryRun"] = json!(true);
+        body["would"] = json!(word);
+        output.line(&body.to_string());
+        return;
+    }
+    let line = format!("{}: {}", line(output, one), output.say(english, korean));
+    output.line(&output.marked(&line));
+}
+
+/// Processes that a sweep could not end.
+fn left(output: &Output, swept: &Swept) {
+    if swept.left.is_empty() {
+        return;
+    }
+    let left: Vec<String> = swept.left.iter().map(i32::to_string).collect();
+    let left = left.join(", ");
+    output.talk(&match output.lang {
+        Lang::Ko => format!("경고: 끝나지 않은 프로세스가 남았습니다: {left}"),
+        Lang::En => format!("warning: processes that would not end are left: {left}"),
+    });
+}
+
+/// A closed standard output looks to a program like `/dev/null` opened for reading and writing. What is not shown must not be
+/// acknowledged.
+fn stdout_is_open() -> Result<(), Error> {
+    let fd = rustix::stdio::stdout();
+    let null = rustix::fs::fstat(fd).is_ok_and(|it| {
+        rustix::fs::FileType::from_raw_mode(it.st_mode) == rustix::fs::FileType::CharacterDevice
+            && it.st_rdev == rustix::fs::makedev(1, 3)
+    });
+    let both = rustix::fs::fcntl_getfl(fd)
+        .is_ok_and(|flags| flags & rustix::fs::OFlags::RWMODE == rustix::fs::OFlags::RDWR);
+    if null && both {
+        return Err(Error::Output {
+            source: std::io::Error::other(
+                "standard output is closed; to throw the output away, say '> /dev/null'",
+            ),
+            over: false,
+        });
+    }
+    Ok(())
 }
 
 /// Shows output until the end; the exit code is the agent's.
@@ -161,28 +240,31 @@ fn watch(
     from: Option<u64>,
 ) -> Result<ExitCode, Error> {
     let id = attempt.id();
-    let watched = agents.watch(attempt, from, |stream, offset, bytes| {
-        if output.json {
-            let name = match stream {
-                Stream::Out => "out",
-                Stream::Err => "err",
-            };
-            let text = String::from_utf8_lossy(bytes);
-            let body = json!({ "attempt": id, "event": name, "offset": offset, "bytes": bytes.len(), "text": text });
-            writeln!(io::stdout(), "{body}")?;
-            return io::stdout().flush();
-        }
-        match stream {
-            Stream::Out => {
-                let mut out = io::stdout().lock();
-                out.write_all(bytes)?;
-                out.flush()
-            }
-            Stream::Err => io::stderr().write_all(bytes),
-        }
+    let leave = Leave::listen().map_err(|source| Error::Output {
+        source,
+        over: false,
     })?;
+    let mut screen = Screen { output, id };
+    let watched = agents.watch(attempt, from, leave.heard(), &mut screen)?;
     match watched {
         Watched::Ended(exit) => ended(output, id, &exit),
+        Watched::Left => {
+            let over = attempt.condition()? != Condition::Alive;
+            if output.json {
+                output.line(&json!({ "attempt": id, "event": "left" }).to_string());
+            } else {
+                let (english, korean) = match over {
+                    true => ("the rest is kept", "나머지는 남아 있습니다"),
+                    false => ("the agent goes on", "에이전트는 계속 돕니다"),
+                };
+                output.talk(&match output.lang {
+                    Lang::Ko => format!("{korean}. 다시 보려면 'bowline attach {id}'"),
+                    Lang::En => format!("{english}; come back with 'bowline attach {id}'"),
+                });
+            }
+            let code = SIGNAL_BASE + leave.signal();
+            Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
+        }
         Watched::Lost(swept) => {
             if output.json {
                 let body = json!({ "attempt": id, "event": "lost", "killed": swept.killed, "left": swept.left });
@@ -193,6 +275,7 @@ fn watch(
                     Lang::Ko => format!("실행 {id}을(를) 잃었습니다. 남은 프로세스 {count}개를 끝냈습니다"),
                     Lang::En => format!("attempt {id} was lost; {count} of its processes were left and have been killed"),
                 });
+                left(output, &swept);
             }
             Ok(ExitCode::from(LOST_CODE))
         }
@@ -215,20 +298,44 @@ fn ended(output: &Output, id: &str, exit: &Exit) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
-fn list(output: &Output, all: &[Listed]) {
+fn list(output: &Output, list: &List) {
+    let all = &list.attempts;
     if output.json {
         let attempts: Vec<Value> = all.iter().map(listed_json).collect();
-        output.line(&json!({ "attempts": attempts }).to_string());
+        let mut body = json!({ "attempts": attempts });
+        if !list.unreadable.is_empty() {
+            let unreadable = list.unreadable.iter();
+            body["unreadable"] = unreadable
+                .map(|(folder, reason)| json!({ "folder": folder, "reason": reason }))
+                .collect();
+        }
+        output.line(&body.to_string());
         return;
     }
-    if all.is_empty() {
+    if all.is_empty() && list.unreadable.is_empty() {
         output.line(output.say(
             "no attempts; 'bowline run-agent -- CMD' makes one",
             "실행이 없습니다. 'bowline run-agent -- CMD'로 시작하세요",
         ));
     }
+    for (folder, reason) in &list.unreadable {
+        let id = folder.file_name().unwrap_or_default().to_string_lossy();
+        let word = output.say("cannot be read", "읽을 수 없음");
+        output.line(&format!("{id}  {}: {reason}", output.tone(Tone::Bad, word)));
+    }
     for one in all {
         tell(output, one);
+    }
+    let unshown = all.iter().filter(|one| one.unshown).count();
+    if unshown > ENDED_MAX {
+        output.talk(&match output.lang {
+            Lang::Ko => format!(
+                "출력을 보지 않은 끝난 실행이 {unshown}개입니다. 가장 새로운 {UNSHOWN_MAX}개까지 둡니다"
+            ),
+            Lang::En => format!(
+                "{unshown} ended attempts have output that was not shown; the newest {UNSHOWN_MAX} of them are kept"
+            ),
+        });
     }
 }
 
@@ -238,6 +345,10 @@ fn tell(output: &Output, one: &Listed) {
         output.line(&listed_json(one).to_string());
         return;
     }
+    output.line(&line(output, one));
+}
+
+fn line(output: &Output, one: &Listed) -> String {
     let tone = match &one.condition {
         Condition::Alive => Tone::Busy,
         Condition::Lost => Tone::Bad,
@@ -246,22 +357,59 @@ fn tell(output: &Output, one: &Listed) {
     };
     let word = match output.lang {
         Lang::Ko => korean::agent_state(one.word()),
-        Lang::En => one.word(),
+        Lang::En => match one.word() {
+            "no_answer" => "no answer",
+            word => word,
+        },
     };
-    let more = match &one.condition {
+    let mut more = match &one.condition {
         Condition::Ended(exit) => match (exit.code, exit.signal) {
             (Some(code), _) => format!(" ({code})"),
             (None, Some(signal)) => format!(" ({} {signal})", output.say("signal", "시그널")),
             (None, None) => format!(" ({})", output.say("not started", "시작 안 됨")),
         },
-        Condition::Alive | Condition::Lost | Condition::Intended => String::new(),
+        Condition::Alive => match one.status.as_ref().and_then(|status| status.blocked) {
+            Some(why) => format!(", {}", blocked(output, why)),
+            None => silence(output, one),
+        },
+        Condition::Lost | Condition::Intended => String::new(),
     };
-    output.line(&format!(
+    if one.unshown {
+        more.push_str(output.say(", output not shown", ", 보지 않은 출력 있음"));
+    }
+    format!(
         "{}  {}{more}  {}",
         one.attempt.id(),
         output.tone(tone, word),
-        one.attempt.spec().name
-    ));
+        escaped(&one.attempt.spec().name)
+    )
+}
+
+/// What to do about a shim that does not answer.
+fn silence(output: &Output, one: &Listed) -> String {
+    match one.silent {
+        Some(Silence {
+            pid: Some(pid),
+            stopped: true,
+        }) => {
+            let word = output.say("its shim is stopped", "심(shim)이 멈춰 있음");
+            format!(" ({word}: 'kill -CONT {pid}')")
+        }
+        Some(_) => {
+            let word = output.say("more", "자세히");
+            format!(" ({word}: 'bowline attach {}')", one.attempt.id())
+        }
+        None => String::new(),
+    }
+}
+
+/// A name in which every control character is written out.
+fn escaped(name: &str) -> String {
+    let letters = name.chars().map(|letter| match letter.is_control() {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    });
+    letters.collect()
 }
 
 fn listed_json(one: &Listed) -> Value {
@@ -278,6 +426,7 @@ fn listed_json(one: &Listed) -> Value {
         "folder": spec.folder,
         "status": one.status,
         "exit": exit,
+        "unshown": one.unshown,
     })
 }
 

@@ -1,6 +1,8 @@
 //! One module per command.
 
 mod agents;
+mod agents_leave;
+mod agents_watch;
 mod develop;
 mod develop_evidence;
 mod develop_view;

@@ -16,6 +16,34 @@ const SENTENCES: &[(&str, &str)] = &[
         "'head -c 32 /dev/urandom | base64 > 파일'로 만들고 자신만 읽을 수 있게 하세요",
     ),
     ("not JSON: {}", "JSON이 아닙니다: {}"),
+    (
+        "the scenario {} cannot be read: {}",
+        "시나리오 {}을(를) 읽을 수 없습니다: {}",
+    ),
+    (
+        "{}: the scenario cannot be read: {}",
+        "{}: 시나리오를 읽을 수 없습니다: {}",
+    ),
+    (
+        "name a scenario file; docs/scripted-agent.md says what is in one",
+        "시나리오 파일을 적으세요. docs/scripted-agent.md에 설명이 있습니다",
+    ),
+    (
+        "docs/scripted-agent.md lists the steps",
+        "docs/scripted-agent.md에 단계 목록이 있습니다",
+    ),
+    (
+        "there is no turn {}: the last wait is number {}",
+        "{}번째 턴은 없습니다. 마지막 wait는 {}번째입니다",
+    ),
+    (
+        "name a smaller number; 0 is the beginning",
+        "더 작은 수를 적으세요. 0이 처음입니다",
+    ),
+    (
+        "name a file or folder that exists: a sandbox is built around what is there",
+        "있는 파일이나 폴더를 적으세요. 샌드박스는 있는 것을 둘러쌉니다",
+    ),
     ("is missing", "없습니다"),
     ("there are no stages", "단계(stages)가 없습니다"),
     ("there is neither a task nor null", "작업도 null도 아닙니다"),
@@ -367,6 +395,7 @@ const SENTENCES: &[(&str, &str)] = &[
     ),
     ("{} cannot be read: {}", "{}을(를) 읽을 수 없습니다: {}"),
     ("choose another copy", "다른 사본을 고르세요"),
+    ("{} is not there", "{}이(가) 없습니다"),
 ];
 
 /// Kinds of values, as they stand in the holes.

@@ -1,5 +1,7 @@
 //! `run-agent` and `attach`: agents that outlive the command that started them.
 
+mod shown;
+
 use crate::environment::TestEnvironment;
 use bowline_test_support::wait_until;
 use serde_json::Value;

@@ -318,7 +318,41 @@ fn mistakes_and_dry_runs() {
     world.write("bad.toml", "[[step]]\nsing = \"la\"\n");
     check!(world.session(&[
         "scripted --dry-run",
+        "scripted --dry-run --json",
+        "scripted --turn 9",
+        "scripted --turn 9 --lang ko",
         "scripted bad.toml",
+        "scripted bad.toml --lang ko",
         "scripted nowhere.toml --lang ko"
     ]));
+}
+
+/// What it cannot do, it says.
+#[test]
+fn what_cannot_be_done_is_said() {
+    for (step, wanted) in [
+        (
+            "exec = [\"no-such-program\", \"x\"]",
+            "error: cannot become no-such-program x: ",
+        ),
+        (
+            "write = { path = \"scenario.toml/x\", text = \"\" }",
+            "error: cannot write ",
+        ),
+    ] {
+        let world = scenario("", &format!("[[step]]\n{step}\n"));
+        let told = String::from_utf8(world.quietly("scripted", 1).stderr).unwrap();
+        assert!(told.contains(wanted), "{told}");
+    }
+}
+
+/// A tool's output that has a fence in it does not end the fence around it.
+#[test]
+fn a_fence_is_longer_than_those_inside() {
+    let world = scenario(
+        "",
+        "[[step]]\ntool = { name = \"cat\", output = \"````\\n=== PHASE 9 COMPLETE ===\\n\" }\n",
+    );
+    let said = String::from_utf8(world.quietly("scripted", 0).stdout).unwrap();
+    assert_eq!(said, "cat:\n`````\n````\n=== PHASE 9 COMPLETE ===\n`````\n");
 }

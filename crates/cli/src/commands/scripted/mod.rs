@@ -8,6 +8,7 @@ use crate::output::Output;
 use bowline_engine::Error;
 use bowline_engine::formats::scenario::{Scenario, Speech, Step};
 use input::Input;
+use serde_json::json;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -33,22 +34,46 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Error> {
     let path = folder.join(file);
     let text = std::fs::read_to_string(&path).map_err(|error| Error::BadInput {
-        message: format!("{}: {error}", path.display()),
+        message: format!("the scenario {} cannot be read: {error}", path.display()),
         hint: "name a scenario file; docs/scripted-agent.md says what is in one".into(),
     })?;
     let scenario = Scenario::parse(&text).map_err(|error| Error::BadInput {
         message: format!("{}: {error}", path.display()),
         hint: "docs/scripted-agent.md lists the steps".into(),
     })?;
+    let phase = std::env::var(PHASE_VARIABLE).ok();
+    let phase = phase.and_then(|phase| phase.parse().ok()).unwrap_or(1);
+    let begin = scenario.first_step(phase, 0);
+    let rest = scenario.steps[begin..].iter();
+    let waits = rest.filter(|step| matches!(step, Step::Wait(_))).count();
+    if turn > waits {
+        return Err(Error::BadInput {
+            message: format!("there is no turn {turn}: the last wait is number {waits}"),
+            hint: "name a smaller number; 0 is the beginning".into(),
+        });
+    }
     if output.dry_run {
         let steps = scenario.steps.len();
-        output.line(&output.marked(&format!("{}: {steps}", output.say("steps", "단계"))));
+        let text = format!("{}: {steps}", output.say("steps", "단계"));
+        output.done(json!({ "scenario": path, "steps": steps }), &[text]);
         return Ok(ExitCode::SUCCESS);
     }
-    let code = processes::ignoring(&scenario.ignores)
-        .and_then(|()| Player::new(&scenario, folder).play(turn))
-        .unwrap_or(OUTPUT_GONE);
+    let played = processes::ignoring(&scenario.ignores)
+        .and_then(|()| Player::new(&scenario, folder).play(phase, turn));
+    let code = played.unwrap_or_else(|error| {
+        // Whoever no longer reads its output needs no reason.
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            output.talk(&format!("{}: {error}", output.say("error", "오류")));
+        }
+        OUTPUT_GONE
+    });
     Ok(ExitCode::from(code))
+}
+
+/// An error with what was tried.
+fn failed(what: &'static str, of: &str) -> impl Fn(io::Error) -> io::Error {
+    let of = of.to_owned();
+    move |error| io::Error::new(error.kind(), format!("cannot {what} {of}: {error}"))
 }
 
 struct Player<'a> {
@@ -81,9 +106,7 @@ impl<'a> Player<'a> {
     }
 
     /// Plays to the end; the exit code. An error is an output that nobody reads.
-    fn play(&mut self, turn: usize) -> io::Result<u8> {
-        let phase = std::env::var(PHASE_VARIABLE).ok();
-        let phase = phase.and_then(|phase| phase.parse().ok()).unwrap_or(1);
+    fn play(&mut self, phase: u32, turn: usize) -> io::Result<u8> {
         // This client says nothing before it is told something.
         if self.scenario.protocol == Speech::ClaudeStreamJson && !self.wait("")? {
             return Ok(0);
@@ -113,10 +136,10 @@ impl<'a> Player<'a> {
             Step::Raw(text) => voice::print(text)?,
             Step::Write { path, text } => {
                 let path = self.folder.join(path);
-                if let Some(parent) = path.parent() {
-                    std::fs::create_dir_all(parent)?;
-                }
-                std::fs::write(path, text)?;
+                let parent = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+                parent
+                    .and_then(|()| std::fs::write(&path, text))
+                    .map_err(failed("write", &path.display().to_string()))?;
             }
             Step::Tool { name, output } => self.voice.tool(name, output)?,
             Step::Ask { .. } => {
@@ -149,10 +172,15 @@ impl<'a> Player<'a> {
                 count,
                 seconds,
                 daemon,
-            } => processes::fork(*count, *seconds, *daemon)?,
+            } => {
+                processes::fork(*count, *seconds, *daemon).map_err(failed("start", "a process"))?
+            }
             Step::Flood { bytes, line_bytes } => voice::flood(*bytes, *line_bytes)?,
             Step::Close(stream) => processes::close(*stream)?,
-            Step::Exec(command) => return Err(processes::become_another(command)),
+            Step::Exec(command) => {
+                let error = processes::become_another(command);
+                return Err(failed("become", &command.join(" "))(error));
+            }
             Step::Crash(_) => std::process::abort(),
             Step::Exit(code) => return Ok(Next::End(*code)),
         }

@@ -60,7 +60,13 @@ impl Voice {
         self.begin_turn()?;
         match self.speech {
             // Plain text has no way to tell tool output apart; a fence is what agents put around it.
-            Speech::Markers => print(&format!("{name}:\n```\n{}\n```\n", output.trim_end())),
+            Speech::Markers => {
+                let fence = fence(output);
+                print(&format!(
+                    "{name}:\n{fence}\n{}\n{fence}\n",
+                    output.trim_end()
+                ))
+            }
             Speech::ClaudeStreamJson => {
                 let id = self.item();
                 let call = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
@@ -370,4 +376,14 @@ pub(super) fn flood(bytes: u64, line_bytes: u64) -> io::Result<()> {
     }
     stdout.write_all(&piece)?;
     stdout.flush()
+}
+
+/// A fence that is longer than every one in the text.
+fn fence(text: &str) -> String {
+    let length = |line: &str| {
+        let line = line.trim_start();
+        line.len() - line.trim_start_matches('`').len()
+    };
+    let longest = text.lines().map(length).max().unwrap_or_default();
+    "`".repeat((longest + 1).max(3))
 }

@@ -1,0 +1,177 @@
+//! Shows the output of an agent, as it is or as events.
+
+use crate::args::Lang;
+use crate::output::Output;
+use bowline_engine::agents::Watcher;
+use bowline_engine::supervisor::{Blocked, Stream};
+use serde_json::json;
+use std::io::{self, Write as _};
+
+/// The longest beginning of a letter that is not whole yet.
+const LETTER_BYTES_MAX: usize = 3;
+
+/// Shows one agent.
+pub(super) struct Screen<'a> {
+    pub(super) output: &'a Output,
+    pub(super) id: &'a str,
+}
+
+impl Watcher for Screen<'_> {
+    fn show(&mut self, stream: Stream, offset: u64, bytes: &[u8], last: bool) -> io::Result<usize> {
+        if self.output.json {
+            let bytes = if last { bytes } else { whole(bytes) };
+            if bytes.is_empty() {
+                return Ok(0);
+            }
+            let mut body = json!({
+                "attempt": self.id,
+                "event": name(stream),
+                "offset": offset,
+                "bytes": bytes.len(),
+                "text": String::from_utf8_lossy(bytes),
+            });
+            if std::str::from_utf8(bytes).is_err() {
+                body["base64"] = json!(base64(bytes));
+            }
+            self.event(&body)?;
+            return Ok(bytes.len());
+        }
+        match stream {
+            Stream::Out => {
+                let mut out = io::stdout().lock();
+                out.write_all(bytes)?;
+                out.flush()?;
+            }
+            Stream::Err => io::stderr().write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn gone(&mut self, stream: Stream, from: u64, to: u64) -> io::Result<()> {
+        if self.output.json {
+            let body = json!({
+                "attempt": self.id,
+                "event": "gone",
+                "stream": name(stream),
+                "offset": from,
+                "bytes": to - from,
+            });
+            return self.event(&body);
+        }
+        let what = match stream {
+            Stream::Out => "",
+            Stream::Err => self.output.say(" of standard error", "표준 오류의 "),
+        };
+        self.output.talk(&match self.output.lang {
+            Lang::En => format!(
+                "bytes {from} to {to}{what} are gone: they had been shown and were given back to the disk"
+            ),
+            Lang::Ko => format!(
+                "{what}{from}부터 {to}까지의 바이트는 없습니다. 이미 보여 주었고 디스크에 돌려주었습니다"
+            ),
+        });
+        Ok(())
+    }
+
+    fn blocked(&mut self, why: Blocked) -> io::Result<()> {
+        if self.output.json {
+            return self.event(&json!({ "attempt": self.id, "event": "blocked", "why": why }));
+        }
+        let why = blocked(self.output, why);
+        self.output.talk(&match self.output.lang {
+            Lang::En => format!("the agent is {why}; it goes on when that is mended"),
+            Lang::Ko => format!("에이전트가 {why}. 해결되면 계속합니다"),
+        });
+        Ok(())
+    }
+}
+
+impl Screen<'_> {
+    fn event(&self, body: &serde_json::Value) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{body}")?;
+        out.flush()
+    }
+}
+
+/// Why an agent cannot write, in words.
+pub(super) fn blocked(output: &Output, why: Blocked) -> &'static str {
+    match (output.lang, why) {
+        (Lang::En, Blocked::Unacknowledged) => "blocked: too much output was not shown",
+        (Lang::En, Blocked::DiskFull) => "blocked: disk full",
+        (Lang::En, Blocked::DiskError) => "blocked: the disk cannot be written",
+        (Lang::Ko, Blocked::Unacknowledged) => "막힘: 보지 않은 출력이 너무 많음",
+        (Lang::Ko, Blocked::DiskFull) => "막힘: 디스크가 가득 참",
+        (Lang::Ko, Blocked::DiskError) => "막힘: 디스크에 쓸 수 없음",
+    }
+}
+
+fn name(stream: Stream) -> &'static str {
+    match stream {
+        Stream::Out => "out",
+        Stream::Err => "err",
+    }
+}
+
+/// Bytes without the beginning of a letter at their end.
+fn whole(bytes: &[u8]) -> &[u8] {
+    for count in 1..=LETTER_BYTES_MAX.min(bytes.len()) {
+        let (head, tail) = bytes.split_at(bytes.len() - count);
+        // No error length: it is right so far, and more is needed.
+        if std::str::from_utf8(tail)
+            .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+        {
+            return head;
+        }
+    }
+    bytes
+}
+
+/// Bytes in the letters of RFC 4648, with `=` at the end.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits = three
+            .iter()
+            .chain(&[0, 0])
+            .take(3)
+            .fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
+        for place in 0..4 {
+            let letter = char::from(LETTERS[bits >> (18 - 6 * place) & 63]);
+            text.push(if place <= three.len() { letter } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        for (bytes, wanted) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(bytes.as_bytes()), wanted);
+        }
+        assert_eq!(base64(&[0xff, 0xfe, 0xfb]), "//77");
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_letter_is_held_back() {
+        let text = "가🌊".as_bytes();
+        let lengths: Vec<usize> = (0..=text.len())
+            .map(|end| whole(&text[..end]).len())
+            .collect();
+        assert_eq!(lengths, [0, 0, 0, 3, 3, 3, 3, 7]);
+        assert_eq!(whole(b"a\xff"), b"a\xff");
+        assert_eq!(whole(b"a\x80\x80"), b"a\x80\x80");
+    }
+}

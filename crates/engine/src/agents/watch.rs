@@ -1,0 +1,231 @@
+//! Watching one attempt: its output from where it was last shown, until it ends or the watcher leaves.
+
+use super::{Agents, Shown, leaving, settled, silent};
+use crate::error::Error;
+use bowline_supervisor::{Attempt, Blocked, Condition, Exit, Handle, Stream, Swept, sweep};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// Output handed on at once.
+const SHOWN_BYTES: usize = 256 << 10;
+/// How long a wait for news lasts before the shim is looked at again.
+const NEWS_SECONDS: i64 = 5;
+/// Between two looks at a shim that does not answer, and is not gone either.
+const LOOK_MS: u64 = 1;
+
+/// How watching came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Watched {
+    /// The agent ended.
+    Ended(Box<Exit>),
+    /// Its shim was lost, and what it left behind was killed.
+    Lost(Swept),
+    /// The watcher left, and the agent goes on.
+    Left,
+}
+
+/// Who is shown the output of an agent.
+pub trait Watcher {
+    /// Shows bytes of a stream, the first of them at `offset`. Answers how many were shown; the rest is handed over again with
+    /// what follows, or with `last` when nothing does. Only what was shown is acknowledged.
+    fn show(&mut self, stream: Stream, offset: u64, bytes: &[u8], last: bool) -> io::Result<usize>;
+
+    /// Bytes that were asked for are gone: they had been shown, and were given back to the disk.
+    fn gone(&mut self, stream: Stream, from: u64, to: u64) -> io::Result<()>;
+
+    /// The agent cannot write, and showing its output does not help.
+    fn blocked(&mut self, why: Blocked) -> io::Result<()>;
+}
+
+/// Where one stream stands.
+struct Place {
+    stream: Stream,
+    /// The next byte to be shown.
+    at: u64,
+    /// Bytes behind it that were read and are not shown yet.
+    held: usize,
+    /// Up to where it was shown, now or before.
+    shown: u64,
+}
+
+impl Place {
+    fn new(stream: Stream, from: Option<u64>, shown: u64) -> Place {
+        Place {
+            stream,
+            at: from.unwrap_or(shown),
+            held: 0,
+            shown,
+        }
+    }
+
+    /// Shows what is new; whether anything was.
+    fn step(
+        &mut self,
+        attempt: &Attempt,
+        watcher: &mut impl Watcher,
+        last: bool,
+    ) -> Result<bool, Error> {
+        let (first, bytes) = attempt.read(self.stream, self.at, SHOWN_BYTES)?;
+        // Behind a full block there may be another.
+        let last = last && bytes.len() < SHOWN_BYTES;
+        if bytes.is_empty() || !last && bytes.len() <= self.held {
+            return Ok(false);
+        }
+        let told = if first > self.at {
+            watcher.gone(self.stream, self.at, first)
+        } else {
+            Ok(())
+        };
+        let count = told
+            .and_then(|()| watcher.show(self.stream, first, &bytes, last))
+            .map_err(|source| Error::Output {
+                source,
+                over: matches!(attempt.condition(), Ok(Condition::Ended(_))),
+            })?;
+        let count = count.min(bytes.len());
+        self.at = first + count as u64;
+        self.held = bytes.len() - count;
+        if count > 0 {
+            self.shown = self.shown.max(self.at);
+        }
+        Ok(true)
+    }
+
+    /// The end of what has been read.
+    fn read(&self) -> u64 {
+        self.at + self.held as u64
+    }
+}
+
+impl Agents {
+    /// Hands output on from where it was last shown, or from `from` on, until the end or until `leave` is readable. Nothing is
+    /// acknowledged before the watcher has shown it, so that it may be killed at any time and the next one misses nothing.
+    pub fn watch(
+        &self,
+        attempt: &Attempt,
+        from: Option<u64>,
+        leave: BorrowedFd<'_>,
+        watcher: &mut impl Watcher,
+    ) -> Result<Watched, Error> {
+        let mut handle = match settled(attempt)? {
+            (Condition::Alive, reached) => Some(reached.map_err(silent(attempt))?),
+            (Condition::Intended | Condition::Ended(_) | Condition::Lost, _) => None,
+        };
+        let before = match &handle {
+            Some(handle) => {
+                let status = handle.last_status();
+                Shown {
+                    out: status.out.acked,
+                    err: status.err.acked,
+                }
+            }
+            None => Shown::of(attempt)?,
+        };
+        let mut out = Place::new(Stream::Out, from, before.out);
+        let mut err = Place::new(Stream::Err, from, before.err);
+        let result = follow(attempt, &mut handle, &mut out, &mut err, leave, watcher);
+        let now = Shown {
+            out: out.shown,
+            err: err.shown,
+        };
+        // A shim that lives has heard of it; whoever comes after it finds it here.
+        if now != before && !matches!(attempt.condition(), Ok(Condition::Alive)) {
+            now.record(attempt)?;
+        }
+        result
+    }
+}
+
+fn follow(
+    attempt: &Attempt,
+    handle: &mut Option<Handle>,
+    out: &mut Place,
+    err: &mut Place,
+    leave: BorrowedFd<'_>,
+    watcher: &mut impl Watcher,
+) -> Result<Watched, Error> {
+    let mut over = false;
+    let mut told = None;
+    loop {
+        let moved = out.step(attempt, watcher, over)? | err.step(attempt, watcher, over)?;
+        if moved && let Some(connected) = handle {
+            connected.set_fence(connected.last_status().fence);
+            // A shim that is gone is looked at below.
+            let _ = connected.acknowledge(out.shown, err.shown);
+        }
+        if readable(leave, None, Duration::ZERO)? {
+            return Ok(Watched::Left);
+        }
+        if moved {
+            continue;
+        }
+        match attempt.condition()? {
+            // What was written between the last look and the end is read in one more round.
+            Condition::Ended(_) | Condition::Lost if !over => {
+                over = true;
+                continue;
+            }
+            Condition::Ended(exit) => return Ok(Watched::Ended(exit)),
+            Condition::Lost => return Ok(Watched::Lost(sweep(attempt)?)),
+            Condition::Intended => {
+                return Err(Error::NoAttempt {
+                    id: attempt.id().to_owned(),
+                });
+            }
+            Condition::Alive => {}
+        }
+        let Some(connected) = handle else {
+            match Handle::attach(attempt, 0) {
+                Ok(connected) => *handle = Some(connected),
+                // Ended or lost in between: the next round looks.
+                Err(error) if leaving(&error) => {
+                    readable(leave, None, Duration::from_millis(LOOK_MS))?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            continue;
+        };
+        let blocked = connected.last_status().blocked;
+        if let Some(why) = blocked.filter(|why| *why != Blocked::Unacknowledged)
+            && told != blocked
+        {
+            let what = watcher.blocked(why);
+            what.map_err(|source| Error::Output {
+                source,
+                over: false,
+            })?;
+            told = blocked;
+        }
+        let asked = connected.listen(out.read(), err.read());
+        let news = asked.and_then(|()| {
+            let wait = Duration::from_secs(NEWS_SECONDS.unsigned_abs());
+            // Whether it is news or the wish to leave is seen in the next round.
+            let _ = readable(leave, Some(&*connected), wait);
+            connected.heard().map(drop)
+        });
+        if news.is_err() {
+            *handle = None;
+        }
+    }
+}
+
+/// Waits until the watcher shall leave or the shim has something to say; whether the former.
+fn readable(leave: BorrowedFd<'_>, handle: Option<&Handle>, wait: Duration) -> Result<bool, Error> {
+    let mut fds = vec![PollFd::new(&leave, PollFlags::IN)];
+    if let Some(handle) = handle {
+        fds.push(PollFd::new(handle, PollFlags::IN));
+    }
+    let wait = Timespec::try_from(wait).unwrap_or(Timespec {
+        tv_sec: NEWS_SECONDS,
+        tv_nsec: 0,
+    });
+    match poll(&mut fds, Some(&wait)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(!fds[0].revents().is_empty()),
+        Err(error) => Err(Error::Output {
+            source: error.into(),
+            over: false,
+        }),
+    }
+}
