@@ -69,8 +69,9 @@ impl Place {
     pub fn is_state(&self, path: &Path) -> bool {
         let path = real(path);
         // A pattern beside it may be its name.
-        let beside =
-            path.parent() == self.state.parent() && path.to_string_lossy().contains(UNKNOWN_NAME);
+        let unknown = |it: &Component<'_>| it.as_os_str().to_string_lossy().contains(UNKNOWN_NAME);
+        let known: PathBuf = path.components().take_while(|it| !unknown(it)).collect();
+        let beside = known != path && Some(known.as_path()) == self.state.parent();
         path == self.state || beside || path.starts_with(&self.keeping)
     }
 

@@ -125,14 +125,13 @@ pub fn offences_in(deeds: &[Deed], place: &Place) -> Vec<Offence> {
 
 /// The same for a workspace that the call does not stand in: only what is known to land there.
 pub fn offences_from_afar(deeds: &[Deed], place: &Place) -> Vec<Offence> {
-    let lands = |offence: &Offence| match offence {
-        Offence::Write { path, .. } => path.is_some(),
-        Offence::State { .. } | Offence::Guard { .. } => true,
-        Offence::Finish { .. } | Offence::Hidden { .. } => false,
+    let lands = |deed: &&Deed| match deed {
+        Deed::Write { path: at, .. } | Deed::Finish { place: at, .. } => at.is_some(),
+        Deed::Touch { .. } => true,
+        Deed::Hidden { .. } => false,
     };
-    let mut found = offences_in(deeds, place);
-    found.retain(lands);
-    found
+    let known = deeds.iter().filter(lands);
+    known.flat_map(|deed| offence(deed, place)).collect()
 }
 
 fn offence(deed: &Deed, place: &Place) -> Vec<Offence> {
@@ -247,7 +246,8 @@ impl Denial {
             let head = lang.say("blocked", "차단된 명령");
             lines.insert(1, format!("{head}: {}", shown.replace('\n', " ")));
         }
-        lines.join("\n") + "\n"
+        // Names that are not known stand in paths as signs that nobody should see.
+        lines.join("\n").replace(UNKNOWN_NAME, "*") + "\n"
     }
 
     fn english(&self, opens: &dyn Fn(Gate) -> bool) -> Vec<String> {

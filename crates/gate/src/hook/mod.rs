@@ -171,8 +171,13 @@ fn denied_from_afar(
             Deed::Write {
                 path: Some(path), ..
             }
-            | Deed::Touch { path, .. } => path,
-            Deed::Write { path: None, .. } | Deed::Finish { .. } | Deed::Hidden { .. } => continue,
+            | Deed::Touch { path, .. }
+            | Deed::Finish {
+                place: Some(path), ..
+            } => path,
+            Deed::Write { path: None, .. }
+            | Deed::Finish { place: None, .. }
+            | Deed::Hidden { .. } => continue,
         };
         if own.is_some_and(|place| place.holds(path)) {
             continue;

@@ -1,7 +1,7 @@
 //! The world as it is: environment, folders, and git where only git knows.
 
 use crate::git_hook::History;
-use crate::shell::Surroundings;
+use crate::shell::{Surroundings, UNKNOWN_NAME};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -84,11 +84,47 @@ impl History for Repository {
 /// Whether git ignores a path. Asked only when it decides between going on and a denial. Settings of a person are left
 /// out: an agent could point them anywhere.
 pub fn is_ignored(root: &Path, path: &Path) -> bool {
-    git(root)
-        .args(["-c", "core.excludesFile=", "check-ignore", "--quiet", "--"])
-        .arg(path)
-        .status()
-        .is_ok_and(|status| status.success())
+    let asked = |path: &Path| {
+        git(root)
+            .args(["-c", "core.excludesFile=", "check-ignore", "--quiet", "--"])
+            .arg(path)
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    let text = path.to_string_lossy();
+    if !text.contains(UNKNOWN_NAME) {
+        return asked(path);
+    }
+    // A name that cannot be known stands for itself, as a file or as a folder; and nothing there may be another.
+    let ends_known = !path.ends_with(UNKNOWN_NAME.to_string());
+    (asked(path) || ends_known && asked(&path.join("any"))) && !matches_any(root, &text)
+}
+
+/// Whether a file that git does not ignore is where a pattern leads.
+fn matches_any(root: &Path, pattern: &str) -> bool {
+    let mut glob = String::from(":(glob)");
+    for (at, name) in pattern.split('/').enumerate() {
+        if at > 0 {
+            glob.push('/');
+        }
+        if name == UNKNOWN_NAME.to_string() {
+            glob.push_str("**");
+            continue;
+        }
+        for letter in name.chars() {
+            match letter {
+                UNKNOWN_NAME => glob.push('*'),
+                '*' | '?' | '[' | '\\' => glob.extend(['\\', letter]),
+                plain => glob.push(plain),
+            }
+        }
+    }
+    let below = format!("{glob}/**");
+    let output = git(root)
+        .args(["-c", "core.excludesFile=", "ls-files", "--cached"])
+        .args(["--others", "--exclude-standard", "--", &glob, &below])
+        .output();
+    !output.is_ok_and(|output| output.status.success() && output.stdout.is_empty())
 }
 
 #[expect(

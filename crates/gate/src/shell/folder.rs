@@ -78,7 +78,7 @@ impl Walker<'_> {
         let target = arguments.iter().find(|it| !it.starts_with(['-', '+']));
         let targets: Vec<Option<String>> = match target {
             Some(target) => vec![Some(target.clone())],
-            None if name == "pushd" || arguments.iter().any(|it| it == "-" || stacked(&it)) => {
+            None if name == "pushd" || arguments.iter().any(|it| it == "-" || stacked(it)) => {
                 return self.go_back();
             }
             None => self.homes().into_iter().map(Some).collect(),

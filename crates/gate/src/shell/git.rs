@@ -460,7 +460,7 @@ fn applies(arguments: &[String]) -> bool {
         }
     }
     let undone = arguments.iter().any(|it| it.starts_with("--no-c"));
-    !(shows && !told || cached && !undone)
+    (undone || !cached) && (told || !shows)
 }
 
 /// A path as git sees it, from the folder it was told to work in.

@@ -1,5 +1,6 @@
 //! Programs that run another program.
 
+use super::deed::Touched;
 use super::expand::is_unknown;
 use super::parse::{UNKNOWN, UNKNOWN_NAME};
 use super::run::{Environment, base_name};
@@ -355,9 +356,7 @@ fn find(walker: &mut Walker<'_>, arguments: &[String]) {
             .first()
             .is_some_and(|it| matches!(base_name(it), "rm" | "unlink" | "mv"))
         {
-            for target in targets(arguments) {
-                walker.write(&target, "find -exec");
-            }
+            gone(walker, arguments, "find -exec");
         }
         rest = &rest[end..];
     }
@@ -369,14 +368,12 @@ fn find(walker: &mut Walker<'_>, arguments: &[String]) {
         }
     }
     if arguments.iter().any(|it| it == "-delete") {
-        for target in targets(arguments) {
-            walker.write(&target, "find -delete");
-        }
+        gone(walker, arguments, "find -delete");
     }
 }
 
-/// What `find` may come upon, as far as its words tell.
-fn targets(arguments: &[String]) -> Vec<String> {
+/// What `find` comes upon is removed, as far as its words tell.
+fn gone(walker: &mut Walker<'_>, arguments: &[String], by: &str) {
     let folders: Vec<&str> = arguments
         .iter()
         .skip_while(|it| matches!(it.as_str(), "-H" | "-L" | "-P"))
@@ -388,9 +385,15 @@ fn targets(arguments: &[String]) -> Vec<String> {
     let name = named.and_then(|at| arguments.get(at + 1));
     let unknown = UNKNOWN_NAME.to_string();
     let name = name.map_or(unknown.clone(), |it| it.replace(['*', '?'], &unknown));
-    match folders.is_empty() {
-        true => vec![format!("./{name}")],
-        false => folders.iter().map(|it| format!("{it}/{name}")).collect(),
+    let folders = if folders.is_empty() {
+        vec!["."]
+    } else {
+        folders
+    };
+    for folder in folders {
+        // Here, if it is there, and anywhere below.
+        walker.touch(&format!("{folder}/{name}"), Touched::Gone, by);
+        walker.write(&format!("{folder}/{unknown}/{name}"), by);
     }
 }
 

@@ -3,6 +3,7 @@
 use bowline_formats::hook::HookMessage;
 use bowline_gate::belief::{Belief, Believed};
 use bowline_gate::hook::{World, is_ignored};
+use bowline_gate::lang::Lang;
 use bowline_gate::place::Place;
 use bowline_gate::shell::Surroundings;
 use bowline_gate::verdict::{Denial, Offence, judge, offences};
@@ -46,8 +47,15 @@ impl Repository {
             fs::create_dir_all(root.join(below)).unwrap();
         }
         fs::create_dir_all(base.join("elsewhere")).unwrap();
-        fs::write(root.join(".gitignore"), "target/\n*.log\n").unwrap();
+        fs::write(
+            root.join(".gitignore"),
+            "target/\n*.log\n__pycache__/\n.pytest_cache\n",
+        )
+        .unwrap();
         fs::write(root.join("src/main.rs"), "fn main() {}\n").unwrap();
+        fs::create_dir_all(root.join("src/__pycache__")).unwrap();
+        fs::write(root.join("src/__pycache__/a.pyc"), "x").unwrap();
+        fs::create_dir_all(root.join(".pytest_cache")).unwrap();
         // A build's output is there, too: only git's word lets it be removed.
         fs::create_dir_all(root.join("target/debug")).unwrap();
         let mut git = Command::new("git");
@@ -228,6 +236,28 @@ fn a_command_that_cannot_be_read_needs_every_gate() {
             let wanted = denied(What::Hidden, &run, true);
             assert_eq!(denial.is_some(), wanted, "{run:?}");
         }
+    }
+}
+
+#[test]
+fn a_denial_shows_patterns_as_they_are_written() {
+    let repository = Repository::new();
+    let found = repository.offences("Bash", "rm src/*.rs");
+    let belief = Belief::Run(Box::new(Believed {
+        path: repository.file(),
+        run: Run {
+            phase: Phase::Implement,
+            ..Run::new("ferry", Timestamp(0))
+        },
+        owned: true,
+        distrusted: Vec::new(),
+        sequence: 1,
+    }));
+    let denial = judge(&belief, &found, &mut |_| false).unwrap();
+    for lang in [Lang::En, Lang::Ko] {
+        let text = denial.text(None, lang);
+        assert!(text.contains("src/*.rs"), "{text}");
+        assert!(!text.contains('\u{ffff}'), "{text}");
     }
 }
 
