@@ -200,6 +200,12 @@ fn would(output: &Output, args: &AttachArgs, one: &Listed) {
 
 /// Processes that a sweep could not end.
 fn left(output: &Output, swept: &Swept) {
+    if swept.restless {
+        output.talk(output.say(
+            "warning: its processes started others faster than they could be ended; look again with 'bowline attach ID --end'",
+            "경고: 프로세스가 끝내는 속도보다 빨리 늘어났습니다. 'bowline attach ID --end'로 다시 확인하세요",
+        ));
+    }
     if swept.left.is_empty() {
         return;
     }

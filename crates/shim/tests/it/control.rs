@@ -172,7 +172,7 @@ fn processes_that_fork_all_the_time_are_stopped_and_ended() {
 
 /// Forty lines of processes, each of which starts the next and leaves: a look at them finds hardly any. They stop by
 /// themselves after a while.
-pub(crate) const STORM: &str = "exec perl -e '
+const STORM: &str = "exec perl -e '
     $SIG{TERM} = \"IGNORE\"; $end = time + 15; $| = 1;
     for (1..40) { unless (fork) { while (time < $end) { exit if fork } exit } }
     print \"ready\\n\"; sleep 1000'";
