@@ -245,7 +245,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         ),
         Error::InputClosed { id } => (
             format!("실행 {id}의 표준 입력은 닫혔거나 열린 적이 없습니다"),
-            "보내려면 'bowline run-agent --open-input'으로 새로 시작하세요".into(),
+            "보내려면 'bowline run-agent --open-input -- CMD'으로 새로 시작하세요".into(),
         ),
         Error::SilentShim { id, pid, stopped } => {
             let process = pid

@@ -377,7 +377,7 @@ impl Error {
             }) => "ask the person you work for to do it from outside of the agent".into(),
             Error::Agent(error) => error.hint().into(),
             Error::InputClosed { .. } => {
-                "start a new attempt with 'bowline run-agent --open-input' to send to it".into()
+                "start a new attempt with 'bowline run-agent --open-input -- CMD' to send to it".into()
             }
             Error::SilentShim { id, pid, stopped } => match (pid, stopped) {
                 (Some(pid), true) => format!(
