@@ -135,6 +135,12 @@ fn mixes() -> Vec<Mix> {
 fn mix(name: &'static str, protocol: Protocol, line: impl Fn(usize) -> (Value, usize)) -> Mix {
     let mut text = String::with_capacity(MIX_BYTES + 65_536);
     let mut events = 0;
+    // What comes before the session is the repeated past, and passed over.
+    if protocol == Protocol::Acp {
+        let opened = json!({"jsonrpc": "2.0", "id": "session-new", "result": {"sessionId": "a-1"}});
+        text.push_str(&format!("{opened}\n"));
+        events += 1;
+    }
     for number in 0.. {
         if text.len() >= MIX_BYTES {
             break;
