@@ -16,6 +16,8 @@ pub struct Next {
     pub command: String,
     /// Only a person may.
     pub person: bool,
+    /// It comes before everything else because a sealed file is another now.
+    pub stale: bool,
 }
 
 impl Next {
@@ -23,6 +25,7 @@ impl Next {
         Next {
             command: format!("bowline develop {}", words.as_ref()),
             person: false,
+            stale: false,
         }
     }
 
@@ -36,25 +39,21 @@ impl Next {
 
 /// What can be done next in the run whose file is at a path, with what its side folder knows.
 pub fn next_in(path: &Path, run: &Run) -> Vec<Next> {
-    let folder = run_id(path).map(|id| locate::runs_folder(path).join(id));
-    // A file that cannot be read is as good as none here: whoever runs the command is told.
-    let text = |name: &str| {
-        let folder = folder.as_ref();
-        folder.and_then(|folder| std::fs::read_to_string(folder.join(name)).ok())
-    };
-    let seal: Option<Seal> = text(seal::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
-    let contract = text(contract::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
+    let seal = seal_of(path);
+    let contract = kept(path, contract::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
     let contract: Vec<Planned> = contract.unwrap_or_default();
     next(Some(run), seal.as_ref(), locate::root_of(path), &contract)
 }
 
-/// Whether a command opens a gate of the run whose file is at a path, and not only a person's word.
-pub fn has_command(path: &Path, gate: Gate) -> bool {
-    let folder = run_id(path).map(|id| locate::runs_folder(path).join(id));
-    folder
-        .and_then(|folder| std::fs::read_to_string(folder.join(seal::FILE_NAME)).ok())
-        .and_then(|text| serde_json::from_str::<Seal>(&text).ok())
-        .is_some_and(|seal| seal.rules.command(gate).is_some())
+/// The seal of the run whose file is at a path.
+pub(crate) fn seal_of(path: &Path) -> Option<Seal> {
+    serde_json::from_str(&kept(path, seal::FILE_NAME)?).ok()
+}
+
+/// A file of the run. One that cannot be read is as good as none here: whoever runs the command is told.
+fn kept(path: &Path, name: &str) -> Option<String> {
+    let folder = locate::runs_folder(path).join(run_id(path)?);
+    std::fs::read_to_string(folder.join(name)).ok()
 }
 
 /// The run that the last transition with a name names.
@@ -89,7 +88,10 @@ pub fn next(
     );
     // Nothing that rests on gates goes on before a person has looked at what was sealed.
     if by_gate && seal.is_some_and(|seal| is_stale(root, seal)) {
-        return vec![Next::person("seal")];
+        return vec![Next {
+            stale: true,
+            ..Next::person("seal")
+        }];
     }
     match resume {
         Resume::Design => vec![Next::agent("review")],
@@ -120,22 +122,27 @@ pub fn next(
         Resume::ReReview => vec![gate(Gate::ReReviewClean, seal)],
         Resume::Done => vec![Next::agent("done")],
         Resume::Back { phase } => {
-            let words = format!("back {}", phase.name());
-            match phase {
-                Phase::Design | Phase::Review => vec![Next::person(words)],
-                Phase::Implement | Phase::Pr | Phase::Done => vec![Next::agent(words)],
-            }
+            vec![back(phase)]
         }
         Resume::Over => vec![Next::agent("start FEATURE")],
     }
 }
 
 /// A gate with a sealed command opens by it; any other only by a person.
-fn gate(gate: Gate, seal: Option<&Seal>) -> Next {
+pub(crate) fn gate(gate: Gate, seal: Option<&Seal>) -> Next {
     let words = format!("gate pass {}", gate.name());
     match seal.and_then(|seal| seal.rules.command(gate)) {
         Some(_) => Next::agent(words),
         None => Next::person(format!("{words} --by-hand REASON")),
+    }
+}
+
+/// An agent may go back to work, not to what people decided.
+pub(crate) fn back(phase: Phase) -> Next {
+    let words = format!("back {}", phase.name());
+    match phase {
+        Phase::Design | Phase::Review => Next::person(words),
+        Phase::Implement | Phase::Pr | Phase::Done => Next::agent(words),
     }
 }
 

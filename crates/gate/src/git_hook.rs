@@ -4,7 +4,7 @@
 //! (`commit --no-verify`) and do not see plumbing; `reference-transaction` is asked whenever a branch is about to move,
 //! by whatever command.
 
-use crate::advice::has_command;
+use crate::advice::seal_of;
 use crate::belief::{self, Belief};
 use crate::hook::Repository;
 use crate::lang::Lang;
@@ -112,8 +112,10 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
         };
         let input = String::from_utf8_lossy(&bytes);
         let denial = judge_git(&belief, hook, argument, &input, &history);
-        let opens = |gate| belief.path().is_some_and(|path| has_command(path, gate));
-        Ok(denial.map(|denial| denial.text(None, Lang::of_environment(), &opens)))
+        Ok(denial.map(|denial| {
+            let seal = belief.path().and_then(seal_of);
+            denial.text(None, Lang::of_environment(), seal.as_ref())
+        }))
     }));
     let reason = match judged {
         Ok(Ok(None)) => return Answer::silent(),

@@ -1,9 +1,11 @@
 //! What a tool call would do, held against what is believed of the run.
 
+use crate::advice::{self, Next};
 use crate::belief::Belief;
 use crate::lang::Lang;
 use crate::place::Place;
 use crate::shell::{Deed, Surroundings, Touched, UNKNOWN_NAME, deeds};
+use bowline_formats::develop::seal::Seal;
 use bowline_formats::hook::ToolCall;
 use bowline_machines::develop::{Act, Gate, Phase, Run, needed};
 use std::path::{Path, PathBuf};
@@ -235,11 +237,11 @@ fn closed(run: &Run, act: Act) -> Vec<Gate> {
 }
 
 impl Denial {
-    /// The reason and the next command, as the agent reads them. `opens` tells whether a command opens a gate.
-    pub fn text(&self, command: Option<&str>, lang: Lang, opens: &dyn Fn(Gate) -> bool) -> String {
+    /// The reason and the next command, as the agent reads them. The seal knows which gates a command opens.
+    pub fn text(&self, command: Option<&str>, lang: Lang, seal: Option<&Seal>) -> String {
         let mut lines = match lang {
-            Lang::En => self.english(opens),
-            Lang::Ko => self.korean(opens),
+            Lang::En => self.english(seal),
+            Lang::Ko => self.korean(seal),
         };
         if let Some(command) = command {
             let shown: String = command.chars().take(SHOWN_CHARS_MAX).collect();
@@ -250,7 +252,7 @@ impl Denial {
         lines.join("\n").replace(UNKNOWN_NAME, "*") + "\n"
     }
 
-    fn english(&self, opens: &dyn Fn(Gate) -> bool) -> Vec<String> {
+    fn english(&self, seal: Option<&Seal>) -> Vec<String> {
         match self {
             Denial::Closed {
                 phase,
@@ -271,9 +273,10 @@ impl Denial {
                 };
                 let mut lines = vec![format!("[PHASE GATE] {}: {what}.", phase.name())];
                 lines.push(format!("closed gates: {}", names(missing)));
-                lines.extend(missing.first().map(|gate| match opening(*phase, *gate, opens(*gate)) {
-                    Opening::Ours(command) => format!("next: {command}"),
-                    Opening::Persons(command) => format!("next: ask a person to run: {command}"),
+                lines.extend(missing.first().map(|gate| {
+                    let next = opening(*phase, *gate, seal);
+                    let who = if next.person { "ask a person to run: " } else { "" };
+                    format!("next: {who}{}", next.command)
                 }));
                 lines
             }
@@ -298,7 +301,7 @@ impl Denial {
         }
     }
 
-    fn korean(&self, opens: &dyn Fn(Gate) -> bool) -> Vec<String> {
+    fn korean(&self, seal: Option<&Seal>) -> Vec<String> {
         match self {
             Denial::Closed {
                 phase,
@@ -326,9 +329,10 @@ impl Denial {
                     about,
                     format!("미충족 gate: {}", names(missing)),
                 ];
-                lines.extend(missing.first().map(|gate| match opening(*phase, *gate, opens(*gate)) {
-                    Opening::Ours(command) => format!("다음: {command}"),
-                    Opening::Persons(command) => format!("다음: 사람에게 실행을 요청하세요: {command}"),
+                lines.extend(missing.first().map(|gate| {
+                    let next = opening(*phase, *gate, seal);
+                    let who = if next.person { "사람에게 실행을 요청하세요: " } else { "" };
+                    format!("다음: {who}{}", next.command)
                 }));
                 lines
             }
@@ -356,28 +360,10 @@ fn names(gates: &[Gate]) -> String {
     names.join(", ")
 }
 
-/// How a closed gate is opened.
-enum Opening {
-    /// By this command, whoever gives it.
-    Ours(String),
-    /// Only a person may give it.
-    Persons(String),
-}
-
 /// How a gate is opened from a phase.
-fn opening(phase: Phase, gate: Gate, opens: bool) -> Opening {
-    let back = gate.phase();
-    if back == phase {
-        let command = format!("bowline develop gate pass {}", gate.name());
-        return match opens {
-            true => Opening::Ours(command),
-            false => Opening::Persons(format!("{command} --by-hand REASON")),
-        };
-    }
-    let command = format!("bowline develop back {}", back.name());
-    match back {
-        // An agent may go back to work, not to what people decided.
-        Phase::Implement | Phase::Pr | Phase::Done => Opening::Ours(command),
-        Phase::Design | Phase::Review => Opening::Persons(command),
+fn opening(phase: Phase, gate: Gate, seal: Option<&Seal>) -> Next {
+    match gate.phase() {
+        here if here == phase => advice::gate(gate, seal),
+        behind => advice::back(behind),
     }
 }

@@ -129,6 +129,6 @@ fn git_asks_three_times_and_is_answered_once() {
         "c n refs/heads/main",
         &Made,
     );
-    let text = denial.unwrap().text(None, Lang::En, &|_| true);
+    let text = denial.unwrap().text(None, Lang::En, None);
     assert!(text.contains("moving refs/heads/main"), "{text}");
 }

@@ -168,8 +168,17 @@ fn of_run(believed: &Believed, lang: Lang) -> Vec<String> {
         );
         lines.push(foreign.into());
     }
-    lines.push(how_on(run, lang));
-    lines.extend(next_lines(&advice::next_in(&believed.path, run), lang));
+    let next = advice::next_in(&believed.path, run);
+    lines.push(match next.iter().any(|one| one.stale) {
+        true => lang
+            .say(
+                "A sealed file was changed: a person looks at it and seals again, then the gates count.",
+                "봉인된 파일이 바뀌었습니다. 사람이 확인하고 다시 봉인해야 gate가 인정됩니다.",
+            )
+            .to_owned(),
+        false => how_on(run, lang),
+    });
+    lines.extend(next_lines(&next, lang));
     lines
 }
 

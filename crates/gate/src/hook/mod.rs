@@ -218,11 +218,8 @@ fn denied(
         | ToolCall::Hidden { .. }
         | ToolCall::Other => None,
     };
-    let mut text = denial.text(command, lang, &|gate| {
-        belief
-            .path()
-            .is_some_and(|path| advice::has_command(path, gate))
-    });
+    let seal = belief.path().and_then(advice::seal_of);
+    let mut text = denial.text(command, lang, seal.as_ref());
     if let Belief::Run(believed) = belief
         && !believed.distrusted.is_empty()
     {

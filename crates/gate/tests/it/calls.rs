@@ -255,7 +255,7 @@ fn a_denial_shows_patterns_as_they_are_written() {
     }));
     let denial = judge(&belief, &found, &mut |_| false).unwrap();
     for lang in [Lang::En, Lang::Ko] {
-        let text = denial.text(None, lang, &|_| true);
+        let text = denial.text(None, lang, None);
         assert!(text.contains("src/*.rs"), "{text}");
         assert!(!text.contains('\u{ffff}'), "{text}");
     }
