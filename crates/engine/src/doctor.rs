@@ -138,18 +138,23 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
 fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     let mut diagnosis = examine(context, file)?;
     if diagnosis.document.is_none() {
-        let claimed = match file.kind {
-            FileKind::Develop => trust::claimed(&file.file)?,
-            _ => None,
+        let claimed = match file.kind == FileKind::Develop {
+            true => trust::claimed(&file.file)?,
+            false => None,
         };
-        if let Some(notice) = file.recover(context, &diagnosis.findings)? {
-            diagnosis.repairs.push(notice.to_string());
+        let recovered = file.recover(context, &diagnosis.findings)?;
+        let document = file.view(context)?.document;
+        if let Some(recovered) = recovered {
+            diagnosis.repairs.push(recovered.notice.to_string());
+            let found = JsonDocument::from_text(recovered.found).ok();
+            let found = claimed.or_else(|| found.as_ref().and_then(run_in));
+            let told = found.zip(run_in(&document));
+            diagnosis.repairs.extend(
+                told.iter()
+                    .flat_map(|(found, left)| taken_back(found, left)),
+            );
         }
-        let view = file.view(context)?;
-        if let (Some(claimed), Some(left)) = (claimed, run_in(&view.document)) {
-            diagnosis.repairs.extend(taken_back(&claimed, &left));
-        }
-        diagnosis.document = Some(view.document);
+        diagnosis.document = Some(document);
     }
     // The last decision that was made on the file; the one that counts.
     let lost = RefCell::new(Vec::new());

@@ -14,6 +14,7 @@ use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_statefiles::{ContentHash, Rescue, Situation, Snapshot, Source, StateFile};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// A state file of a known kind at a place.
@@ -86,6 +87,13 @@ impl Moved {
     pub fn with(self, metadata: Value) -> Self {
         Moved { metadata, ..self }
     }
+}
+
+/// What became of a damaged file.
+pub(crate) struct Recovery {
+    pub(crate) notice: Notice,
+    /// The document that was found for it, before its gates were closed.
+    pub(crate) found: String,
 }
 
 /// The outcome of a change.
@@ -293,7 +301,7 @@ impl KnownFile {
         &self,
         context: &Context,
         findings: &[Finding],
-    ) -> Result<Option<Notice>, Error> {
+    ) -> Result<Option<Recovery>, Error> {
         let reason = findings.last().map_or_else(
             || "unreadable".to_owned(),
             |finding| finding.message.clone(),
@@ -309,6 +317,7 @@ impl KnownFile {
             | FileKind::AgentMemory
             | FileKind::Orchestrate => None,
         };
+        let found = RefCell::new(String::new());
         let rescue = Rescue {
             validate: &|text| {
                 let read = Self::parse(text.as_bytes())
@@ -324,7 +333,11 @@ impl KnownFile {
                 let empty = words.or_else(|| kinds::empty(self.kind, &self.path, context.now()));
                 empty.map(|document| document.text().to_owned())
             },
-            finish: &|source, text| self.brought_back(context, source, text),
+            finish: &|source, text| {
+                let back = self.brought_back(context, source, &text);
+                found.replace(text);
+                back
+            },
         };
         let recovered = self.file.recover(&context.request(), &reason, &rescue)?;
         let from = match recovered.source {
@@ -335,9 +348,12 @@ impl KnownFile {
             Source::Rebuilt => Origin::Rebuilt,
             Source::Empty => Origin::Anew,
         };
-        Ok(Some(Notice::Restored {
-            from,
-            set_aside: recovered.set_aside,
+        Ok(Some(Recovery {
+            notice: Notice::Restored {
+                from,
+                set_aside: recovered.set_aside,
+            },
+            found: found.into_inner(),
         }))
     }
 }
@@ -345,9 +361,9 @@ impl KnownFile {
 impl KnownFile {
     /// A document as it may come back after damage: no gate is open, and nothing is further than the evidence shows where
     /// the journal is gone.
-    fn brought_back(&self, context: &Context, source: &Source, text: String) -> String {
+    fn brought_back(&self, context: &Context, source: &Source, text: &str) -> String {
         let (FileKind::Develop, Ok(document)) = (self.kind, Self::parse(text.as_bytes())) else {
-            return text;
+            return text.to_owned();
         };
         let known = matches!(source, Source::Journal | Source::Version { .. });
         let document = match trust::proven(&self.path) {

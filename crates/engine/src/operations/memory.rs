@@ -291,7 +291,7 @@ impl MemoryFolder {
         }
         let told = match state.view(context) {
             Err(Error::Damaged { findings, .. }) if !context.dry_run => {
-                state.recover(context, &findings)?
+                state.recover(context, &findings)?.map(|it| it.notice)
             }
             Err(error) => return Err(error),
             // Committed, and not in place yet.
