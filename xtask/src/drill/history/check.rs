@@ -96,6 +96,31 @@ impl<'f> Story<'f> {
         })
     }
 
+    /// The file it is the history of.
+    pub(super) fn name(&self) -> &str {
+        self.name
+    }
+
+    /// Acknowledged transitions that `bowline history --json` does not list.
+    pub(super) fn unlisted(&self, done: &[Done], listed: &str) -> Vec<String> {
+        let listed: BTreeSet<u64> = listed
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["sequence"].as_u64())
+            .collect();
+        let unlisted = done.iter().filter_map(|one| match &one.answer {
+            Answer::Acknowledged { file, sequence, .. }
+                if *file == self.name && !listed.contains(sequence) =>
+            {
+                let words = &one.words;
+                Some(format!(
+                    "{file}: history does not list #{sequence} `{words}`"
+                ))
+            }
+            _ => None,
+        });
+        unlisted.collect()
+    }
+
     /// The number of lines of a kind or with a trigger.
     pub(super) fn count(&self, what: &str) -> usize {
         let is = |told: &&Told| told.kind == what || told.trigger == what;

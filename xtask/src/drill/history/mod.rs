@@ -8,6 +8,8 @@
 mod check;
 mod editors;
 mod operations;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use super::field::{Random, as_person, pause};
@@ -19,6 +21,7 @@ use operations::{DEVELOP, FILES, Operation, TASK_HISTORY};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -80,15 +83,19 @@ enum Answer {
 
 /// What happened, over all rounds.
 #[derive(Default)]
-struct Counts(BTreeMap<&'static str, usize>);
+struct Counts {
+    all: BTreeMap<&'static str, usize>,
+    /// Refusals by their code.
+    refused: BTreeMap<String, usize>,
+}
 
 impl Counts {
     fn add(&mut self, what: &'static str, count: usize) {
-        *self.0.entry(what).or_default() += count;
+        *self.all.entry(what).or_default() += count;
     }
 
     fn get(&self, what: &str) -> usize {
-        self.0.get(what).copied().unwrap_or_default()
+        self.all.get(what).copied().unwrap_or_default()
     }
 }
 
@@ -122,17 +129,13 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
         }
     }
     println!();
-    let told: Vec<String> = counts
-        .0
-        .iter()
-        .map(|(what, count)| format!("{count} {what}"))
-        .collect();
     println!(
-        "{}; {violations} violations; {:.1} s",
-        told.join(", "),
+        "{}; refused: {}; {violations} violations; {:.1} s",
+        told(&counts.all),
+        told(&counts.refused),
         begun.elapsed().as_secs_f64()
     );
-    if counts.get("refused to an agent") > 0 {
+    if counts.refused.contains_key("needs_person") {
         println!("skipped: undo and restore need a person, and this drill runs under an agent");
     }
     match (violations, counts.get("acknowledged")) {
@@ -140,6 +143,14 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
         (0, _) => Ok(()),
         (count, _) => Err(format!("{count} violations")),
     }
+}
+
+fn told<K: Display>(counts: &BTreeMap<K, usize>) -> String {
+    let told: Vec<String> = counts
+        .iter()
+        .map(|(what, count)| format!("{count} {what}"))
+        .collect();
+    told.join(", ")
 }
 
 fn tell(wrong: &[String], round: &Round, plan: &Plan) {
@@ -262,7 +273,7 @@ impl Round {
     fn one(&self, number: usize) -> Done {
         // Numbers near each other must not choose alike.
         let mut random =
-            Random((self.seed << 32 | number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            Random(((self.seed << 32) | (number as u64 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         for _ in 0..3 {
             random.below(2);
         }
@@ -386,7 +397,7 @@ impl Round {
             }
             (0 | 5, Some("locked" | "contended")) => Answer::Locked,
             (0, Some(_)) if error["failed"] == true => odd(),
-            (0 | 1 | 3 | 4, Some(code)) => Answer::Refused(code.to_owned()),
+            (0..=4, Some(code)) => Answer::Refused(code.to_owned()),
             _ => odd(),
         }
     }
@@ -445,6 +456,8 @@ impl Round {
         let past = past.and_then(|at| stories.get(at));
         for story in &stories {
             wrong.extend(story.violations(done, past, &findings)?);
+            let listed = self.output(&["history", story.name()])?;
+            wrong.extend(story.unlisted(done, &String::from_utf8_lossy(&listed.stdout)));
             for (what, line) in [
                 ("outside edits adopted", kind::OUTSIDE),
                 ("undone", "UNDO"),
@@ -493,8 +506,10 @@ fn tally(done: &[Done], counts: &mut Counts) {
         let what = match &one.answer {
             Answer::Acknowledged { .. } => "acknowledged",
             Answer::Well => "well",
-            Answer::Refused(code) if code == "needs_person" => "refused to an agent",
-            Answer::Refused(_) => "refused",
+            Answer::Refused(code) => {
+                *counts.refused.entry(code.clone()).or_default() += 1;
+                "refused"
+            }
             Answer::Locked => "locked out",
             Answer::Killed => "killed",
             Answer::Edited => "outside edits",
