@@ -8,7 +8,9 @@ use super::{Answer, Done};
 use crate::Outcome;
 use bowline_engine::statefiles::{Line, StateFile, kind};
 use bowline_formats::transition::Transition;
+
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -80,8 +82,11 @@ impl<'f> Story<'f> {
             if after.is_none() && !line.gone {
                 broken.push(format!("version {} cannot be rebuilt", line.seq));
             }
-            versions.insert(line.seq, tokens(after.unwrap_or_default(), count));
             last = after.map(str::to_owned);
+            // Half of a write is no version: what stands around it is compared with each other.
+            if after.is_none_or(is_whole) {
+                versions.insert(line.seq, tokens(after.unwrap_or_default(), count));
+            }
         })
         .map_err(failed)?;
         Ok(Self {
@@ -378,6 +383,11 @@ impl<'f> Story<'f> {
         }
         text
     }
+}
+
+/// Whether a text is a whole document.
+fn is_whole(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
 impl Told {

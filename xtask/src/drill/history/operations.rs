@@ -84,6 +84,11 @@ pub(super) fn choose(number: usize, random: &mut Random) -> Operation {
     let file = |random: &mut Random| pick(random, &FILES);
     let agent = random.below(AGENTS);
     let step = random.below(3) + 1;
+    // After the first only a way back lets the stage have outputs again.
+    let ended = pick(
+        random,
+        &["thinking complete planning", "thinking start planning"],
+    );
     match random.below(100) {
         0..12 => verb(
             &format!("memory context append shared_data.log {token}"),
@@ -135,7 +140,7 @@ pub(super) fn choose(number: usize, random: &mut Random) -> Operation {
                     "thinking start planning",
                     "thinking start planning --override again",
                     "thinking start planning --override again",
-                    "thinking complete planning",
+                    ended,
                     "thinking fail planning --code drill --message drilled",
                     "thinking evaluate practicality=8",
                     "thinking quality completeness=0.75",
