@@ -118,6 +118,9 @@ pub enum Error {
         /// The move.
         what: &'static str,
     },
+    /// The develop run became another one while a command about it was on its way.
+    #[error("the develop run became another one while this command was on its way")]
+    RunChanged,
     /// The file has no such transition.
     #[error("{} has no transition {sequence}", path.display())]
     NoSuchTransition {
@@ -308,6 +311,7 @@ impl Error {
             Error::Damaged { .. } => "damaged",
             Error::NewerVersion { .. } => "newer_version",
             Error::NeedsPerson { .. } => "needs_person",
+            Error::RunChanged => "run_changed",
             Error::NoSuchTransition { .. } => "no_such_transition",
             Error::NothingToUndo { .. } => "nothing_to_undo",
             Error::EffectsLeft { .. } => "effects_left",
@@ -350,6 +354,9 @@ impl Error {
             Error::Damaged { path, .. } => format!("bowline doctor --repair {}", path.display()),
             Error::NewerVersion { .. } => "update Bowline to change this file".into(),
             Error::NeedsPerson { .. } => "ask the person you work for".into(),
+            Error::RunChanged => {
+                "look at 'bowline develop status' and decide whether to run it again".into()
+            }
             Error::NoSuchTransition { path, .. } => {
                 format!("'bowline history {}' lists them", path.display())
             }
@@ -416,6 +423,7 @@ impl Error {
             | Error::AlreadyExists { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
+            | Error::RunChanged
             | Error::NothingToUndo { .. }
             | Error::StaleEvidence { .. }
             | Error::NotVerified { .. }

@@ -35,6 +35,8 @@ pub(super) struct Story<'f> {
     file: &'f StateFile,
     lines: BTreeMap<u64, Told>,
     void: BTreeSet<u64>,
+    /// Edits that put an older version back as it was.
+    put_back: BTreeSet<u64>,
     /// The tokens of every version that counts, by its line.
     versions: BTreeMap<u64, Vec<bool>>,
     last: Option<String>,
@@ -61,21 +63,30 @@ impl<'f> Story<'f> {
         let failed = |error| format!("{name}: {error}");
         let history = file.history().map_err(failed)?;
         let mut broken: Vec<String> = history.findings.iter().map(ToString::to_string).collect();
-        if let Some(first) = history.lines.first().filter(|line| line.seq != 1) {
+        if let Some(first) = history.written().first().filter(|line| line.seq != 1) {
             broken.push(format!("the journal begins with line {}", first.seq));
         }
         let lines: BTreeMap<u64, Told> = history
-            .lines
+            .written()
             .iter()
             .map(|line| (line.seq, Told::of(line)))
             .collect();
-        if lines.len() != history.lines.len()
+        if lines.len() != history.written().len()
             || lines
                 .keys()
                 .zip(1..)
                 .any(|(found, wanted)| *found != wanted)
         {
             broken.push("the lines of the journal do not follow each other".to_owned());
+        }
+        let written = history.written().iter();
+        let void: BTreeSet<u64> = written.filter_map(|line| line.voids).collect();
+        let (mut seen, mut put_back) = (Vec::new(), BTreeSet::new());
+        for line in history.lines().filter(|line| line.after.is_some()) {
+            if line.kind == kind::OUTSIDE && seen.contains(&line.after) {
+                put_back.insert(line.seq);
+            }
+            seen.push(line.after);
         }
         let (mut versions, mut last) = (BTreeMap::new(), None);
         file.walk_versions(0, |line, _, after| {
@@ -93,7 +104,8 @@ impl<'f> Story<'f> {
             name,
             path,
             file,
-            void: history.lines.iter().filter_map(|line| line.voids).collect(),
+            void,
+            put_back,
             lines,
             versions,
             last,
@@ -246,7 +258,7 @@ impl<'f> Story<'f> {
                 continue;
             }
             if was {
-                match self.reason(one, told, past)? {
+                match self.reason(one, seq, told, past)? {
                     Ok(why) => gone = Some((seq, why)),
                     Err(what) => {
                         wrong.push((seq, format!("lost by #{seq} {}, {what}", told.what())));
@@ -260,6 +272,7 @@ impl<'f> Story<'f> {
             };
             match told.trigger.as_str() {
                 "UNDO" | "RESTORE" => gone = Some((by, Gone::Named)),
+                _ if self.put_back.contains(&seq) => gone = Some((by, Gone::Named)),
                 "REPAIR" => {
                     wrong.push((
                         seq,
@@ -285,12 +298,17 @@ impl<'f> Story<'f> {
     fn reason(
         &self,
         one: &Done,
+        seq: u64,
         told: &Told,
         past: Option<&Story<'_>>,
     ) -> Outcome<Result<Gone, String>> {
         let number = one.number;
         if told.kind == kind::OUTSIDE {
-            return Ok(Ok(Gone::Outside));
+            // A whole version put back is somebody's way back, and stays.
+            return Ok(Ok(match self.put_back.contains(&seq) {
+                true => Gone::Named,
+                false => Gone::Outside,
+            }));
         }
         let named = match told.trigger.as_str() {
             // An undo takes back what the transition it names brought, and nothing else.
