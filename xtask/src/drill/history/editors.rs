@@ -8,8 +8,10 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-/// An editor thinks at most so long between reading and writing, and between the halves of a write.
+/// An editor thinks at most so long between reading and writing.
 const THINKS_MICROS_MAX: u64 = 20_000;
+/// The halves of a write are at most so far apart: longer than anybody waits for the second.
+const TORN_MICROS_MAX: u64 = 250_000;
 
 /// Edits a file. Says whether there was anything to edit that it could read.
 pub(super) fn edit(
@@ -48,8 +50,11 @@ pub(super) fn edit(
             let (first, second) = next.as_bytes().split_at(next.len() / 2);
             let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
             file.write_all(first)?;
-            pause(think);
-            file.write_all(second)?;
+            // Some never come to the second half.
+            if random.below(3) > 0 {
+                pause(Duration::from_micros(random.below(TORN_MICROS_MAX)));
+                file.write_all(second)?;
+            }
         }
         Edit::Backup => {
             pause(think);
