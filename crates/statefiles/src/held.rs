@@ -14,6 +14,7 @@ use crate::lock::{JournalLock, Lock};
 use crate::request::{Change, Request, Step};
 use crate::splice::splices;
 use crate::state_file::StateFile;
+use crate::swap::Committed;
 use crate::{archive, tidy};
 
 /// What came of writing the file.
@@ -222,7 +223,7 @@ impl Held {
             }
             return Err(error);
         }
-        let written = self.finish(request, &line, text, ours)?;
+        let written = self.finish(request, &line, text, ours, Committed::Now)?;
         if archived.is_some() {
             // Too many copies do no harm; the next important change removes them.
             archive::prune(&*disk, &self.paths).ok();
@@ -307,13 +308,12 @@ impl Held {
         if self.stale {
             tidy::reload(self, request)?;
         }
-        self.rotate_if_long(request)?;
-        self.keep_late_write(request)
+        self.rotate_if_long(request)
     }
 
     /// Whoever opened the file before it was replaced, and wrote later, wrote into the backup. The next replace would take
     /// that away; so it is kept, and told.
-    fn keep_late_write(&mut self, request: &Request) -> Result<(), Error> {
+    pub(crate) fn keep_late_write(&mut self, request: &Request) -> Result<(), Error> {
         let (disk, backup) = (self.disk(), self.paths.backup.clone());
         let there = disk
             .stat(&backup)

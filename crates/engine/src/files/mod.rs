@@ -289,6 +289,29 @@ impl KnownFile {
         }
     }
 
+    /// Whether a text can be read as this kind.
+    pub(crate) fn is_good(&self, text: &str) -> bool {
+        let read = Self::parse(text.as_bytes());
+        read.is_ok_and(|document| kinds::examine(self.kind, &document).is_ok())
+    }
+
+    /// Keeps a dated copy. Only of a document that can be read: one that cannot is restored first, as by every change.
+    pub(crate) fn archive(&self, context: &Context) -> Result<Option<PathBuf>, Error> {
+        let copy = || {
+            let request = context.request();
+            self.file.archive(&request, &|text| self.is_good(text))
+        };
+        if let Some(copy) = copy()? {
+            return Ok(Some(copy));
+        }
+        match self.view(context) {
+            Err(Error::Damaged { findings, .. }) => self.recover(context, &findings)?,
+            Err(Error::NoFile { .. }) => return Ok(None),
+            Ok(_) | Err(_) => None,
+        };
+        Ok(copy()?)
+    }
+
     pub(crate) fn no_file(&self) -> Error {
         Error::NoFile {
             kind: self.kind,
@@ -319,11 +342,7 @@ impl KnownFile {
         };
         let found = RefCell::new(String::new());
         let rescue = Rescue {
-            validate: &|text| {
-                let read = Self::parse(text.as_bytes())
-                    .and_then(|document| kinds::examine(self.kind, &document));
-                read.is_ok() && Some(text) != unbelievable().as_deref()
-            },
+            validate: &|text| self.is_good(text) && Some(text) != unbelievable().as_deref(),
             rebuild: &|| {
                 rebuild(self.kind, &self.path, context.now())
                     .map(|document| document.text().to_owned())

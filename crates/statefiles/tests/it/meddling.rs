@@ -259,8 +259,11 @@ fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
             let file = state_file(&path);
             send.send(std::thread::spawn(move || add(&file, "second")))
                 .unwrap();
-            // It cannot end while we are here; given a moment, it would do harm if it could.
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            // It has taken the lock file, and cannot end while we are here.
+            wait_until("the second writer is in", std::time::Duration::from_secs(10), || {
+                path.with_extension("json.lock").exists()
+            })
+            .unwrap();
         }
     });
     let first = add(
