@@ -134,6 +134,9 @@ pub enum Error {
         /// What would have shown it.
         missing: Missing,
     },
+    /// The develop run became another one while a command about it was on its way.
+    #[error("the develop run became another one while this command was on its way")]
+    RunChanged,
     /// The file has no such transition.
     #[error("{} has no transition {sequence}", path.display())]
     NoSuchTransition {
@@ -333,6 +336,7 @@ impl Error {
             Error::NewerVersion { .. } => "newer_version",
             Error::NeedsPerson { .. } => "needs_person",
             Error::PersonNotShown { .. } => "person_not_shown",
+            Error::RunChanged => "run_changed",
             Error::NoSuchTransition { .. } => "no_such_transition",
             Error::NothingToUndo { .. } => "nothing_to_undo",
             Error::EffectsLeft { .. } => "effects_left",
@@ -378,6 +382,9 @@ impl Error {
             Error::PersonNotShown { .. } => format!(
                 "run it in a terminal; a script of yours, and CI, set {ACTOR_VARIABLE}={ACTOR_PERSON}"
             ),
+            Error::RunChanged => {
+                "look at 'bowline develop status' and decide whether to run it again".into()
+            }
             Error::NoSuchTransition { path, .. } => {
                 format!("'bowline history {}' lists them", path.display())
             }
@@ -445,6 +452,7 @@ impl Error {
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
             | Error::PersonNotShown { .. }
+            | Error::RunChanged
             | Error::NothingToUndo { .. }
             | Error::StaleEvidence { .. }
             | Error::NotVerified { .. }
