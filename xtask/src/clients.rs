@@ -75,7 +75,7 @@ pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
         match client.installed(&folder.join(client.variable)) {
             Ok(program) => found.push((client.variable, program)),
             Err(why) => println!(
-                "{} {} is not installed, its tests are skipped: {why}",
+                "{} {} is not installed, and its tests do not run: {why}",
                 client.package, client.version
             ),
         }

@@ -4,6 +4,7 @@ mod agents;
 mod develop;
 pub(crate) mod sentences;
 
+use bowline_engine::actor::Missing;
 use bowline_engine::files::{Notice, Origin};
 use bowline_engine::formats::finding::Severity;
 use bowline_engine::formats::memory::path::PathError;
@@ -209,6 +210,17 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         Error::NeedsPerson { what } => (
             format!("'{what}'은(는) 사람만 할 수 있습니다"),
             "함께 일하는 사람에게 요청하세요".into(),
+        ),
+        Error::PersonNotShown { refused, missing } => (
+            format!(
+                "{}. 사람이 실행했다는 표시가 없습니다: {}",
+                self::error(refused).0,
+                match missing {
+                    Missing::Terminal => "터미널이 없습니다",
+                    Missing::Ancestors => "터미널의 셸에서 떨어져 나온 프로세스입니다",
+                }
+            ),
+            "터미널에서 실행하세요. 사람의 스크립트와 CI는 BOWLINE_ACTOR=person을 설정합니다".into(),
         ),
         Error::NoSuchTransition { path, sequence } => (
             format!("{}에 전이 {sequence}번이 없습니다", path.display()),

@@ -1,5 +1,6 @@
 //! Every way an operation ends without doing what was asked.
 
+use crate::actor::{ACTOR_PERSON, ACTOR_VARIABLE, Missing};
 use crate::kinds::FileKind;
 use crate::notice::Notice;
 use crate::operations::develop::Fault;
@@ -117,6 +118,21 @@ pub enum Error {
     NeedsPerson {
         /// The move.
         what: &'static str,
+    },
+    /// A person's move, and nothing shows that a person makes it.
+    #[error(
+        "{}, and nothing shows that a person gives this command: {}",
+        refused.moved(),
+        match missing {
+            Missing::Terminal => "it has no terminal",
+            Missing::Ancestors => "it was cut off from its terminal's shell",
+        }
+    )]
+    PersonNotShown {
+        /// What is refused to others.
+        refused: Box<Error>,
+        /// What would have shown it.
+        missing: Missing,
     },
     /// The develop run became another one while a command about it was on its way.
     #[error("the develop run became another one while this command was on its way")]
@@ -299,6 +315,14 @@ impl Error {
         }
     }
 
+    /// The move that only a person may make, without a word about who asked.
+    fn moved(&self) -> String {
+        match self {
+            Error::NeedsPerson { what } => format!("'{what}' is a person's move"),
+            other => other.to_string(),
+        }
+    }
+
     /// Stable, `snake_case`, documented by `bowline explain`.
     pub fn code(&self) -> &'static str {
         match self {
@@ -311,6 +335,7 @@ impl Error {
             Error::Damaged { .. } => "damaged",
             Error::NewerVersion { .. } => "newer_version",
             Error::NeedsPerson { .. } => "needs_person",
+            Error::PersonNotShown { .. } => "person_not_shown",
             Error::RunChanged => "run_changed",
             Error::NoSuchTransition { .. } => "no_such_transition",
             Error::NothingToUndo { .. } => "nothing_to_undo",
@@ -354,6 +379,9 @@ impl Error {
             Error::Damaged { path, .. } => format!("bowline doctor --repair {}", path.display()),
             Error::NewerVersion { .. } => "update Bowline to change this file".into(),
             Error::NeedsPerson { .. } => "ask the person you work for".into(),
+            Error::PersonNotShown { .. } => format!(
+                "run it in a terminal; a script of yours, and CI, set {ACTOR_VARIABLE}={ACTOR_PERSON}"
+            ),
             Error::RunChanged => {
                 "look at 'bowline develop status' and decide whether to run it again".into()
             }
@@ -423,6 +451,7 @@ impl Error {
             | Error::AlreadyExists { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
+            | Error::PersonNotShown { .. }
             | Error::RunChanged
             | Error::NothingToUndo { .. }
             | Error::StaleEvidence { .. }

@@ -54,43 +54,41 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
         dry_run: cli.common.dry_run,
         ..Context::from_environment(&what())
     };
+    verb(&context, cli, output, &folder).map_err(|error| context.explained(error))
+}
+
+fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
     match &cli.command {
-        None => here::show(&context, output, &folder),
-        Some(Command::Thinking(Deferred(args))) => thinking::run(&context, output, &folder, args),
-        Some(Command::Memory(Deferred(args))) => memory::run(&context, output, &folder, args),
-        Some(Command::Develop(Deferred(args))) => develop::run(&context, output, &folder, args),
-        Some(Command::Verify { key, evidence }) => develop_evidence::verify(
-            &context,
-            output,
-            &folder,
-            key.as_deref(),
-            evidence.as_deref(),
-        ),
+        None => here::show(context, output, folder),
+        Some(Command::Thinking(Deferred(args))) => thinking::run(context, output, folder, args),
+        Some(Command::Memory(Deferred(args))) => memory::run(context, output, folder, args),
+        Some(Command::Develop(Deferred(args))) => develop::run(context, output, folder, args),
+        Some(Command::Verify { key, evidence }) => {
+            develop_evidence::verify(context, output, folder, key.as_deref(), evidence.as_deref())
+        }
         Some(Command::Init { clients, uninstall }) => {
-            init::run(&context, output, &folder, clients, *uninstall)
+            init::run(context, output, folder, clients, *uninstall)
         }
         // Met only behind options: `bowline hook` itself is answered before arguments are parsed.
         Some(Command::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
-        Some(Command::RunAgent(Deferred(args))) => {
-            agents::run_agent(&context, output, &folder, args)
-        }
+        Some(Command::RunAgent(Deferred(args))) => agents::run_agent(context, output, folder, args),
         Some(Command::Attach(Deferred(args))) => agents::attach(output, args),
-        Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
+        Some(Command::Status { what }) => here::status(context, output, folder, what.as_deref()),
         Some(Command::History { what, last }) => {
-            history::list(&context, output, &folder, what.as_deref(), *last)
+            history::list(context, output, folder, what.as_deref(), *last)
         }
         Some(Command::Undo { what, state_only }) => {
-            history::undo(&context, output, &folder, what.as_deref(), *state_only)
+            history::undo(context, output, folder, what.as_deref(), *state_only)
         }
         Some(Command::Restore { what, state_only }) => {
-            history::restore(&context, output, &folder, what, *state_only)
+            history::restore(context, output, folder, what, *state_only)
         }
         Some(Command::Doctor { what, repair }) => {
-            doctor::run(&context, output, &folder, what, *repair)
+            doctor::run(context, output, folder, what, *repair)
         }
         Some(Command::Schema { kind }) => print_schema(output, kind.as_deref()),
         Some(Command::Explain { code }) => explain::run(output, code.as_deref()),
-        Some(Command::Scripted { file, turn, .. }) => scripted::run(output, &folder, file, *turn),
+        Some(Command::Scripted { file, turn, .. }) => scripted::run(output, folder, file, *turn),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "bowline", &mut script);

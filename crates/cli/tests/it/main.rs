@@ -38,6 +38,7 @@ mod kinds;
 mod locks;
 mod memory;
 mod memory_life;
+mod person;
 mod places;
 mod repair;
 mod scripted;

@@ -1,8 +1,9 @@
 //! What an agent in the sandbox can and cannot do, by trying. The table in `docs/sandbox.md` is what these tests find.
 
 use crate::actors::acting;
-use crate::support::{World, environment, shim, skipped, until_state};
+use crate::support::{World, environment, shim, until_state};
 use bowline_supervisor::{Sandbox, SandboxSupport, State, Stream};
+use bowline_test_support::{Lack, skip};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::net::{AddressFamily, SendFlags, SocketType, connect, ipproto, listen, sendto, socket};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -346,7 +347,10 @@ fn tried(sandboxed: bool) -> Vec<String> {
 fn the_table_of_the_sandbox_is_true() {
     let support = SandboxSupport::here();
     if support.rows().iter().any(|(_, _, enforced)| !enforced) {
-        skipped("this kernel enforces a part of the sandbox only");
+        skip(
+            Lack::WholeSandbox,
+            "this kernel enforces a part of the sandbox only",
+        );
         return;
     }
     let table = tried(true).join("\n");

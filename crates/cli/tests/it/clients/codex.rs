@@ -1,6 +1,6 @@
 //! `codex` with our hooks, which it runs when they are trusted; without them git's hooks remain.
 
-use super::{Guarded, each_has, installed, last};
+use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use serde_json::json;
 
@@ -80,6 +80,35 @@ fn codex_is_held_back_and_knows_why() {
     assert!(!last(&asked[6]).contains("[PHASE GATE]"));
     assert_eq!(model.left(), 0);
     world.held();
+}
+
+#[test]
+fn codex_is_no_person_whatever_it_takes_off() {
+    let Some(program) = installed("BOWLINE_CODEX") else {
+        return;
+    };
+    for trusted in [true, false] {
+        let world = Guarded::new("codex");
+        world.disguised();
+        let replies = [BY_HAND, "./x.sh", "exec ./x.sh", "setsid -w ./x.sh"].map(shell);
+        let replies = replies
+            .into_iter()
+            .chain([Reply::text("They do not let me.")]);
+        let model = ModelServer::start(replies).unwrap();
+        run(&world, &program, &model, trusted, &["be somebody else"]);
+        // Without its hooks nobody reads the line; the state is another one there, and no person's move is made.
+        let first: &[&str] = if trusted {
+            &[PERSONS_MOVE]
+        } else {
+            &["error["]
+        };
+        let rest: &[&str] = &[UNDER_AN_AGENT];
+        each_has(
+            &model.asked(),
+            &[&["be somebody else"], first, rest, rest, rest],
+        );
+        assert_eq!(model.left(), 0);
+    }
 }
 
 #[test]
