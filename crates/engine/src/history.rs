@@ -79,7 +79,7 @@ pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Cha
         let mut metadata = json!({});
         let target = match now.situation {
             // The last thing that happened is an edit the journal does not know; it is noted first, under the next number.
-            Situation::Outside { .. } => now.seq + 1,
+            Situation::Outside { .. } if now.unnoted => now.seq + 1,
             _ => {
                 let last = in_effect(told(file, history)).pop().ok_or_else(nothing)?;
                 if let Some(again) = reapplied(&last) {

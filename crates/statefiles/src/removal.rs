@@ -105,7 +105,7 @@ impl Held {
         self.acknowledged = self.on_disk;
         self.snapshot.bytes = text.map(String::into_bytes);
         self.snapshot.situation = situation;
-        self.adopted = true;
+        self.snapshot.unnoted = false;
         self.loose = false;
         self.stale = false;
     }

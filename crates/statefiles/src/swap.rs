@@ -157,7 +157,7 @@ impl Held {
             None => Situation::Missing { ours },
         };
         self.snapshot.bytes = theirs;
-        self.adopted = true;
+        self.snapshot.unnoted = false;
         self.loose = false;
         self.stale = false;
         Ok(Written::Theirs)

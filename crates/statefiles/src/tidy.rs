@@ -63,10 +63,6 @@ fn look_again(held: &mut Held, request: &Request) -> Result<(), Error> {
 /// Makes what was loaded the picture that the writer works with; findings made under the lock are kept.
 fn take_over(held: &mut Held, loaded: Loaded) {
     let earlier = std::mem::take(&mut held.snapshot.findings);
-    held.adopted = matches!(
-        loaded.snapshot.situation,
-        Situation::Clean | Situation::Absent | Situation::RolledForward { .. }
-    );
     held.journal = Writer::new(
         &held.paths,
         loaded.journal_bytes,

@@ -279,8 +279,10 @@ impl KnownFile {
             let (Notice::OutsideEdit { .. }, Some(bytes)) = (&notice, &edit.bytes) else {
                 continue;
             };
+            // Where the edit is in the journal already, it is the last line there.
+            let last = edit.seq - u64::from(!edit.unnoted);
             // A journal that cannot be read is told elsewhere; the edit is told in any case.
-            *notice = match lost::by_edit(self, edit.seq, ContentHash::of(bytes), edited) {
+            *notice = match lost::by_edit(self, last, ContentHash::of(bytes), edited) {
                 Ok(Verdict::PutBack { sequence, taken }) => Notice::PutBack { sequence, taken },
                 Ok(Verdict::Another { was, is }) => Notice::AnotherTask { was, is },
                 Ok(Verdict::Edited { lost }) => Notice::OutsideEdit { lost },

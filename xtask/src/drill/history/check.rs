@@ -356,6 +356,12 @@ impl<'f> Story<'f> {
             .collect();
         let mut wrong = Vec::new();
         for &(undo, target) in &undos {
+            if target >= undo {
+                wrong.push(format!(
+                    "undo #{undo} names #{target}, which is not before it"
+                ));
+                continue;
+            }
             let between = self.lines.range(target + 1..undo);
             let passed: Vec<String> = between
                 .filter(|(seq, told)| told.is_transition() && !self.void.contains(seq))
