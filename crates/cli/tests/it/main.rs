@@ -40,6 +40,7 @@ mod memory;
 mod memory_life;
 mod places;
 mod repair;
+mod sandboxed;
 mod scripted;
 mod streams;
 mod thinking;
