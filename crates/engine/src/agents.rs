@@ -119,7 +119,9 @@ impl Agents {
         let mut spec = Spec::new(&id, new.command, new.folder);
         spec.name = new.name;
         spec.cgroup = group;
+        let mut home = None;
         if let Some(grant) = grant {
+            home = grant.home;
             // Most programs need a place for temporary files; theirs alone.
             let temporary = folder.join(TEMPORARY);
             environment.insert("TMPDIR".into(), temporary.to_string_lossy().into_owned());
@@ -128,6 +130,13 @@ impl Agents {
             spec.relay = grant.relay;
         }
         let attempt = Attempt::create(&folder, spec)?;
+        if let Some(home) = home {
+            let made = home.make(&folder.join(TEMPORARY));
+            environment.extend([made.map_err(|error| Error::AgentNotStarted {
+                id: id.clone(),
+                message: format!("its folder for settings cannot be made: {error}"),
+            })?]);
+        }
         shim().start(&attempt)?;
         let mut handle = Handle::attach(&attempt, 0)?;
         handle.go(&environment)?;

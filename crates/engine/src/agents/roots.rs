@@ -42,6 +42,8 @@ pub struct Grant {
     pub sandbox: Sandbox,
     /// The client whose roots are among them.
     pub client: Option<&'static str>,
+    /// A folder of its own for the client's things, where it needs one.
+    pub(super) home: Option<presets::Home>,
     /// The channel by which it reaches Bowline.
     pub(super) relay: Option<Relay>,
 }
@@ -112,6 +114,7 @@ impl Grant {
             folder,
             sandbox,
             client: preset.client,
+            home: preset.home,
             relay: relayed.then_some(relay),
         })
     }

@@ -7,6 +7,7 @@
 mod claude;
 mod codex;
 mod gemini;
+mod sandboxed;
 
 use crate::environment::{TestEnvironment, as_a_person, skipped};
 use bowline_test_support::model_server::Asked;
