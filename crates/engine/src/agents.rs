@@ -121,6 +121,10 @@ impl Agents {
         spec.cgroup = group;
         let mut home = None;
         if let Some(grant) = grant {
+            for folder in &grant.make {
+                // One that cannot be made is not granted, and who needs it says so.
+                let _ = std::fs::create_dir_all(folder);
+            }
             home = grant.home;
             // Most programs need a place for temporary files; theirs alone.
             let temporary = folder.join(TEMPORARY);

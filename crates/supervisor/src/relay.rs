@@ -144,6 +144,10 @@ fn served(words: &[&str], folder: &Path) -> io::Result<()> {
         .stderr(Stdio::piped())
         .spawn()?;
     // Whoever asked has gone: what it asked for goes too, as it would have with it.
+    #[expect(
+        clippy::exit,
+        reason = "nobody is left to serve, and the child ends with us"
+    )]
     std::thread::spawn(move || {
         let _ = stream.read(&mut [0]);
         std::process::exit(1);

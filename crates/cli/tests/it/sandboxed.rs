@@ -480,3 +480,52 @@ fn nobody_else_uses_the_channel_of_an_agent() {
     world.write("go", "");
     world.quietly(&format!("attach {id} --end"), 0);
 }
+
+/// More than are served at once: the rest waits its turn, and nothing is lost.
+#[test]
+fn many_verbs_of_a_sandboxed_agent_at_once_are_all_carried_out() {
+    if !enforced() {
+        return;
+    }
+    let world = with_programs(TestEnvironment::new());
+    world.quietly("memory init", 0);
+    let script =
+        "for i in $(seq 1 20); do bowline memory context set n$i $i >/dev/null & done; wait";
+    let output = sandboxed(&world, "", script);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for number in 1..=20 {
+        let kept = world.quietly(&format!("memory context get n{number}"), 0);
+        assert_eq!(text(&kept.stdout).trim(), number.to_string());
+    }
+}
+
+/// What a known client needs is granted, its settings for reading only; saying so makes nothing.
+#[test]
+fn what_a_client_would_be_granted_is_told_and_nothing_is_made() {
+    let world = with_programs(TestEnvironment::new());
+    let home = world.root().join("home");
+    let codex = world.root().join("codex");
+    std::fs::write(&codex, "#!/bin/sh\n").unwrap();
+    std::fs::create_dir(home.join(".codex")).unwrap();
+    std::fs::write(home.join(".codex/config.toml"), "").unwrap();
+    let before = std::fs::read_dir(&home).unwrap().count();
+    let codex = codex.display();
+    let line = format!("run-agent --sandbox-report --json -- {codex} exec x");
+    let report: Value = serde_json::from_slice(&world.quietly(&line, 0).stdout).unwrap();
+    assert_eq!(report["client"], "codex");
+    let has = |key: &str, path: &str| {
+        let roots = report[key].as_array().unwrap();
+        roots.contains(&json!(home.join(path)))
+    };
+    assert!(
+        has("read", ".codex") && has("write", ".codex/sessions"),
+        "{report}"
+    );
+    assert!(
+        !has("write", ".codex") && !has("write", ".codex/config.toml"),
+        "{report}"
+    );
+    world.quietly(&format!("--dry-run run-agent --sandbox -- {codex}"), 0);
+    assert_eq!(std::fs::read_dir(&home).unwrap().count(), before);
+    assert!(!home.join(".codex/sessions").exists());
+}

@@ -16,6 +16,8 @@ pub(super) struct Preset {
     pub(super) client: Option<&'static str>,
     pub(super) read: Vec<PathBuf>,
     pub(super) write: Vec<PathBuf>,
+    /// Those of them that are folders, and made if they are not there.
+    pub(super) make: Vec<PathBuf>,
     pub(super) home: Option<Home>,
 }
 
@@ -35,7 +37,7 @@ impl Home {
         let home = folder.join("home");
         let own = home.join(self.below);
         std::fs::create_dir_all(&own)?;
-        for (name, target) in &self.links {
+        for (name, target) in self.links.iter().filter(|(_, target)| target.exists()) {
             std::os::unix::fs::symlink(target, own.join(name))?;
         }
         Ok((
@@ -202,24 +204,22 @@ pub(super) fn of(command: &[String]) -> Preset {
                 "." => own.clone(),
                 part => own.join(part),
             };
-            // One that cannot be made is not granted, and the client says what it misses.
-            let _ = std::fs::create_dir_all(&part);
-            preset.write.push(part);
+            preset.make.push(part);
         }
         preset
             .write
             .extend(folder.files.iter().map(|file| own.join(file)));
         if !folder.settings.is_empty() {
             let parts = [folder.settings, folder.write, folder.files].concat();
-            let links = parts.into_iter().map(|name| (name, own.join(name)));
             preset.home = Some(Home {
                 variable: folder.variable,
                 below: folder.below,
-                links: links.filter(|(_, target)| target.exists()).collect(),
+                links: parts.iter().map(|name| (*name, own.join(name))).collect(),
             });
         }
         preset.read.push(own);
     }
+    preset.write.extend(preset.make.iter().cloned());
     preset.read.extend(installed(&program));
     preset
         .read

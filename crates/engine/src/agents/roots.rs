@@ -42,6 +42,8 @@ pub struct Grant {
     pub sandbox: Sandbox,
     /// The client whose roots are among them.
     pub client: Option<&'static str>,
+    /// Folders that have to be there to be granted, and are made when the agent is started.
+    pub(super) make: Vec<PathBuf>,
     /// A folder of its own for the client's things, where it needs one.
     pub(super) home: Option<presets::Home>,
     /// The channel by which it reaches Bowline.
@@ -79,6 +81,15 @@ impl Grant {
                 Err(error) => return Err(error),
             }
         }
+        let preset = presets::of(command);
+        let run = Run::of(&folder);
+        let make: Vec<PathBuf> = preset
+            .make
+            .iter()
+            .chain(&run.side)
+            .map(|it| known(it))
+            .collect();
+        write.extend(real(preset.write, &make));
         let kept = keeps_ours(&write, &[state, &program]);
         // Without a sandbox around what is ours, nothing is carried out for the agent outside.
         let relayed = kept.is_ok();
@@ -89,8 +100,6 @@ impl Grant {
         for root in &wish.read {
             read.push(resolved(root, &places)?);
         }
-        let preset = presets::of(command);
-        write.extend(preset.write);
         read.extend(preset.read);
         let mut relay = Relay {
             program: program.clone(),
@@ -99,21 +108,22 @@ impl Grant {
         };
         // The agent and its client's hooks run these, wherever they are installed.
         read.extend([program.with_file_name("bowline-shim"), program]);
-        let run = Run::of(&folder);
-        read.extend(run.read);
-        relay.write = run.write;
+        read.extend(run.side.iter().chain(&run.read).cloned());
+        relay.write = run.side.into_iter().chain(run.write).collect();
         let key = std::env::var_os(crate::context::EVIDENCE_KEY_VARIABLE);
         relay.read.extend(key.map(PathBuf::from));
-        let mut sandbox = Sandbox::around(real(write));
-        sandbox.read.extend(real(read));
+        let mut sandbox = Sandbox::around(write);
+        sandbox.read.extend(real(read, &make));
         sandbox.connect.clone_from(&wish.connect);
         sandbox.listen.clone_from(&wish.listen);
         sandbox.best_effort = wish.best_effort;
-        relay.read = real(relay.read);
+        relay.read = real(relay.read, &make);
+        relay.write = real(relay.write, &make);
         Ok(Grant {
             folder,
             sandbox,
             client: preset.client,
+            make,
             home: preset.home,
             relay: relayed.then_some(relay),
         })
@@ -121,10 +131,14 @@ impl Grant {
 }
 
 /// What belongs to the develop run of a folder, for its gates to be decided inside as they are outside.
+#[derive(Default)]
 struct Run {
-    /// For the agent: the journal, the seal and the evidence, and the tree it is about.
+    /// Journal, seal and evidence: for the agent to read, and to be written by whoever carries out its verbs. The agent may be
+    /// the one who begins the run.
+    side: Option<PathBuf>,
+    /// Further for the agent: the tree the run is about.
     read: Vec<PathBuf>,
-    /// For whoever carries out its verbs.
+    /// Further for whoever carries out its verbs.
     write: Vec<PathBuf>,
 }
 
@@ -132,37 +146,26 @@ impl Run {
     fn of(folder: &Path) -> Run {
         let file = locate::develop_file(folder);
         let root = locate::root_of(&file);
-        let tops: Vec<PathBuf> = [Some(root.to_owned()), locate::git_top(folder)]
-            .into_iter()
-            .flatten()
-            .collect();
+        let tops = [Some(root.to_owned()), locate::git_top(folder)];
+        let tops: Vec<PathBuf> = tops.into_iter().flatten().collect();
         if !tops.iter().all(|top| is_own(top)) {
-            return Run {
-                read: Vec::new(),
-                write: Vec::new(),
-            };
+            return Run::default();
         }
-        let side = locate::side_folder(&file);
-        // A root has to be there to be granted, and the agent may be the one who begins the run. Where it cannot be made, the
-        // run cannot be kept either.
-        let _ = std::fs::create_dir_all(&side);
-        let (mut read, mut write) = (vec![side.clone()], vec![side]);
+        let mut run = Run {
+            side: Some(locate::side_folder(&file)),
+            ..Run::default()
+        };
         if locate::is_develop_file(&file) {
-            for top in &tops {
-                // What the worktrees of a repository share may be elsewhere.
-                let shared = locate::git_common_dir(top);
-                read.extend(shared.clone());
-                write.extend(shared);
-            }
+            // What the worktrees of a repository share may be elsewhere.
+            let shared = tops.iter().filter_map(|top| locate::git_common_dir(top));
+            run.write.extend(shared);
+            run.read.clone_from(&run.write);
             // A link in its place leads wherever an earlier agent likes.
             let kept = file.parent().filter(|folder| !folder.is_symlink());
-            write.extend(kept.map(Path::to_owned));
-            read.extend(tops);
+            run.write.extend(kept.map(Path::to_owned));
+            run.read.extend(tops);
         }
-        Run {
-            read: real(read),
-            write: real(write),
-        }
+        run
     }
 }
 
@@ -186,13 +189,12 @@ fn is_own(top: &Path) -> bool {
     back().unwrap_or(false)
 }
 
-/// Where roots lead, each once. Those that are not there cannot be granted.
-fn real(roots: Vec<PathBuf>) -> Vec<PathBuf> {
+/// Where roots lead, each once. Those that neither are there nor will be made cannot be granted.
+fn real(roots: Vec<PathBuf>, make: &[PathBuf]) -> Vec<PathBuf> {
     let mut real: Vec<PathBuf> = Vec::new();
-    for root in roots {
-        match root.canonicalize() {
-            Ok(root) if !real.contains(&root) => real.push(root),
-            Ok(_) | Err(_) => {}
+    for root in roots.iter().map(|root| known(root)) {
+        if !real.contains(&root) && (root.exists() || make.contains(&root)) {
+            real.push(root);
         }
     }
     real

@@ -102,9 +102,11 @@ fn codex_works_in_the_sandbox() {
     let world = working("codex");
     let shell = |command: &str| Reply::tool("I do it.", "exec_command", json!({"cmd": command}));
     let patch = "*** Begin Patch\n*** Add File: src/new.txt\n+x\n*** End Patch\n";
+    // Its shell is a login shell, which has a path of its own.
+    let pass = PASS.replace("bowline", env!("CARGO_BIN_EXE_bowline"));
     let model = ModelServer::start([
         Reply::tool("I patch.", "apply_patch", json!(patch)),
-        shell(PASS),
+        shell(&pass),
         shell("sh try.sh"),
         Reply::text("Done."),
     ])
@@ -181,7 +183,14 @@ fn opencode_works_in_the_sandbox() {
     .to_string();
     std::fs::write(&settings, &text).unwrap();
     let mut client = sandboxed(&world, &program, &model);
-    client.args(["run", "--format", "json", "write the file"]);
+    client
+        .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
+        .env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")
+        .env("OPENCODE_DISABLE_AUTOUPDATE", "1")
+        // For a plugin it would fetch a package, and wait for that.
+        .env("npm_config_registry", "http://127.0.0.1:9")
+        .env("npm_config_fetch_retries", "0")
+        .args(["run", "--print-logs", "--format", "json", "write the file"]);
     let printed = world.run(client);
     done(&world, &model, &printed);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), text);
