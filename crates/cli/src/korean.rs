@@ -291,7 +291,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             "링크를 지우거나, 정말 원한다면 이어지는 곳을 직접 적으세요".into(),
         ),
         Error::NotRelayed { what, reason } => (
-            format!("'bowline {what}'은(는) 샌드박스 안의 에이전트를 위해 실행되지 않습니다: {reason}"),
+            format!("'{what}'은(는) 샌드박스 안의 에이전트를 위해 실행되지 않습니다: {reason}"),
             "자기 폴더에서 일하고, 그 밖의 것은 함께 일하는 사람에게 부탁하세요".into(),
         ),
         Error::NoFolder { path } => (

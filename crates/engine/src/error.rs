@@ -279,7 +279,7 @@ pub enum Error {
         target: PathBuf,
     },
     /// A sandboxed agent asked for something that is not carried out for it outside.
-    #[error("'bowline {what}' is not carried out for an agent in a sandbox: {reason}")]
+    #[error("'{what}' is not carried out for an agent in a sandbox: {reason}")]
     NotRelayed {
         /// The command.
         what: String,

@@ -53,7 +53,7 @@ pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<Exit
     }
     let context = Context {
         dry_run: cli.common.dry_run,
-        ..Context::from_environment(&format!("bowline {}", first_words(words)).trim_end())
+        ..Context::from_environment(format!("bowline {}", first_words(words)).trim_end())
     };
     match &cli.command {
         None => here::show(&context, output, &folder),

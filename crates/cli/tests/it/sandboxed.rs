@@ -88,7 +88,7 @@ fn from_a_folder_that_was_removed_nothing_is_started() {
 fn a_root_that_is_a_planted_link_is_refused() {
     let world = TestEnvironment::new();
     let root = world.root();
-    std::fs::create_dir_all(root.join("shared/deep")).unwrap();
+    std::fs::create_dir_all(root.join("common/deep")).unwrap();
     std::fs::create_dir(world.path("real")).unwrap();
     for (target, link) in [
         ("/", "project/out"),
@@ -97,7 +97,7 @@ fn a_root_that_is_a_planted_link_is_refused() {
         ("/etc", "way"),
         ("real", "project/within"),
         ("project/out", "round"),
-        ("shared", "beside"),
+        ("common", "beside"),
     ] {
         symlink(target, root.join(link)).unwrap();
     }
@@ -130,8 +130,8 @@ fn a_root_that_is_a_planted_link_is_refused() {
     // A link that stays within the folder, and one of the person's own, are followed: what is granted is where they lead.
     for (options, granted) in [
         ("--write within", "project/real"),
-        ("--write ../beside/deep", "shared/deep"),
-        ("--write ../shared", "shared"),
+        ("--write ../beside/deep", "common/deep"),
+        ("--write ../common", "common"),
     ] {
         let line = format!("run-agent --sandbox-report --sandbox {options} --json -- true");
         let report: Value = serde_json::from_slice(&world.quietly(&line, 0).stdout).unwrap();

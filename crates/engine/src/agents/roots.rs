@@ -218,12 +218,12 @@ fn keeps_ours(write: &[PathBuf], ours: &[&Path]) -> Result<(), Error> {
 
 /// A path with its links followed as far as it is there.
 fn known(path: &Path) -> PathBuf {
-    let there = path
-        .ancestors()
-        .find_map(|one| Some((one, one.canonicalize().ok()?)));
-    match there {
-        Some((one, real)) => real.join(path.strip_prefix(one).unwrap_or(Path::new(""))),
-        None => path.to_owned(),
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => known(parent).join(name),
+        _ => path.to_owned(),
     }
 }
 
