@@ -324,6 +324,22 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             ),
             "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요".into(),
         ),
+        Error::RootThroughLink { link, target } => (
+            format!(
+                "{}은(는) 에이전트가 쓰는 폴더 밖으로 나가는 링크입니다. {}(으)로 이어집니다",
+                link.display(),
+                target.display()
+            ),
+            "링크를 지우거나, 정말 원한다면 이어지는 곳을 직접 적으세요".into(),
+        ),
+        Error::NotRelayed { what, reason } => (
+            format!("'{what}'은(는) 샌드박스 안의 에이전트를 위해 실행되지 않습니다: {reason}"),
+            "자기 폴더에서 일하고, 그 밖의 것은 함께 일하는 사람에게 부탁하세요".into(),
+        ),
+        Error::NoFolder { path } => (
+            format!("{}은(는) 폴더가 아니거나 지워졌습니다", path.display()),
+            "있는 폴더로 가거나 폴더를 적으세요".into(),
+        ),
         Error::Output { over, .. } => (
             "출력을 보여 줄 수 없습니다".into(),
             match over {

@@ -285,6 +285,32 @@ pub enum Error {
         /// Where attempts are kept.
         folder: PathBuf,
     },
+    /// A root that is reached through a link which an agent may have put there.
+    #[error(
+        "{} is a link out of a folder that agents write: it leads to {}",
+        link.display(),
+        target.display()
+    )]
+    RootThroughLink {
+        /// The link.
+        link: PathBuf,
+        /// Where the root leads.
+        target: PathBuf,
+    },
+    /// A sandboxed agent asked for something that is not carried out for it outside.
+    #[error("'{what}' is not carried out for an agent in a sandbox: {reason}")]
+    NotRelayed {
+        /// The command.
+        what: String,
+        /// Why not.
+        reason: String,
+    },
+    /// There is no folder to work in.
+    #[error("{} is not a folder, or was removed", path.display())]
+    NoFolder {
+        /// What should be one.
+        path: PathBuf,
+    },
     /// Output could not be handed on.
     #[error("the output could not be shown")]
     Output {
@@ -358,6 +384,9 @@ impl Error {
             Error::AgentNotStarted { .. } => "agent_not_started",
             Error::NoControlGroup { .. } => "no_control_group",
             Error::StateInSandbox { .. } => "state_in_sandbox",
+            Error::RootThroughLink { .. } => "root_through_link",
+            Error::NoFolder { .. } => "no_folder",
+            Error::NotRelayed { .. } => "not_relayed",
             Error::Output { .. } => "output_gone",
         }
     }
@@ -435,6 +464,13 @@ impl Error {
                 "let the agent work in a folder below, or set XDG_STATE_HOME to a place outside"
                     .into()
             }
+            Error::RootThroughLink { .. } => {
+                "remove the link, or name the place it leads to if that is what you want".into()
+            }
+            Error::NotRelayed { .. } => {
+                "work in your own folder; for anything else ask the person you work for".into()
+            }
+            Error::NoFolder { .. } => "go to a folder that is there, or name one".into(),
             Error::Output { over: true, .. } => {
                 "the agent has ended; 'bowline attach ID' shows the rest".into()
             }
@@ -461,6 +497,8 @@ impl Error {
             | Error::InputClosed { .. }
             | Error::NoControlGroup { .. }
             | Error::StateInSandbox { .. }
+            | Error::RootThroughLink { .. }
+            | Error::NotRelayed { .. }
             | Error::AgentNotStarted { .. } => ExitClass::Refused,
             Error::ProgramFailed { .. } => ExitClass::Failure,
             Error::Ambiguous { .. } | Error::AmbiguousId { .. } | Error::BadInput { .. } => {
@@ -471,6 +509,7 @@ impl Error {
             | Error::UnknownKind { .. }
             | Error::NoSuchTransition { .. }
             | Error::NoCopy { .. }
+            | Error::NoFolder { .. }
             | Error::NoAttempt { .. } => ExitClass::NotFound,
             Error::Path(PathError::NotFound { .. }) => ExitClass::NotFound,
             Error::Path(PathError::BadPath { .. }) => ExitClass::Usage,
@@ -493,6 +532,7 @@ impl Error {
                 bowline_supervisor::Error::Io { .. }
                 | bowline_supervisor::Error::NotStarted { .. }
                 | bowline_supervisor::Error::Unreachable { .. }
+                | bowline_supervisor::Error::Relay { .. }
                 | bowline_supervisor::Error::Protocol { .. } => ExitClass::Failure,
             },
             Error::AfterRepair { error, .. } => error.class(),

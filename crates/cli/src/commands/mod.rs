@@ -26,11 +26,12 @@ use bowline_engine::formats::schema;
 use bowline_engine::{Context, Error};
 use clap::CommandFactory as _;
 use serde_json::json;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Carries out a command line.
-pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
+pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<ExitCode, Error> {
     let folder = cli
         .common
         .folder
@@ -52,7 +53,7 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
     }
     let context = Context {
         dry_run: cli.common.dry_run,
-        ..Context::from_environment(&what())
+        ..Context::from_environment(format!("bowline {}", first_words(words)).trim_end())
     };
     verb(&context, cli, output, &folder).map_err(|error| context.explained(error))
 }
@@ -135,13 +136,8 @@ fn named_folder(folder: &Path, dir: &Path) -> Result<PathBuf, Error> {
 }
 
 /// The command as others see it while they wait for our lock. Values may be secrets; only the words before them are told.
-fn what() -> String {
-    let words = std::env::args()
-        .skip(1)
-        .filter(|word| !word.starts_with('-'))
-        .take(2);
-    std::iter::once("bowline".to_owned())
-        .chain(words)
-        .collect::<Vec<_>>()
-        .join(" ")
+pub(crate) fn first_words(words: &[OsString]) -> String {
+    let words = words.iter().map(|word| word.to_string_lossy());
+    let words = words.filter(|word| !word.starts_with('-')).take(2);
+    words.collect::<Vec<_>>().join(" ")
 }

@@ -507,7 +507,7 @@ fn an_agent_does_not_take_the_hooks_out() {
 
 /// Level 1: what an agent in the sandbox tries against the state of its run.
 #[test]
-fn in_the_sandbox_the_journal_the_seal_and_the_shim_are_out_of_reach() {
+fn in_the_sandbox_journal_and_seal_are_not_written_and_the_shim_is_out_of_reach() {
     let gated = Gated::new();
     let report = gated.0.run("run-agent --sandbox-report");
     if !report.contains("files") || report.contains("no sandbox") {
@@ -530,9 +530,10 @@ fn in_the_sandbox_the_journal_the_seal_and_the_shim_are_out_of_reach() {
     gated.0.write("try.sh", script);
     let told = gated.0.run("run-agent --sandbox -- sh try.sh");
     assert!(told.contains("tried"), "{told}");
+    // Its hooks decide by the seal, and tell it what is in it.
+    assert!(told.contains("\nREAD-SEAL\n"), "{told}");
     for word in [
         "WROTE-JOURNAL",
-        "READ-SEAL",
         "REMOVED-SEAL",
         "KILLED-SHIM",
         "TRACED-SHIM",

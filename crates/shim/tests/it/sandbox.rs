@@ -389,3 +389,44 @@ fn a_sandbox_is_entered_or_nothing_is_started() {
     };
     assert!(told.contains(words), "{told}");
 }
+
+/// What was looked at when the roots were decided is what is granted: a link put in its place since then grants nothing.
+#[test]
+fn a_root_that_became_a_link_keeps_the_agent_from_starting() {
+    if !SandboxSupport::here().files {
+        skip(Lack::Landlock, "this kernel has no Landlock");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let outside = place.path().join("outside");
+    fs::create_dir_all(outside.join("deep")).unwrap();
+    let link = place.path().join("root");
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    for root in [link.clone(), link.join("deep"), PathBuf::from("root")] {
+        let world = World::with("echo reached", |spec| {
+            spec.sandbox = Some(Sandbox::around(vec![root.clone()]));
+        });
+        let mut handle = world.go();
+        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        let told = exit.start_error.unwrap_or_default();
+        assert!(
+            !exit.started && told.contains("cannot be granted"),
+            "{told}"
+        );
+    }
+}
+
+/// The shim stands in `/`: a folder that is not whole would be looked for there.
+#[test]
+fn without_a_whole_folder_nothing_is_started() {
+    for folder in [".", "", "no/such"] {
+        let world = World::with("pwd; echo reached", |spec| {
+            spec.folder = PathBuf::from(folder);
+        });
+        let mut handle = world.go();
+        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        let told = exit.start_error.unwrap_or_default();
+        assert!(!exit.started && told.contains("not a whole path"), "{told}");
+        assert_eq!(world.output(Stream::Out), "");
+    }
+}

@@ -3,20 +3,28 @@
 use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use serde_json::json;
+use std::path::{Path, PathBuf};
 
 /// A model for which it offers its tool for patches; who answers to the name is the script.
 const MODEL: &str = "gpt-5.5";
 
-fn run(world: &Guarded, program: &str, model: &ModelServer, trusted: bool, arguments: &[&str]) {
-    let home = world.0.root().join("home/codex");
-    std::fs::create_dir_all(&home).unwrap();
+/// Writes the settings by which it asks the scripted model.
+pub(super) fn settings(home: &Path, model: &ModelServer) -> PathBuf {
+    std::fs::create_dir_all(home).unwrap();
     let settings = format!(
         "model = \"{MODEL}\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\n\
          base_url = \"{}/v1\"\nenv_key = \"SCRIPTED_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\n\
          stream_max_retries = 0\n",
         model.url()
     );
-    std::fs::write(home.join("config.toml"), settings).unwrap();
+    let path = home.join("config.toml");
+    std::fs::write(&path, settings).unwrap();
+    path
+}
+
+fn run(world: &Guarded, program: &str, model: &ModelServer, trusted: bool, arguments: &[&str]) {
+    let home = world.0.root().join("home/codex");
+    settings(&home, model);
     let mut client = world.client(program);
     client
         .env("CODEX_HOME", &home)

@@ -7,6 +7,7 @@
 mod claude;
 mod codex;
 mod gemini;
+mod sandboxed;
 
 use crate::environment::TestEnvironment;
 use bowline_engine::actor::ACTOR_VARIABLE;
