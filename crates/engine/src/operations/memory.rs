@@ -75,6 +75,17 @@ impl MemoryFolder {
                 hint: "use small letters, digits and '-'".into(),
             });
         }
+        // Dated copies of all files of the memory are in one folder.
+        let own = [&self.state, &self.history, &self.shared];
+        if own
+            .iter()
+            .any(|file| file.path.file_stem().is_some_and(|stem| stem == name))
+        {
+            return Err(Error::BadInput {
+                message: format!("'{name}' is the name of a file of the memory itself"),
+                hint: "give the agent another name".into(),
+            });
+        }
         let path = self
             .folder
             .join(agent_memory::FOLDER_NAME)
