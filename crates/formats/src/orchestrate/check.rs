@@ -15,11 +15,9 @@ const NAMED_IDS_MAX: usize = 5;
 pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
     check_lists(reading, run);
     let current = run.current_phase();
-    let told = reading
-        .get("/execution/current_phase")
-        .and_then(Value::as_u64);
-    // Behind the last phase there is nothing; some say so by the number of the next.
-    if !(run.all_done() && told > Some(current.into())) {
+    let told = reading.get("/execution/current_phase").and_then(Value::as_u64);
+    // Behind the last phase there is nothing; some say so by the number of the next. Words are read, and left as they are.
+    if told.is_some() && !(run.all_done() && told > Some(current.into())) && reading.get("/dependencies").is_some() {
         reading.derived("/execution/current_phase", current.into());
     }
     for phase in run.phases() {
@@ -38,6 +36,9 @@ pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
             let count = tasks.iter().filter(known).count();
             reading.derived(&child(&place, "tasks_count"), count.into());
         }
+    }
+    if reading.get("/metrics").is_none() {
+        return;
     }
     reading.object("/metrics");
     let metrics = run.metrics();
@@ -95,6 +96,7 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
             .filter(|id| !listed.contains_key(id))
             .collect();
         let wrong = items.len() != seen.len() || !both.is_empty() || !elsewhere.is_empty();
+        let overlap = !both.is_empty();
         let notes = [
             ("duplicate_id", twice, "there more than once", "keep one"),
             (
@@ -116,6 +118,9 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
                 "add it here",
             ),
         ];
+        // Without the graph nobody can say what is ready, and the plan has it.
+        let told = reading.get("/dependencies").is_some();
+        let notes = notes.into_iter().filter(|(code, ..)| told || matches!(*code, "duplicate_id" | "overlapping_lists"));
         for (code, ids, what, repair) in notes {
             if !ids.is_empty() {
                 let message = format!("{} {what}", named(&ids));
@@ -124,7 +129,8 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
             }
         }
         let wanted = super::write::list(items, run, status);
-        if wrong || wanted.len() != items.len() {
+        let wrong = wrong && (told || overlap || items.len() != seen.len());
+        if wrong || (told && wanted.len() != items.len()) {
             reading.set(&place, wanted.into());
         }
     }
