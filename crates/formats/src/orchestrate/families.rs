@@ -50,7 +50,8 @@ pub(super) enum Family {
 
 /// Tells the family of a document.
 pub(super) fn family(value: &Value) -> Family {
-    let Some(map) = value.as_object() else {
+    // What says nothing at all is no other program's either: it is damage.
+    let Some(map) = value.as_object().filter(|map| !map.is_empty()) else {
         return Family::Lists;
     };
     let old = Old { map };

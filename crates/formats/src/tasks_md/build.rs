@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::fields;
 use super::finding::{Finding, FindingCode};
 use super::head::Names;
+use super::parse::without_comment;
 use super::id::{TaskId, leading_number, phase_told_by};
 use super::roles::{Candidate, Place, Role, Survey, expanded};
 use super::status::{self, Progress};
@@ -114,7 +115,8 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
         let several = |at: &usize| !matches!(all[*at].named.names, Names::One(_));
         let Some(&main) = met.iter().min_by_key(|at| (several(at), rank(&all[**at]), **at)) else { continue };
         for &other in met.iter().filter(|other| **other != main) {
-            if clash(&all[main], &all[other]) {
+            let within = [all[other].item, all[other].above].contains(&Some(main));
+            if !within && clash(&all[main], &all[other]) {
                 let (first, second) = (all[main].line.min(all[other].line), all[main].line.max(all[other].line));
                 let message = format!("task `{id}` is already on line {first}; this one is not read");
                 let finding = Finding::new(FindingCode::DuplicateId, second, message);
@@ -167,7 +169,7 @@ fn clash(main: &Candidate<'_>, other: &Candidate<'_>) -> bool {
 fn task(id: TaskId, main: usize, met: &[usize], survey: &Survey<'_>, findings: &mut Vec<Finding>) -> Task {
     let one = &survey.candidates[main];
     let several = !matches!(one.named.names, Names::One(_));
-    let mut title = one.named.title;
+    let mut title = without_comment(one.named.title);
     let mut marks: Vec<status::Mark> = one.mark.iter().filter(|_| !several).cloned().collect();
     let mut progress = one.mark.as_ref().map_or(Progress::Open, |mark| mark.says);
     let mut shorten = |title: &mut &str| {

@@ -209,14 +209,28 @@ pub(super) fn titled(text: &str) -> Titled<'_> {
         }
         None => text,
     };
-    let mut end = text.len();
+    let mut title = text;
     if let Some(at) = text.find(['←', '⬅']) {
         let needs = text[at..].trim_start_matches(|c: char| !c.is_alphanumeric() && c != '(');
-        fields.push((Field::Needs, needs));
-        end = at;
+        let end = behind(needs, &mut fields);
+        fields.push((Field::Needs, &needs[..end]));
+        title = &text[..at];
     }
+    let end = behind(title, &mut fields);
+    let mut title = title[..end].trim_end_matches([' ', '\t', '-', '—', '–', '|', '·', ',', '/', '(']);
+    if !fields.iter().any(|(field, _)| *field == Field::Assignee)
+        && let Some((kept, who)) = who_at_end(title)
+    {
+        fields.push((Field::Assignee, who));
+        title = kept;
+    }
+    Titled { title, fields }
+}
+
+/// Collects the fields behind a text, and says where it ends before them.
+fn behind<'a>(text: &'a str, fields: &mut Vec<(Field, &'a str)>) -> usize {
     let mut from = 0;
-    while let Some((at, next, rest)) = next_field(&text[..end], from) {
+    while let Some((at, next, rest)) = next_field(text, from) {
         if let Some((field, value)) = at_start(rest) {
             let value = value.trim_end_matches([')', '）', ']', '}', ' ']);
             follow(field, value, &mut |field, value| {
@@ -225,24 +239,15 @@ pub(super) fn titled(text: &str) -> Titled<'_> {
                 let value = if close > open { value.trim_end_matches([')', '）']) } else { value };
                 fields.push((field, value));
             });
-            end = at;
-            break;
+            return at;
         }
         if let Some(value) = in_words(rest) {
             fields.push((Field::Conditions, value));
-            end = at;
-            break;
+            return at;
         }
         from = next;
     }
-    let mut title = text[..end].trim_end_matches([' ', '\t', '-', '—', '–', '|', '·', ',', '/', '(']);
-    if !fields.iter().any(|(field, _)| *field == Field::Assignee)
-        && let Some((kept, who)) = who_at_end(title)
-    {
-        fields.push((Field::Assignee, who));
-        title = kept;
-    }
-    Titled { title, fields }
+    text.len()
 }
 
 /// `depends on T1.1`, `T1.1 의존`, `after T1.1` without a colon.
@@ -323,7 +328,8 @@ pub(super) fn worktree(value: &str) -> Option<&str> {
         && path.chars().all(fits)
         && path.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !path.split('/').any(|part| part == "..");
-    (safe && !is_none(path)).then_some(path)
+    // The main checkout is no worktree.
+    (safe && !is_none(path) && !matches!(path, "main" | "master")).then_some(path)
 }
 
 /// Whether a value says that there is nothing.

@@ -130,6 +130,11 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
         {
             (head.mark, head.odd, head.boxed) = (Some(mark), odd, true);
             rest = after;
+        } else if head.boxed
+            && let Some((_, _, after)) = tick_box(rest, at)
+        {
+            // A second box beside the first says nothing.
+            rest = after;
         } else if let Some((mark, after)) = sign(rest, at) {
             head.mark.get_or_insert(mark);
             rest = after;
@@ -155,7 +160,13 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
 /// `3. ` or `2) ` before a box, a phase or an id with letters: the number of a section or list.
 fn numbering(text: &str) -> Option<&str> {
     let (_, length) = leading_number(text)?;
-    let after = text[length..].strip_prefix(['.', ')'])?;
+    let section = length + dotted_numbers(&text[length..]);
+    let after = text[section..].strip_prefix(['.', ')']);
+    let after = match after {
+        Some(after) => after,
+        None if section > length => &text[section..],
+        None => return None,
+    };
     let next = after.trim_start();
     let told = || {
         let bare = next.trim_start_matches(['*', '_', '`']);

@@ -7,9 +7,9 @@ use super::blocks::{Block, Kind, Row, Source, blocks};
 use super::build::{Built, Owner, build};
 use super::fields::{self, Field};
 use super::finding::{Finding, FindingCode};
+use super::id::{Shape, TaskId, leading_id, shape};
 use super::mermaid::{self, Link, Node};
 use super::refs::{Found, Mentions, Names, Ref, mentions};
-use super::id::{Shape, TaskId, leading_id, shape};
 use super::roles::{Survey, survey};
 use super::status::{self, Mark, Progress};
 use super::{EDGES_MAX, Edge, PLAN_BYTES_MAX, TasksFile, check};
@@ -545,7 +545,7 @@ fn missing_dep(id: &TaskId, other: &TaskId, line: usize) -> Finding {
 }
 
 /// A text up to the comment in it.
-fn without_comment(text: &str) -> &str {
+pub(super) fn without_comment(text: &str) -> &str {
     match text.find("<!--") {
         Some(at) => text[..at].trim_end(),
         None => text,

@@ -243,6 +243,8 @@ impl<'t> Names<'t> {
             self.spend(members.len());
             return Some(members.to_vec());
         }
+        // `P1` is a phase, whatever ids begin with it.
+        shape(name)?;
         let start = self.sorted.partition_point(|(id, _)| *id < name);
         let within = self.sorted[start..].iter().take_while(|(id, _)| id.starts_with(name));
         let mut members: Vec<usize> = within

@@ -13,11 +13,11 @@ use super::status::{self, Mark};
 const EXPANDED_MAX: u32 = 200;
 
 /// Words of headings whose lists talk about tasks and define none, and that are no titles of phases.
-const ASIDE_WORDS: [&str; 34] = [
+const ASIDE_WORDS: [&str; 37] = [
     "의존성", "의존 관계", "dependency", "dependencies", "graph", "그래프", "다이어그램", "diagram", "병렬", "parallel",
     "순서", "order", "요약", "summary", "완료 조건", "완료조건", "완료 기준", "완료기준", "done when", "definition of done",
     "acceptance criteria", "체크리스트", "checklist", "check list", "범례", "legend", "예시", "example", "위험", "risk",
-    "통계", "현황", "개요", "overview",
+    "통계", "현황", "개요", "overview", "게이트", "gate", "점검",
 ];
 
 /// Where an id stands.
@@ -51,9 +51,9 @@ pub(super) struct Candidate<'a> {
     pub(super) phase: Option<PhaseNumber>,
     pub(super) cells: Option<Cells<'a>>,
     /// The id heading around it, as a candidate.
-    above: Option<usize>,
+    pub(super) above: Option<usize>,
     /// The list item around it.
-    item: Option<usize>,
+    pub(super) item: Option<usize>,
     /// Below a heading that talks about tasks.
     pub(super) aside: bool,
 }
@@ -401,8 +401,15 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
         let id = one.named.names.first();
         ends.extend(id.match_indices('-').map(|(at, _)| &id[at + 1..]));
     }
+    // Beside headings a check list may speak of `T3` and mean a server: without a colon it needs the form of a task's id.
+    let form = |id: &str| id.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect::<String>();
+    let headings = all.iter().zip(&*roles).filter(|(one, role)| headed(one) && **role == Role::Task);
+    let forms: HashSet<String> = headings.map(|(one, _)| form(one.named.names.first())).collect();
+    let inside = |one: &Candidate<'_>| one.aside || one.item.or(one.above).is_some();
     for (one, role) in all.iter().zip(roles).filter(|(one, _)| !headed(one)) {
-        if ends.contains(one.named.names.first()) {
+        let id = one.named.names.first();
+        let remark = !clear(one) && inside(one) && !forms.is_empty() && !forms.contains(&form(id));
+        if ends.contains(id) || remark {
             *role = Role::Nothing;
         }
     }
