@@ -64,9 +64,32 @@ pub(crate) fn agent_state(word: &'static str) -> &'static str {
 /// A notice in Korean.
 pub(crate) fn notice(notice: &Notice) -> String {
     match notice {
-        Notice::RolledForward { lines } => {
+        Notice::RolledForward {
+            lines,
+            completed: true,
+        } => {
             format!("확정되었으나 파일에 없던 변경 {lines}건을 반영했습니다")
         }
+        Notice::RolledForward {
+            lines,
+            completed: false,
+        } => format!(
+            "확정된 변경 {lines}건이 아직 파일에 없습니다. 확정된 상태로 보여 주며, 다음 변경이 파일을 마저 씁니다"
+        ),
+        Notice::PutBack { sequence, taken } if taken.is_empty() => {
+            format!("누군가 파일을 전이 {sequence}번 직후의 내용으로 되돌려 놓았습니다")
+        }
+        Notice::PutBack { sequence, taken } => {
+            let names: Vec<String> = taken.iter().map(ToString::to_string).collect();
+            format!(
+                "누군가 파일을 전이 {sequence}번 직후의 내용으로 되돌려 놓아 다음 전이가 취소되었습니다: {}. \
+                 'bowline restore 번호'로 이후 버전을 되찾을 수 있습니다",
+                names.join(", ")
+            )
+        }
+        Notice::AnotherTask { was, is } => format!(
+            "파일이 이제 '{is}'에 관한 것입니다. 전에는 '{was}'에 관한 것이었으며, 그 내용은 적용하지 않았습니다"
+        ),
         Notice::OutsideEdit { lost } if lost.is_empty() => {
             "Bowline 밖에서 파일이 변경되었습니다".into()
         }
@@ -116,6 +139,9 @@ pub(crate) fn notice(notice: &Notice) -> String {
 fn source(from: &Origin) -> String {
     match from {
         Origin::Journal => "저널에서 마지막으로 기록된 그대로 복원했습니다".into(),
+        Origin::Version(sequence) => {
+            format!("전이 {sequence}번 직후로 복원했습니다. 그 뒤의 내용은 다시 만들 수 없습니다")
+        }
         Origin::Copy(path) => format!("{}에서 복원했습니다", path.display()),
         Origin::Rebuilt => "다른 파일로 다시 만들었습니다".into(),
         Origin::Anew => "복원할 것이 없어 새로 시작합니다".into(),
@@ -151,6 +177,10 @@ pub(crate) fn error(error: &Error) -> (String, String) {
                 path.display()
             ),
             "'bowline'이 보여 주는 파일 가운데 하나를 지정하세요".into(),
+        ),
+        Error::RunChanged => (
+            "이 명령이 진행되는 동안 개발 실행이 다른 것으로 바뀌었습니다".into(),
+            "'bowline develop status'를 확인하고 다시 실행할지 정하세요".into(),
         ),
         Error::AlreadyExists { path } => (
             format!("{}이(가) 이미 있습니다", path.display()),
@@ -448,6 +478,13 @@ fn file_error(error: &statefiles::Error, hint: &str) -> (String, String) {
         E::LinkLoop { path } => (
             format!("{}의 심볼릭 링크가 서로를 가리킵니다", path.display()),
             "링크가 파일을 가리키게 하세요",
+        ),
+        E::EarlierUnfinished { path, seq, .. } => (
+            format!(
+                "이전 명령의 변경 {seq}번을 {}에 마저 쓸 수 없었습니다. 이번 명령은 아무것도 쓰지 않았습니다",
+                path.display()
+            ),
+            "막은 원인을 없애고 명령을 다시 실행하세요. 이전 변경을 먼저 마칩니다",
         ),
         E::Contended { path, .. } => (
             format!(

@@ -154,7 +154,10 @@ impl Output {
         for notice in notices {
             let word = match notice {
                 Notice::OutsideEdit { lost } if !lost.is_empty() => self.say("warning", "경고"),
-                Notice::Distrusted { .. } | Notice::NotIgnored => self.say("warning", "경고"),
+                Notice::PutBack { .. }
+                | Notice::AnotherTask { .. }
+                | Notice::Distrusted { .. }
+                | Notice::NotIgnored => self.say("warning", "경고"),
                 Notice::RolledForward { .. }
                 | Notice::OutsideEdit { .. }
                 | Notice::Mended(_)

@@ -8,6 +8,7 @@ use bowline_machines::{Actor, Timestamp};
 use bowline_statefiles::{Disk, RealDisk, Request};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Names the file with the key that evidence is signed with.
@@ -74,9 +75,11 @@ impl Context {
     /// The request under which a file is written.
     pub(crate) fn request(&self) -> Request {
         let now_ms = self.clock.now_ms();
+        // A process may make many at once.
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
         Request {
-            // Unique enough to tell two requests of one second apart in a journal.
-            id: format!("{now_ms:x}-{:x}", std::process::id()),
+            id: format!("{now_ms:x}-{:x}-{count:x}", std::process::id()),
             at: time::utc(self.now()),
             now_ms,
             what: self.what.clone(),

@@ -4,15 +4,16 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::files::{KnownFile, Moved, Notice};
 use crate::kinds::{self, FileKind};
-use crate::lost::{self, Lost};
-use crate::notice::Origin;
+use crate::lost;
 use crate::operations::develop::run_in;
 use crate::operations::memory::MemoryFolder;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_machines::develop::{CheckpointStatus, Gate, Run};
+use bowline_statefiles::{ContentHash, Situation};
 use serde_json::json;
+use std::cell::RefCell;
 use std::path::Path;
 
 /// What the doctor says about one file.
@@ -55,9 +56,7 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
                 .notices
                 .iter()
                 .any(|notice| notice.code() == "lost_transition");
-            if !told
-                && let Some((_, lost)) = lost::healed(&file.file, view.document.value(), false)?
-            {
+            if !told && let Some((_, lost)) = lost::healed(file, view.document.value(), None)? {
                 diagnosis
                     .findings
                     .push(Notice::OutsideEdit { lost }.to_finding());
@@ -93,7 +92,7 @@ fn journal_findings(file: &KnownFile) -> Result<Vec<Finding>, Error> {
         repair: None,
     });
     let mut findings: Vec<Finding> = bad.collect();
-    let numbers: Vec<u64> = history.lines.iter().map(|line| line.seq).collect();
+    let numbers: Vec<u64> = history.written().iter().map(|line| line.seq).collect();
     if let Some(pair) = numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
         findings.push(Finding {
             severity: Severity::Warning,
@@ -138,72 +137,70 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
 
 fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     let mut diagnosis = examine(context, file)?;
-    let restored = diagnosis.document.is_none();
-    let guarded = restored && file.kind == FileKind::Develop;
-    let claimed = match guarded {
-        true => trust::claimed(&file.file)?,
-        false => None,
-    };
-    let mut proven = None;
-    if restored {
-        if let Some(notice) = file.recover(context, &diagnosis.findings)? {
-            let journal =
-                matches!(&notice, Notice::Restored { from, .. } if *from == Origin::Journal);
-            if guarded && !journal {
-                proven = Some(trust::proven(&file.path)?);
-            }
-            diagnosis.repairs.push(notice.to_string());
-        }
-        diagnosis.document = Some(file.view(context)?.document);
-    }
-    // Adopting an outside edit is itself a change: the journal has to know it before what it lost can be told.
-    let view = file.view(context)?;
-    let outside = view
-        .notices
-        .iter()
-        .any(|notice| matches!(notice, Notice::OutsideEdit { .. }));
-    let healed = lost::healed(&file.file, view.document.value(), outside)?;
-    let lost: Vec<Lost> = healed
-        .as_ref()
-        .map(|(_, lost)| lost.clone())
-        .unwrap_or_default();
-    if !outside && healed.is_none() && !view.examined.needs_repair() && !guarded {
-        let behind = |notice: &&Notice| matches!(notice, Notice::RolledForward { .. });
-        if let Some(notice) = view.notices.iter().find(behind) {
-            // Taking the lock completes what was committed.
-            drop(file.file.hold(&context.request())?);
-            diagnosis.repairs.push(notice.to_string());
-        }
-        return Ok(diagnosis);
-    }
-    let target = healed.map(|(value, _)| value);
-    let changed = file.rewrite(context, |now| {
-        let joined = match &target {
-            Some(value) => now.reconcile(value),
-            None => now.clone(),
+    if diagnosis.document.is_none() {
+        let claimed = match file.kind == FileKind::Develop {
+            true => trust::claimed(&file.file)?,
+            false => None,
         };
-        let examined =
-            kinds::examine(file.kind, &joined).map_err(|findings| file.damaged(findings))?;
-        let mended = joined.reconcile(&examined.fixed);
-        let mended = match &proven {
-            Some(proven) => trust::within(&mended, proven),
-            None => mended,
+        let recovered = file.recover(context, &diagnosis.findings)?;
+        let document = file.view(context)?.document;
+        if let Some(recovered) = recovered {
+            diagnosis.repairs.push(recovered.notice.to_string());
+            let found = JsonDocument::from_text(recovered.found).ok();
+            let found = claimed.or_else(|| found.as_ref().and_then(run_in));
+            let told = found.zip(run_in(&document));
+            diagnosis.repairs.extend(
+                told.iter()
+                    .flat_map(|(found, left)| taken_back(found, left)),
+            );
+        }
+        diagnosis.document = Some(document);
+    }
+    // The last decision that was made on the file; the one that counts.
+    let lost = RefCell::new(Vec::new());
+    let changed = file.mend(context, |now, snapshot| {
+        let edited = match (&snapshot.situation, &snapshot.bytes) {
+            (Situation::Outside { .. }, Some(bytes)) => Some(ContentHash::of(bytes)),
+            _ => None,
         };
+        let healed = lost::healed(file, now.value(), edited)?;
+        let examined = kinds::examine(file.kind, now).map_err(|found| file.damaged(found))?;
+        // Adopting an outside edit is itself a change: the journal has to know it before what it lost can be told.
+        if edited.is_none() && healed.is_none() && !examined.needs_repair() {
+            return Ok(None);
+        }
+        let (joined, again) = match healed {
+            Some((value, again)) => (now.reconcile(&value), again),
+            None => (now.clone(), Vec::new()),
+        };
+        let after = kinds::examine(file.kind, &joined).map_err(|found| file.damaged(found))?;
+        let mended = joined.reconcile(&after.fixed);
         let mended = kinds::brought_back(file.kind, &mended, context.now_for(file.kind));
-        let sequences: Vec<u64> = lost.iter().map(|one| one.sequence).collect();
+        let sequences: Vec<u64> = again.iter().map(|one| one.sequence).collect();
         let moved = Moved {
             entity: "file",
-            from: kinds::examine(file.kind, now)
-                .ok()
-                .map(|examined| examined.status),
-            to: examined.status,
+            from: Some(examined.status),
+            to: after.status,
             trigger: "REPAIR",
             metadata: json!({ "reapplied": sequences }),
             important: true,
             effects: None,
         };
-        Ok((mended, moved))
+        lost.replace(again);
+        Ok(Some((mended, moved)))
     })?;
+    let Some(changed) = changed else {
+        // Taking the lock completed what was committed.
+        let behind = |one: &&Finding| one.code == "rolled_forward";
+        let completed = diagnosis.findings.iter().filter(behind).count();
+        if completed > 0 && !context.dry_run {
+            diagnosis
+                .repairs
+                .push("completed what was committed and had not reached the file".into());
+        }
+        return Ok(diagnosis);
+    };
+    let lost = lost.into_inner();
     diagnosis
         .repairs
         .extend(lost.iter().map(|one| format!("applied {one} again")));
@@ -213,14 +210,6 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         .iter()
         .filter(|notice| matches!(notice, Notice::Mended(_)));
     diagnosis.repairs.extend(mended.map(ToString::to_string));
-    if guarded {
-        let found = claimed.or_else(|| run_in(&view.document));
-        let told = found.zip(run_in(&changed.view.document));
-        diagnosis.repairs.extend(
-            told.iter()
-                .flat_map(|(found, left)| taken_back(found, left)),
-        );
-    }
     diagnosis.document = Some(changed.view.document);
     Ok(diagnosis)
 }

@@ -130,6 +130,9 @@ pub enum Error {
         /// The move.
         what: &'static str,
     },
+    /// The develop run became another one while a command about it was on its way.
+    #[error("the develop run became another one while this command was on its way")]
+    RunChanged,
     /// The file has no such transition.
     #[error("{} has no transition {sequence}", path.display())]
     NoSuchTransition {
@@ -322,6 +325,7 @@ impl Error {
             Error::NoPlan { .. } => "no_plan",
             Error::NewerVersion { .. } => "newer_version",
             Error::NeedsPerson { .. } => "needs_person",
+            Error::RunChanged => "run_changed",
             Error::NoSuchTransition { .. } => "no_such_transition",
             Error::NothingToUndo { .. } => "nothing_to_undo",
             Error::EffectsLeft { .. } => "effects_left",
@@ -370,6 +374,9 @@ impl Error {
             }
             Error::NewerVersion { .. } => "update Bowline to change this file".into(),
             Error::NeedsPerson { .. } => "ask the person you work for".into(),
+            Error::RunChanged => {
+                "look at 'bowline develop status' and decide whether to run it again".into()
+            }
             Error::NoSuchTransition { path, .. } => {
                 format!("'bowline history {}' lists them", path.display())
             }
@@ -437,6 +444,7 @@ impl Error {
             | Error::AlreadyExists { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
+            | Error::RunChanged
             | Error::NothingToUndo { .. }
             | Error::StaleEvidence { .. }
             | Error::NotVerified { .. }

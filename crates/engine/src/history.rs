@@ -7,19 +7,28 @@ use crate::kinds;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Actor;
-use bowline_statefiles::{Line, kind};
-use serde_json::json;
+use bowline_statefiles::{ContentHash, History, Line, kind};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The transitions of a file, the oldest first. What others did to it is told too.
 pub fn transitions(file: &KnownFile) -> Result<Vec<Transition>, Error> {
-    let lines = file.file.history()?.lines;
-    Ok(lines
-        .iter()
-        .filter_map(|line| transition(file, line))
-        .collect())
+    Ok(told(file, &file.file.history()?))
 }
 
-fn transition(file: &KnownFile, line: &Line) -> Option<Transition> {
+fn told(file: &KnownFile, history: &History) -> Vec<Transition> {
+    let mut versions: BTreeMap<ContentHash, u64> = BTreeMap::new();
+    let mut told = Vec::new();
+    for line in history.lines() {
+        let put_back = line.after.and_then(|after| versions.get(&after).copied());
+        told.extend(transition(file, line, put_back));
+        versions.extend(line.after.map(|after| (after, line.seq)));
+    }
+    told
+}
+
+/// The transition of a line; `put_back` is an older version with the very document that the line leads to.
+fn transition(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Transition> {
     if let Some(raw) = &line.transition
         && let Ok(transition) = serde_json::from_str::<Transition>(raw.get())
     {
@@ -33,6 +42,13 @@ fn transition(file: &KnownFile, line: &Line) -> Option<Transition> {
         kind::REPAIR => ("REPAIR", "restored"),
         _ => return None,
     };
+    let mut metadata = json!({});
+    if !line.note.is_empty() {
+        metadata["note"] = line.note.clone().into();
+    }
+    if let Some(version) = put_back.filter(|_| line.kind == kind::OUTSIDE) {
+        metadata["putBack"] = version.into();
+    }
     Some(Transition {
         timestamp: line.at.clone(),
         task_id: file.path.display().to_string(),
@@ -41,51 +57,64 @@ fn transition(file: &KnownFile, line: &Line) -> Option<Transition> {
         from: None,
         to: to.to_owned(),
         trigger: trigger.to_owned(),
-        metadata: if line.note.is_empty() {
-            json!({})
-        } else {
-            json!({ "note": line.note })
-        },
+        metadata,
         sequence: line.seq,
     })
+}
+
+/// A way back: the version to bring back, and what is said of it.
+struct Way {
+    version: u64,
+    trigger: &'static str,
+    metadata: Value,
 }
 
 /// Takes the last transition back that is not taken back yet.
 pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Changed, Error> {
     person(context, "undo")?;
-    let transitions = transitions(file)?;
-    // Each undo names the transition it leads back before; the next one goes on from there.
-    let undone_from = transitions.last().filter(|last| last.trigger == "UNDO");
-    let before = undone_from.and_then(|last| {
-        last.metadata
-            .get("undone")
-            .and_then(serde_json::Value::as_u64)
-    });
-    let target = transitions
-        .iter()
-        .rfind(|one| {
-            // A repair brought back what was there; undoing it would bring back nothing new.
-            before.is_none_or(|before| one.sequence < before)
-                && !["UNDO", "REPAIR"].contains(&one.trigger.as_str())
+    go_back(context, file, state_only, |history| {
+        let nothing = || Error::NothingToUndo {
+            path: file.path.clone(),
+        };
+        let target = in_effect(told(file, history)).pop().ok_or_else(nothing)?;
+        // The version before it, whoever made that one.
+        let version = history.version_before(target.sequence);
+        let mut metadata = json!({ "undone": target.sequence });
+        if let Some(again) = reapplied(&target) {
+            metadata["with"] = again.clone();
+        }
+        Ok(Way {
+            version: version.ok_or_else(nothing)?,
+            trigger: "UNDO",
+            metadata,
         })
-        .ok_or_else(|| Error::NothingToUndo {
-            path: file.path.clone(),
-        })?;
-    // The version before it, whoever made that one.
-    let previous = target.sequence - 1;
-    if previous == 0 || file.file.document_at(previous)?.is_none() {
-        return Err(Error::NothingToUndo {
-            path: file.path.clone(),
-        });
+    })
+}
+
+/// What was done and not taken back, the newest last: what an undo can name. A repair that only brought back what was there
+/// is nothing to undo; one that applied lost transitions again is.
+fn in_effect(transitions: Vec<Transition>) -> Vec<Transition> {
+    let mut done: Vec<Transition> = Vec::new();
+    for one in transitions {
+        match one.trigger.as_str() {
+            "UNDO" => {
+                let undone = one.metadata.get("undone").and_then(Value::as_u64);
+                done.retain(|earlier| undone.is_none_or(|undone| earlier.sequence < undone));
+            }
+            "REPAIR" if reapplied(&one).is_none() => {}
+            _ => done.push(one),
+        }
     }
-    go_back(
-        context,
-        file,
-        previous,
-        "UNDO",
-        json!({ "undone": target.sequence }),
-        state_only,
-    )
+    done
+}
+
+/// The transitions that a repair applied again, where it did.
+fn reapplied(repair: &Transition) -> Option<&Value> {
+    let again = repair.metadata.get("reapplied")?;
+    again
+        .as_array()
+        .is_some_and(|list| !list.is_empty())
+        .then_some(again)
 }
 
 /// Brings the document back as it was right after a transition.
@@ -96,66 +125,54 @@ pub fn restore(
     state_only: bool,
 ) -> Result<Changed, Error> {
     person(context, "restore")?;
-    if !file
-        .file
-        .history()?
-        .lines
-        .iter()
-        .any(|line| line.seq == sequence)
-    {
-        return Err(Error::NoSuchTransition {
-            path: file.path.clone(),
-            sequence,
-        });
-    }
-    go_back(
-        context,
-        file,
-        sequence,
-        "RESTORE",
-        json!({ "restored": sequence }),
-        state_only,
-    )
+    go_back(context, file, state_only, |history| {
+        if !history.lines().any(|line| line.seq == sequence) {
+            return Err(Error::NoSuchTransition {
+                path: file.path.clone(),
+                sequence,
+            });
+        }
+        Ok(Way {
+            version: sequence,
+            trigger: "RESTORE",
+            metadata: json!({ "restored": sequence }),
+        })
+    })
 }
 
+/// Goes the way that `choose` finds in the history. It is chosen under the lock: whatever came before is in that history,
+/// and is taken back by name.
 fn go_back(
     context: &Context,
     file: &KnownFile,
-    sequence: u64,
-    trigger: &'static str,
-    metadata: serde_json::Value,
     state_only: bool,
+    choose: impl Fn(&History) -> Result<Way, Error>,
 ) -> Result<Changed, Error> {
-    if !state_only {
-        let lines = file.file.history()?.lines;
-        if let Some(line) = lines
-            .iter()
-            .find(|line| line.seq > sequence && line.effects.is_some())
-        {
-            let trigger = transition(file, line).map_or_else(String::new, |one| one.trigger);
-            return Err(Error::EffectsLeft {
-                sequence: line.seq,
-                trigger,
-            });
+    file.replace(context, |now| {
+        let history = file.file.history()?;
+        let way = choose(&history)?;
+        if !state_only {
+            within_the_file(file, &history, way.version)?;
         }
-    }
-    let Some(text) = file.file.document_at(sequence)? else {
-        return Err(Error::NothingToUndo {
+        let text = file.file.document_at(way.version)?;
+        let text = text.ok_or_else(|| Error::NothingToUndo {
             path: file.path.clone(),
-        });
-    };
-    let earlier = JsonDocument::parse(text.as_bytes()).map_err(|error| Error::BadInput {
-        message: format!("the version after transition {sequence} cannot be read: {error}"),
-        hint: "choose another one from 'bowline history'".into(),
-    })?;
-    let earlier = kinds::brought_back(file.kind, &earlier, context.now_for(file.kind));
-    let gone = file.file.load()?.bytes.is_none();
-    let mut metadata = metadata;
-    // What was thrown away comes back as what it was.
-    if let Some(run) = run_at(file, sequence)?.filter(|_| gone) {
-        metadata["run"] = run.into();
-    }
-    let decide = |now: Option<&JsonDocument>| {
+        })?;
+        let earlier = JsonDocument::parse(text.as_bytes()).map_err(|error| Error::BadInput {
+            message: format!(
+                "the version after transition {} cannot be read: {error}",
+                way.version
+            ),
+            hint: "choose another one from 'bowline history'".into(),
+        })?;
+        let earlier = kinds::brought_back(file.kind, &earlier, context.now_for(file.kind));
+        let mut metadata = way.metadata;
+        // What was thrown away comes back as what it was.
+        if now.is_none()
+            && let Some(run) = run_at(&told(file, &history), way.version)
+        {
+            metadata["run"] = run.into();
+        }
         let status = |document: &JsonDocument| {
             kinds::examine(file.kind, document).map(|examined| examined.status)
         };
@@ -163,32 +180,35 @@ fn go_back(
             entity: "file",
             from: now.and_then(|now| status(now).ok()),
             to: status(&earlier).map_err(|findings| file.damaged(findings))?,
-            trigger,
-            metadata: metadata.clone(),
+            trigger: way.trigger,
+            metadata,
             important: true,
             effects: None,
         };
-        Ok((earlier.clone(), moved))
-    };
-    if gone {
-        file.replace(context, |now| {
-            let (earlier, moved) = decide(now)?;
-            Ok((Some(earlier), moved))
-        })
-    } else {
-        file.rewrite(context, |now| decide(Some(now)))
+        Ok((Some(earlier), moved))
+    })
+}
+
+/// Refuses to go back across a transition whose effects left the file.
+fn within_the_file(file: &KnownFile, history: &History, version: u64) -> Result<(), Error> {
+    let mut later = history.lines().filter(|line| line.seq > version);
+    match later.find(|line| line.effects.is_some()) {
+        None => Ok(()),
+        Some(line) => Err(Error::EffectsLeft {
+            sequence: line.seq,
+            trigger: transition(file, line, None).map_or_else(String::new, |one| one.trigger),
+        }),
     }
 }
 
 /// The develop run that a transition belongs to.
-fn run_at(file: &KnownFile, sequence: u64) -> Result<Option<String>, Error> {
-    let transitions = transitions(file)?;
+fn run_at(transitions: &[Transition], sequence: u64) -> Option<String> {
     let until = transitions
         .iter()
         .rev()
         .filter(|one| one.sequence <= sequence);
     let mut runs = until.filter_map(|one| one.metadata.get("run")?.as_str());
-    Ok(runs.next().map(str::to_owned))
+    runs.next().map(str::to_owned)
 }
 
 pub(crate) fn person(context: &Context, what: &'static str) -> Result<(), Error> {

@@ -379,6 +379,18 @@ const fn id_pointer(kind: FileKind) -> Option<&'static str> {
     }
 }
 
+/// What tells the subject of one document from that of another: the task, the agent, or the moment a run began.
+pub(crate) fn identity(kind: FileKind, value: &Value) -> Option<String> {
+    let pointer = match kind {
+        FileKind::Thinking | FileKind::TaskState => id_pointer(kind)?,
+        FileKind::AgentMemory => "/agent",
+        FileKind::Develop | FileKind::Orchestrate => "/started_at",
+        // Shared by whatever comes.
+        FileKind::TaskHistory | FileKind::SharedContext => return None,
+    };
+    lookup(value, pointer)?.as_str().map(str::to_owned)
+}
+
 /// Reads a document as a kind.
 pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
     match kind {

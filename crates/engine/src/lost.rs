@@ -3,12 +3,17 @@
 //! An edit is compared with the versions before it. The nearest one is the version it was made from; whatever was
 //! acknowledged after that version, and is not in the edit, is lost. It comes back transition by transition: what other
 //! edits did in between is theirs, and is never applied again.
+//!
+//! Two kinds of edit lose nothing in this sense. A document that is, byte for byte, an older version was put back by a
+//! person, who meant it. The document of another task has no part in what this one went through.
 
+use crate::files::KnownFile;
+use crate::kinds::{FileKind, identity};
 use bowline_formats::merge::{distance, merge};
 use bowline_formats::transition::Transition;
-use bowline_statefiles::{Error, Line, StateFile, kind};
+use bowline_statefiles::{ContentHash, Error, Line, kind};
 use serde_json::Value;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
@@ -30,6 +35,17 @@ impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{} {} to {}", self.sequence, self.trigger, self.to)
     }
+}
+
+/// What somebody else did to a document.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Verdict {
+    /// They put an older version back, and with it took back what came after.
+    PutBack { sequence: u64, taken: Vec<Lost> },
+    /// They put the document of another task in its place.
+    Another { was: String, is: String },
+    /// They edited it; these transitions are not in it.
+    Edited { lost: Vec<Lost> },
 }
 
 /// A version of the document, and the transition that led to it; none where somebody else wrote it.
@@ -112,61 +128,100 @@ impl Window {
     }
 }
 
-/// The acknowledged transitions up to line `last` that an edit lacks.
-pub(crate) fn by_edit(file: &StateFile, last: u64, edited: &Value) -> Result<Vec<Lost>, Error> {
+/// What the edit with this hash and value, made after line `last`, did to the document.
+pub(crate) fn by_edit(
+    file: &KnownFile,
+    last: u64,
+    hash: ContentHash,
+    edited: &Value,
+) -> Result<Verdict, Error> {
+    let history = file.file.history()?;
+    let known = || history.lines().filter(|line| line.seq <= last);
+    if let Some(older) = known().rfind(|line| line.after == Some(hash)) {
+        let sequence = older.seq;
+        let later = known().filter(|line| line.seq > sequence);
+        return Ok(Verdict::PutBack {
+            sequence,
+            taken: later.filter_map(describe).collect(),
+        });
+    }
     let since = last.saturating_sub(NEAR_VERSIONS as u64);
     let mut window = Window {
         cut: since > 0,
         ..Window::default()
     };
-    file.walk_versions(since, |line, before, after| {
+    file.file.walk_versions(since, |line, before, after| {
         if line.seq <= last {
             window.remember(usize::MAX, line, before, after);
         }
     })?;
+    let was = window.versions.back().map(|known| Rc::clone(&known.value));
+    if let Some((was, is)) = was.and_then(|was| another(file.kind, &was, edited)) {
+        return Ok(Verdict::Another { was, is });
+    }
     let changes = Edit::of(&window, last, edited).changes(file)?;
-    Ok(apply(&changes, &mut edited.clone()))
+    let lost = apply(file.kind, &changes, &mut edited.clone());
+    Ok(Verdict::Edited { lost })
+}
+
+/// The ids of two tasks, where two documents are about different ones.
+fn another(kind: FileKind, was: &Value, is: &Value) -> Option<(String, String)> {
+    let (was, is) = (identity(kind, was)?, identity(kind, is)?);
+    (was != is).then_some((was, is))
 }
 
 /// What the outside edits in the journal lost, joined into the value the document has now; `None` when nothing is lost.
-/// `edited` says that the document is itself an outside edit that the journal does not know yet.
+/// `edited` is the hash of the document where it is itself an outside edit that the journal does not know yet.
 pub(crate) fn healed(
-    file: &StateFile,
+    file: &KnownFile,
     now: &Value,
-    edited: bool,
+    edited: Option<ContentHash>,
 ) -> Result<Option<(Value, Vec<Lost>)>, Error> {
     let mut window = Window::default();
     let mut edits: Vec<Edit> = Vec::new();
+    let mut seen: BTreeMap<ContentHash, u64> = BTreeMap::new();
     let mut last = 0;
-    file.walk_versions(0, |line, before, after| {
-        // A repair settled what was lost before it, and so did a person who went back to a version of their choice.
+    file.file.walk_versions(0, |line, before, after| {
+        // A repair settled what was lost before it, and so did a person who went back to a version of their choice, by a
+        // command or by hand.
         let settled = |one: Lost| ["REPAIR", "RESTORE", "UNDO"].contains(&one.trigger.as_str());
-        if describe(line).is_some_and(settled) {
+        let put_back =
+            line.kind == kind::OUTSIDE && line.after.is_some_and(|after| seen.contains_key(&after));
+        if put_back || describe(line).is_some_and(settled) {
             edits.clear();
-        }
-        if line.kind == kind::OUTSIDE
+        } else if line.kind == kind::OUTSIDE
             && let Some(value) = after.and_then(parse)
         {
             edits.push(Edit::of(&window, last, &value));
         }
         window.remember(NEAR_VERSIONS, line, before, after);
+        seen.extend(line.after.map(|after| (after, line.seq)));
         last = line.seq;
     })?;
-    if edited {
-        edits.push(Edit::of(&window, last, now));
+    match edited {
+        Some(hash) if seen.contains_key(&hash) => edits.clear(),
+        Some(_) => edits.push(Edit::of(&window, last, now)),
+        None => {}
     }
     let mut value = now.clone();
     let mut lost: Vec<Lost> = Vec::new();
     for edit in edits {
-        lost.extend(apply(&edit.changes(file)?, &mut value));
+        lost.extend(apply(file.kind, &edit.changes(file)?, &mut value));
     }
     Ok((!lost.is_empty()).then_some((value, lost)))
 }
 
-/// Applies changes again; tells which of them made a difference.
-fn apply(changes: &[Change], value: &mut Value) -> Vec<Lost> {
+/// Applies changes again, those of the task that the value is about; tells which of them made a difference.
+fn apply(kind: FileKind, changes: &[Change], value: &mut Value) -> Vec<Lost> {
     let mut lost = Vec::new();
     for change in changes {
+        let about = identity(kind, value);
+        if ![&change.before, &change.after]
+            .into_iter()
+            .any(|version| identity(kind, version) == about)
+        {
+            continue;
+        }
         let merged = merge(&change.before, &change.after, value);
         if distance(&merged, value) > 0 {
             *value = merged;
@@ -196,14 +251,14 @@ impl Edit {
         }
     }
 
-    fn changes(self, file: &StateFile) -> Result<Vec<Change>, Error> {
+    fn changes(self, file: &KnownFile) -> Result<Vec<Change>, Error> {
         let (last, value) = match self {
             Edit::Lacks(changes) => return Ok(changes),
             Edit::Old { last, value } => (last, value),
         };
         // Compares with every version there is: an editor may have held the file open for long.
         let mut window = Window::default();
-        file.walk_versions(0, |line, before, after| {
+        file.file.walk_versions(0, |line, before, after| {
             if line.seq <= last {
                 window.remember(usize::MAX, line, before, after);
             }

@@ -7,15 +7,31 @@ use std::path::PathBuf;
 /// Something that happened to a file, worth telling whoever works with it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
-    /// A committed change had not reached the file; it has now.
+    /// A committed change had not reached the file.
     RolledForward {
         /// How many.
         lines: usize,
+        /// It has now. Reading completes nothing.
+        completed: bool,
     },
     /// Somebody else changed the file.
     OutsideEdit {
         /// Acknowledged transitions that the edit lacks.
         lost: Vec<Lost>,
+    },
+    /// Somebody put an older version of the file back.
+    PutBack {
+        /// The transition that version came from.
+        sequence: u64,
+        /// What came after it and was taken back with that.
+        taken: Vec<Lost>,
+    },
+    /// Somebody put the document of another task in the place of this one.
+    AnotherTask {
+        /// The task it was about.
+        was: String,
+        /// The task it is about.
+        is: String,
     },
     /// Somebody else changed what only Bowline may change; it counts as Bowline wrote it last.
     Distrusted {
@@ -47,6 +63,8 @@ pub enum Notice {
 pub enum Origin {
     /// The version last acknowledged: nothing is lost.
     Journal,
+    /// An older version: what came after it cannot be rebuilt.
+    Version(u64),
     /// A copy of an earlier version.
     Copy(PathBuf),
     /// Other files that know the same.
@@ -59,6 +77,10 @@ impl std::fmt::Display for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Origin::Journal => f.write_str("restored from the journal as it was last written"),
+            Origin::Version(sequence) => write!(
+                f,
+                "restored as after transition {sequence}; what came after it cannot be rebuilt"
+            ),
             Origin::Copy(path) => write!(f, "restored from {}", path.display()),
             Origin::Rebuilt => f.write_str("rebuilt from other files"),
             Origin::Anew => f.write_str("nothing to restore it from was found, so it begins anew"),
@@ -73,6 +95,8 @@ impl Notice {
             Notice::RolledForward { .. } => "rolled_forward",
             Notice::OutsideEdit { lost } if lost.is_empty() => "outside_edit",
             Notice::OutsideEdit { .. } => "lost_transition",
+            Notice::PutBack { .. } => "older_version_put_back",
+            Notice::AnotherTask { .. } => "another_task",
             Notice::Distrusted { .. } => "not_believed",
             Notice::NotIgnored => "not_ignored",
             Notice::Mended(finding) => finding.code,
@@ -88,9 +112,11 @@ impl Notice {
                 Severity::Error,
                 Some("'bowline doctor --repair' applies them again".to_owned()),
             ),
-            Notice::Keeper { .. } | Notice::Distrusted { .. } | Notice::NotIgnored => {
-                (Severity::Warning, None)
-            }
+            Notice::Keeper { .. }
+            | Notice::PutBack { .. }
+            | Notice::AnotherTask { .. }
+            | Notice::Distrusted { .. }
+            | Notice::NotIgnored => (Severity::Warning, None),
             Notice::Mended(finding) => return finding.clone(),
             Notice::RolledForward { .. } | Notice::OutsideEdit { .. } | Notice::Restored { .. } => {
                 (Severity::Note, None)
@@ -109,23 +135,37 @@ impl Notice {
 impl std::fmt::Display for Notice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Notice::RolledForward { lines } => {
-                write!(
-                    f,
-                    "{lines} committed change(s) had not reached the file and were completed"
-                )
-            }
+            Notice::RolledForward { lines, completed } => write!(
+                f,
+                "{lines} committed change(s) had not reached the file{}",
+                match completed {
+                    true => " and were completed",
+                    false =>
+                        " yet; they are shown as committed, and the next change completes them",
+                }
+            ),
             Notice::OutsideEdit { lost } if lost.is_empty() => {
                 f.write_str("the file was changed outside Bowline")
             }
-            Notice::OutsideEdit { lost } => {
-                let names: Vec<String> = lost.iter().map(ToString::to_string).collect();
-                write!(
-                    f,
-                    "the file was changed outside Bowline and lacks acknowledged transitions: {}",
-                    names.join(", ")
-                )
-            }
+            Notice::OutsideEdit { lost } => write!(
+                f,
+                "the file was changed outside Bowline and lacks acknowledged transitions: {}",
+                listed(lost)
+            ),
+            Notice::PutBack { sequence, taken } if taken.is_empty() => write!(
+                f,
+                "the file was put back by hand as it was after transition {sequence}"
+            ),
+            Notice::PutBack { sequence, taken } => write!(
+                f,
+                "the file was put back by hand as it was after transition {sequence}, which takes back {}; \
+                 'bowline restore NUMBER' brings a later version back",
+                listed(taken)
+            ),
+            Notice::AnotherTask { was, is } => write!(
+                f,
+                "the file is now about '{is}', it was about '{was}': nothing of that was applied to it"
+            ),
             Notice::Distrusted { places } => write!(
                 f,
                 "changed outside Bowline and not believed: {}",
@@ -155,4 +195,9 @@ impl std::fmt::Display for Notice {
             Notice::Keeper { message, .. } => f.write_str(message),
         }
     }
+}
+
+fn listed(transitions: &[Lost]) -> String {
+    let names: Vec<String> = transitions.iter().map(ToString::to_string).collect();
+    names.join(", ")
 }

@@ -59,7 +59,7 @@ fn kept(path: &Path, name: &str) -> Option<String> {
 /// The run that the last transition with a name names.
 fn run_id(path: &Path) -> Option<String> {
     let history = StateFile::new(locate::layout(path)).history().ok()?;
-    history.lines.iter().rev().find_map(|line| {
+    history.lines().rev().find_map(|line| {
         let raw = line.transition.as_ref()?;
         let moved: Transition = serde_json::from_str(raw.get()).ok()?;
         Some(moved.metadata.get("run")?.as_str()?.to_owned())

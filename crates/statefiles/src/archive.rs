@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::disk::{Disk, Stat};
 use crate::error::Error;
-use crate::layout::{Archive, Paths, free_name};
+use crate::layout::{Archive, Paths};
 use crate::request::Request;
 use crate::stamp::utc_stamp;
 use crate::state_file::StateFile;
@@ -49,10 +49,22 @@ pub(crate) fn write(
     let folder = &archive.folder;
     disk.create_folders(folder)
         .map_err(|error| Error::io("create", folder, error))?;
-    let stem = OsString::from(format!("{}-{}", archive.stem, utc_stamp(now_ms)));
-    let path = free_name(disk, folder, &stem, TAIL)?;
+    let path = folder.join(next_name(disk, archive, &utc_stamp(now_ms))?);
     copy_to(disk, paths, like, text.as_bytes(), &path)?;
     Ok(Some(path))
+}
+
+/// A name that sorts after every copy there is. The time in it never goes back: a clock that was ahead once must not make
+/// the copies after it look old.
+fn next_name(disk: &dyn Disk, archive: &Archive, now: &str) -> Result<String, Error> {
+    let (stamp, count) = match copies(disk, archive)?.into_iter().max() {
+        Some((newest, count, _)) if newest.as_str() >= now => (newest, count + 1),
+        _ => (now.to_owned(), 1),
+    };
+    Ok(match count {
+        1 => format!("{}-{stamp}{TAIL}", archive.stem),
+        count => format!("{}-{stamp}-{count}{TAIL}", archive.stem),
+    })
 }
 
 /// Removes all but the newest copies.
@@ -66,22 +78,25 @@ pub(crate) fn prune(disk: &dyn Disk, paths: &Paths) -> Result<(), Error> {
     Ok(())
 }
 
-/// The copies there are, the newest first. Files with other names are not ours.
+/// The copies there are, the newest first.
 pub(crate) fn newest_first(disk: &dyn Disk, archive: &Archive) -> Result<Vec<PathBuf>, Error> {
+    let mut copies = copies(disk, archive)?;
+    copies.sort_by(|one, other| other.cmp(one));
+    Ok(copies.into_iter().map(|(_, _, path)| path).collect())
+}
+
+/// The copies there are, with time stamp and count. Files with other names are not ours.
+fn copies(disk: &dyn Disk, archive: &Archive) -> Result<Vec<(String, u32, PathBuf)>, Error> {
     let names = match disk.list(&archive.folder) {
         Ok(names) => names,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(Error::io("list", &archive.folder, error)),
     };
-    let mut dated: Vec<(String, u32, PathBuf)> = names
-        .iter()
-        .filter_map(|name| {
-            let (stamp, count) = dated(name.to_str()?, &archive.stem)?;
-            Some((stamp.to_owned(), count, archive.folder.join(name)))
-        })
-        .collect();
-    dated.sort_by(|one, other| other.cmp(one));
-    Ok(dated.into_iter().map(|(_, _, path)| path).collect())
+    let copy = |name: &OsString| {
+        let (stamp, count) = dated(name.to_str()?, &archive.stem)?;
+        Some((stamp.to_owned(), count, archive.folder.join(name)))
+    };
+    Ok(names.iter().filter_map(copy).collect())
 }
 
 /// Time stamp and count of `<stem>-<YYYYMMDDTHHMMSSZ>[-n].json`.

@@ -7,8 +7,8 @@ use crate::archive;
 use crate::error::Error;
 use crate::hash::ContentHash;
 use crate::held::{Held, Written};
-use crate::journal::{Line, Tail, kind};
-use crate::load::{Situation, read_file, rebuild};
+use crate::journal::{Line, kind};
+use crate::load::read_file;
 use crate::request::Request;
 use crate::stamp::utc_stamp;
 use crate::state_file::StateFile;
@@ -21,6 +21,8 @@ pub struct Rescue<'a> {
     pub rebuild: &'a dyn Fn() -> Option<String>,
     /// A document to start anew with.
     pub empty: &'a dyn Fn() -> Option<String>,
+    /// What may stand in the place of the damaged document, given where it comes from.
+    pub finish: &'a dyn Fn(&Source, String) -> String,
 }
 
 impl fmt::Debug for Rescue<'_> {
@@ -36,6 +38,11 @@ pub enum Source {
     Intact,
     /// The version last acknowledged, from the journal.
     Journal,
+    /// An older version, from the journal: what was acknowledged after it cannot be rebuilt from anything on the disk.
+    Version {
+        /// The number of the change that led to it.
+        seq: u64,
+    },
     /// The backup beside the file: the version before the last change, or an older one.
     Backup(PathBuf),
     /// A dated copy.
@@ -70,8 +77,9 @@ impl StateFile {
         held.keep_aside(request, &file, reason).map(Some)
     }
 
-    /// Replaces a damaged or missing document by the first good one of: the version last acknowledged, the backup, the
-    /// dated copies, the caller's rebuild, the caller's fresh start. The damaged file is set aside with the reason.
+    /// Replaces a damaged or missing document by the first good one of: the newest committed version that anything on the
+    /// disk can rebuild, the backup, the dated copies, the caller's rebuild, the caller's fresh start. The damaged file is set
+    /// aside with the reason.
     pub fn recover(
         &self,
         request: &Request,
@@ -92,6 +100,7 @@ impl StateFile {
                 });
             }
             let (source, text) = held.best(rescue)?;
+            let text = (rescue.finish)(&source, text);
             let (written, set_aside) = held.repair(request, reason, &source, &text)?;
             if let Written::Done { seq } = written {
                 return Ok(Recovered {
@@ -113,23 +122,6 @@ impl Held {
     fn best(&self, rescue: &Rescue<'_>) -> Result<(Source, String), Error> {
         let disk = self.disk();
         let good = |text: Option<String>| text.filter(|text| (rescue.validate)(text));
-        let ours = match &self.snapshot.situation {
-            Situation::Outside { ours } | Situation::Missing { ours } => ours.clone(),
-            // The damage is in what we wrote ourselves, or nothing is known.
-            _ => {
-                let mut tail = Tail::open(&*disk, &self.paths.journal)?;
-                rebuild(
-                    &*disk,
-                    &self.paths,
-                    &mut tail,
-                    self.file.replay.as_deref(),
-                    &mut Vec::new(),
-                )?
-            }
-        };
-        if let Some(text) = good(ours) {
-            return Ok((Source::Journal, text));
-        }
         // A copy that cannot be read is only one source less.
         let read = |path: &PathBuf| {
             read_file(&*disk, path)
@@ -137,14 +129,24 @@ impl Held {
                 .flatten()
                 .and_then(|(bytes, _)| String::from_utf8(bytes).ok())
         };
-        if let Some(text) = good(read(&self.paths.backup)) {
-            return Ok((Source::Backup(self.paths.backup.clone()), text));
-        }
-        let copies = match &self.paths.archive {
+        let dated = match &self.paths.archive {
             Some(archive) => archive::newest_first(&*disk, archive)?,
             None => Vec::new(),
         };
-        if let Some((path, text)) = copies
+        let about = [&self.paths.backup, &self.paths.swap, &self.paths.fresh];
+        let copies = about.into_iter().chain(&dated).filter_map(read);
+        let copies = copies.map(|text| (ContentHash::of(text.as_bytes()), text));
+        if let Some(newest) = self.file.newest_good(&copies.collect(), rescue.validate)? {
+            let source = match newest.last_acknowledged {
+                true => Source::Journal,
+                false => Source::Version { seq: newest.seq },
+            };
+            return Ok((source, newest.text));
+        }
+        if let Some(text) = good(read(&self.paths.backup)) {
+            return Ok((Source::Backup(self.paths.backup.clone()), text));
+        }
+        if let Some((path, text)) = dated
             .into_iter()
             .find_map(|path| Some((path.clone(), good(read(&path))?)))
         {
@@ -182,6 +184,7 @@ impl Held {
         };
         let from = match source {
             Source::Intact | Source::Journal => "the journal".to_owned(),
+            Source::Version { seq } => format!("the journal as of change {seq}"),
             Source::Backup(path) | Source::Archive(path) => path.display().to_string(),
             Source::Rebuilt => "other sources".to_owned(),
             Source::Empty => "a fresh start".to_owned(),

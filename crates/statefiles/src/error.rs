@@ -143,6 +143,17 @@ pub enum Error {
         #[source]
         source: Box<Error>,
     },
+    /// A change of an earlier command is committed and could not be brought into the file; this command was not begun.
+    #[error("change {seq} of {}, made by an earlier command, could not be completed; nothing of this one was written", path.display())]
+    EarlierUnfinished {
+        /// The state file.
+        path: PathBuf,
+        /// The number of the earlier change.
+        seq: u64,
+        /// What went wrong.
+        #[source]
+        source: Box<Error>,
+    },
     /// Any other failure of the system.
     #[error("failed to {operation} {}", path.display())]
     Io {
@@ -210,6 +221,7 @@ impl Error {
             Self::NothingToRestore { .. } => "nothing_to_restore",
             Self::Unfinished { .. } => "committed_unfinished",
             Self::Uncertain { .. } => "commit_uncertain",
+            Self::EarlierUnfinished { .. } => "earlier_unfinished",
             Self::Io { .. } => "io",
         }
     }
@@ -235,6 +247,9 @@ impl Error {
                 Some("do not repeat the command; any next command completes it")
             }
             Self::Uncertain { .. } => Some("look at the history before repeating the command"),
+            Self::EarlierUnfinished { .. } => Some(
+                "mend what stopped it and repeat the command; it completes the earlier change first",
+            ),
             Self::NotUtf8 { .. }
             | Self::NeedsReplay { .. }
             | Self::NoDocument { .. }
@@ -246,6 +261,16 @@ impl Error {
             Self::NothingToRestore { .. } => {
                 Some("put a good copy in its place, or move it away and begin anew")
             }
+        }
+    }
+
+    /// The same failure, met while completing what an earlier command left: none of the present one is on disk.
+    pub(crate) fn of_an_earlier_change(self) -> Self {
+        match self {
+            Self::Unfinished { path, seq, source } | Self::Uncertain { path, seq, source } => {
+                Self::EarlierUnfinished { path, seq, source }
+            }
+            other => other,
         }
     }
 
@@ -296,7 +321,10 @@ pub enum Finding {
         /// What was in it.
         owner: String,
     },
-    /// A version written by somebody else in the moment of a crash could not be put back, and was kept here.
+    /// The lock file was removed while its owner was still writing; it was waited for.
+    LockRemoved,
+    /// A version written by somebody else, in the moment of a crash or through a file they had opened before the last
+    /// change, was kept here.
     KeptAside {
         /// Where it is now.
         path: PathBuf,
@@ -313,6 +341,7 @@ impl Finding {
             Self::JournalDoesNotFit { .. } => "journal_does_not_fit",
             Self::ReplayDiffers { .. } => "replay_differs",
             Self::ForeignLockTakenOver { .. } => "foreign_lock_taken_over",
+            Self::LockRemoved => "lock_removed",
             Self::KeptAside { .. } => "kept_aside",
         }
     }
@@ -346,6 +375,9 @@ impl std::fmt::Display for Finding {
                     "the lock file of {owner} was left behind and was taken over"
                 )
             }
+            Self::LockRemoved => out.write_str(
+                "the lock file was removed while its owner was still writing; nothing was lost, the owner was waited for",
+            ),
             Self::KeptAside { path } => {
                 write!(
                     out,

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{Disk, Stat};
+use crate::disk::{Disk, FileKind, Stat};
 use crate::error::Error;
 use crate::hash::ContentHash;
 use crate::history::pending;
 use crate::journal::{Line, Writer, kind, read_all};
 use crate::layout::Paths;
 use crate::load::{FILE_BYTES_MAX, Situation, Snapshot};
-use crate::lock::Lock;
+use crate::lock::{JournalLock, Lock};
 use crate::request::{Change, Request, Step};
 use crate::splice::splices;
 use crate::state_file::StateFile;
@@ -48,8 +48,11 @@ pub struct Held {
     pub(crate) loose: bool,
     /// Where the last committed line wants the replaced file kept, if not as the backup.
     pub(crate) last_aside: Option<String>,
+    /// Hash of the version the last replace took out: what should be in the backup.
+    pub(crate) last_before: Option<ContentHash>,
     /// A failure left our picture of the disk doubtful; look again before the next write.
     pub(crate) stale: bool,
+    pub(crate) journal_lock: JournalLock,
     // Last, so that it is dropped last.
     pub(crate) _lock: Lock,
 }
@@ -231,6 +234,7 @@ impl Held {
     pub(crate) fn settled(&mut self, text: &str, line: &Line) {
         self.snapshot.bytes = Some(text.as_bytes().to_vec());
         self.snapshot.situation = Situation::Clean;
+        self.last_before = self.on_disk;
         self.on_disk = line.after;
         self.acknowledged = line.after;
         self.adopted = true;
@@ -303,7 +307,35 @@ impl Held {
         if self.stale {
             tidy::reload(self, request)?;
         }
-        self.rotate_if_long(request)
+        self.rotate_if_long(request)?;
+        self.keep_late_write(request)
+    }
+
+    /// Whoever opened the file before it was replaced, and wrote later, wrote into the backup. The next replace would take
+    /// that away; so it is kept, and told.
+    fn keep_late_write(&mut self, request: &Request) -> Result<(), Error> {
+        let (disk, backup) = (self.disk(), self.paths.backup.clone());
+        let there = disk
+            .stat(&backup)
+            .map_err(|error| Error::io("look at", &backup, error))?;
+        let (Some(there), Some(file)) = (there, &self.stat) else {
+            return Ok(());
+        };
+        // A backup nobody touched is older than what replaced it.
+        let untouched = there.modified_ms < file.modified_ms || there.kind != FileKind::Regular;
+        if untouched || self.snapshot.seq == 0 {
+            return Ok(());
+        }
+        let hash = self.read_back(&backup)?.as_deref().map(ContentHash::of);
+        if hash.is_none() || [self.last_before, self.on_disk].contains(&hash) {
+            return Ok(());
+        }
+        let known = |line: &Line| line.before == hash || line.after == hash;
+        if self.file.history()?.written().iter().any(known) {
+            return Ok(());
+        }
+        let why = "written by a program that had opened the file before the last change";
+        self.keep_aside(request, &backup, why).map(drop)
     }
 
     fn rotate_if_long(&mut self, request: &Request) -> Result<(), Error> {
@@ -328,6 +360,7 @@ impl Held {
         };
         self.stale = true;
         self.journal.rotate(&*disk, &self.paths, &base)?;
+        self.journal_lock = JournalLock::take(&*disk, &self.paths, self.file.lock_wait)?;
         self.stale = false;
         self.snapshot.seq = base.seq;
         Ok(())

@@ -1,9 +1,10 @@
 //! Looking back: the lines of the journal, earlier versions of the document, and effects still to be carried out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Finding};
-use crate::journal::{Line, Pending, read_all};
+use crate::hash::ContentHash;
+use crate::journal::{Line, Pending, kind, read_all};
 use crate::roll::{Replay, roll};
 use crate::splice::{apply, invert};
 use crate::state_file::StateFile;
@@ -11,8 +12,8 @@ use crate::state_file::StateFile;
 /// All that the journals still know, the oldest line first.
 #[derive(Debug, Clone)]
 pub struct History {
-    /// The lines of the older journal and of the present one.
-    pub lines: Vec<Line>,
+    /// The lines of the older journal and of the present one, those that were taken back included.
+    lines: Vec<Line>,
     /// Lines that could not be read.
     pub findings: Vec<Finding>,
 }
@@ -26,6 +27,29 @@ pub struct Version {
     pub before: Option<String>,
     /// The document after; `None` when there was none or it cannot be rebuilt.
     pub after: Option<String>,
+}
+
+impl History {
+    /// Every line that was written, for whoever checks the journal itself. For what happened, see [`History::lines`].
+    #[must_use]
+    pub fn written(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// The lines that came to pass. A change that was taken back before anybody was told of it ([`Line::voids`]) did not.
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &Line> {
+        let void: BTreeSet<u64> = self.lines.iter().filter_map(|line| line.voids).collect();
+        self.lines
+            .iter()
+            .filter(move |line| !void.contains(&line.seq))
+    }
+
+    /// The number of the version that line `seq` changed: the document as it was right before it.
+    #[must_use]
+    pub fn version_before(&self, seq: u64) -> Option<u64> {
+        let mut earlier = self.lines().filter(|line| line.moves());
+        earlier.rfind(|line| line.seq < seq).map(|line| line.seq)
+    }
 }
 
 impl StateFile {
@@ -61,16 +85,50 @@ impl StateFile {
         let Some(index) = history.lines.iter().position(|line| line.seq == seq) else {
             return Err(Error::NoSuchVersion { path, seq });
         };
-        match text_after(&history.lines, index, self.replay.as_deref()) {
+        match text_after(
+            &history.lines,
+            index,
+            &Copies::new(),
+            self.replay.as_deref(),
+        ) {
             Known::Text(text) => Ok(Some(text)),
             Known::None => Ok(None),
             Known::Unknown => Err(Error::NotRebuildable { path, seq }),
         }
     }
 
+    /// The newest committed version that passes `good`, with its number and whether something acknowledged came after it. It
+    /// is rebuilt from the journals and, where those have gaps, from copies that the disk happens to hold.
+    pub(crate) fn newest_good(
+        &self,
+        copies: &Copies,
+        good: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<Newest>, Error> {
+        let history = self.history()?;
+        let mut last_acknowledged = true;
+        for line in history.lines().rev().filter(|line| line.moves()) {
+            let here = |one: &Line| std::ptr::eq(one, line);
+            let index = history.lines.iter().rposition(here).unwrap_or(0);
+            if let Known::Text(text) =
+                text_after(&history.lines, index, copies, self.replay.as_deref())
+                && good(&text)
+            {
+                let seq = line.seq;
+                return Ok(Some(Newest {
+                    seq,
+                    text,
+                    last_acknowledged,
+                }));
+            }
+            // What others wrote was never acknowledged by us.
+            last_acknowledged &= [kind::OUTSIDE, kind::BASE].contains(&line.kind.as_str());
+        }
+        Ok(None)
+    }
+
     /// The changes after line `since`, the oldest first, each with the document before and after it.
     ///
-    /// Taken back changes ([`Line::voids`]) and notes are left out.
+    /// Changes that were taken back ([`Line::voids`]) and notes are left out.
     pub fn versions(&self, since: u64) -> Result<Vec<Version>, Error> {
         let mut versions = Vec::new();
         self.walk_versions(since, |line, before, after| {
@@ -100,10 +158,10 @@ impl StateFile {
             let start = match before.take() {
                 Some(known) => known,
                 None if index == 0 => Known::of_before(line),
-                None => text_after(&lines, index - 1, self.replay.as_deref()),
+                None => text_after(&lines, index - 1, &Copies::new(), self.replay.as_deref()),
             };
             let after = match step(start.clone(), line, self.replay.as_deref()) {
-                Known::Unknown => text_after(&lines, index, self.replay.as_deref()),
+                Known::Unknown => text_after(&lines, index, &Copies::new(), self.replay.as_deref()),
                 known => known,
             };
             if !void.contains(&line.seq) {
@@ -113,6 +171,17 @@ impl StateFile {
         }
         Ok(())
     }
+}
+
+/// Documents that lie about on the disk, by their hashes.
+pub(crate) type Copies = BTreeMap<ContentHash, String>;
+
+/// A version found by [`StateFile::newest_good`].
+pub(crate) struct Newest {
+    pub(crate) seq: u64,
+    pub(crate) text: String,
+    /// Nothing that was acknowledged came after it.
+    pub(crate) last_acknowledged: bool,
 }
 
 /// The effects of these lines that were neither done nor taken back.
@@ -179,13 +248,21 @@ fn step(start: Known, line: &Line, replay: Option<&dyn Replay>) -> Known {
 }
 
 /// Forward from the nearest full document at or before the line; else backward from the nearest one after it.
-fn text_after(lines: &[Line], index: usize, replay: Option<&dyn Replay>) -> Known {
+fn text_after(lines: &[Line], index: usize, copies: &Copies, replay: Option<&dyn Replay>) -> Known {
+    let copy = |line: &Line| line.after.as_ref().and_then(|after| copies.get(after));
     let whole = |line: &Line| {
-        line.document.is_some() || line.gone || line.patch.is_some() && line.before.is_none()
+        line.document.is_some()
+            || line.gone
+            || line.patch.is_some() && line.before.is_none()
+            || copy(line).is_some()
     };
     if let Some(start) = lines[..=index].iter().rposition(whole) {
-        let run: Vec<&Line> = lines[start..=index].iter().collect();
-        return match roll(None, &run, replay, &mut Vec::new()) {
+        let (from, run) = match copy(&lines[start]) {
+            Some(text) => (Some(text.clone()), &lines[start + 1..=index]),
+            None => (None, &lines[start..=index]),
+        };
+        let run: Vec<&Line> = run.iter().collect();
+        return match roll(from, &run, replay, &mut Vec::new()) {
             Ok(Some(text)) => Known::Text(text),
             Ok(None) => Known::None,
             Err(_) => Known::Unknown,

@@ -160,34 +160,22 @@ impl Paths {
     ) -> Result<PathBuf, Error> {
         let mut stem = of.file_name().map(OsString::from).unwrap_or_default();
         stem.push(format!(".damaged-{stamp}"));
-        free_name(disk, &self.side, &stem, "")
-    }
-}
-
-/// `folder/stem` + `tail`, with `-2`, `-3` … before the tail until the name is free.
-pub(crate) fn free_name(
-    disk: &dyn Disk,
-    folder: &Path,
-    stem: &std::ffi::OsStr,
-    tail: &str,
-) -> Result<PathBuf, Error> {
-    for count in 1_u32.. {
-        let mut name = stem.to_os_string();
-        if count > 1 {
-            name.push(format!("-{count}"));
+        for count in 1_u32.. {
+            let mut name = stem.clone();
+            if count > 1 {
+                name.push(format!("-{count}"));
+            }
+            let path = self.side.join(name);
+            let there = disk
+                .stat(&path)
+                .map_err(|error| Error::io("look at", &path, error))?;
+            if there.is_none() {
+                return Ok(path);
+            }
         }
-        name.push(tail);
-        let path = folder.join(name);
-        if disk
-            .stat(&path)
-            .map_err(|error| Error::io("look at", &path, error))?
-            .is_none()
-        {
-            return Ok(path);
-        }
+        Err(Error::Contended {
+            path: self.side.join(stem),
+            tries: u32::MAX as usize,
+        })
     }
-    Err(Error::Contended {
-        path: folder.join(stem),
-        tries: u32::MAX as usize,
-    })
 }

@@ -338,16 +338,10 @@ fn place(
         if before_mark {
             return Ok(Place::Elsewhere);
         }
-        let crashed = match hash {
-            Some(hash) => line.before == Some(hash),
-            // Only a creation can be interrupted without a file in place, and then the file waits under another name.
-            // Without that, somebody removed it, and it is not for us to bring it back.
-            None => {
-                line.before.is_none()
-                    && leaves.is_some()
-                    && leftover(disk, paths, leaves)?.is_some()
-            }
-        };
+        // A write that was interrupted leaves the next version under another name; it is flushed before the commit. Without
+        // that, somebody put the older version back, or removed the new file, and it is not for us to undo what they did.
+        let crashed = line.before == hash
+            && (line.gone || leaves.is_some() && leftover(disk, paths, leaves)?.is_some());
         let (is_mark, gone) = (line.is_mark(), line.gone);
         // Others remove files without a word before; only our own removal is announced and then interrupted.
         let announced = gone && line.kind != kind::OUTSIDE;
@@ -386,11 +380,15 @@ fn leftover(
     paths: &Paths,
     wanted: Option<ContentHash>,
 ) -> Result<Option<String>, Error> {
-    for path in [&paths.swap, &paths.fresh] {
-        if let Some((bytes, _)) = read_file(disk, path)?
-            && Some(ContentHash::of(&bytes)) == wanted
-        {
-            return Ok(String::from_utf8(bytes).ok());
+    // In the order in which a writer names it, so that a reader beside it cannot miss it between the two names.
+    for path in [&paths.fresh, &paths.swap] {
+        match read_file(disk, path) {
+            Ok(Some((bytes, _))) if Some(ContentHash::of(&bytes)) == wanted => {
+                return Ok(String::from_utf8(bytes).ok());
+            }
+            // We write files only.
+            Ok(_) | Err(Error::NotRegular { .. }) => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(None)

@@ -25,6 +25,8 @@ pub const FOREIGN_LOCK_FRESH_MS: i64 = 30_000;
 
 /// A lock file is small; whatever is longer is not read further.
 const OWNER_BYTES_MAX: u64 = 4096;
+/// How a record of ours begins.
+const OURS: &str = r#"{"bowline":1,"#;
 /// First and longest pause between two tries. Short, because a waiter can only win in the moment between two holders.
 const PAUSE_US_MIN: u64 = 200;
 const PAUSE_US_MAX: u64 = 4_000;
@@ -72,6 +74,13 @@ impl Owner {
         let text = text.trim();
         if let Ok(owner) = serde_json::from_str::<Self>(text) {
             return owner;
+        }
+        if text.starts_with(OURS) {
+            // One of us stopped while it took this file over.
+            return Self {
+                bowline: 1,
+                ..Self::default()
+            };
         }
         let pid = text
             .split(|letter: char| !letter.is_ascii_digit())
@@ -236,6 +245,63 @@ impl Drop for Lock {
     }
 }
 
+/// The journal, locked as well. Whoever removes a lock file because it is in their way lets the next writer in beside a
+/// live one; this keeps the two apart all the same.
+#[derive(Debug)]
+pub(crate) struct JournalLock {
+    // Held for its lock alone.
+    _file: Option<File>,
+    /// Another writer was still at work although the lock file was ours.
+    pub(crate) waited: bool,
+}
+
+impl JournalLock {
+    /// Locks the journal, where there is one, waiting at most `wait` for a writer whose lock file was removed.
+    pub(crate) fn take(disk: &dyn Disk, paths: &Paths, wait: Duration) -> Result<Self, Error> {
+        let path = &paths.journal;
+        let begun = Instant::now();
+        let mut waited = false;
+        loop {
+            let file = match disk.open_write(path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(Self {
+                        _file: None,
+                        waited,
+                    });
+                }
+                Err(error) => return Err(Error::io("open", path, error)),
+            };
+            let free = disk
+                .try_lock(&file)
+                .map_err(|error| Error::io("lock", path, error))?;
+            // The writer we waited for may have begun a new journal.
+            let there = disk
+                .stat(path)
+                .map_err(|error| Error::io("look at", path, error))?;
+            let identity = identity_of(&file).map_err(|error| Error::io("look at", path, error))?;
+            let same = there.is_some_and(|there| there.identity == identity);
+            if free && same {
+                return Ok(Self {
+                    _file: Some(file),
+                    waited,
+                });
+            }
+            waited |= !free;
+            let elapsed = begun.elapsed();
+            if elapsed >= wait {
+                let what = "a writer whose lock file was removed".to_owned();
+                let owner = Owner {
+                    what,
+                    ..Owner::default()
+                };
+                return Err(locked(paths, owner, elapsed));
+            }
+            pause(jittered(PAUSE_US_MAX).min(wait - elapsed));
+        }
+    }
+}
+
 /// Who holds the lock right now, if anybody; takes nothing.
 pub(crate) fn holder(disk: &dyn Disk, paths: &Paths, now_ms: i64) -> Result<Option<Owner>, Error> {
     let Some((file, stat)) = open_existing(disk, &paths.lock)? else {
@@ -291,10 +357,19 @@ fn try_once(
     if identity_of(&writable).map_err(|error| Error::io("look at", path, error))? != stat.identity {
         return Ok(Try::Again);
     }
-    let rewritten = disk
-        .truncate(&writable, 0)
-        .and_then(|()| disk.write(&writable, &candidate.record));
-    rewritten.map_err(|error| Error::io("write", path, error))?;
+    // In one write, as long as what was there: a lock file that is empty after a failure would be taken for another
+    // program's and honoured.
+    let mut record = candidate.record.clone();
+    let spaces = usize::try_from(stat.bytes.min(OWNER_BYTES_MAX)).unwrap_or(0);
+    if record.len() < spaces {
+        record.resize(spaces, b' ');
+    }
+    disk.write(&writable, &record)
+        .map_err(|error| Error::io("write", path, error))?;
+    if stat.bytes > OWNER_BYTES_MAX {
+        disk.truncate(&writable, OWNER_BYTES_MAX)
+            .map_err(|error| Error::io("write", path, error))?;
+    }
     if owner.bowline != 0 {
         // A process died here; it may have left more.
         sweep(disk, paths);

@@ -9,7 +9,7 @@ use crate::held::{Held, Written};
 use crate::journal::{JOURNAL_BYTES_MAX, Writer};
 use crate::layout::{Layout, Paths};
 use crate::load::{Situation, Snapshot, load};
-use crate::lock::{LOCK_WAIT_MS, Lock, Owner, holder};
+use crate::lock::{JournalLock, LOCK_WAIT_MS, Lock, Owner, holder};
 use crate::request::{Change, Request};
 use crate::roll::Replay;
 use crate::swap::TRIES_MAX;
@@ -26,7 +26,7 @@ pub struct StateFile {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) replay: Option<Arc<dyn Replay>>,
     pub(crate) journal_bytes_max: u64,
-    lock_wait: Duration,
+    pub(crate) lock_wait: Duration,
 }
 
 /// What [`StateFile::update`] did.
@@ -129,7 +129,11 @@ impl StateFile {
                 .map_err(|error| Error::io("create", folder, error))?;
         }
         let lock = Lock::take(&self.disk, &paths, request, self.lock_wait)?;
+        let journal_lock = JournalLock::take(&*self.disk, &paths, self.lock_wait)?;
         let mut findings = Vec::new();
+        if journal_lock.waited {
+            findings.push(Finding::LockRemoved);
+        }
         if let Some(owner) = &lock.taken_from {
             findings.push(Finding::ForeignLockTakenOver {
                 owner: owner.to_string(),
@@ -155,7 +159,9 @@ impl StateFile {
             adopted: false,
             loose: false,
             last_aside: None,
+            last_before: None,
             stale: true,
+            journal_lock,
             _lock: lock,
         };
         tidy::reload(&mut held, request)?;

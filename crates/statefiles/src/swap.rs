@@ -22,6 +22,8 @@ enum Out {
     Expected,
     /// Another version; it now lies under the swap name, and ours is in place.
     Swapped(Vec<u8>),
+    /// Ours is in place, and what came out could not be read: the next opener looks at it, and may put it back.
+    Unseen(Error),
     /// Another version; it is still in place.
     InPlace(Vec<u8>),
     /// Nothing, although there should have been something.
@@ -93,6 +95,7 @@ impl Held {
                 self.stale = false;
                 return Ok(Written::Done { seq });
             }
+            Out::Unseen(error) => return Err(uncertain(error)),
             Out::Swapped(theirs) => {
                 if std::str::from_utf8(&theirs).is_err() {
                     // It cannot be noted as text; so it is kept as a file, and ours stays.
@@ -157,7 +160,10 @@ impl Held {
         }
         match disk.exchange(swap, file) {
             Ok(()) => {
-                let out = self.read_back(swap)?.unwrap_or_default();
+                let out = match self.read_back(swap) {
+                    Ok(out) => out.unwrap_or_default(),
+                    Err(error) => return Ok(Out::Unseen(error)),
+                };
                 if Some(ContentHash::of(&out)) != self.on_disk {
                     return Ok(Out::Swapped(out));
                 }

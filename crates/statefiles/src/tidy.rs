@@ -11,6 +11,10 @@ use crate::swap::{TRIES_MAX, copy_name, remove};
 
 /// Loads the file, rolls it forward where it is behind, and removes what a crash left.
 pub(crate) fn reload(held: &mut Held, request: &Request) -> Result<(), Error> {
+    look_again(held, request).map_err(Error::of_an_earlier_change)
+}
+
+fn look_again(held: &mut Held, request: &Request) -> Result<(), Error> {
     let mut rolled = None;
     for _ in 0..TRIES_MAX {
         let disk = held.disk();
@@ -71,6 +75,7 @@ fn take_over(held: &mut Held, loaded: Loaded) {
     held.on_disk = loaded.on_disk;
     held.stat = loaded.stat;
     held.acknowledged = loaded.acknowledged;
+    held.last_before = loaded.last_fix.as_ref().and_then(|fix| fix.before);
     held.loose = loaded.loose;
     held.snapshot = loaded.snapshot;
     for finding in earlier {

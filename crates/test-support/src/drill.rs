@@ -142,7 +142,7 @@ pub fn one_story(file: &StateFile) -> Result<Vec<Line>, DrillError> {
     let mut last: Option<&Line> = None;
     let mut ends: Option<&Line> = None;
     let mut steps = false;
-    for line in &history.lines {
+    for line in history.written() {
         if last.is_some_and(|last| line.seq != last.seq + 1) {
             return Err(DrillError::Broken(format!(
                 "line {} does not follow its predecessor",
@@ -166,5 +166,5 @@ pub fn one_story(file: &StateFile) -> Result<Vec<Line>, DrillError> {
         }
         ends = Some(line);
     }
-    Ok(history.lines)
+    Ok(history.written().to_vec())
 }

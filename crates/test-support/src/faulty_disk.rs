@@ -30,6 +30,7 @@ pub struct FaultyDisk {
     at: u64,
     fault: Fault,
     lasting: bool,
+    in_a_row: u64,
     plain: bool,
     healed: AtomicBool,
     hit: Mutex<Option<&'static str>>,
@@ -63,11 +64,19 @@ impl FaultyDisk {
             at,
             fault,
             lasting,
+            in_a_row: 1,
             plain: false,
             healed: AtomicBool::new(false),
             hit: Mutex::new(None),
             meddler: None,
         }
+    }
+
+    /// Fails at this many operations in a row.
+    #[must_use]
+    pub fn in_a_row(mut self, count: u64) -> Self {
+        self.in_a_row = count;
+        self
     }
 
     /// Behaves like a file system that has neither exchange, nor exclusive rename, nor unnamed files.
@@ -106,7 +115,11 @@ impl FaultyDisk {
             (meddler.0)(name);
         }
         let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
-        let due = number == self.at || self.lasting && self.at != 0 && number > self.at;
+        let last = match self.lasting {
+            true => u64::MAX,
+            false => self.at + self.in_a_row - 1,
+        };
+        let due = self.at != 0 && (self.at..=last).contains(&number);
         if !due || self.healed.load(Ordering::SeqCst) {
             return Order::Go;
         }

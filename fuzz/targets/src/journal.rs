@@ -23,7 +23,7 @@ pub(crate) fn check(data: &[u8]) {
     }
     state.pending_effects().ok();
     if let Ok(history) = state.history() {
-        let last = history.lines.last().map_or(0, |line| line.seq);
+        let last = history.written().last().map_or(0, |line| line.seq);
         state.versions(0).ok();
         state.document_at(last).ok();
     }

@@ -169,6 +169,30 @@ const SENTENCES: &[(&str, &str)] = &[
     ),
     // What happened to a file, told among its findings.
     (
+        "the lock file was removed while its owner was still writing; nothing was lost, the owner was waited for",
+        "쓰고 있는 프로그램의 잠금 파일이 삭제되어, 그 프로그램이 끝날 때까지 기다렸습니다. 잃은 것은 없습니다",
+    ),
+    (
+        "{} committed change(s) had not reached the file yet; they are shown as committed, and the next change completes them",
+        "확정된 변경 {}건이 아직 파일에 없습니다. 확정된 상태로 보여 주며, 다음 변경이 파일을 마저 씁니다",
+    ),
+    (
+        "completed what was committed and had not reached the file",
+        "확정되었으나 파일에 없던 변경을 반영했습니다",
+    ),
+    (
+        "the file was put back by hand as it was after transition {}, which takes back {}; 'bowline restore NUMBER' brings a later version back",
+        "누군가 파일을 전이 {}번 직후의 내용으로 되돌려 놓아 다음 전이가 취소되었습니다: {}. 'bowline restore 번호'로 이후 버전을 되찾을 수 있습니다",
+    ),
+    (
+        "the file was put back by hand as it was after transition {}",
+        "누군가 파일을 전이 {}번 직후의 내용으로 되돌려 놓았습니다",
+    ),
+    (
+        "the file is now about '{}', it was about '{}': nothing of that was applied to it",
+        "파일이 이제 '{}'에 관한 것입니다. 전에는 '{}'에 관한 것이었으며, 그 내용은 적용하지 않았습니다",
+    ),
+    (
         "{} committed change(s) had not reached the file and were completed",
         "확정되었으나 파일에 없던 변경 {}건을 반영했습니다",
     ),

@@ -33,8 +33,25 @@ fn a_change_that_had_not_reached_the_file_is_completed() {
     let good = world.read(THINKING);
     let before = world.read(&format!("{THINKING}.bak"));
     world.write(THINKING, &before);
+    world.write(&format!(".{THINKING}.bowline-swap"), &good);
     check!(world.session(&["doctor", "doctor --repair", "doctor --repair"]));
     assert_eq!(world.read(THINKING), good);
+}
+
+/// As the recovery by hand goes: `cp thinking_state.json.bak thinking_state.json`.
+#[test]
+fn an_older_version_put_back_by_hand_stays() {
+    let world = TestEnvironment::planned();
+    let before = world.read(&format!("{THINKING}.bak"));
+    world.write(THINKING, &before);
+    check!(world.session(&[
+        "status",
+        "--lang ko doctor",
+        "doctor --repair",
+        "doctor --repair",
+        "history"
+    ]));
+    assert_eq!(world.read(THINKING), before);
 }
 
 #[test]

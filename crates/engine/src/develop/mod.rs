@@ -17,7 +17,6 @@ use bowline_formats::transition::Transition;
 pub use bowline_gate::advice;
 use bowline_gate::locate;
 use bowline_statefiles::{ContentHash, StateFile, kind};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The trigger of the transition that begins a run.
@@ -65,11 +64,10 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn read(file: &StateFile) -> Result<Self, Error> {
-        let lines = file.history()?.lines;
-        let void: BTreeSet<u64> = lines.iter().filter_map(|line| line.voids).collect();
+        let history = file.history()?;
         let mut ledger = Ledger::default();
         let mut thrown = Ledger::default();
-        for line in lines.iter().filter(|line| !void.contains(&line.seq)) {
+        for line in history.lines() {
             if line.gone && line.kind != kind::OUTSIDE {
                 thrown = std::mem::take(&mut ledger);
             }

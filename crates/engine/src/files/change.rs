@@ -15,6 +15,9 @@ use bowline_statefiles::{Change, Request, Situation, Snapshot, UpdateError, Upda
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// How often a file that is being written in place is looked at again before it is called damaged.
+const REREADS_MAX: usize = 10;
+
 /// Why a decision over a snapshot changed nothing.
 #[derive(Debug)]
 enum Stop {
@@ -211,10 +214,11 @@ impl KnownFile {
         mut decide: impl FnMut(Option<&JsonDocument>) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Error> {
         let mut restored = Vec::new();
+        let mut rereads = REREADS_MAX;
         // Only a doctor who is asked brings a develop run back, and closes its gates.
         let may_restore = !context.dry_run && self.kind != FileKind::Develop;
         loop {
-            match self.change(context, &mut decide) {
+            match self.change(context, |document, _| decide(document)) {
                 Ok(changed) => {
                     return Ok(changed.map(|mut changed| {
                         changed.view.notices.splice(0..0, restored);
@@ -229,20 +233,33 @@ impl KnownFile {
                         error,
                     });
                 }
+                // A program that writes in place may be half-way through.
+                Err(Stop::Damaged(_)) if rereads > 0 && self.is_being_written(context)? => {
+                    rereads -= 1;
+                }
                 // Once: what a repair leaves behind is readable, or there is no point in going on.
                 Err(Stop::Damaged(findings)) if restored.is_empty() && may_restore => {
-                    restored.extend(self.recover(context, &findings)?);
+                    restored.extend(self.recover(context, &findings)?.map(|it| it.notice));
                 }
                 Err(Stop::Damaged(findings)) => return Err(self.damaged(findings)),
             }
         }
     }
 
+    /// Whether a file that cannot be read has just changed, or does so within a moment.
+    fn is_being_written(&self, context: &Context) -> Result<bool, Error> {
+        let snapshot = self.file.load()?;
+        let again = self
+            .file
+            .reread_if_fresh(&snapshot, context.clock.now_ms())?;
+        Ok(again.is_some())
+    }
+
     /// One decided change: lock, read, decide, persist.
     fn change(
         &self,
         context: &Context,
-        mut decide: impl FnMut(Option<&JsonDocument>) -> Result<Option<Decided>, Stop>,
+        mut decide: impl FnMut(Option<&JsonDocument>, &Snapshot) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Stop> {
         let request = context.request();
         let mut outcome = None;
@@ -252,7 +269,7 @@ impl KnownFile {
             trust::check(&self.path, &self.file, &snapshot).map_err(Stop::Damaged)?;
         }
         let updated = self.decided(context, &request, |snapshot| {
-            let mut notices = Self::notices(snapshot);
+            let mut notices = Self::notices(snapshot, !context.dry_run);
             let begun = self.begun_for_a_dry_run(context, snapshot);
             let document = match begun.as_ref().or(snapshot.bytes.as_ref()) {
                 None if self.is_missing(snapshot) => {
@@ -265,7 +282,7 @@ impl KnownFile {
                         .map_err(Stop::Damaged)?,
                 ),
             };
-            let Some(decided) = decide(document.as_ref())? else {
+            let Some(decided) = decide(document.as_ref(), snapshot)? else {
                 return Ok(None);
             };
             let basis = match &decided.next {
@@ -286,18 +303,18 @@ impl KnownFile {
                     .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
                 ..basis
             };
-            outcome = Some((decided, notices, snapshot.seq, document));
+            outcome = Some((decided, notices, snapshot.clone(), document));
             Ok(Some(change))
         });
         let updated = updated.map_err(|error| match error {
             UpdateError::Refused(stop) => stop,
             UpdateError::File(error) => Stop::Engine(Box::new(Error::File(error))),
         })?;
-        let Some((decided, mut notices, last, edited)) = outcome else {
+        let Some((decided, mut notices, snapshot, edited)) = outcome else {
             return Ok(None);
         };
         if let Some(edited) = &edited {
-            self.tell_lost(&mut notices, last, edited.value());
+            self.tell_lost(&mut notices, &snapshot, edited.value());
         }
         let mended = decided
             .found
@@ -397,19 +414,29 @@ impl KnownFile {
         self.replace(context, self.of_present(decide))
     }
 
-    /// Changes the document as a whole: time travel and repair.
-    pub(crate) fn rewrite(
+    /// Mends the document, where `decide` finds something to mend in it. What it is shown is how the file stands under the
+    /// lock.
+    pub(crate) fn mend(
         &self,
         context: &Context,
-        decide: impl Fn(&JsonDocument) -> Result<(JsonDocument, Moved), Error>,
-    ) -> Result<Changed, Error> {
-        let decide = self.of_present(decide);
-        let outcome = self.change(context, |document| self.decide_on(document, &decide));
-        let changed = outcome.map_err(|stop| match stop {
+        decide: impl Fn(&JsonDocument, &Snapshot) -> Result<Option<(JsonDocument, Moved)>, Error>,
+    ) -> Result<Option<Changed>, Error> {
+        let outcome = self.change(context, |document, snapshot| {
+            let document = document.ok_or_else(|| self.no_file())?;
+            let found = kinds::examine(self.kind, document).map_err(Stop::Damaged)?;
+            self.writable(&found.findings)?;
+            let decided = decide(document, snapshot)?;
+            Ok(decided.map(|(next, moved)| Decided {
+                next: Some(next),
+                moved,
+                found: found.findings,
+                examined: None,
+            }))
+        });
+        outcome.map_err(|stop| match stop {
             Stop::Engine(error) => *error,
             Stop::Damaged(findings) => self.damaged(findings),
-        })?;
-        changed.ok_or_else(|| self.no_file())
+        })
     }
 
     fn transition(&self, context: &Context, value: &Value, moved: &Moved) -> Box<RawValue> {

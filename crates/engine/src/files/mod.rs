@@ -5,7 +5,7 @@ mod change;
 use crate::context::Context;
 use crate::error::Error;
 use crate::kinds::{self, Examined, FileKind};
-use crate::lost;
+use crate::lost::{self, Verdict};
 pub use crate::notice::{Notice, Origin};
 use crate::operations;
 use crate::rebuild::rebuild;
@@ -13,8 +13,9 @@ use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{self, FOREIGN};
-use bowline_statefiles::{Rescue, Situation, Snapshot, Source, StateFile};
+use bowline_statefiles::{ContentHash, Rescue, Situation, Snapshot, Source, StateFile};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// A state file of a known kind at a place.
@@ -87,6 +88,13 @@ impl Moved {
     pub fn with(self, metadata: Value) -> Self {
         Moved { metadata, ..self }
     }
+}
+
+/// What became of a damaged file.
+pub(crate) struct Recovery {
+    pub(crate) notice: Notice,
+    /// The document that was found for it, before its gates were closed.
+    pub(crate) found: String,
 }
 
 /// The outcome of a change.
@@ -170,7 +178,7 @@ impl KnownFile {
                 false => self.no_file(),
             });
         };
-        let mut notices = Self::notices(snapshot);
+        let mut notices = Self::notices(snapshot, false);
         let (document, examined) = Self::parse(bytes)
             .and_then(|document| self.believed(snapshot, document, &mut notices))
             .and_then(|document| {
@@ -178,7 +186,7 @@ impl KnownFile {
                 Ok((document, examined))
             })
             .map_err(|findings| self.damaged(findings))?;
-        self.tell_lost(&mut notices, snapshot.seq, document.value());
+        self.tell_lost(&mut notices, snapshot, document.value());
         Ok(View {
             kind: self.kind,
             path: self.path.clone(),
@@ -243,8 +251,8 @@ impl KnownFile {
         }
     }
 
-    /// What a snapshot tells beside its document.
-    fn notices(snapshot: &Snapshot) -> Vec<Notice> {
+    /// What a snapshot tells beside its document; `held` when it was taken under the lock.
+    fn notices(snapshot: &Snapshot, held: bool) -> Vec<Notice> {
         let mut notices: Vec<Notice> = snapshot
             .findings
             .iter()
@@ -254,9 +262,10 @@ impl KnownFile {
             })
             .collect();
         match &snapshot.situation {
-            Situation::RolledForward { lines } => {
-                notices.push(Notice::RolledForward { lines: *lines })
-            }
+            Situation::RolledForward { lines } => notices.push(Notice::RolledForward {
+                lines: *lines,
+                completed: held,
+            }),
             Situation::Outside { .. } => notices.push(Notice::OutsideEdit { lost: Vec::new() }),
             Situation::Absent
             | Situation::Unmanaged
@@ -266,13 +275,19 @@ impl KnownFile {
         notices
     }
 
-    /// Adds what an outside edit lost. Takes its time over the journal: never called while the lock is held.
-    fn tell_lost(&self, notices: &mut [Notice], last: u64, edited: &Value) {
+    /// Says what an outside edit did. Takes its time over the journal: never called while the lock is held.
+    fn tell_lost(&self, notices: &mut [Notice], edit: &Snapshot, edited: &Value) {
         for notice in notices {
-            if let Notice::OutsideEdit { lost } = notice {
-                // A journal that cannot be read is told elsewhere; the edit is told in any case.
-                *lost = lost::by_edit(&self.file, last, edited).unwrap_or_default();
-            }
+            let (Notice::OutsideEdit { .. }, Some(bytes)) = (&notice, &edit.bytes) else {
+                continue;
+            };
+            // A journal that cannot be read is told elsewhere; the edit is told in any case.
+            *notice = match lost::by_edit(self, edit.seq, ContentHash::of(bytes), edited) {
+                Ok(Verdict::PutBack { sequence, taken }) => Notice::PutBack { sequence, taken },
+                Ok(Verdict::Another { was, is }) => Notice::AnotherTask { was, is },
+                Ok(Verdict::Edited { lost }) => Notice::OutsideEdit { lost },
+                Err(_) => Notice::OutsideEdit { lost: Vec::new() },
+            };
         }
     }
 
@@ -296,7 +311,7 @@ impl KnownFile {
         &self,
         context: &Context,
         findings: &[Finding],
-    ) -> Result<Option<Notice>, Error> {
+    ) -> Result<Option<Recovery>, Error> {
         if findings.iter().any(|finding| finding.code == FOREIGN) {
             return Err(self.damaged(findings.to_vec()));
         }
@@ -304,9 +319,10 @@ impl KnownFile {
             || "unreadable".to_owned(),
             |finding| finding.message.clone(),
         );
-        // A file that can be read and not believed is as good as damaged: of itself only its words are left.
-        let unbelievable = match self.kind {
-            FileKind::Develop => trust::unbelieved(&self.path, &self.file)?,
+        // A file that can be read and not believed is as good as damaged: of itself only its words are left. Asked under the
+        // lock, as everything here.
+        let unbelievable = || match self.kind {
+            FileKind::Develop => trust::unbelieved(&self.path, &self.file).ok().flatten(),
             FileKind::Thinking
             | FileKind::TaskState
             | FileKind::TaskHistory
@@ -314,11 +330,12 @@ impl KnownFile {
             | FileKind::AgentMemory
             | FileKind::Orchestrate => None,
         };
+        let found = RefCell::new(String::new());
         let rescue = Rescue {
             validate: &|text| {
                 let read = Self::parse(text.as_bytes())
                     .and_then(|document| kinds::examine(self.kind, &document));
-                read.is_ok() && Some(text) != unbelievable.as_deref()
+                read.is_ok() && Some(text) != unbelievable().as_deref()
             },
             rebuild: &|| {
                 // What a readable file knows is more than the boxes of its plan tell.
@@ -329,23 +346,51 @@ impl KnownFile {
                     .map(|document| document.text().to_owned())
             },
             empty: &|| {
-                let words = unbelievable.as_deref().and_then(trust::words_of);
+                let words = unbelievable().as_deref().and_then(trust::words_of);
                 let empty = words.or_else(|| kinds::empty(self.kind, &self.path, context.now()));
                 empty.map(|document| document.text().to_owned())
+            },
+            finish: &|source, text| {
+                let back = self.brought_back(context, source, &text);
+                found.replace(text);
+                back
             },
         };
         let recovered = self.file.recover(&context.request(), &reason, &rescue)?;
         let from = match recovered.source {
             Source::Intact => return Ok(None),
             Source::Journal => Origin::Journal,
+            Source::Version { seq } => Origin::Version(seq),
             Source::Backup(path) | Source::Archive(path) => Origin::Copy(path),
             Source::Rebuilt => Origin::Rebuilt,
             Source::Empty => Origin::Anew,
         };
-        Ok(Some(Notice::Restored {
-            from,
-            set_aside: recovered.set_aside,
+        Ok(Some(Recovery {
+            notice: Notice::Restored {
+                from,
+                set_aside: recovered.set_aside,
+            },
+            found: found.into_inner(),
         }))
+    }
+}
+
+impl KnownFile {
+    /// A document as it may come back after damage: no gate is open, and nothing is further than the evidence shows where
+    /// the journal is gone.
+    fn brought_back(&self, context: &Context, source: &Source, text: &str) -> String {
+        let (FileKind::Develop, Ok(document)) = (self.kind, Self::parse(text.as_bytes())) else {
+            return text.to_owned();
+        };
+        let known = matches!(source, Source::Journal | Source::Version { .. });
+        let document = match trust::proven(&self.path) {
+            Ok(proven) if !known => trust::within(&document, &proven),
+            Ok(_) | Err(_) => document,
+        };
+        let at = context.now_for(self.kind);
+        kinds::brought_back(self.kind, &document, at)
+            .text()
+            .to_owned()
     }
 }
 

@@ -241,38 +241,43 @@ impl MemoryFolder {
             return self.bring_back_state(context);
         }
         let wanted = which.unwrap_or("task-state-");
-        let mut found = None;
+        let missing = || Error::NoCopy {
+            which: wanted.to_owned(),
+            folder: self.folder.join("backup"),
+        };
+        let wanted_of = |file: &KnownFile| -> Result<Option<PathBuf>, Error> {
+            let mut copies = file.file.archived()?.into_iter();
+            Ok(copies.find(|path| name(path).starts_with(wanted)))
+        };
+        let mut its_file = None;
         for file in self.files(context) {
-            let copies = file.file.archived()?;
-            let copy = copies
-                .into_iter()
-                .find(|path| name(path).starts_with(wanted));
-            if let Some(copy) = copy {
-                found = Some((file, copy));
+            if wanted_of(&file)?.is_some() {
+                its_file = Some(file);
                 break;
             }
         }
-        let (file, copy) = found.ok_or_else(|| Error::NoCopy {
-            which: wanted.to_owned(),
-            folder: self.folder.join("backup"),
-        })?;
-        let bad = |message: String| Error::BadInput {
-            message: format!("{} {message}", copy.display()),
-            hint: "choose another copy".into(),
-        };
-        let bytes =
-            std::fs::read(&copy).map_err(|error| bad(format!("cannot be read: {error}")))?;
-        let earlier =
-            JsonDocument::parse(&bytes).map_err(|error| bad(format!("is damaged: {error}")))?;
-        let to = crate::kinds::examine(file.kind, &earlier)
-            .map_err(|findings| file.damaged(findings))?
-            .status;
-        let moved = Moved {
-            important: true,
-            ..Moved::new("file", "RESTORE", None, to)
-        };
-        let moved = moved.with(json!({ "copy": name(&copy) }));
-        file.replace(context, |_| Ok((Some(earlier.clone()), moved.clone())))
+        let file = its_file.ok_or_else(missing)?;
+        file.replace(context, |_| {
+            // The newest one as it is under the lock: another command may have made one since.
+            let copy = wanted_of(&file)?.ok_or_else(missing)?;
+            let bad = |message: String| Error::BadInput {
+                message: format!("{} {message}", copy.display()),
+                hint: "choose another copy".into(),
+            };
+            let bytes =
+                std::fs::read(&copy).map_err(|error| bad(format!("cannot be read: {error}")))?;
+            let earlier =
+                JsonDocument::parse(&bytes).map_err(|error| bad(format!("is damaged: {error}")))?;
+            let to = crate::kinds::examine(file.kind, &earlier)
+                .map_err(|findings| file.damaged(findings))?
+                .status;
+            let moved = Moved {
+                important: true,
+                ..Moved::new("file", "RESTORE", None, to)
+            };
+            let moved = moved.with(json!({ "copy": name(&copy) }));
+            Ok((Some(earlier), moved))
+        })
     }
 
     /// Brings the file of the current task back after it was removed.
@@ -286,7 +291,7 @@ impl MemoryFolder {
         }
         let told = match state.view(context) {
             Err(Error::Damaged { findings, .. }) if !context.dry_run => {
-                state.recover(context, &findings)?
+                state.recover(context, &findings)?.map(|it| it.notice)
             }
             Err(error) => return Err(error),
             // Committed, and not in place yet.

@@ -4,8 +4,9 @@
 //! whole process.
 
 use crate::context;
+use crate::under_the_lock::with_somebody_quicker;
 use bowline_engine::develop::evidence::Watch;
-use bowline_engine::machines::develop::Gate;
+use bowline_engine::machines::develop::{Gate, Phase};
 use bowline_engine::operations::develop::{DevelopRun, Passed, Proof};
 use bowline_engine::statefiles::{Disk, Situation, StateFile};
 use bowline_engine::{Context, Error};
@@ -66,8 +67,31 @@ fn entry() {
             check(&folder.join("project"), *command == "true", passed, &part);
         }
         ["fail everywhere", command] => fail_everywhere(&folder, command),
+        ["another run"] => another_run(&folder.join("project")),
         other => panic!("no such part: {other:?}"),
     }
+}
+
+#[test]
+fn a_transition_is_never_noted_under_another_run() {
+    let place = place();
+    assert!(child(place.path(), "prepare|true").success());
+    assert!(child(place.path(), "another run").success());
+}
+
+/// The run is thrown away and another begun while a command about the first waits for the lock.
+fn another_run(project: &Path) {
+    let path = project.to_owned();
+    let quicker = with_somebody_quicker(move || {
+        let run = DevelopRun::at(&context(), &path);
+        run.reset(&context()).unwrap();
+        run.start(&context(), "two", false).unwrap();
+        run.review(&context(), &[], None).unwrap();
+    });
+    let refused = DevelopRun::at(&quicker, project).back(&quicker, Phase::Design);
+    assert!(matches!(refused, Err(Error::RunChanged)), "{refused:?}");
+    let left = DevelopRun::at(&context(), project).run(&context());
+    assert_eq!(left.unwrap().unwrap().phase, Phase::Review);
 }
 
 /// A run in REVIEW whose gate opens by a command.

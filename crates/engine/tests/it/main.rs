@@ -11,6 +11,7 @@ mod guarded;
 mod memory;
 mod outside;
 mod travel;
+mod under_the_lock;
 
 use bowline_engine::Context;
 use bowline_engine::clock::Clock;

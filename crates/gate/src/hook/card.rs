@@ -292,7 +292,7 @@ fn history(path: &Path) -> Vec<(String, Transition)> {
     let Ok(history) = file.history() else {
         return Vec::new();
     };
-    let read = history.lines.iter().filter_map(|line| {
+    let read = history.lines().filter_map(|line| {
         let raw = line.transition.as_ref()?;
         Some((line.at.clone(), serde_json::from_str(raw.get()).ok()?))
     });

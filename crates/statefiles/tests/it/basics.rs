@@ -31,9 +31,8 @@ fn a_life_of_one_file() {
     let kinds: Vec<_> = file
         .history()
         .unwrap()
-        .lines
-        .into_iter()
-        .map(|line| (line.seq, line.kind))
+        .lines()
+        .map(|line| (line.seq, line.kind.clone()))
         .collect();
     assert_eq!(kinds, [(1, "change".to_owned()), (2, "change".to_owned())]);
     assert_eq!(file.document_at(1).unwrap().as_deref(), Some("a\n"));
@@ -73,7 +72,7 @@ fn an_unmanaged_file_is_adopted_with_its_first_version() {
         "\u{feff}{\r\n \"n\": 0.90\r\n}x\n",
         "no byte but ours"
     );
-    let lines = file.history().unwrap().lines;
+    let lines = file.history().unwrap().written().to_vec();
     assert_eq!(
         lines
             .iter()
@@ -151,9 +150,13 @@ fn an_outside_edit_without_any_source_is_adopted_whole() {
         Situation::Outside { ours: None }
     );
     add(&file, "y").unwrap();
-    let lines = file.history().unwrap().lines;
-    assert_eq!(lines[1].document.as_deref(), Some("z\n"));
-    assert_eq!(file.document_at(4).unwrap().as_deref(), Some("z\ny\n"));
+    let lines = file.history().unwrap().written().to_vec();
+    let kinds: Vec<_> = lines.iter().map(|line| line.kind.as_str()).collect();
+    // The backup was nothing of ours: it is kept under another name instead of being written over.
+    assert_eq!(kinds, ["change", "aside", "outside", "change"]);
+    assert_eq!(lines[2].document.as_deref(), Some("z\n"));
+    assert_eq!(file.document_at(5).unwrap().as_deref(), Some("z\ny\n"));
+    assert_eq!(place.read(&format!("state.json.damaged-{STAMP}")), "junk");
 }
 
 #[test]
@@ -186,6 +189,7 @@ fn the_version_before_the_last_change_rolls_forward() {
     set(&file, "a\n").unwrap();
     set(&file, "b\n").unwrap();
     place.write("state.json", "a\n");
+    place.write(".state.json.bowline-swap", "b\n");
     let snapshot = file.load().unwrap();
     assert_eq!(snapshot.situation, Situation::RolledForward { lines: 1 });
     assert_eq!(snapshot.text().unwrap(), Some("b\n"));
@@ -196,7 +200,7 @@ fn the_version_before_the_last_change_rolls_forward() {
         Situation::RolledForward { lines: 1 }
     );
     assert_eq!(place.read("state.json"), "b\nc\n");
-    assert_eq!(file.history().unwrap().lines.len(), 3);
+    assert_eq!(file.history().unwrap().written().len(), 3);
 }
 
 #[test]
@@ -206,13 +210,18 @@ fn an_older_version_put_back_is_an_outside_edit() {
     for text in ["a\n", "b\n", "c\n"] {
         set(&file, text).unwrap();
     }
-    place.write("state.json", "a\n");
-    assert_eq!(
-        file.load().unwrap().situation,
-        Situation::Outside {
-            ours: Some("c\n".to_owned())
-        }
-    );
+    // The backup, too: a crash in between would have left the next version under another name.
+    for older in ["b\n", "a\n"] {
+        place.write("state.json", older);
+        let snapshot = file.load().unwrap();
+        assert_eq!(snapshot.text().unwrap(), Some(older));
+        assert_eq!(
+            snapshot.situation,
+            Situation::Outside {
+                ours: Some("c\n".to_owned())
+            }
+        );
+    }
 }
 
 #[test]
@@ -293,6 +302,7 @@ fn rescue<'a>(validate: &'a dyn Fn(&str) -> bool) -> Rescue<'a> {
         validate,
         rebuild: &|| Some("rebuilt".to_owned()),
         empty: &|| Some("empty".to_owned()),
+        finish: &|_, text| text,
     }
 }
 
@@ -335,7 +345,7 @@ fn recovery_takes_the_first_good_source() {
                     !good(&String::from_utf8_lossy(&std::fs::read(aside).unwrap())),
                     "the damaged one was kept"
                 );
-                let line = file.history().unwrap().lines.pop().unwrap();
+                let line = file.history().unwrap().written().last().unwrap().clone();
                 assert_eq!(line.kind, kind::REPAIR);
                 assert!(
                     line.note.starts_with("does not parse; restored from "),
@@ -370,9 +380,16 @@ fn recovery_takes_the_first_good_source() {
     );
     let first_copy = format!("backup/state-{STAMP}.json");
     check(
-        &broken,
+        &no_journal,
         &|text| text == "one",
         Source::Archive(first_copy.into()),
+        "one",
+    );
+    // The journal knows an older version than the newest: better than none, and told as what it is.
+    check(
+        &broken,
+        &|text| text == "one",
+        Source::Version { seq: 1 },
         "one",
     );
     check(
@@ -395,7 +412,7 @@ fn quarantine_moves_and_notes() {
     assert_eq!(moved, place.path(&format!("state.json.damaged-{STAMP}")));
     assert_eq!(std::fs::read(moved).unwrap(), b"\xff\xfe");
     assert_eq!(
-        file.history().unwrap().lines.pop().unwrap().note,
+        file.history().unwrap().written().last().unwrap().note,
         "not text"
     );
     assert_eq!(
@@ -461,4 +478,39 @@ fn a_torn_line_spoils_no_other() {
     place.write("deep/lines.jsonl", "1\n2\n3 is to");
     append_line(&RealDisk, &path, "4").unwrap();
     assert_eq!(place.read("deep/lines.jsonl"), "1\n2\n3 is to\n4\n");
+}
+
+#[test]
+fn copies_sort_by_their_sequence_and_not_by_a_clock_that_was_ahead() {
+    let place = Place::new();
+    let archive = Archive {
+        folder: place.path("backup"),
+        stem: "state".to_owned(),
+        keep: 3,
+    };
+    let file = StateFile::new(Layout::new(place.main()).with_archive(archive));
+    set(&file, "0\n").unwrap();
+    // An hour ahead for two copies, then right again; more copies in one second than are kept.
+    let hours = [1, 1, 0, 0, 0, 0, 0];
+    for (n, hour) in hours.into_iter().enumerate() {
+        let request = Request {
+            now_ms: NOW_MS + hour * 3_600_000,
+            ..request("r")
+        };
+        let copy = file.archive(&request).unwrap().unwrap();
+        let copies = file.archived().unwrap();
+        assert_eq!(copies[0], copy, "the newest is the one just made");
+        assert_eq!(
+            std::fs::read_to_string(&copy).unwrap(),
+            format!("{n}\n"),
+            "what was reported is there"
+        );
+        set(&file, &format!("{}\n", n + 1)).unwrap();
+    }
+    let kept: Vec<_> = file.archived().unwrap();
+    let kept: Vec<_> = kept
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    assert_eq!(kept, ["6\n", "5\n", "4\n"]);
 }

@@ -5,14 +5,25 @@ use std::sync::Arc;
 use bowline_statefiles::{Disk, Error};
 use bowline_test_support::{Fault, FaultyDisk};
 
-use crate::scenario::{self, Scenario};
+use crate::scenario::{self, Scenario, Told};
 use crate::support::Place;
 
-fn fail_everywhere(scenario: &Scenario, fault: Fault, lasting: bool, plain: bool) -> u64 {
+/// How long a disk fails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Length {
+    Once,
+    Twice,
+    ForGood,
+}
+
+fn fail_everywhere(scenario: &Scenario, fault: Fault, length: Length, plain: bool) -> u64 {
     for at in 1.. {
         let place = Place::new();
         (scenario.prepare)(place.folder.path());
-        let mut disk = FaultyDisk::new(at, fault, lasting);
+        let mut disk = FaultyDisk::new(at, fault, length == Length::ForGood);
+        if length == Length::Twice {
+            disk = disk.in_a_row(2);
+        }
         if plain {
             disk = disk.plain();
         }
@@ -25,20 +36,24 @@ fn fail_everywhere(scenario: &Scenario, fault: Fault, lasting: bool, plain: bool
         let mut acknowledged = None;
         let done = (scenario.act)(&file, &mut |text| acknowledged = Some(text.to_owned()));
         let context = format!(
-            "operation {at} ({:?}) {fault:?}, lasting {lasting}, plain {plain}: {:?}",
+            "operation {at} ({:?}) {fault:?}, {length:?}, plain {plain}: {:?}",
             disk.hit(),
             done.as_ref().err()
         );
-        if let Err(Error::Unfinished { .. }) = &done {
-            let sources = std::error::Error::source(done.as_ref().unwrap_err());
-            assert!(sources.is_some(), "{context}");
-        }
-        let old_only = done.as_ref().is_err_and(|error| !error.may_be_committed());
+        let told = match &done {
+            Ok(()) => Told::Done,
+            Err(error @ Error::Unfinished { .. }) => {
+                assert!(std::error::Error::source(error).is_some(), "{context}");
+                Told::Committed
+            }
+            Err(error) if error.may_be_committed() => Told::Perhaps,
+            Err(_) => Told::Nothing,
+        };
         scenario::check_after(
             place.folder.path(),
             scenario,
             acknowledged.as_deref(),
-            old_only,
+            told,
             plain,
             &context,
         );
@@ -52,9 +67,9 @@ fn fail_everywhere(scenario: &Scenario, fault: Fault, lasting: bool, plain: bool
 
 fn every_operation_failing_once_or_for_good(scenario: &Scenario) {
     for plain in [false, true] {
-        for lasting in [false, true] {
+        for length in [Length::Once, Length::Twice, Length::ForGood] {
             for fault in [Fault::Io, Fault::Full] {
-                let operations = fail_everywhere(scenario, fault, lasting, plain);
+                let operations = fail_everywhere(scenario, fault, length, plain);
                 assert!(operations > 10, "only {operations} operations");
             }
         }

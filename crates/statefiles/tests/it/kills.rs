@@ -43,7 +43,7 @@ fn kill_everywhere(scenario: &Scenario, plain: bool) {
             place.folder.path(),
             scenario,
             acknowledged.as_deref(),
-            false,
+            scenario::Told::Perhaps,
             plain,
             &context,
         );

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bowline_statefiles::{Change, Error, Situation, StateFile, UpdateError, kind};
+use bowline_statefiles::{Change, Error, Finding, Situation, StateFile, UpdateError, kind};
 use bowline_test_support::drill::one_story;
 use bowline_test_support::{Fault, FaultyDisk};
 use serde_json::value::RawValue;
 
-use crate::support::{Place, add, request, set, state_file};
+use crate::support::{Place, STAMP, add, request, set, state_file};
 
 /// Replaces a file as a careful stranger does.
 fn move_in(path: &Path, text: &str) {
@@ -225,7 +225,7 @@ fn their_version_survives_a_failure_at_every_operation() {
         let text = String::from_utf8(next.snapshot.bytes.unwrap()).unwrap();
         let context = format!("operation {at} ({:?}): {done:?} then {text:?}", disk.hit());
         one_story(&place.file()).unwrap_or_else(|error| panic!("{context}: {error}"));
-        let lines = place.file().history().unwrap().lines;
+        let lines = place.file().history().unwrap().written().to_vec();
         let told = lines.iter().any(|line| line.kind == kind::OUTSIDE);
         let exchanged = text.contains("theirs");
         assert!(exchanged == told, "{context}");
@@ -243,4 +243,76 @@ fn their_version_survives_a_failure_at_every_operation() {
             .collect();
         assert_eq!(hidden, [""; 0], "{context}");
     }
+}
+
+/// Somebody removes the lock file of a live writer, because it is in their way, and runs a command of their own.
+#[test]
+fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    let (path, calls) = (place.main(), AtomicUsize::new(0));
+    let (send, second) = std::sync::mpsc::channel();
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
+        // Between our commit and our exchange: the worst moment.
+        if name == "exchange" && calls.fetch_add(1, Ordering::SeqCst) == 0 {
+            std::fs::remove_file(path.with_extension("json.lock")).unwrap();
+            let file = state_file(&path);
+            send.send(std::thread::spawn(move || add(&file, "second")))
+                .unwrap();
+            // It cannot end while we are here; given a moment, it would do harm if it could.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    });
+    let first = add(
+        &state_file(&place.main()).with_disk(Arc::new(disk)),
+        "first",
+    )
+    .unwrap();
+    let second = second.recv().unwrap().join().unwrap().unwrap();
+    assert_eq!((first.seq, second.seq), (Some(2), Some(3)));
+    assert_eq!(place.read("state.json"), "a\nfirst\nsecond\n");
+    assert_eq!(second.snapshot.findings, [Finding::LockRemoved]);
+    one_story(&place.file()).unwrap();
+}
+
+/// A program that writes through a file it opened before our exchange writes into the backup, unseen.
+#[test]
+fn a_write_through_an_old_descriptor_is_kept_and_told() {
+    use std::io::Write as _;
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    let mut opened = std::fs::OpenOptions::new()
+        .append(true)
+        .open(place.main())
+        .unwrap();
+    add(&place.file(), "b").unwrap();
+    opened.write_all(b"late\n").unwrap();
+    opened.sync_all().unwrap();
+    let told = add(&place.file(), "c").unwrap();
+    let kept = place.path(&format!("state.json.damaged-{STAMP}"));
+    assert_eq!(
+        told.snapshot.findings,
+        [Finding::KeptAside { path: kept.clone() }]
+    );
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), "a\nlate\n");
+    assert_eq!(place.read("state.json"), "a\nb\nc\n");
+    assert_eq!(place.read("state.json.bak"), "a\nb\n");
+    let quiet = add(&place.file(), "d").unwrap();
+    assert_eq!(quiet.snapshot.findings, []);
+}
+
+#[test]
+fn a_change_that_was_taken_back_is_no_history() {
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    let file = meddled(&place, "exchange", 1, false, |path| {
+        move_in(path, "a\ntheirs\n")
+    });
+    add(&file, "ours").unwrap();
+    let history = file.history().unwrap();
+    let seqs: Vec<u64> = history.lines().map(|line| line.seq).collect();
+    assert_eq!(seqs, [1, 3, 4]);
+    assert_eq!(history.version_before(4), Some(3));
+    assert_eq!(history.version_before(3), Some(1), "not the one taken back");
+    assert_eq!(history.version_before(1), None);
 }

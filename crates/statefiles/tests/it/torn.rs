@@ -1,9 +1,10 @@
 //! Journals that end or break where they should not.
 
-use bowline_statefiles::{Finding, Situation};
+use bowline_statefiles::{Finding, Rescue, Situation, Source};
 use bowline_test_support::drill::one_story;
+use bowline_test_support::{Fault, FaultyDisk};
 
-use crate::support::{Place, STAMP, add, set};
+use crate::support::{Place, STAMP, add, request, set};
 
 const JOURNAL: &str = "state.json.journal.jsonl";
 
@@ -18,6 +19,7 @@ fn a_journal_cut_at_every_length_of_its_last_line() {
     for length in committed.len()..=whole.len() {
         let place = Place::new();
         place.write("state.json", "a\nb\n");
+        place.write(".state.json.bowline-new", "a\nb\nc\n");
         place.write(JOURNAL, &whole.as_bytes()[..length]);
         let snapshot = place.file().load().unwrap();
         let complete = length == whole.len();
@@ -94,7 +96,7 @@ fn a_bad_line_in_the_middle_is_a_finding() {
     let history = file.history().unwrap();
     let offset = lines[0].len() as u64 + 1;
     assert_eq!(history.findings, [Finding::BadJournalLine { offset }]);
-    assert_eq!(history.lines.len(), 3);
+    assert_eq!(history.written().len(), 3);
     add(&file, "e").unwrap();
     assert_eq!(place.read("state.json"), "d\ne\n");
     assert_eq!(file.document_at(1).unwrap().as_deref(), Some("a\n"));
@@ -135,5 +137,91 @@ fn only_the_end_of_a_long_journal_is_read() {
     assert_eq!(
         (snapshot.situation, snapshot.findings),
         (Situation::Clean, vec![])
+    );
+}
+
+#[test]
+fn a_damaged_last_line_that_took_a_change_back_does_not_bring_it_back() {
+    let place = Place::new();
+    for text in ["a\n", "b\n", "a\n"] {
+        set(&place.file(), text).unwrap();
+    }
+    let journal = place.read(JOURNAL);
+    place.write(JOURNAL, &journal[..journal.len() - 3]);
+    let snapshot = place.file().load().unwrap();
+    assert_eq!(snapshot.text().unwrap(), Some("a\n"));
+    assert_eq!(
+        snapshot.situation,
+        Situation::Outside {
+            ours: Some("b\n".to_owned())
+        }
+    );
+    add(&place.file(), "c").unwrap();
+    assert_eq!(place.read("state.json"), "a\nc\n");
+}
+
+/// Somebody empties and rewrites the file in the moment of our write; what they had written by then does not parse. The
+/// backup is two versions old.
+#[test]
+fn repair_takes_the_newest_committed_version_and_not_the_backup() {
+    let place = Place::new();
+    for text in ["good 1\n", "good 2\n", "good 3\n"] {
+        set(&place.file(), text).unwrap();
+    }
+    let path = place.main();
+    let calls = std::sync::atomic::AtomicUsize::new(0);
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
+        if name == "exchange" && calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
+            std::fs::write(&path, "goo").unwrap();
+        }
+    });
+    let file = place.file().with_disk(std::sync::Arc::new(disk));
+    let good = |text: &str| text.starts_with("good ");
+    let refused = file.update(&request("r"), |now| match now.text().unwrap() {
+        Some(text) if good(text) => Ok(Some(bowline_statefiles::Change::to("good 4\n"))),
+        other => Err(other.map(str::to_owned)),
+    });
+    assert!(refused.is_err());
+    assert_eq!(place.read("state.json.bak"), "good 2\n");
+    let rescue = Rescue {
+        validate: &good,
+        rebuild: &|| None,
+        empty: &|| None,
+        finish: &|_, text| text,
+    };
+    let recovered = place
+        .file()
+        .recover(&request("fix"), "does not parse", &rescue)
+        .unwrap();
+    assert_eq!(
+        (recovered.source, recovered.text.as_str()),
+        (Source::Journal, "good 3\n"),
+        "what was taken back in that moment was never acknowledged"
+    );
+}
+
+#[test]
+fn a_gap_in_the_journal_is_bridged_by_a_copy() {
+    let place = Place::new();
+    for n in 1..=4 {
+        set(&place.file(), &format!("good {n}\n")).unwrap();
+    }
+    let lines: Vec<String> = place.read(JOURNAL).lines().map(str::to_owned).collect();
+    // Without its first two lines nothing in the journal says where the others begin; the backup does.
+    place.write(JOURNAL, format!("{}\n{}\n", lines[2], lines[3]));
+    place.write("state.json", "broken");
+    let rescue = Rescue {
+        validate: &|text| text.starts_with("good "),
+        rebuild: &|| None,
+        empty: &|| None,
+        finish: &|_, text| text,
+    };
+    let recovered = place
+        .file()
+        .recover(&request("fix"), "does not parse", &rescue)
+        .unwrap();
+    assert_eq!(
+        (recovered.source, recovered.text.as_str()),
+        (Source::Journal, "good 4\n")
     );
 }

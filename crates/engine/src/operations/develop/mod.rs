@@ -251,11 +251,11 @@ impl DevelopRun {
 
     /// Throws the run away. Its file is removed; the journal and the backup keep it.
     pub fn reset(&self, context: &Context) -> Result<Changed, Error> {
-        let run = self.known(context)?.folder.id;
         let at = context.now_for(FileKind::Develop);
         let by = context.actor();
         let changed = self.file.replace(context, |document| {
             let document = document.ok_or_else(|| self.file.no_file())?;
+            let run = self.known(context)?.folder.id;
             let state = run_in(document);
             DevelopMachine::step(&state, Command::Reset { by }, at).map_err(refused)?;
             let from = phase_word(&state);
@@ -298,8 +298,10 @@ impl DevelopRun {
     /// Takes over a run that another program began: from here on only Bowline moves its gates, and all are closed.
     pub fn adopt(&self, context: &Context) -> Result<Changed, Error> {
         let known = self.known(context)?;
-        let owned = known.ledger.adopted;
-        let command = |_: &Option<Run>| Ok(Command::Adopt { owned });
+        let command = |_: &Option<Run>| {
+            let owned = Ledger::read(&self.file.file)?.adopted;
+            Ok(Command::Adopt { owned })
+        };
         self.to_phase(context, &known, ADOPT, json!({}), command)
     }
 
@@ -349,7 +351,13 @@ impl DevelopRun {
         facts["run"] = known.folder.id.clone().into();
         self.file.transact::<Develop>(
             context,
-            |_, state| command(state),
+            |_, state| {
+                // What was found out before the lock was about that run.
+                if Ledger::read(&self.file.file)?.run != known.ledger.run {
+                    return Err(Error::RunChanged);
+                }
+                command(state)
+            },
             |before, after| {
                 Moved::new(entity, trigger, Some(word(before)), word(after)).with(facts.clone())
             },

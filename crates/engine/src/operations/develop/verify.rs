@@ -26,22 +26,23 @@ pub struct Verified {
 impl DevelopRun {
     /// Seals the policy and the protected files as they are now. Only a person may.
     pub fn seal(&self, context: &Context) -> Result<Changed, Error> {
-        let found = self.file.view(context)?;
+        // Whether there is a run is told before who may seal it.
+        self.file.view(context)?;
         person(context, "seal")?;
-        let known = self.known(context)?;
-        let (seal, hash) = seal::write(context, &known.folder, self.root())?;
-        let changed = match known.seal.seal() {
-            Some(before) => before.changes(&seal.files),
-            None => Vec::new(),
-        };
-        let facts = json!({
-            "run": known.folder.id, "seal": hash, "policy": seal.policy, "changed": changed,
-        });
-        let phase = phase_word(&run_in(&found.document));
-        let moved = Moved::new("seal", "SEAL", Some(phase.clone()), phase).with(facts);
         self.file.replace(context, |document| {
             let document = document.ok_or_else(|| self.file.no_file())?;
-            Ok((Some(document.clone()), moved.clone()))
+            let known = self.known(context)?;
+            let (seal, hash) = seal::write(context, &known.folder, self.root())?;
+            let changed = match known.seal.seal() {
+                Some(before) => before.changes(&seal.files),
+                None => Vec::new(),
+            };
+            let facts = json!({
+                "run": known.folder.id, "seal": hash, "policy": seal.policy, "changed": changed,
+            });
+            let phase = phase_word(&run_in(document));
+            let moved = Moved::new("seal", "SEAL", Some(phase.clone()), phase).with(facts);
+            Ok((Some(document.clone()), moved))
         })
     }
 

@@ -1,0 +1,300 @@
+//! Whoever changes a document decides on it as it is under the lock: repair, undo and restore too.
+//!
+//! Each test lets somebody else write in the last moment before the lock is taken.
+
+use crate::{begun, context, state_file};
+use bowline_engine::files::{Changed, KnownFile};
+use bowline_engine::kinds::FileKind;
+use bowline_engine::machines::thinking::Stage;
+use bowline_engine::operations::memory::MemoryFolder;
+use bowline_engine::{Context, doctor, history};
+use bowline_test_support::{Fault, FaultyDisk};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A context in which `act` is done once, right before a lock is given its name.
+pub(crate) fn with_somebody_quicker(act: impl Fn() + Send + Sync + 'static) -> Context {
+    let done = AtomicBool::new(false);
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |operation| {
+        if operation == "publish" && !done.swap(true, Ordering::SeqCst) {
+            act();
+        }
+    });
+    Context {
+        disk: Arc::new(disk),
+        ..context()
+    }
+}
+
+fn output(folder: &Path, name: &str) -> Changed {
+    bowline_engine::operations::thinking::ThinkingRun::at(&context(), folder)
+        .output(&context(), Stage::Planning, &[name.into()])
+        .unwrap()
+}
+
+fn at(context: &Context, folder: &Path) -> KnownFile {
+    KnownFile::new(context, FileKind::Thinking, &state_file(folder))
+}
+
+fn outputs(folder: &Path) -> Vec<String> {
+    let text = fs::read_to_string(state_file(folder)).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    let mut outputs: Vec<String> =
+        serde_json::from_value(value["stages"]["planning"]["outputs"].clone()).unwrap();
+    outputs.sort();
+    outputs
+}
+
+#[test]
+fn a_repair_keeps_what_came_after_it_began() {
+    let folder = tempfile::tempdir().unwrap();
+    begun(folder.path());
+    let stale = fs::read_to_string(state_file(folder.path())).unwrap();
+    output(folder.path(), "lost.md");
+    fs::write(state_file(folder.path()), stale.replace("에세이", "수필")).unwrap();
+    let path = folder.path().to_owned();
+    let quicker = with_somebody_quicker(move || drop(output(&path, "late.md")));
+    doctor::repair(&quicker, &at(&quicker, folder.path())).unwrap();
+    assert_eq!(
+        outputs(folder.path()),
+        ["a.md", "b.md", "late.md", "lost.md"]
+    );
+}
+
+#[test]
+fn an_undo_takes_back_what_is_the_last_under_the_lock_and_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    begun(folder.path());
+    output(folder.path(), "c.md");
+    let path = folder.path().to_owned();
+    let quicker = with_somebody_quicker(move || drop(output(&path, "late.md")));
+    let undone = history::undo(&quicker, &at(&quicker, folder.path()), false).unwrap();
+    assert_eq!(undone.moved.metadata, json!({ "undone": 5 }));
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md"]);
+}
+
+#[test]
+fn a_restore_is_refused_for_a_version_that_is_no_longer_history() {
+    let folder = tempfile::tempdir().unwrap();
+    begun(folder.path());
+    let restored =
+        |sequence| history::restore(&context(), &at(&context(), folder.path()), sequence, false);
+    assert_eq!(restored(9).unwrap_err().code(), "no_such_transition");
+    restored(2).unwrap();
+    assert_eq!(outputs(folder.path()), [""; 0]);
+}
+
+/// A change that somebody's write pushed out before it was acknowledged.
+fn with_a_voided_line(folder: &Path) {
+    let path = state_file(folder);
+    let edited = fs::read_to_string(&path).unwrap().replace("에세이", "수필");
+    let done = AtomicBool::new(false);
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |operation| {
+        if operation == "exchange" && !done.swap(true, Ordering::SeqCst) {
+            fs::write(&path, &edited).unwrap();
+        }
+    });
+    let context = Context {
+        disk: Arc::new(disk),
+        ..context()
+    };
+    bowline_engine::operations::thinking::ThinkingRun::at(&context, folder)
+        .output(&context, Stage::Planning, &["c.md".into()])
+        .unwrap();
+}
+
+#[test]
+fn lines_that_were_voided_are_no_history() {
+    let folder = tempfile::tempdir().unwrap();
+    begun(folder.path());
+    with_a_voided_line(folder.path());
+    let file = at(&context(), folder.path());
+    let numbers: Vec<(u64, String)> = history::transitions(&file)
+        .unwrap()
+        .into_iter()
+        .map(|one| (one.sequence, one.trigger))
+        .collect();
+    let expected = [
+        (1, "NEW"),
+        (2, "START"),
+        (3, "OUTPUT"),
+        (5, "OUTSIDE_EDIT"),
+        (6, "OUTPUT"),
+    ];
+    assert_eq!(
+        numbers,
+        expected.map(|(number, name)| (number, name.to_owned()))
+    );
+    let refused = history::restore(&context(), &file, 4, false);
+    assert_eq!(refused.unwrap_err().code(), "no_such_transition");
+    history::undo(&context(), &file, false).unwrap();
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md"]);
+    // Undoing the edit leads to the version before it, not to the change that was never acknowledged.
+    let undone = history::undo(&context(), &file, false).unwrap();
+    assert_eq!(undone.moved.metadata, json!({ "undone": 5 }));
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md"]);
+    assert!(
+        fs::read_to_string(state_file(folder.path()))
+            .unwrap()
+            .contains("에세이")
+    );
+}
+
+#[test]
+fn the_document_of_another_task_is_not_completed_by_this_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    for name in ["a.md", "b.md"] {
+        fs::write(folder.path().join(name), "x").unwrap();
+    }
+    let stranger = fs::read_to_string(state_file(folder.path()))
+        .unwrap()
+        .replace("essay-1", "novel-7");
+    run.complete(&context(), Stage::Planning, &[]).unwrap();
+    fs::write(state_file(folder.path()), stranger).unwrap();
+    let view = run.file().view(&context()).unwrap();
+    let codes: Vec<_> = view.notices.iter().map(|notice| notice.code()).collect();
+    assert_eq!(codes, ["another_task"]);
+    let repaired = doctor::repair(&context(), run.file()).unwrap();
+    assert!(repaired.repairs.is_empty(), "{:?}", repaired.repairs);
+    let view = run.file().view(&context()).unwrap();
+    assert_eq!(view.document.value()["task_id"], "novel-7");
+    assert_eq!(
+        view.document.value()["stages"]["planning"]["status"],
+        "in_progress"
+    );
+}
+
+#[test]
+fn an_older_version_put_back_by_hand_is_adopted_told_and_not_rolled_forward() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    output(folder.path(), "c.md");
+    output(folder.path(), "d.md");
+    // As the recovery by hand goes: the backup over the file.
+    fs::copy(
+        folder.path().join("thinking_state.json.bak"),
+        state_file(folder.path()),
+    )
+    .unwrap();
+    let view = run.file().view(&context()).unwrap();
+    let told: Vec<String> = view.notices.iter().map(ToString::to_string).collect();
+    assert!(
+        told[0].contains("as it was after transition 4, which takes back #5 OUTPUT"),
+        "{told:?}"
+    );
+    doctor::repair(&context(), run.file()).unwrap();
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md"]);
+    output(folder.path(), "e.md");
+    doctor::repair(&context(), run.file()).unwrap();
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md", "e.md"]);
+    let transitions = history::transitions(run.file()).unwrap();
+    let edit = transitions
+        .iter()
+        .find(|one| one.trigger == "OUTSIDE_EDIT")
+        .unwrap();
+    assert_eq!(edit.metadata, json!({ "putBack": 4 }));
+}
+
+#[test]
+fn an_undo_after_a_repair_names_what_the_repair_had_applied_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let stale = fs::read_to_string(state_file(folder.path())).unwrap();
+    output(folder.path(), "c.md");
+    fs::write(state_file(folder.path()), stale.replace("에세이", "수필")).unwrap();
+    output(folder.path(), "d.md");
+    doctor::repair(&context(), run.file()).unwrap();
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md", "d.md"]);
+    let undone = history::undo(&context(), run.file(), false).unwrap();
+    assert_eq!(undone.moved.metadata, json!({ "undone": 7, "with": [4] }));
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md", "d.md"]);
+    // What was undone once is not undone again.
+    let undone = history::undo(&context(), run.file(), false).unwrap();
+    assert_eq!(undone.moved.metadata, json!({ "undone": 6 }));
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md"]);
+}
+
+#[test]
+fn reading_never_says_that_it_completed_something() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let path = state_file(folder.path());
+    let before = fs::read_to_string(&path).unwrap();
+    output(folder.path(), "c.md");
+    // As a crash between the commit and the exchange leaves it.
+    fs::rename(
+        &path,
+        folder.path().join(".thinking_state.json.bowline-swap"),
+    )
+    .unwrap();
+    fs::write(&path, before).unwrap();
+    let told = |notices: &[bowline_engine::files::Notice]| notices[0].to_string();
+    let read = run.file().view(&context()).unwrap();
+    assert!(
+        told(&read.notices).contains("the next change completes"),
+        "{}",
+        told(&read.notices)
+    );
+    let changed = output(folder.path(), "d.md");
+    assert!(told(&changed.view.notices).ends_with("were completed"));
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md", "d.md"]);
+}
+
+#[test]
+fn a_torn_write_of_another_program_takes_no_acknowledged_change_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    begun(folder.path());
+    output(folder.path(), "c.md");
+    let path = state_file(folder.path());
+    let mut half = fs::read_to_string(&path).unwrap();
+    half.truncate(30);
+    let done = AtomicBool::new(false);
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |operation| {
+        if operation == "exchange" && !done.swap(true, Ordering::SeqCst) {
+            fs::write(&path, &half).unwrap();
+        }
+    });
+    let torn = Context {
+        disk: Arc::new(disk),
+        ..context()
+    };
+    let changed = bowline_engine::operations::thinking::ThinkingRun::at(&torn, folder.path())
+        .output(&torn, Stage::Planning, &["d.md".into()])
+        .unwrap();
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md", "d.md"]);
+    let told = changed.view.notices[0].to_string();
+    assert!(
+        told.contains("restored from the journal as it was last written"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_newest_copy_is_chosen_under_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = |context: &Context| MemoryFolder::at(context, folder.path());
+    memory(&context()).init(&context()).unwrap();
+    memory(&context())
+        .context_set(&context(), "shared_data.n", &json!(1))
+        .unwrap();
+    memory(&context()).backup(&context()).unwrap();
+    let path = folder.path().to_owned();
+    let quicker = with_somebody_quicker(move || {
+        let memory = MemoryFolder::at(&context(), &path);
+        memory
+            .context_set(&context(), "shared_data.n", &json!(2))
+            .unwrap();
+        memory.backup(&context()).unwrap();
+    });
+    memory(&quicker)
+        .restore(&quicker, Some("shared-context"))
+        .unwrap();
+    let n = memory(&context())
+        .context_get(&context(), "shared_data.n")
+        .unwrap();
+    assert_eq!(n, json!(2));
+}
