@@ -35,7 +35,13 @@ pub(crate) fn check(data: &[u8]) {
     // Which word stood there is forgotten; which tasks were done is not.
     let clear = boxed().map(|task| (task.id.as_str(), task.done));
     let back = set_ticks(&ticked, clear).unwrap_or_else(|error| panic!("{error}"));
-    let done = |text: &str| parse(text).tasks.iter().map(|task| task.done).collect::<Vec<_>>();
+    let done = |text: &str| {
+        parse(text)
+            .tasks
+            .iter()
+            .map(|task| task.done)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(done(&back), done(text));
 
     message::<CustomRequest>(text);

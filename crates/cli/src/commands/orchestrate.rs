@@ -73,7 +73,10 @@ fn plan_json(plan: &Plan) -> Value {
         }
         body
     });
-    let groups = file.groups.iter().map(|group| json!({ "id": group.id, "tasks": group.tasks }));
+    let groups = file
+        .groups
+        .iter()
+        .map(|group| json!({ "id": group.id, "tasks": group.tasks }));
     let notes = file.findings.iter().map(|finding| {
         json!({
             "line": finding.line,
@@ -106,7 +109,11 @@ fn show_plan(output: &Output, plan: &Plan) {
     for number in file.phase_numbers() {
         let heading = file.phases.iter().find(|phase| phase.number == number);
         let title = heading.map_or("", |phase| &phase.title);
-        let head = format!("{} {number}  {}", output.say("phase", "단계"), here::one_line(title));
+        let head = format!(
+            "{} {number}  {}",
+            output.say("phase", "단계"),
+            here::one_line(title)
+        );
         output.line(&output.tone(Tone::Strong, head.trim_end()));
         for task in file.tasks.iter().filter(|task| task.phase == number) {
             let mark = if task.done { "✓" } else { "·" };
@@ -139,6 +146,10 @@ fn show_plan(output: &Output, plan: &Plan) {
         };
         let head = output.tone(tone, &format!("{word}[{}]", finding.code.as_str()));
         let line = output.say("line", "줄");
-        output.talk(&format!("{head}: {line} {}: {}", finding.line, output.found(&finding.message)));
+        output.talk(&format!(
+            "{head}: {line} {}: {}",
+            finding.line,
+            output.found(&finding.message)
+        ));
     }
 }

@@ -43,7 +43,11 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
             continue;
         };
         let shown = ids[..ids.len().min(IDS_SHOWN_MAX)].join(" ");
-        let more = if ids.len() > IDS_SHOWN_MAX { " …" } else { "" };
+        let more = if ids.len() > IDS_SHOWN_MAX {
+            " …"
+        } else {
+            ""
+        };
         let line = format!("  {:<12} {count:>4}  {shown}{more}", status.name());
         lines.push(output.tone(tone, line.trim_end()));
     }
@@ -53,7 +57,10 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
 /// How many tasks a list has, by its ids or by the number the file gives.
 fn count(summary: &Summary, status: Status) -> Option<u64> {
     let ids = u64::try_from(summary.ids(status).len()).unwrap_or(u64::MAX);
-    let told = summary.counts.iter().find(|(name, _)| name == status.name());
+    let told = summary
+        .counts
+        .iter()
+        .find(|(name, _)| name == status.name());
     Some(ids.max(told.map_or(0, |(_, number)| *number))).filter(|count| *count > 0)
 }
 
@@ -75,7 +82,11 @@ pub(crate) fn add_json(body: &mut Value, glance: &Glance) {
     body["phase"] = summary.phase.clone();
     body["phasesDone"] = json!(summary.phases_done);
     body["plan"] = json!(glance.plan.as_ref().map(|plan| &plan.path));
-    body["counts"] = summary.counts.iter().map(|(name, number)| (name.clone(), json!(number))).collect();
+    body["counts"] = summary
+        .counts
+        .iter()
+        .map(|(name, number)| (name.clone(), json!(number)))
+        .collect();
     for (name, ids) in &lists {
         body[name] = ids.clone();
     }

@@ -50,21 +50,36 @@ fn bad_plans_get_their_code_with_a_line_and_change_nothing() {
     let world = TestEnvironment::new();
     let large = "- [ ] T1.1: a\n".repeat(800_000);
     for (text, code, line) in [
-        ("### [ ] T1.1: a\n의존: T1.2\n### [ ] T1.2: b\n의존: T1.1\n", "CIRCULAR_DEP", 1),
+        (
+            "### [ ] T1.1: a\n의존: T1.2\n### [ ] T1.2: b\n의존: T1.1\n",
+            "CIRCULAR_DEP",
+            1,
+        ),
         ("### [ ] T1.1: a\n의존: T1.9\n", "MISSING_DEP", 2),
         ("### [ ] T1.1: a\n### [ ] T1.1: b\n", "DUPLICATE_ID", 2),
         ("", "PARSE_FAIL", 1),
         ("\n\n### [ ] Phase 2, T1.1: a\n", "WRONG_PHASE", 3),
-        ("### [ ] T1.1: a\n의존: T2.1\n### [ ] T2.1: b\n", "LATER_PHASE_DEP", 1),
+        (
+            "### [ ] T1.1: a\n의존: T2.1\n### [ ] T2.1: b\n",
+            "LATER_PHASE_DEP",
+            1,
+        ),
         (&large, "TOO_LARGE", 714_286),
     ] {
         world.write("TASKS.md", text);
         let before = world.everything();
         let plan = json_of(&world, "orchestrate plan --json");
-        let errors: Vec<&Value> =
-            plan["notes"].as_array().unwrap().iter().filter(|it| it["severity"] == "error").collect();
+        let errors: Vec<&Value> = plan["notes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|it| it["severity"] == "error")
+            .collect();
         assert_eq!(errors.len(), 1, "{code}: {errors:?}");
-        assert_eq!((&errors[0]["code"], &errors[0]["line"]), (&json!(code), &json!(line)));
+        assert_eq!(
+            (&errors[0]["code"], &errors[0]["line"]),
+            (&json!(code), &json!(line))
+        );
         assert_eq!(before, world.everything(), "looking changed something");
     }
 }
@@ -81,11 +96,24 @@ fn the_total_comes_from_the_plan_and_the_rest_from_the_file() {
     );
     let before = world.everything();
     let status = json_of(&world, "orchestrate status --json");
-    assert_eq!((&status["done"], &status["total"], &status["phase"]), (&json!(1), &json!(4), &json!(1)));
+    assert_eq!(
+        (&status["done"], &status["total"], &status["phase"]),
+        (&json!(1), &json!(4), &json!(1))
+    );
     assert_eq!(status["tasks"]["in_progress"], json!(["P1-R1-T1"]));
     assert!(!status.to_string().contains("CR"), "{status}");
-    check!(world.session(&["orchestrate status", "orchestrate status --lang ko", "doctor"]));
-    for line in ["status", "status --json", "orchestrate status", "doctor --json", ""] {
+    check!(world.session(&[
+        "orchestrate status",
+        "orchestrate status --lang ko",
+        "doctor"
+    ]));
+    for line in [
+        "status",
+        "status --json",
+        "orchestrate status",
+        "doctor --json",
+        "",
+    ] {
         assert!(!world.run(line).contains("SE/CR/ET"), "{line}");
     }
     assert_eq!(before, world.everything(), "looking changed something");
@@ -100,13 +128,23 @@ fn a_file_that_knows_numbers_or_phases_only() {
     let world = TestEnvironment::new();
     world.write("TASKS.md", PLAN);
     for (state, done) in [
-        (r#"{"completed_tasks": 3, "total_tasks": 9, "current_phase": 1}"#, 3),
+        (
+            r#"{"completed_tasks": 3, "total_tasks": 9, "current_phase": 1}"#,
+            3,
+        ),
         (r#"{"completed_phases": ["P0"], "current_phase": 1}"#, 1),
-        (r#"{"project": "나루터", "created_at": "2026-01-02T03:04:05Z"}"#, 0),
+        (
+            r#"{"project": "나루터", "created_at": "2026-01-02T03:04:05Z"}"#,
+            0,
+        ),
     ] {
         world.write(STATE, state);
         let status = json_of(&world, "orchestrate status --json");
-        assert_eq!((&status["done"], &status["total"]), (&json!(done), &json!(4)), "{state}");
+        assert_eq!(
+            (&status["done"], &status["total"]),
+            (&json!(done), &json!(4)),
+            "{state}"
+        );
     }
 }
 

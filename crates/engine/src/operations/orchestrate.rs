@@ -40,7 +40,11 @@ impl Glance {
         // A phase of which the file lists no task was kept without lists.
         let listed = self.summary.lists.iter().any(|(_, ids)| !ids.is_empty());
         let phases = &self.summary.phases_done;
-        let passed = plan.file.tasks.iter().filter(|task| phases.contains(&task.phase));
+        let passed = plan
+            .file
+            .tasks
+            .iter()
+            .filter(|task| phases.contains(&task.phase));
         match listed {
             true => self.summary.done,
             false => self.summary.done.max(passed.count()),
@@ -72,15 +76,18 @@ pub fn plan(context: &Context, folder: &Path, named: Option<&Path>) -> Result<Pl
     let path = workspace::locate(FileKind::Orchestrate, folder);
     // A state file that cannot be read names no plan; that is told by whoever shows it.
     let view = KnownFile::new(context, FileKind::Orchestrate, &path).view(context);
-    let told = view.ok().and_then(|view| {
-        orchestrate::plan_file(view.document.value()).map(str::to_owned)
-    });
+    let told = view
+        .ok()
+        .and_then(|view| orchestrate::plan_file(view.document.value()).map(str::to_owned));
     find_plan(&root, told.as_deref())?.ok_or(Error::NoPlan { path: root })
 }
 
 /// The plan of a project, if it has one.
 fn find_plan(root: &Path, told: Option<&str>) -> Result<Option<Plan>, Error> {
-    let places = told.into_iter().chain(TASKS_FILES).map(|name| root.join(name));
+    let places = told
+        .into_iter()
+        .chain(TASKS_FILES)
+        .map(|name| root.join(name));
     for path in places {
         match read_plan(&path) {
             Err(Error::NoPlan { .. }) => {}
@@ -110,7 +117,9 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
     }
     let mut bytes = Vec::new();
     let limit = u64::try_from(PLAN_BYTES_MAX).unwrap_or(u64::MAX);
-    file.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
     // What is too large may be cut within a letter; it is not read in any case.
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -143,7 +152,11 @@ pub fn glance_at(view: View) -> Result<Glance, Error> {
         path: view.path.clone(),
         findings,
     })?;
-    let root = view.path.parent().and_then(Path::parent).unwrap_or(Path::new("."));
+    let root = view
+        .path
+        .parent()
+        .and_then(Path::parent)
+        .unwrap_or(Path::new("."));
     // A plan that cannot be read leaves the file's own numbers.
     let plan = find_plan(root, summary.plan_file.as_deref()).unwrap_or(None);
     Ok(Glance {

@@ -15,9 +15,14 @@ const NAMED_IDS_MAX: usize = 5;
 pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
     check_lists(reading, run);
     let current = run.current_phase();
-    let told = reading.get("/execution/current_phase").and_then(Value::as_u64);
+    let told = reading
+        .get("/execution/current_phase")
+        .and_then(Value::as_u64);
     // Behind the last phase there is nothing; some say so by the number of the next. Words are read, and left as they are.
-    if told.is_some() && !(run.all_done() && told > Some(current.into())) && reading.get("/dependencies").is_some() {
+    if told.is_some()
+        && !(run.all_done() && told > Some(current.into()))
+        && reading.get("/dependencies").is_some()
+    {
         reading.derived("/execution/current_phase", current.into());
     }
     for phase in run.phases() {
@@ -74,6 +79,14 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
             }
         }
     }
+    // Without the graph nobody can say what is ready, and the plan has it: only what was done or begun counts then.
+    let told = reading.get("/dependencies").is_some();
+    let sure = |status: Status| {
+        told || matches!(
+            status,
+            Status::Completed | Status::Failed | Status::InProgress
+        )
+    };
     for status in Status::ALL {
         let place = child("/tasks", status.name());
         let items = list_at(reading, status);
@@ -86,17 +99,17 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
             match node.status == status {
                 _ if !seen.insert(id) => twice.push(id),
                 true => {}
-                false if there => both.push(id),
-                false => elsewhere.push(id),
+                false if there && sure(node.status) => both.push(id),
+                false if sure(node.status) => elsewhere.push(id),
+                false => {}
             }
         }
         let here = run.nodes().filter(|(_, node)| node.status == status);
         let unlisted: Vec<&str> = here
             .map(|(id, _)| &**id)
-            .filter(|id| !listed.contains_key(id))
+            .filter(|id| sure(status) && !listed.contains_key(id))
             .collect();
         let wrong = items.len() != seen.len() || !both.is_empty() || !elsewhere.is_empty();
-        let overlap = !both.is_empty();
         let notes = [
             ("duplicate_id", twice, "there more than once", "keep one"),
             (
@@ -118,9 +131,6 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
                 "add it here",
             ),
         ];
-        // Without the graph nobody can say what is ready, and the plan has it.
-        let told = reading.get("/dependencies").is_some();
-        let notes = notes.into_iter().filter(|(code, ..)| told || matches!(*code, "duplicate_id" | "overlapping_lists"));
         for (code, ids, what, repair) in notes {
             if !ids.is_empty() {
                 let message = format!("{} {what}", named(&ids));
@@ -128,12 +138,28 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
                 reading.note(Severity::Warning, code, &place, message, repair);
             }
         }
-        let wanted = super::write::list(items, run, status);
-        let wrong = wrong && (told || overlap || items.len() != seen.len());
-        if wrong || (told && wanted.len() != items.len()) {
+        let wanted = match sure(status) {
+            true => super::write::list(items, run, status),
+            false => still_open(items, run),
+        };
+        if wrong || (sure(status) && wanted.len() != items.len()) {
             reading.set(&place, wanted.into());
         }
     }
+}
+
+/// The entries of a list of open tasks that may stay, each once, where the graph is not known.
+fn still_open(items: &[Value], run: &Run) -> Vec<Value> {
+    let over = [Status::Completed, Status::Failed, Status::InProgress];
+    let mut seen = HashSet::new();
+    let ids = items.iter().filter_map(Value::as_str);
+    let open = ids.filter(|id| {
+        run.node(id)
+            .is_some_and(|node| !over.contains(&node.status))
+    });
+    open.filter(|id| seen.insert(*id))
+        .map(Value::from)
+        .collect()
 }
 
 fn named(ids: &[&str]) -> String {

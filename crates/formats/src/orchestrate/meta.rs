@@ -76,10 +76,17 @@ impl Meta {
     /// Reads it from a document of any version; what is missing or wrong gets its default.
     pub fn read(value: &Value) -> Meta {
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
-        let url = ["/config/slack_webhook_url", "/slack_webhook_url", "/slackWebhookUrl", "/slack_webhook"]
+        let url = [
+            "/config/slack_webhook_url",
+            "/slack_webhook_url",
+            "/slackWebhookUrl",
+            "/slack_webhook",
+        ]
+        .iter()
+        .find_map(|place| text(place));
+        let project = ["/project", "/project_name", "/projectName"]
             .iter()
             .find_map(|place| text(place));
-        let project = ["/project", "/project_name", "/projectName"].iter().find_map(|place| text(place));
         Meta {
             project: project.unwrap_or_default().into(),
             // Files of other families had no other mode; those of 2.0 began as ultra-thin.

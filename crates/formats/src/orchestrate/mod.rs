@@ -3,6 +3,7 @@
 //! A run may have 100,000 tasks: lists and maps with a member per task are walked as values, never by pointers.
 
 mod check;
+mod convert;
 mod families;
 mod meta;
 mod order;
@@ -66,6 +67,11 @@ impl StateFormat for OrchestrateFile {
     fn write(run: &Run, value: &mut Value, at: Timestamp) {
         if let families::Family::Other(new, _) = families::family(value) {
             *value = new;
+        }
+        let known = value["mode"].as_str().and_then(Mode::from_name);
+        if known.is_none() {
+            let mode = Meta::read(value).mode;
+            crate::reading::put(value, "/mode", mode.name().into());
         }
         write::write(run, value, at);
     }

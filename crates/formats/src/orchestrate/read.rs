@@ -1,6 +1,6 @@
 //! Collecting what the file says, and the run that follows from it.
 
-use super::families::{self, Family, FOREIGN, phase_word};
+use super::families::{self, FOREIGN, Family, phase_word};
 use super::{Mode, VERSION, VERSION_MAJOR, check, order, phase_told_by};
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
@@ -65,7 +65,11 @@ fn up_to_date<S>(
         Family::Lists => return read(begin(document)?),
         Family::Other(value, findings) => (value, findings),
         Family::Foreign => {
-            let mut findings = Reading::begin(document)?.give_up("", FOREIGN, "the file is not about an orchestration".into());
+            let mut findings = Reading::begin(document)?.give_up(
+                "",
+                FOREIGN,
+                "the file is not about an orchestration".into(),
+            );
             findings.retain(|finding| finding.code == FOREIGN);
             return Err(findings);
         }
@@ -108,7 +112,10 @@ fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
 fn read_mode(reading: &mut Reading<'_>, mode: &Value) {
     let word = mode.as_str().unwrap_or_default();
     if Mode::from_name(word).is_none() {
-        let message = format!("'{}' is read as normal", word.chars().take(40).collect::<String>());
+        let message = format!(
+            "'{}' is read as normal",
+            word.chars().take(40).collect::<String>()
+        );
         let normal = Mode::Normal.name().into();
         let severity = match Mode::other_name(word) {
             Some(_) => Severity::Note,
@@ -163,16 +170,17 @@ fn read_times(reading: &mut Reading<'_>) -> (Timestamp, Timestamp) {
     let (started, updated) = ("/execution/started_at", "/execution/last_updated");
     let known = (seen(reading, started), seen(reading, updated));
     for (place, own, sibling) in [(started, known.0, known.1), (updated, known.1, known.0)] {
-        let Some(found) = reading.get(place).filter(|found| own.is_none() && !found.is_null()) else {
+        let Some(found) = reading.get(place).filter(|_| own.is_none()) else {
             continue;
         };
-        let message = match found {
-            Value::String(_) => "is not a time".into(),
-            _ => "should be a time".into(),
+        let (severity, message) = match found {
+            Value::Null => (Severity::Note, "says no time".into()),
+            Value::String(_) => (Severity::Error, "is not a time".into()),
+            _ => (Severity::Error, "should be a time".into()),
         };
         match sibling {
-            Some(at) => reading.mend(Severity::Error, "bad_time", place, message, utc(at).into()),
-            None => reading.drop_key(Severity::Error, "bad_time", place, message),
+            Some(at) => reading.mend(severity, "bad_time", place, message, utc(at).into()),
+            None => reading.drop_key(severity, "bad_time", place, message),
         }
     }
     let started = known.0.or(known.1).unwrap_or(UNKNOWN_TIME);
@@ -181,15 +189,28 @@ fn read_times(reading: &mut Reading<'_>) -> (Timestamp, Timestamp) {
 
 /// The phase the file says the run is in. A word that is no phase stays, and somebody is asked.
 fn read_phase(reading: &mut Reading<'_>) -> Option<u32> {
-    let told = reading.get("/execution/current_phase").filter(|told| !told.is_null())?;
+    let told = reading
+        .get("/execution/current_phase")
+        .filter(|told| !told.is_null())?;
     let phase = phase_word(told);
     let word = told.as_str().is_some_and(|word| !word.trim().is_empty());
     if phase.is_none() && !word {
         let message = "should be a whole number".into();
-        reading.drop_key(Severity::Error, "wrong_type", "/execution/current_phase", message);
+        reading.drop_key(
+            Severity::Error,
+            "wrong_type",
+            "/execution/current_phase",
+            message,
+        );
     } else if phase.is_none() {
         let message = "says no phase that is known; it is kept. Which phase is the run in?".into();
-        reading.note(Severity::Warning, "unknown_phase", "/execution/current_phase", message, None);
+        reading.note(
+            Severity::Warning,
+            "unknown_phase",
+            "/execution/current_phase",
+            message,
+            None,
+        );
     }
     phase
 }
@@ -303,7 +324,7 @@ fn read_config(reading: &mut Reading<'_>) -> Config {
     }
     let default = Config::default();
     let mut count = |name: &str, default| match reading.get(&child("/config", name)) {
-        None | Some(Value::Null) => default,
+        None => default,
         Some(_) => reading.count_or(&child("/config", name), default),
     };
     let config = Config {
@@ -391,7 +412,10 @@ fn read_checkpoints<'d>(
             (Some(true), None) => Some(Landing::WithoutMerge),
             (Some(false), _) => Some(Landing::Unmerged),
             (None, _) if completed_at.is_some() => Some(Landing::WithoutMerge),
-            (None, _) => item.get("status").filter(|it| *it == "completed").map(|_| Landing::WithoutMerge),
+            (None, _) => item
+                .get("status")
+                .filter(|it| *it == "completed")
+                .map(|_| Landing::WithoutMerge),
         };
         if numbers.is_empty() && landing.as_ref().is_some_and(Landing::landed) {
             claims.extend(tasks.iter().map(|id| (id.clone(), Status::Completed)));
@@ -418,7 +442,9 @@ fn phase_numbers(key: &str) -> Option<Vec<u32>> {
     let numbers: Option<Vec<u32>> = rest.split('_').map(|part| part.parse().ok()).collect();
     Some(match numbers.as_deref() {
         Some([one]) => vec![*one],
-        Some([first, last]) if first < last && last - first < PHASES_TOGETHER_MAX => (*first..=*last).collect(),
+        Some([first, last]) if first < last && last - first < PHASES_TOGETHER_MAX => {
+            (*first..=*last).collect()
+        }
         Some(_) | None => Vec::new(),
     })
 }

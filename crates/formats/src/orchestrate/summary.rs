@@ -19,6 +19,8 @@ pub struct Summary {
     pub done: usize,
     /// All tasks, as far as the file knows.
     pub total: usize,
+    /// Whether it tells how many there are; else `total` is what it happens to name.
+    pub counted: bool,
     /// The phase, as the file says it; a number where it is one.
     pub phase: Value,
     /// Phases that are done.
@@ -32,6 +34,19 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Whether the file alone shows that everything is done: it says so, or it knows how many tasks there are.
+    pub fn finished(&self) -> bool {
+        let told = self.phase.is_string() && phase_word(&self.phase) == Some(u32::MAX);
+        told || (self.counted && self.done > 0 && self.done == self.total)
+    }
+
+    /// Whether it tells of no work at all.
+    pub fn untouched(&self) -> bool {
+        self.done == 0
+            && self.phases_done.is_empty()
+            && self.lists.iter().all(|(_, ids)| ids.is_empty())
+    }
+
     /// The ids of a list.
     pub fn ids(&self, status: Status) -> &[String] {
         let found = self.lists.iter().find(|(of, _)| *of == status);
@@ -47,7 +62,10 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
         Family::Lists | Family::Foreign => document.value().clone(),
     };
     let facts = &read.state.facts;
-    let merged = facts.phases.iter().filter(|phase| phase.landing.as_ref().is_some_and(Landing::landed));
+    let merged = facts
+        .phases
+        .iter()
+        .filter(|phase| phase.landing.as_ref().is_some_and(Landing::landed));
     let mut phases_done: Vec<u32> = merged.clone().map(|phase| phase.number).collect();
     phases_done.sort_unstable();
     phases_done.dedup();
@@ -60,7 +78,9 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
         Status::Blocked,
         Status::Pending,
     ];
-    let recorded = merged.flat_map(|phase| &phase.tasks).map(|id| (id, Status::Completed));
+    let recorded = merged
+        .flat_map(|phase| &phase.tasks)
+        .map(|id| (id, Status::Completed));
     let claims: Vec<(&str, Status)> = facts
         .claims
         .iter()
@@ -71,11 +91,19 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
     let mut seen: HashSet<&str> = HashSet::new();
     let mut lists = Vec::new();
     for status in strongest {
-        let here = claims.iter().filter(|(_, of)| *of == status).map(|(id, _)| *id);
-        let ids: Vec<String> = here.filter(|id| seen.insert(id)).map(str::to_owned).collect();
+        let here = claims
+            .iter()
+            .filter(|(_, of)| *of == status)
+            .map(|(id, _)| *id);
+        let ids: Vec<String> = here
+            .filter(|id| seen.insert(id))
+            .map(str::to_owned)
+            .collect();
         lists.push((status, ids));
     }
-    let numbers = new.pointer("/bookkeeping/counts").and_then(Value::as_object);
+    let numbers = new
+        .pointer("/bookkeeping/counts")
+        .and_then(Value::as_object);
     let counts: Vec<(String, u64)> = numbers
         .into_iter()
         .flatten()
@@ -83,17 +111,24 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
         .collect();
     let number = |name: &str| {
         let found = counts.iter().find(|(of, _)| of == name);
-        found.and_then(|(_, number)| usize::try_from(*number).ok()).unwrap_or(0)
+        found
+            .and_then(|(_, number)| usize::try_from(*number).ok())
+            .unwrap_or(0)
     };
     let metrics = new.pointer("/metrics/total_tasks").and_then(Value::as_u64);
-    let metrics = metrics.and_then(|total| usize::try_from(total).ok()).unwrap_or(0);
-    let listed = lists.first().map_or(0, |(_, ids): &(Status, Vec<String>)| ids.len());
+    let metrics = metrics
+        .and_then(|total| usize::try_from(total).ok())
+        .unwrap_or(0);
+    let listed = lists
+        .first()
+        .map_or(0, |(_, ids): &(Status, Vec<String>)| ids.len());
     let done = listed.max(number("completed"));
     Ok(Summary {
         meta: Meta::read(document.value()),
         plan_file: plan_file(document.value()).map(str::to_owned),
         done,
         total: done.max(seen.len()).max(number("total")).max(metrics),
+        counted: number("total") > 0 || metrics > 0,
         phase: phase(document.value()),
         phases_done,
         lists,
@@ -118,7 +153,10 @@ pub fn masked(value: &Value) -> Value {
             .iter()
             .map(|(key, value)| {
                 let secret = key.to_ascii_lowercase().contains("webhook") && value.is_string();
-                (key.clone(), if secret { "***".into() } else { masked(value) })
+                (
+                    key.clone(),
+                    if secret { "***".into() } else { masked(value) },
+                )
             })
             .collect(),
         Value::Array(items) => items.iter().map(masked).collect(),

@@ -78,6 +78,8 @@ fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
     put(value, "/execution/worktree", worktree);
     if run.started_at() != UNKNOWN_TIME {
         put_time(value, "/execution/started_at", Some(run.started_at()), utc);
+    } else if let Some(Value::Object(execution)) = value.get_mut("execution") {
+        execution.shift_remove("started_at");
     }
     put_time(value, "/execution/last_updated", Some(at), utc);
 }

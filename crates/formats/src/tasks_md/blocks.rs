@@ -250,7 +250,11 @@ impl<'a> Cutter<'_, 'a> {
                     cells.push(row);
                 }
             }
-            Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. } | Tag::Image { .. } => {
+            Tag::Emphasis
+            | Tag::Strong
+            | Tag::Strikethrough
+            | Tag::Link { .. }
+            | Tag::Image { .. } => {
                 self.inline(range.start);
             }
             Tag::List(_)
@@ -359,9 +363,8 @@ impl<'a> Cutter<'_, 'a> {
         let length = fence.chars().take_while(|c| *c == mark).count();
         let last = fence.rsplit('\n').next().unwrap_or_default();
         let last = last.trim_start_matches([' ', '\t', '>']);
-        let closes = fence.contains('\n')
-            && last.len() >= length
-            && last.chars().all(|c| c == mark);
+        let closes =
+            fence.contains('\n') && last.len() >= length && last.chars().all(|c| c == mark);
         if !closes {
             let line = self.source.line(range.start);
             self.out.push(Block::Unclosed(line));

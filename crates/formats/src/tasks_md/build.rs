@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use super::fields;
 use super::finding::{Finding, FindingCode};
 use super::head::Names;
-use super::parse::without_comment;
 use super::id::{TaskId, leading_number, phase_told_by};
-use super::roles::{Candidate, Place, Role, Survey, expanded};
+use super::parse::without_comment;
+use super::roles::{Role, expanded};
 use super::status::{self, Progress};
+use super::survey::{Candidate, Place, Survey};
 use super::{Group, PhaseHeading, Section, Task, slug::slug};
 
 /// Whose fields a text holds.
@@ -99,7 +100,11 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
     let all = &survey.candidates;
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     let mut order: Vec<String> = Vec::new();
-    for (at, one) in all.iter().enumerate().filter(|(at, _)| survey.roles[*at] == Role::Task) {
+    for (at, one) in all
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| survey.roles[*at] == Role::Task)
+    {
         for id in expanded(&one.named.names) {
             let met = places.entry(id.clone()).or_default();
             if met.is_empty() {
@@ -109,18 +114,31 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
         }
     }
     for id in order {
-        let Ok(task_id) = TaskId::new(&id) else { continue };
+        let Ok(task_id) = TaskId::new(&id) else {
+            continue;
+        };
         let met = &places[&id];
         // A header of its own counts before one that stands for many.
         let several = |at: &usize| !matches!(all[*at].named.names, Names::One(_));
-        let Some(&main) = met.iter().min_by_key(|at| (several(at), rank(&all[**at]), **at)) else { continue };
+        let Some(&main) = met
+            .iter()
+            .min_by_key(|at| (several(at), rank(&all[**at]), **at))
+        else {
+            continue;
+        };
         for &other in met.iter().filter(|other| **other != main) {
             let within = [all[other].item, all[other].above].contains(&Some(main));
             if !within && clash(&all[main], &all[other]) {
-                let (first, second) = (all[main].line.min(all[other].line), all[main].line.max(all[other].line));
-                let message = format!("task `{id}` is already on line {first}; this one is not read");
+                let (first, second) = (
+                    all[main].line.min(all[other].line),
+                    all[main].line.max(all[other].line),
+                );
+                let message =
+                    format!("task `{id}` is already on line {first}; this one is not read");
                 let finding = Finding::new(FindingCode::DuplicateId, second, message);
-                built.findings.push(finding.with_lines([first]).with_path([task_id.clone()]));
+                built
+                    .findings
+                    .push(finding.with_lines([first]).with_path([task_id.clone()]));
                 continue;
             }
             built.own(other, built.tasks.len());
@@ -145,7 +163,9 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                     let heading = matches!(one.place, Place::Heading(_) | Place::Cell);
                     built.owners[at] = heading.then_some(Owner::Task(task));
                 } else if survey.roles[at] == Role::Boxless {
-                    let message = format!("heading `{id}` has no box, and the tasks of this plan have one; it is not a task");
+                    let message = format!(
+                        "heading `{id}` has no box, and the tasks of this plan have one; it is not a task"
+                    );
                     let finding = Finding::new(FindingCode::NoBox, one.line, message);
                     built.findings.push(finding);
                 }
@@ -166,7 +186,13 @@ fn clash(main: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     rank(main) == rank(other) && !other.aside && !main.aside && !a.contains(&b) && !b.contains(&a)
 }
 
-fn task(id: TaskId, main: usize, met: &[usize], survey: &Survey<'_>, findings: &mut Vec<Finding>) -> Task {
+fn task(
+    id: TaskId,
+    main: usize,
+    met: &[usize],
+    survey: &Survey<'_>,
+    findings: &mut Vec<Finding>,
+) -> Task {
     let one = &survey.candidates[main];
     let several = !matches!(one.named.names, Names::One(_));
     let mut title = without_comment(one.named.title);
@@ -185,26 +211,43 @@ fn task(id: TaskId, main: usize, met: &[usize], survey: &Survey<'_>, findings: &
     title = fields::titled(title).title;
     shorten(&mut title);
     let told = phase_told_by(id.as_str());
-    let stated = met.iter().find_map(|at| survey.candidates[*at].named.stated);
-    let around = one.phase.or_else(|| met.iter().find_map(|at| survey.candidates[*at].phase));
+    let stated = met
+        .iter()
+        .find_map(|at| survey.candidates[*at].named.stated);
+    let around = one
+        .phase
+        .or_else(|| met.iter().find_map(|at| survey.candidates[*at].phase));
     let phase = stated.or(around);
-    let number = phase.map(|phase| phase.whole).or(told).or(id.first_number()).unwrap_or(0);
+    let number = phase
+        .map(|phase| phase.whole)
+        .or(told)
+        .or(id.first_number())
+        .unwrap_or(0);
     let mut note = |code: FindingCode, message: String| {
         findings.push(Finding::new(code, one.line, message).with_path([id.clone()]));
     };
     match (stated, told, around) {
         (Some(stated), Some(told), _) if stated.whole != told => {
             let stated = stated.whole;
-            note(FindingCode::WrongPhase, format!("the header of `{id}` says phase {stated}, its id phase {told}"));
+            note(
+                FindingCode::WrongPhase,
+                format!("the header of `{id}` says phase {stated}, its id phase {told}"),
+            );
         }
         (None, Some(told), Some(around)) if around.whole != told => {
             let around = around.whole;
-            let message = format!("task `{id}` stands below phase {around}, which counts; its id says phase {told}");
+            let message = format!(
+                "task `{id}` stands below phase {around}, which counts; its id says phase {told}"
+            );
             note(FindingCode::PhaseMismatch, message);
         }
         _ => {}
     }
-    if title.is_empty() && met.iter().all(|at| survey.candidates[*at].named.title.is_empty()) {
+    if title.is_empty()
+        && met
+            .iter()
+            .all(|at| survey.candidates[*at].named.title.is_empty())
+    {
         note(FindingCode::EmptyTitle, format!("task `{id}` has no title"));
     }
     if let Some(mark) = one.odd {
@@ -213,13 +256,19 @@ fn task(id: TaskId, main: usize, met: &[usize], survey: &Survey<'_>, findings: &
     }
     if title.is_empty() {
         let other = met.iter().map(|at| survey.candidates[*at].named.title);
-        title = other.filter(|title| !title.is_empty()).map(|title| fields::titled(title).title).next().unwrap_or("");
+        title = other
+            .filter(|title| !title.is_empty())
+            .map(|title| fields::titled(title).title)
+            .next()
+            .unwrap_or("");
     }
     let heading = matches!(one.place, Place::Heading(_) | Place::Item) && !several;
     Task {
         id,
         phase: number,
-        section: around.filter(|it| it.whole == number).map_or(0, |phase| phase.half),
+        section: around
+            .filter(|it| it.whole == number)
+            .map_or(0, |phase| phase.half),
         title: title.to_owned(),
         done: progress == Progress::Done,
         progress,
@@ -238,12 +287,21 @@ fn groups(survey: &Survey<'_>, built: &mut Built) {
     let mut at_id: HashMap<&str, usize> = HashMap::new();
     for (at, one) in survey.candidates.iter().enumerate() {
         let id = one.named.names.first();
-        if survey.roles[at] != Role::Group || built.index.contains_key(id) || !matches!(one.named.names, Names::One(_)) {
+        if survey.roles[at] != Role::Group
+            || built.index.contains_key(id)
+            || !matches!(one.named.names, Names::One(_))
+        {
             continue;
         }
-        let Ok(task_id) = TaskId::new(id) else { continue };
+        let Ok(task_id) = TaskId::new(id) else {
+            continue;
+        };
         let group = *at_id.entry(id).or_insert_with(|| {
-            built.groups.push(Group { id: task_id, tasks: Vec::new(), line: one.line });
+            built.groups.push(Group {
+                id: task_id,
+                tasks: Vec::new(),
+                line: one.line,
+            });
             built.groups.len() - 1
         });
         built.owners[at] = Some(Owner::Group(group));
@@ -259,10 +317,16 @@ fn groups(survey: &Survey<'_>, built: &mut Built) {
         }
     }
     for (at, _) in survey.candidates.iter().enumerate() {
-        let Some(Owner::Task(_) | Owner::Tasks(_)) = built.owners[at] else { continue };
+        let Some(Owner::Task(_) | Owner::Tasks(_)) = built.owners[at] else {
+            continue;
+        };
         for above in survey.above(at) {
             if let Some(Owner::Group(group)) = built.owners[above] {
-                by_place[group].extend(built.owners[at].map(|it| built.meant(it)).unwrap_or_default());
+                by_place[group].extend(
+                    built.owners[at]
+                        .map(|it| built.meant(it))
+                        .unwrap_or_default(),
+                );
             }
         }
     }
@@ -270,7 +334,10 @@ fn groups(survey: &Survey<'_>, built: &mut Built) {
         place.sort_unstable();
         place.dedup();
         let members = if id.is_empty() { place } else { id };
-        group.tasks = members.iter().map(|at| built.tasks[*at].id.clone()).collect();
+        group.tasks = members
+            .iter()
+            .map(|at| built.tasks[*at].id.clone())
+            .collect();
         built.members.push(members);
     }
 }
@@ -297,7 +364,11 @@ fn phases(survey: &Survey<'_>) -> Vec<PhaseHeading> {
         let half = found.number.half;
         if half > 0 && !phase.sections.iter().any(|section| section.number == half) {
             let title = found.title.to_owned();
-            phase.sections.push(Section { number: half, title, line: found.line });
+            phase.sections.push(Section {
+                number: half,
+                title,
+                line: found.line,
+            });
         }
         let title = status::at_end(found.title, 0).map_or(found.title, |(_, kept)| kept);
         // The title of a half phase stands in until the whole one has its own.

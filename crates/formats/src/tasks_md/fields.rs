@@ -103,14 +103,40 @@ const COLUMN_NAMES: [(&str, Field); 14] = [
 
 /// Values that say "nothing here".
 const NONE_WORDS: [&str; 16] = [
-    "없음", "없다", "해당없음", "해당", "무", "미정", "독립", "none", "no", "nothing", "nil", "null", "tbd", "na",
-    "independent", "-",
+    "없음",
+    "없다",
+    "해당없음",
+    "해당",
+    "무",
+    "미정",
+    "독립",
+    "none",
+    "no",
+    "nothing",
+    "nil",
+    "null",
+    "tbd",
+    "na",
+    "independent",
+    "-",
 ];
 
 /// Words at the end of the names of those who do the work.
 const ROLES: [&str; 14] = [
-    "specialist", "agent", "engineer", "developer", "dev", "expert", "reviewer", "tester", "architect", "designer",
-    "writer", "analyst", "manager", "lead",
+    "specialist",
+    "agent",
+    "engineer",
+    "developer",
+    "dev",
+    "expert",
+    "reviewer",
+    "tester",
+    "architect",
+    "designer",
+    "writer",
+    "analyst",
+    "manager",
+    "lead",
 ];
 
 /// The field a name means.
@@ -121,7 +147,11 @@ fn by_name(name: &str) -> Option<Field> {
         return None;
     }
     let plain = |c: char| if matches!(c, '_' | '-') { ' ' } else { c };
-    let wanted: String = name.chars().map(plain).flat_map(char::to_lowercase).collect();
+    let wanted: String = name
+        .chars()
+        .map(plain)
+        .flat_map(char::to_lowercase)
+        .collect();
     let found = FIELD_NAMES.iter().find(|(known, _)| *known == wanted)?;
     Some(found.1)
 }
@@ -129,7 +159,9 @@ fn by_name(name: &str) -> Option<Field> {
 /// The field a column of a table holds.
 pub(super) fn of_column(head: &str) -> Option<Field> {
     let name = head.trim_matches(|c: char| !c.is_alphanumeric());
-    let named = COLUMN_NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+    let named = COLUMN_NAMES
+        .iter()
+        .find(|(known, _)| name.eq_ignore_ascii_case(known));
     by_name(head).or(named.map(|(_, field)| *field))
 }
 
@@ -168,7 +200,9 @@ fn tidy(value: &str) -> &str {
 
 /// The next place from which a further field may begin: where the text before it ends, where to look on, and its text.
 fn next_field(text: &str, from: usize) -> Option<(usize, usize, &str)> {
-    let found = text[from..].char_indices().find(|(_, c)| "|,;/·(（[{—–".contains(*c) || *c == '*');
+    let found = text[from..]
+        .char_indices()
+        .find(|(_, c)| "|,;/·(（[{—–".contains(*c) || *c == '*');
     let (at, c) = found.map(|(at, c)| (from + at, c))?;
     if c == '*' {
         let stars = text[at..].bytes().take_while(|byte| *byte == b'*').count();
@@ -217,7 +251,8 @@ pub(super) fn titled(text: &str) -> Titled<'_> {
         title = &text[..at];
     }
     let end = behind(title, &mut fields);
-    let mut title = title[..end].trim_end_matches([' ', '\t', '-', '—', '–', '|', '·', ',', '/', '(']);
+    let mut title =
+        title[..end].trim_end_matches([' ', '\t', '-', '—', '–', '|', '·', ',', '/', '(']);
     if !fields.iter().any(|(field, _)| *field == Field::Assignee)
         && let Some((kept, who)) = who_at_end(title)
     {
@@ -236,7 +271,11 @@ fn behind<'a>(text: &'a str, fields: &mut Vec<(Field, &'a str)>) -> usize {
             follow(field, value, &mut |field, value| {
                 let open = value.matches(['(', '（']).count();
                 let close = value.matches([')', '）']).count();
-                let value = if close > open { value.trim_end_matches([')', '）']) } else { value };
+                let value = if close > open {
+                    value.trim_end_matches([')', '）'])
+                } else {
+                    value
+                };
                 fields.push((field, value));
             });
             return at;
@@ -252,16 +291,29 @@ fn behind<'a>(text: &'a str, fields: &mut Vec<(Field, &'a str)>) -> usize {
 
 /// `depends on T1.1`, `T1.1 의존`, `after T1.1` without a colon.
 fn in_words(text: &str) -> Option<&str> {
-    let near = text.char_indices().nth(48).map_or(text, |(end, _)| &text[..end]);
+    let near = text
+        .char_indices()
+        .nth(48)
+        .map_or(text, |(end, _)| &text[..end]);
     let head = near.to_ascii_lowercase();
-    for phrase in ["depends on ", "depends: ", "blocked by ", "requires t", "requires p", "after t", "after p"] {
+    for phrase in [
+        "depends on ",
+        "depends: ",
+        "blocked by ",
+        "requires t",
+        "requires p",
+        "after t",
+        "after p",
+    ] {
         if head.starts_with(phrase) {
             return Some(text[phrase.len() - 1..].trim_end_matches([')', ']', ' ']));
         }
     }
     let close = near.find([')', '）', ']'])?;
     let inside = text[..close].trim_end();
-    let needs = ["의존", "이후", "완료 후", "필요"].iter().any(|word| inside.ends_with(word));
+    let needs = ["의존", "이후", "완료 후", "필요"]
+        .iter()
+        .any(|word| inside.ends_with(word));
     let id = super::id::leading_id(inside);
     (needs && super::id::shape(id) == Some(super::id::Shape::Strong)).then_some(inside)
 }
@@ -283,8 +335,11 @@ fn who_at_end(title: &str) -> Option<(&str, &str)> {
             let roles = is_role(name);
             roles || (dashed.len() < kept.len() && is_plain_name(name))
         };
-        let names = title[start..].split(['+', '&', ',']).map(|it| it.trim_matches([' ', '`']));
-        return (!dashed.is_empty() && names.clone().all(fits)).then_some((dashed, &title[start..]));
+        let names = title[start..]
+            .split(['+', '&', ','])
+            .map(|it| it.trim_matches([' ', '`']));
+        return (!dashed.is_empty() && names.clone().all(fits))
+            .then_some((dashed, &title[start..]));
     }
     let (kept, tail) = ["—", "–", " - ", "@", "|", "(", "["]
         .iter()
@@ -294,25 +349,40 @@ fn who_at_end(title: &str) -> Option<(&str, &str)> {
     let tail = tail.trim_matches([' ', ')', ']', '*', '_']);
     let names = tail.split(['+', '&', ',', '/']).map(str::trim);
     (!kept.trim().is_empty() && names.clone().all(is_role)).then(|| {
-        (kept.trim_end_matches([' ', '—', '–', '-', '(', '[', '|']), tail)
+        (
+            kept.trim_end_matches([' ', '—', '–', '-', '(', '[', '|']),
+            tail,
+        )
     })
 }
 
 fn is_plain_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || matches!(it, b'-' | b'_'))
+        && name
+            .bytes()
+            .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || matches!(it, b'-' | b'_'))
 }
 
 fn is_role(name: &str) -> bool {
-    let last = name.rsplit(['-', '_', ' ']).next().unwrap_or_default().to_ascii_lowercase();
+    let last = name
+        .rsplit(['-', '_', ' '])
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.');
-    name.len() > last.len() && name.len() < 48 && name.chars().all(plain) && ROLES.contains(&last.as_str())
+    name.len() > last.len()
+        && name.len() < 48
+        && name.chars().all(plain)
+        && ROLES.contains(&last.as_str())
 }
 
 /// The names in an assignee field: without code marks, `@` and a remark in parentheses.
 pub(super) fn assignee(value: &str) -> Option<String> {
     let end = value.find(['(', '（', '|', '→']).unwrap_or(value.len());
-    let name: String = value[..end].chars().filter(|c| !matches!(c, '`' | '*' | '@')).collect();
+    let name: String = value[..end]
+        .chars()
+        .filter(|c| !matches!(c, '`' | '*' | '@'))
+        .collect();
     let name = name.trim_matches(|c: char| c.is_whitespace() || "[],;-—".contains(c));
     (name.contains(char::is_alphanumeric) && !is_none(name)).then(|| name.to_owned())
 }
@@ -320,7 +390,10 @@ pub(super) fn assignee(value: &str) -> Option<String> {
 /// The folder in a worktree field; `None` for anything that would leave the project.
 pub(super) fn worktree(value: &str) -> Option<&str> {
     let start = value.find('`').map_or(value, |at| &value[at + 1..]);
-    let path = start.trim_start().split(['`', ' ', '\t', '(', ',']).next()?;
+    let path = start
+        .trim_start()
+        .split(['`', ' ', '\t', '(', ','])
+        .next()?;
     let path = path.trim_end_matches('/');
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
     let safe = !path.is_empty()
@@ -334,8 +407,14 @@ pub(super) fn worktree(value: &str) -> Option<&str> {
 
 /// Whether a value says that there is nothing.
 pub(super) fn is_none(text: &str) -> bool {
-    let slashed = text.get(..3).is_some_and(|head| head.eq_ignore_ascii_case("n/a"));
+    let slashed = text
+        .get(..3)
+        .is_some_and(|head| head.eq_ignore_ascii_case("n/a"));
     let word = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let word = super::id::leading_word(word);
-    slashed || word.is_empty() || NONE_WORDS.iter().any(|none| word.eq_ignore_ascii_case(none))
+    slashed
+        || word.is_empty()
+        || NONE_WORDS
+            .iter()
+            .any(|none| word.eq_ignore_ascii_case(none))
 }

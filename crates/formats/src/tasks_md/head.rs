@@ -170,7 +170,8 @@ fn numbering(text: &str) -> Option<&str> {
     let next = after.trim_start();
     let told = || {
         let bare = next.trim_start_matches(['*', '_', '`']);
-        phase_prefix(bare).is_some() || shape(leading_id(bare)).is_some_and(|it| it != Shape::Number)
+        phase_prefix(bare).is_some()
+            || shape(leading_id(bare)).is_some_and(|it| it != Shape::Number)
     };
     (next.len() < after.len() && (next.starts_with('[') || told())).then_some(next)
 }
@@ -257,7 +258,8 @@ fn phase_title(after: &str, word: PhaseWord) -> Option<&str> {
         return None;
     }
     let next = after.trim_start();
-    let title = next.trim_start_matches(|c: char| c.is_whitespace() || ":：-–—.|,，)]*_`~&→/+".contains(c));
+    let title = next
+        .trim_start_matches(|c: char| c.is_whitespace() || ":：-–—.|,，)]*_`~&→/+·•".contains(c));
     let between = &next[..next.len() - title.len()];
     if between.contains(['~', '&', '→', '/', '+', ',']) {
         return None;
@@ -291,7 +293,9 @@ fn named(text: &str, offset: usize, emphasis: bool) -> Option<Named<'_>> {
         return None;
     }
     if let Some(close) = bracket {
-        after = after.trim_start_matches(['*', '`', '_']).strip_prefix(close)?;
+        after = after
+            .trim_start_matches(['*', '`', '_'])
+            .strip_prefix(close)?;
         // The target of a link.
         if let Some(link) = after.strip_prefix('(') {
             after = link.find(')').map_or(after, |end| &link[end + 1..]);
@@ -353,7 +357,8 @@ fn strip_closers(text: &str, emphasis: bool) -> &str {
     if !emphasis {
         return text;
     }
-    text.trim_start_matches("~~").trim_start_matches(['*', '_', '`'])
+    text.trim_start_matches("~~")
+        .trim_start_matches(['*', '_', '`'])
 }
 
 /// Further ids behind the first: a range, or a list.
@@ -361,12 +366,15 @@ fn several<'a>(first: &'a str, after: &'a str) -> (Names<'a>, &'a str) {
     if let Some((end, rest)) = range_end(after, first) {
         let full = full_end(first, end);
         let stems = (last_number(first), last_number(&full));
-        if matches!(stems, (Some((one, low, _)), Some((other, high, _))) if one == other && low < high) {
+        if matches!(stems, (Some((one, low, _)), Some((other, high, _))) if one == other && low < high)
+        {
             return (Names::Range(first, end), rest);
         }
     }
     let (mut ids, mut after) = (vec![first], after);
-    while let Some(next) = after.trim_start().strip_prefix([',', '/', '&', '+', '·', '，', '、'])
+    while let Some(next) = after
+        .trim_start()
+        .strip_prefix([',', '/', '&', '+', '·', '，', '、'])
         && ids.len() < LISTED_MAX
     {
         let next = next.trim_start_matches([' ', '\t', '*', '`']);
@@ -387,9 +395,11 @@ fn several<'a>(first: &'a str, after: &'a str) -> (Names<'a>, &'a str) {
 pub(super) fn range_end<'a>(after: &'a str, first: &str) -> Option<(&'a str, &'a str)> {
     let next = after.trim_start();
     let spaced = next.len() < after.len();
-    let (sign, rest) = ["~", "〜", "～", "∼", "–", "—", "...", "..", "…", "-", "부터", "to ", "through "]
-        .into_iter()
-        .find_map(|sign| next.strip_prefix(sign).map(|rest| (sign, rest)))?;
+    let (sign, rest) = [
+        "~", "〜", "～", "∼", "–", "—", "...", "..", "…", "-", "부터", "to ", "through ",
+    ]
+    .into_iter()
+    .find_map(|sign| next.strip_prefix(sign).map(|rest| (sign, rest)))?;
     let rest = rest.trim_start().trim_start_matches(['*', '`', '[']);
     let end = leading_id(rest);
     let after = &rest[end.len()..];
@@ -410,7 +420,9 @@ pub(super) fn range_end<'a>(after: &'a str, first: &str) -> Option<(&'a str, &'a
 fn clean(title: &str, emphasis: bool) -> &str {
     let mut title = title.trim();
     let unhashed = title.trim_end_matches('#');
-    if unhashed.len() < title.len() && (unhashed.is_empty() || unhashed.ends_with(char::is_whitespace)) {
+    if unhashed.len() < title.len()
+        && (unhashed.is_empty() || unhashed.ends_with(char::is_whitespace))
+    {
         title = unhashed.trim_end();
     }
     if emphasis {

@@ -169,7 +169,9 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
     }
     let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
     if letters == 0 {
-        let number = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
+        let number = text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
         return number.then_some(Shape::Number);
     }
     let (name, rest) = text.split_at(letters);
@@ -177,20 +179,28 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
     let dotted = dotted_numbers(&rest[number..]);
     let rest = &rest[number + dotted..];
     let phase = matches!(name, "P" | "M");
-    let segments = rest.strip_prefix('-').is_some_and(|it| strong_segments(it, phase));
+    let segments = rest
+        .strip_prefix('-')
+        .is_some_and(|it| strong_segments(it, phase));
     match name {
         "T" if number > 0 && (rest.is_empty() || one_letter(rest) || segments) => {
             Some(Shape::Strong)
         }
         _ if phase && number > 0 && rest.is_empty() => None,
-        _ if number > 0 && letters <= 3 && name.bytes().all(|it| it.is_ascii_uppercase()) && segments => {
+        _ if number > 0
+            && letters <= 3
+            && name.bytes().all(|it| it.is_ascii_uppercase())
+            && segments =>
+        {
             Some(Shape::Strong)
         }
         _ => {
             let numbered = |word: &str| word.eq_ignore_ascii_case("task") || word == "T";
             let counted = number == 0
                 && numbered(name)
-                && rest.strip_prefix(['-', '_']).is_some_and(|it| leading_number(it).is_some());
+                && rest
+                    .strip_prefix(['-', '_'])
+                    .is_some_and(|it| leading_number(it).is_some());
             Some(if counted { Shape::Strong } else { Shape::Loose })
         }
     }
@@ -211,7 +221,9 @@ fn one_letter(text: &str) -> bool {
 
 /// Whether `longer` continues the id `shorter` by this character.
 pub(super) fn continues(longer: &str, shorter: &str, by: char) -> bool {
-    longer.strip_prefix(shorter).is_some_and(|rest| rest.starts_with(by))
+    longer
+        .strip_prefix(shorter)
+        .is_some_and(|rest| rest.starts_with(by))
 }
 
 /// Id up to its last number, that number, and how many digits it has.

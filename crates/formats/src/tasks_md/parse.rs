@@ -7,12 +7,13 @@ use super::blocks::{Block, Kind, Row, Source, blocks};
 use super::build::{Built, Owner, build};
 use super::fields::{self, Field};
 use super::finding::{Finding, FindingCode};
-use super::id::{Shape, TaskId, leading_id, shape};
-use super::mermaid::{self, Link, Node};
-use super::refs::{Found, Mentions, Names, Ref, mentions};
-use super::roles::{Survey, survey};
+use super::id::{leading_id, shape};
+use super::lookup::{Lookup, too_many};
+use super::mermaid::{self, Link};
+use super::refs::Names;
 use super::status::{self, Mark, Progress};
-use super::{EDGES_MAX, Edge, PLAN_BYTES_MAX, TasksFile, check};
+use super::survey::{Survey, survey};
+use super::{EDGES_MAX, PLAN_BYTES_MAX, TasksFile, check};
 
 /// The level of a line that is a header: below all headings.
 const LINE_LEVEL: u8 = 7;
@@ -45,7 +46,10 @@ pub fn parse(text: &str) -> TasksFile {
 fn too_large(text: &str) -> TasksFile {
     let before = &text.as_bytes()[..PLAN_BYTES_MAX - 1];
     let line = memchr::memchr_iter(b'\n', before).count() + 1;
-    let message = format!("the plan has {} bytes; at {PLAN_BYTES_MAX} and more it is not read", text.len());
+    let message = format!(
+        "the plan has {} bytes; at {PLAN_BYTES_MAX} and more it is not read",
+        text.len()
+    );
     TasksFile {
         findings: vec![Finding::new(FindingCode::TooLarge, line, message)],
         ..TasksFile::default()
@@ -53,11 +57,11 @@ fn too_large(text: &str) -> TasksFile {
 }
 
 /// A field whose ids are looked up once all tasks are known.
-struct PendingField<'a> {
-    owner: Owner,
-    field: Field,
-    value: &'a str,
-    line: usize,
+pub(super) struct PendingField<'a> {
+    pub(super) owner: Owner,
+    pub(super) field: Field,
+    pub(super) value: &'a str,
+    pub(super) line: usize,
 }
 
 /// A heading or item that what follows belongs to.
@@ -126,12 +130,16 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 Block::Unclosed(line) => {
-                    let message = "this code fence or comment is never closed; nothing after it was read";
-                    self.findings.push(Finding::new(FindingCode::UnclosedBlock, *line, message));
+                    let message =
+                        "this code fence or comment is never closed; nothing after it was read";
+                    self.findings
+                        .push(Finding::new(FindingCode::UnclosedBlock, *line, message));
                     continue;
                 }
             };
-            let named = candidates.next_if(|(_, one)| one.block == at).map(|(at, _)| at);
+            let named = candidates
+                .next_if(|(_, one)| one.block == at)
+                .map(|(at, _)| at);
             let named = named.and_then(|at| self.built.owners[at]);
             let heading = match row.kind {
                 Kind::Heading(level) => Some(level),
@@ -139,7 +147,10 @@ impl<'a> Reader<'a> {
                 Kind::Line if named.is_some() => Some(LINE_LEVEL),
                 Kind::Item | Kind::Line | Kind::Indented => None,
             };
-            while open.last().is_some_and(|last| last.ends_at(heading, row.column)) {
+            while open
+                .last()
+                .is_some_and(|last| last.ends_at(heading, row.column))
+            {
                 self.close(open.pop(), source.line_range(row.line).start);
             }
             let phase = phases.next_if(|phase| phase.block == at);
@@ -160,7 +171,12 @@ impl<'a> Reader<'a> {
                 self.open_field = heading
                     .filter(|_| named.is_none())
                     .and_then(|_| fields::named(row.text))
-                    .map(|field| OpenField { field, owner: inner, column: 0, fresh: true });
+                    .map(|field| OpenField {
+                        field,
+                        owner: inner,
+                        column: 0,
+                        fresh: true,
+                    });
             } else {
                 self.body_line(row, inner);
             }
@@ -172,7 +188,13 @@ impl<'a> Reader<'a> {
 
     /// Gives a task the text behind its header; where it has several, that of the one that counts, or of a longer one.
     fn close(&mut self, part: Option<Open>, end: usize) {
-        if let Some(Open { owner: Owner::Task(task), header: Some(line), body, .. }) = part {
+        if let Some(Open {
+            owner: Owner::Task(task),
+            header: Some(line),
+            body,
+            ..
+        }) = part
+        {
             let task = &mut self.built.tasks[task];
             let text = body..end.max(body);
             if task.body.is_empty() || (task.line == line && !text.is_empty()) {
@@ -192,11 +214,27 @@ impl<'a> Reader<'a> {
             named = true;
             if value.is_empty() {
                 let column = row.column + usize::from(row.kind == Kind::Item);
-                open_field = Some(OpenField { field, owner, column, fresh: true });
+                open_field = Some(OpenField {
+                    field,
+                    owner,
+                    column,
+                    fresh: true,
+                });
                 return;
             }
             self.field(row, owner, field, value);
         });
+        // `**Dependencies**` alone above a list.
+        if !named && text.starts_with("**") {
+            let field = fields::named(text);
+            open_field = field.map(|field| OpenField {
+                field,
+                owner,
+                column: row.column,
+                fresh: true,
+            });
+            named = field.is_some();
+        }
         if named {
             self.open_field = open_field;
         } else if let Some(open) = self.open_field {
@@ -205,7 +243,10 @@ impl<'a> Reader<'a> {
             match row.kind {
                 Kind::Item if below => {
                     self.field(row, open.owner, open.field, text);
-                    self.open_field = Some(OpenField { fresh: false, ..open });
+                    self.open_field = Some(OpenField {
+                        fresh: false,
+                        ..open
+                    });
                 }
                 Kind::Line if below && open.fresh => {
                     self.field(row, open.owner, open.field, text);
@@ -221,13 +262,19 @@ impl<'a> Reader<'a> {
     fn field(&mut self, row: &Row<'a>, owner: Owner, field: Field, value: &'a str) {
         if field == Field::Status {
             if let Owner::Task(task) = owner
-                && let Some(mark) = status::value(value, row.start + super::head::place_in(row.text, value))
+                && let Some(mark) =
+                    status::value(value, row.start + super::head::place_in(row.text, value))
             {
                 self.built.tasks[task].marks.push(mark);
             }
             return;
         }
-        self.pending.push(PendingField { owner, field, value, line: row.line });
+        self.pending.push(PendingField {
+            owner,
+            field,
+            value,
+            line: row.line,
+        });
     }
 
     /// A table: rows that name tasks bring their fields; one of names and values in the body of a task is its fields.
@@ -248,7 +295,8 @@ impl<'a> Reader<'a> {
         self.links.extend(chart.links);
         for line in chart.unread {
             let message = "this line of the diagram was not understood to its end";
-            self.findings.push(Finding::new(FindingCode::UnreadMermaid, line, message));
+            self.findings
+                .push(Finding::new(FindingCode::UnreadMermaid, line, message));
         }
         if let Some(line) = chart.over_limit {
             self.findings.push(too_many(line));
@@ -257,23 +305,40 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self, survey: &Survey<'a>) -> TasksFile {
         for (owner, field, value, line) in inline_fields(survey, &self.built) {
-            self.pending.push(PendingField { owner, field, value, line });
+            self.pending.push(PendingField {
+                owner,
+                field,
+                value,
+                line,
+            });
         }
         self.findings.append(&mut self.built.findings);
         for (line, text) in &survey.unread {
-            let message = format!("`{}` has a tick box but no task id; it is not a task", excerpt(text));
-            self.findings.push(Finding::new(FindingCode::UnreadHeader, *line, message));
+            let message = format!(
+                "`{}` has a tick box but no task id; it is not a task",
+                excerpt(text)
+            );
+            self.findings
+                .push(Finding::new(FindingCode::UnreadHeader, *line, message));
         }
-        let meant: Vec<Vec<usize>> = self.pending.iter().map(|it| self.built.meant(it.owner)).collect();
-        let Built { project, phases, mut tasks, index, groups, members, steps, mut worktrees, .. } = self.built;
-        let mut lookup = Lookup {
-            names: Names::new(&index, &tasks, &groups, &members, &steps),
-            needs: vec![Vec::new(); tasks.len()],
-            written: vec![Vec::new(); tasks.len()],
-            beside: vec![Vec::new(); tasks.len()],
-            findings: self.findings,
-            told_too_many: false,
-        };
+        let meant: Vec<Vec<usize>> = self
+            .pending
+            .iter()
+            .map(|it| self.built.meant(it.owner))
+            .collect();
+        let Built {
+            project,
+            phases,
+            mut tasks,
+            index,
+            groups,
+            members,
+            steps,
+            mut worktrees,
+            ..
+        } = self.built;
+        let names = Names::new(&index, &tasks, &groups, &members, &steps);
+        let mut lookup = Lookup::new(names, tasks.len(), self.findings);
         let mut who: HashMap<usize, String> = HashMap::new();
         let mut trees: HashMap<usize, String> = HashMap::new();
         for (field, meant) in self.pending.iter().zip(&meant) {
@@ -290,7 +355,9 @@ impl<'a> Reader<'a> {
                     }
                 }
                 (Field::Worktree, owner) => {
-                    let Some(path) = fields::worktree(field.value) else { continue };
+                    let Some(path) = fields::worktree(field.value) else {
+                        continue;
+                    };
                     if let Owner::Phase(number) = owner {
                         worktrees.entry(number).or_insert_with(|| path.to_owned());
                     }
@@ -302,7 +369,13 @@ impl<'a> Reader<'a> {
             }
         }
         let edges = lookup.links(std::mem::take(&mut self.links));
-        let Lookup { mut needs, mut written, mut beside, findings, .. } = lookup;
+        let Lookup {
+            mut needs,
+            mut written,
+            mut beside,
+            findings,
+            ..
+        } = lookup;
         for (at, task) in tasks.iter_mut().enumerate() {
             keep_first(&mut needs[at]);
             keep_first(&mut written[at]);
@@ -310,14 +383,25 @@ impl<'a> Reader<'a> {
             task.dependencies = std::mem::take(&mut written[at]);
             task.parallel_with = std::mem::take(&mut beside[at]);
             task.assignee = who.remove(&at);
-            task.worktree = trees.remove(&at).or_else(|| worktrees.get(&task.phase).cloned());
+            task.worktree = trees
+                .remove(&at)
+                .or_else(|| worktrees.get(&task.phase).cloned());
         }
         one_form(&mut tasks);
         let mut phases = phases;
         for phase in &mut phases {
             phase.worktree = worktrees.remove(&phase.number);
         }
-        let mut file = TasksFile { project, phases, tasks, groups, edges, findings, index, needs };
+        let mut file = TasksFile {
+            project,
+            phases,
+            tasks,
+            groups,
+            edges,
+            findings,
+            index,
+            needs,
+        };
         check::check(&mut file);
         file
     }
@@ -327,7 +411,9 @@ impl<'a> Reader<'a> {
 fn inline_fields<'a>(survey: &Survey<'a>, built: &Built) -> Vec<(Owner, Field, &'a str, usize)> {
     let mut all = Vec::new();
     for (at, one) in survey.candidates.iter().enumerate() {
-        let Some(owner) = built.owners[at] else { continue };
+        let Some(owner) = built.owners[at] else {
+            continue;
+        };
         for (field, value) in fields::titled(without_comment(one.named.title)).fields {
             all.push((owner, field, value, one.line));
         }
@@ -339,209 +425,56 @@ fn inline_fields<'a>(survey: &Survey<'a>, built: &Built) -> Vec<(Owner, Field, &
 
 /// Marks are written as the plan writes them: with its own word for "done", and its sign behind titles that have no mark.
 fn one_form(tasks: &mut [super::Task]) {
-    let own = |mark: &Mark| mark.says == Progress::Done && mark.when_done.starts_with(char::is_alphabetic);
+    let own = |mark: &Mark| {
+        mark.says == Progress::Done && mark.when_done.starts_with(char::is_alphabetic)
+    };
     let word = |latin: bool| {
         let marks = tasks.iter().flat_map(|task| &task.marks);
-        marks.filter(|mark| own(mark) && mark.when_done != "x" && mark.when_done.is_ascii() == latin).map(|mark| mark.when_done).next()
+        marks
+            .filter(|mark| own(mark) && mark.when_done != "x" && mark.when_done.is_ascii() == latin)
+            .map(|mark| mark.when_done)
+            .next()
     };
     let (latin, other) = (word(true), word(false));
-    let signed = tasks.iter().flat_map(|task| &task.marks).any(|mark| mark.when_done == " ✅");
+    let signed = tasks
+        .iter()
+        .flat_map(|task| &task.marks)
+        .any(|mark| mark.when_done == " ✅");
     for task in tasks {
         for mark in &mut task.marks {
             let wordy = mark.when_done.starts_with(char::is_alphabetic) && mark.when_done != "x";
-            let preferred = if mark.when_done.is_ascii() { latin } else { other };
-            if wordy && mark.says != Progress::Done && let Some(word) = preferred {
+            let preferred = if mark.when_done.is_ascii() {
+                latin
+            } else {
+                other
+            };
+            if wordy
+                && mark.says != Progress::Done
+                && let Some(word) = preferred
+            {
                 mark.when_done = word;
             }
         }
         let behind_title = task.title_end.take();
-        if task.marks.is_empty() && signed && let Some(at) = behind_title {
-            task.marks.push(Mark { at: at..at, says: Progress::Open, when_done: " ✅", when_open: "" });
+        if task.marks.is_empty()
+            && signed
+            && let Some(at) = behind_title
+        {
+            task.marks.push(Mark {
+                at: at..at,
+                says: Progress::Open,
+                when_done: " ✅",
+                when_open: "",
+            });
         }
-        task.progress = task.marks.iter().map(|mark| mark.says).max().unwrap_or_default();
+        task.progress = task
+            .marks
+            .iter()
+            .map(|mark| mark.says)
+            .max()
+            .unwrap_or_default();
         task.done = task.progress == Progress::Done;
     }
-}
-
-struct Lookup<'t> {
-    names: Names<'t>,
-    needs: Vec<Vec<usize>>,
-    written: Vec<Vec<TaskId>>,
-    beside: Vec<Vec<TaskId>>,
-    findings: Vec<Finding>,
-    told_too_many: bool,
-}
-
-impl Lookup<'_> {
-    fn field(&mut self, pending: &PendingField<'_>, owners: &[usize]) {
-        let value = without_comment(pending.value);
-        let Mentions { refs, unread } = mentions(value, &|word| self.names.knows(word));
-        let Some(&first) = owners.first() else { return };
-        let id = self.names.task(first).id.clone();
-        for one in refs {
-            for &task in owners {
-                self.reference(pending, one, task);
-                if self.names.exhausted() {
-                    if !std::mem::replace(&mut self.told_too_many, true) {
-                        self.findings.push(too_many(pending.line));
-                    }
-                    return;
-                }
-            }
-        }
-        for text in unread.into_iter().filter(|_| pending.field == Field::Needs) {
-            let message = format!("`{}` in the dependencies of `{id}` names no task", excerpt(text));
-            let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
-            self.findings.push(finding.with_path([id.clone()]));
-        }
-    }
-
-    fn reference(&mut self, pending: &PendingField<'_>, one: Ref<'_>, task: usize) {
-        let own = self.names.task(task);
-        let found = match one {
-            Ref::One(name) => self.names.find(name, Some(task)),
-            Ref::Range(first, end) => match self.names.range(first, end, Some(task)) {
-                Ok(tasks) => Found::Tasks(tasks.into_iter().filter(|at| *at != task).collect()),
-                Err(end) => return self.missing(pending, end, task),
-            },
-            Ref::Phase(number) => {
-                // Earlier phases come first in any case.
-                if number >= own.phase && pending.field == Field::Needs {
-                    let message = format!("`{}` of phase {} names phase {number}, which orders nothing", own.id, own.phase);
-                    let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
-                    self.findings.push(finding.with_path([own.id.clone()]));
-                }
-                return;
-            }
-        };
-        match (found, one) {
-            (Found::Tasks(tasks), _) => {
-                let ids = tasks.iter().map(|at| self.names.task(*at).id.clone());
-                if pending.field == Field::Beside {
-                    self.beside[task].extend(ids.filter(|id| *id != own.id));
-                } else {
-                    self.written[task].extend(ids);
-                    self.needs[task].extend(tasks);
-                }
-            }
-            (Found::Ambiguous(tasks), Ref::One(name)) => {
-                let ids: Vec<TaskId> = tasks.iter().map(|at| self.names.task(*at).id.clone()).collect();
-                let told = ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join("` or `");
-                let message = format!("`{name}` at task `{}` could be `{told}`", own.id);
-                let code = match pending.field {
-                    Field::Beside => FindingCode::MissingParallel,
-                    _ => FindingCode::AmbiguousDep,
-                };
-                let finding = Finding::new(code, pending.line, message);
-                self.findings.push(finding.with_path(std::iter::once(own.id.clone()).chain(ids)));
-            }
-            (Found::Own, Ref::One(name)) => {
-                let message = format!("task `{}` names its own group `{name}`, which orders nothing", own.id);
-                let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
-                self.findings.push(finding.with_path([own.id.clone()]));
-            }
-            (Found::Missing, Ref::One(name)) => self.missing(pending, name, task),
-            (Found::Ambiguous(_) | Found::Own | Found::Missing, _) => {}
-        }
-    }
-
-    fn missing(&mut self, pending: &PendingField<'_>, name: &str, task: usize) {
-        let id = self.names.task(task).id.clone();
-        let Ok(other) = TaskId::new(name) else { return };
-        let finding = match pending.field {
-            Field::Beside => {
-                let message = format!("task `{id}` may run beside `{other}`, which is not in the file");
-                Finding::new(FindingCode::MissingParallel, pending.line, message).with_path([id, other])
-            }
-            _ => {
-                self.written[task].push(other.clone());
-                missing_dep(&id, &other, pending.line)
-            }
-        };
-        self.findings.push(finding);
-    }
-
-    fn links(&mut self, links: Vec<Link<'_>>) -> Vec<Edge> {
-        let mut edges = Vec::new();
-        for link in links {
-            let (before, after) = (self.node(link.before), self.node(link.after));
-            match (before, after) {
-                (End::Tasks(before), End::Tasks(after)) => {
-                    if edges.len().saturating_add(before.len().saturating_mul(after.len())) > EDGES_MAX {
-                        self.findings.push(too_many(link.line));
-                        return edges;
-                    }
-                    for &last in &after {
-                        let one = before.len() == 1 && after.len() == 1;
-                        for &first in before.iter().filter(|first| one || **first != last) {
-                            self.needs[last].push(first);
-                            let id = |at: usize| self.names.task(at).id.clone();
-                            edges.push(Edge { before: id(first), after: id(last), line: link.line });
-                        }
-                    }
-                }
-                (End::Missing(before), End::Tasks(after)) => {
-                    for last in after {
-                        let finding = missing_dep(&self.names.task(last).id, &before, link.line);
-                        self.findings.push(finding);
-                    }
-                }
-                (_, End::Missing(node)) | (End::Missing(node), End::Other) => {
-                    let message = format!("the diagram names `{node}`, which is not in the file");
-                    let finding = Finding::new(FindingCode::MissingNode, link.line, message);
-                    self.findings.push(finding.with_path([node]));
-                }
-                (End::Tasks(_) | End::Other, End::Other) | (End::Other, End::Tasks(_)) => {}
-            }
-        }
-        edges
-    }
-
-    /// The tasks a node stands for: by the id its label starts with, else by its own name.
-    fn node(&self, node: Node<'_>) -> End {
-        let label = node.label.map_or("", leading_id);
-        let exact = self.names.knows(node.id);
-        let words = if exact { [node.id, label] } else { [label, node.id] };
-        for word in words {
-            if !word.is_empty()
-                && let Found::Tasks(tasks) = self.names.find(word, None)
-            {
-                return End::Tasks(tasks);
-            }
-        }
-        // With a label of its own a node's name is free.
-        let named = shape(label).is_some();
-        if let Some(task) = self.names.folded(node.id).filter(|_| !named) {
-            return End::Tasks(vec![task]);
-        }
-        let strong = |word: &str| shape(word) == Some(Shape::Strong) && (word.contains('.') || word.contains('-'));
-        let word = match (named, node.label) {
-            (true, _) => label,
-            (false, None) => node.id,
-            (false, Some(_)) => "",
-        };
-        match TaskId::new(word) {
-            Ok(id) if strong(word) => End::Missing(id),
-            Ok(_) | Err(_) => End::Other,
-        }
-    }
-}
-
-/// What an end of an arrow is.
-enum End {
-    Tasks(Vec<usize>),
-    Missing(TaskId),
-    Other,
-}
-
-fn too_many(line: usize) -> Finding {
-    let message = format!("the plan has more than {EDGES_MAX} dependencies; the rest was not read");
-    Finding::new(FindingCode::TooManyEdges, line, message)
-}
-
-fn missing_dep(id: &TaskId, other: &TaskId, line: usize) -> Finding {
-    let message = format!("task `{id}` needs `{other}`, which is not in the file");
-    Finding::new(FindingCode::MissingDep, line, message).with_path([id.clone(), other.clone()])
 }
 
 /// A text up to the comment in it.
@@ -554,7 +487,9 @@ pub(super) fn without_comment(text: &str) -> &str {
 
 /// The start of a text, for a message.
 pub(super) fn excerpt(text: &str) -> &str {
-    text.char_indices().nth(EXCERPT_CHARS_MAX).map_or(text, |(end, _)| &text[..end])
+    text.char_indices()
+        .nth(EXCERPT_CHARS_MAX)
+        .map_or(text, |(end, _)| &text[..end])
 }
 
 /// Drops repeats, keeps the order.

@@ -48,7 +48,12 @@ pub(super) fn mentions<'a>(value: &'a str, known: &impl Fn(&str) -> bool) -> Men
     all
 }
 
-fn read<'a>(value: &'a str, last_close: Option<usize>, known: &impl Fn(&str) -> bool, all: &mut Mentions<'a>) {
+fn read<'a>(
+    value: &'a str,
+    last_close: Option<usize>,
+    known: &impl Fn(&str) -> bool,
+    all: &mut Mentions<'a>,
+) {
     let (mut at, mut depth) = (0, 0usize);
     let (mut item_start, mut item_refs, mut words) = (0, all.refs.len(), 0usize);
     let mut prose = Vec::new();
@@ -56,7 +61,11 @@ fn read<'a>(value: &'a str, last_close: Option<usize>, known: &impl Fn(&str) -> 
         let item = item.trim();
         if refs == all.refs.len() && words > 0 && !is_none(item) {
             let odd = item.is_ascii() && words == 1 && item.contains(|c: char| !c.is_alphabetic());
-            if odd { all.unread.push(item) } else { prose.push(item) }
+            if odd {
+                all.unread.push(item)
+            } else {
+                prose.push(item)
+            }
         }
     };
     while let Some(c) = value[at..].chars().next() {
@@ -85,7 +94,12 @@ fn read<'a>(value: &'a str, last_close: Option<usize>, known: &impl Fn(&str) -> 
 }
 
 /// Reads the word at a place, and says where to go on.
-fn word<'a>(value: &'a str, at: usize, known: &impl Fn(&str) -> bool, all: &mut Mentions<'a>) -> usize {
+fn word<'a>(
+    value: &'a str,
+    at: usize,
+    known: &impl Fn(&str) -> bool,
+    all: &mut Mentions<'a>,
+) -> usize {
     let rest = &value[at..];
     let id = leading_id(rest);
     let behind = at + id.len();
@@ -111,11 +125,16 @@ fn word<'a>(value: &'a str, at: usize, known: &impl Fn(&str) -> bool, all: &mut 
         return behind;
     }
     let letters = id.trim_start_matches(['P', 'M']);
-    if id.len() == letters.len() + 1 && let Ok(phase) = letters.split('.').next().unwrap_or_default().parse() {
+    if id.len() == letters.len() + 1
+        && let Ok(phase) = letters.split('.').next().unwrap_or_default().parse()
+    {
         all.refs.push(Ref::Phase(phase));
         return behind;
     }
-    let word_end = at + rest.find(|c: char| !super::id::is_word_char(c)).unwrap_or(rest.len());
+    let word_end = at
+        + rest
+            .find(|c: char| !super::id::is_word_char(c))
+            .unwrap_or(rest.len());
     let name = &value[at..word_end];
     if name.eq_ignore_ascii_case("phase") || name == "페이즈" {
         let next = value[word_end..].trim_start();
@@ -125,7 +144,11 @@ fn word<'a>(value: &'a str, at: usize, known: &impl Fn(&str) -> bool, all: &mut 
         }
     }
     // A name that is an id by the plan's own word, with a particle behind it.
-    if behind > at { behind.max(at + 1) } else { word_end.max(at + rest.chars().next().map_or(1, char::len_utf8)) }
+    if behind > at {
+        behind.max(at + 1)
+    } else {
+        word_end.max(at + rest.chars().next().map_or(1, char::len_utf8))
+    }
 }
 
 /// Two ids joined by a hyphen: `T1.1-T1.3`.
@@ -178,8 +201,12 @@ impl<'t> Names<'t> {
             .collect();
         let mut ends: HashMap<(Option<u32>, &str), Vec<&str>> = HashMap::new();
         let phase = |at: &usize| tasks[*at].phase;
-        let tasks_named = tasks.iter().map(|task| (task.id.as_str(), Some(task.phase)));
-        let groups_named = groups.iter().map(|(id, members)| (*id, members.first().map(phase)));
+        let tasks_named = tasks
+            .iter()
+            .map(|task| (task.id.as_str(), Some(task.phase)));
+        let groups_named = groups
+            .iter()
+            .map(|(id, members)| (*id, members.first().map(phase)));
         for (id, phase) in tasks_named.chain(groups_named) {
             for (at, _) in id.match_indices('-') {
                 for place in [phase, None] {
@@ -190,15 +217,33 @@ impl<'t> Names<'t> {
                 }
             }
         }
-        let mut sorted: Vec<(&str, usize)> =
-            tasks.iter().enumerate().map(|(at, task)| (task.id.as_str(), at)).collect();
+        let mut sorted: Vec<(&str, usize)> = tasks
+            .iter()
+            .enumerate()
+            .map(|(at, task)| (task.id.as_str(), at))
+            .collect();
         sorted.sort_unstable();
         let mut folded: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, task) in tasks.iter().enumerate() {
-            folded.entry(fold(task.id.as_str(), "_")).or_default().push(at);
-            folded.entry(fold(task.id.as_str(), "")).or_default().push(at);
+            folded
+                .entry(fold(task.id.as_str(), "_"))
+                .or_default()
+                .push(at);
+            folded
+                .entry(fold(task.id.as_str(), ""))
+                .or_default()
+                .push(at);
         }
-        Names { index, tasks, groups, steps, ends, sorted, folded, left: Cell::new(EDGES_MAX) }
+        Names {
+            index,
+            tasks,
+            groups,
+            steps,
+            ends,
+            sorted,
+            folded,
+            left: Cell::new(EDGES_MAX),
+        }
     }
 
     /// The task at a position.
@@ -208,7 +253,9 @@ impl<'t> Names<'t> {
 
     /// Whether a word is an id of the plan.
     pub(super) fn knows(&self, word: &str) -> bool {
-        self.index.contains_key(word) || self.groups.contains_key(word) || self.steps.contains_key(word)
+        self.index.contains_key(word)
+            || self.groups.contains_key(word)
+            || self.steps.contains_key(word)
     }
 
     /// What a name means in the words of a task.
@@ -246,7 +293,9 @@ impl<'t> Names<'t> {
         // `P1` is a phase, whatever ids begin with it.
         shape(name)?;
         let start = self.sorted.partition_point(|(id, _)| *id < name);
-        let within = self.sorted[start..].iter().take_while(|(id, _)| id.starts_with(name));
+        let within = self.sorted[start..]
+            .iter()
+            .take_while(|(id, _)| id.starts_with(name));
         let mut members: Vec<usize> = within
             .inspect(|_| self.spend(1))
             .filter(|(id, _)| id[name.len()..].starts_with('-'))
@@ -281,22 +330,38 @@ impl<'t> Names<'t> {
             parent = above;
         }
         let phase = from.and_then(|from| self.ends.get(&(Some(from.phase), name)));
-        match phase.or_else(|| self.ends.get(&(None, name))).map(Vec::as_slice) {
+        match phase
+            .or_else(|| self.ends.get(&(None, name)))
+            .map(Vec::as_slice)
+        {
             None => Found::Missing,
             Some([id]) => Found::Tasks(stand_for(id)),
-            Some(several) => Found::Ambiguous(several.iter().flat_map(|id| stand_for(id)).take(NAMED_MAX).collect()),
+            Some(several) => Found::Ambiguous(
+                several
+                    .iter()
+                    .flat_map(|id| stand_for(id))
+                    .take(NAMED_MAX)
+                    .collect(),
+            ),
         }
     }
 
     /// Every task of a range; the end that is not there, if one is not.
-    pub(super) fn range<'a>(&self, first: &'a str, end: &'a str, from: Option<usize>) -> Result<Vec<usize>, &'a str> {
+    pub(super) fn range<'a>(
+        &self,
+        first: &'a str,
+        end: &'a str,
+        from: Option<usize>,
+    ) -> Result<Vec<usize>, &'a str> {
         let one = |found: Found| match found {
             Found::Tasks(tasks) => Some(tasks),
             Found::Ambiguous(_) | Found::Own | Found::Missing => None,
         };
         let first_tasks = one(self.find(first, from)).ok_or(first)?;
         let full = full_end(first, end);
-        let last_tasks = one(self.find(&full, from)).or_else(|| one(self.find(end, from))).ok_or(end)?;
+        let last_tasks = one(self.find(&full, from))
+            .or_else(|| one(self.find(end, from)))
+            .ok_or(end)?;
         let numbers = (last_number(first), last_number(&full));
         if let (Some((stem, low, width)), Some((other, high, _))) = numbers
             && stem == other
@@ -313,8 +378,18 @@ impl<'t> Names<'t> {
             }
             return Ok(all);
         }
-        let low = first_tasks.iter().chain(&last_tasks).min().copied().unwrap_or(0);
-        let high = first_tasks.iter().chain(&last_tasks).max().copied().unwrap_or(0);
+        let low = first_tasks
+            .iter()
+            .chain(&last_tasks)
+            .min()
+            .copied()
+            .unwrap_or(0);
+        let high = first_tasks
+            .iter()
+            .chain(&last_tasks)
+            .max()
+            .copied()
+            .unwrap_or(0);
         self.spend(high - low);
         Ok((low..=high).collect())
     }
@@ -335,12 +410,16 @@ impl<'t> Names<'t> {
 
 /// An id with all separators written as one.
 fn fold(id: &str, separator: &str) -> String {
-    id.split(['.', '-', '_']).collect::<Vec<_>>().join(separator)
+    id.split(['.', '-', '_'])
+        .collect::<Vec<_>>()
+        .join(separator)
 }
 
 /// The end of a range, written in full: `P12-T1~T5` ends with `P12-T5`.
 pub(super) fn full_end(first: &str, end: &str) -> String {
-    if shape(end) == Some(Shape::Number) && let Some((stem, ..)) = last_number(first) {
+    if shape(end) == Some(Shape::Number)
+        && let Some((stem, ..)) = last_number(first)
+    {
         // `T1.1~1.6` repeats a part of what stands before.
         let last = end.rsplit(['.', '-']).next().unwrap_or(end);
         return format!("{stem}{last}");

@@ -102,7 +102,9 @@ const WORDS: [(&str, Progress, &str, &str); 40] = [
 
 /// A box at the start of `text` (`[ ]`, `[x]`, `[]`, `\[ \]`), with the text after it. `offset` is where `text` stands.
 pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>, &str)> {
-    let inside = text.strip_prefix("\\[").or_else(|| text.strip_prefix('['))?;
+    let inside = text
+        .strip_prefix("\\[")
+        .or_else(|| text.strip_prefix('['))?;
     let close = inside.find(']')?;
     let (held, after) = (&inside[..close], &inside[close + 1..]);
     let held = held.strip_suffix('\\').unwrap_or(held);
@@ -183,7 +185,12 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
 /// A sign, or a word in brackets, that ends a title: `Title ✅`, `Title ✅ 완료`, `Title (완료)`. The title without it.
 pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
     let open = title.trim_end_matches([')', ']', '）', '*', '_', ' ']);
-    let tail = title.char_indices().rev().take(16).last().map_or(0, |(at, _)| at);
+    let tail = title
+        .char_indices()
+        .rev()
+        .take(16)
+        .last()
+        .map_or(0, |(at, _)| at);
     let from = SIGNS
         .iter()
         .filter_map(|(sign, ..)| title[tail..].rfind(sign).map(|at| at + tail))

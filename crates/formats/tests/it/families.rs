@@ -19,7 +19,11 @@ fn read(value: &Value) -> Summary {
 }
 
 fn codes(summary: &Summary) -> Vec<&str> {
-    summary.findings.iter().map(|finding| finding.code).collect()
+    summary
+        .findings
+        .iter()
+        .map(|finding| finding.code)
+        .collect()
 }
 
 /// The file after its first change: of this version, legal, and with the same facts.
@@ -34,7 +38,17 @@ fn changed(value: &Value) -> Value {
     assert_eq!(new.value()["version"], "2.0");
     assert!(new.value()["mode"].is_string());
     let (before, after) = (read(value), summary(&new).unwrap());
-    assert_eq!((after.done, &after.lists), (before.done, &before.lists), "{value}");
+    assert_eq!(after.done, before.done, "{value}");
+    for status in [Status::Completed, Status::Failed, Status::InProgress] {
+        assert_eq!(after.ids(status), before.ids(status), "{value}");
+    }
+    let open = |it: &Summary| {
+        [Status::Ready, Status::Pending, Status::Blocked]
+            .iter()
+            .map(|status| it.ids(*status).len())
+            .sum::<usize>()
+    };
+    assert_eq!(open(&after), open(&before), "{value}");
     assert_eq!(after.counts, before.counts, "{value}");
     assert_eq!(after.plan_file, before.plan_file, "{value}");
     assert_eq!(after.meta.slack_webhook_url, before.meta.slack_webhook_url);
@@ -65,7 +79,10 @@ fn family_a_lists_without_their_optional_parts_are_read_without_noise() {
     assert_eq!(codes(&found), Vec::<&str>::new());
     assert_eq!((found.done, found.total), (1, 2));
     let new = changed(&bare);
-    assert!(new["execution"].get("started_at").is_none(), "no time is made up");
+    assert!(
+        new["execution"].get("started_at").is_none(),
+        "no time is made up"
+    );
 }
 
 #[test]
@@ -83,12 +100,18 @@ fn family_b_flat_lists() {
     let found = read(&value);
     assert_eq!(codes(&found), ["older_version"]);
     assert_eq!((found.done, found.total, &found.phase), (4, 12, &json!(2)));
-    assert_eq!(found.ids(Status::Completed), ["P0-T1", "P1-T1", "P1-T2", "P1-T3"]);
+    assert_eq!(
+        found.ids(Status::Completed),
+        ["P0-T1", "P1-T1", "P1-T2", "P1-T3"]
+    );
     assert_eq!(found.ids(Status::InProgress), ["P2-T1"]);
     assert_eq!(found.ids(Status::Failed), ["P2-T2"]);
     assert_eq!(found.ids(Status::Pending), ["P2-T3"]);
     assert_eq!(found.phases_done, [0, 1]);
-    assert_eq!(found.plan_file.as_deref(), Some("docs/planning/06-tasks.md"));
+    assert_eq!(
+        found.plan_file.as_deref(),
+        Some("docs/planning/06-tasks.md")
+    );
     assert_eq!(found.meta.mode, Mode::Normal);
     let new = changed(&value);
     assert_eq!(new["notes"], json!(["스키마 확정"]));
@@ -96,7 +119,10 @@ fn family_b_flat_lists() {
     assert_eq!(new["execution"]["started_at"], "2026-01-21T09:00:00Z");
     assert_eq!(new["bookkeeping"]["tasks"]["P1-T3"]["skipped"], true);
     assert_eq!(new["bookkeeping"]["tasks"]["P2-T2"]["error"], "no quay");
-    assert_eq!(new["config"]["slack_webhook_url"], "https://hooks.slack.com/services/A/B/C");
+    assert_eq!(
+        new["config"]["slack_webhook_url"],
+        "https://hooks.slack.com/services/A/B/C"
+    );
 }
 
 #[test]
@@ -107,8 +133,14 @@ fn family_b_a_number_stays_a_number() {
     assert_eq!(found.ids(Status::Completed), Vec::<String>::new());
     assert_eq!(found.ids(Status::InProgress), ["P3-T2"]);
     let new = changed(&value);
-    assert_eq!(new["bookkeeping"]["counts"], json!({"completed": 13, "total": 27}));
-    assert_eq!(new["execution"]["started_at"], "2026-02-01T00:00:00Z", "from its sibling");
+    assert_eq!(
+        new["bookkeeping"]["counts"],
+        json!({"completed": 13, "total": 27})
+    );
+    assert_eq!(
+        new["execution"]["started_at"], "2026-02-01T00:00:00Z",
+        "from its sibling"
+    );
 }
 
 #[test]
@@ -144,11 +176,15 @@ fn family_c_camel_case() {
     assert_eq!(found.ids(Status::Pending), ["P1-T2"]);
     assert_eq!((found.done, found.total, &found.phase), (1, 3, &json!(1)));
     let new = changed(&value);
-    assert_eq!(new["bookkeeping"]["tasks"]["P0-T1"]["testResults"], json!({"passed": 12}));
+    assert_eq!(
+        new["bookkeeping"]["tasks"]["P0-T1"]["testResults"],
+        json!({"passed": 12})
+    );
     assert_eq!(new["worktrees"], value["worktrees"]);
     assert!(new.get("slackWebhookUrl").is_none());
 
-    let list = json!({"currentPhase": "DONE", "completedTasks": ["T1.1", "T1.2"], "remainingTasks": 0});
+    let list =
+        json!({"currentPhase": "DONE", "completedTasks": ["T1.1", "T1.2"], "remainingTasks": 0});
     let found = read(&list);
     assert_eq!((found.done, &found.phase), (2, &json!("DONE")));
     changed(&list);
@@ -164,9 +200,15 @@ fn family_d_lists_at_the_top() {
     assert_eq!(codes(&found), ["older_version"]);
     assert_eq!(found.ids(Status::Completed), ["P0-T1", "P0-T2"]);
     assert_eq!(found.ids(Status::InProgress), ["P1-T1"]);
-    assert_eq!((found.done, found.total, &found.phases_done), (2, 3, &vec![0]));
+    assert_eq!(
+        (found.done, found.total, &found.phases_done),
+        (2, 3, &vec![0])
+    );
     let new = changed(&value);
-    assert_eq!(new["phases"], value["phases"], "what was partial stays told");
+    assert_eq!(
+        new["phases"], value["phases"],
+        "what was partial stays told"
+    );
     assert_eq!(new["execution"]["last_updated"], time::utc(NOW));
 }
 
@@ -177,7 +219,10 @@ fn family_e_a_placeholder_is_a_run_not_yet_begun() {
         json!({"project_name": "ferry", "createdAt": "2026-01-02", "status": "initialized"}),
     ] {
         let found = read(&value);
-        assert_eq!((found.done, found.total, &found.phase), (0, 0, &Value::Null));
+        assert_eq!(
+            (found.done, found.total, &found.phase),
+            (0, 0, &Value::Null)
+        );
         assert_eq!(found.meta.project, "ferry");
         let new = changed(&value);
         assert_eq!(new["project"], "ferry");
@@ -194,9 +239,16 @@ fn family_e_another_programs_file_is_not_an_orchestration() {
         json!({"completed": true, "result": {"score": 3}}),
     ] {
         let document = JsonDocument::new(value.clone());
-        for findings in [OrchestrateFile::read(&document).unwrap_err(), known(&document).unwrap_err()] {
+        for findings in [
+            OrchestrateFile::read(&document).unwrap_err(),
+            known(&document).unwrap_err(),
+        ] {
             assert_eq!(findings.len(), 1, "{value}");
-            assert_eq!((findings[0].code, findings[0].severity), (FOREIGN, Severity::Fatal), "{value}");
+            assert_eq!(
+                (findings[0].code, findings[0].severity),
+                (FOREIGN, Severity::Fatal),
+                "{value}"
+            );
         }
     }
 }
@@ -235,7 +287,11 @@ fn an_unknown_word_for_the_phase_is_kept_and_asked_about() {
     ] {
         let found = read(&value);
         assert_eq!(found.phase, "beta");
-        let asked = found.findings.iter().find(|it| it.code == "unknown_phase").unwrap();
+        let asked = found
+            .findings
+            .iter()
+            .find(|it| it.code == "unknown_phase")
+            .unwrap();
         assert_eq!((asked.severity, &asked.repair), (Severity::Warning, &None));
         let new = changed(&value);
         assert_eq!(new["bookkeeping"]["phase_word"], "beta");
@@ -258,7 +314,11 @@ fn words_for_the_mode() {
         ] {
             let found = read(&value);
             assert_eq!(found.meta.mode, mode, "{value}");
-            let note = found.findings.iter().find(|it| it.pointer == "/mode").map(|it| it.severity);
+            let note = found
+                .findings
+                .iter()
+                .find(|it| it.pointer == "/mode")
+                .map(|it| it.severity);
             assert_eq!(note, noted, "{value}");
             assert_eq!(Meta::read(&changed(&value)).mode, mode);
         }
@@ -268,15 +328,34 @@ fn words_for_the_mode() {
 #[test]
 fn times_come_from_siblings_and_never_from_1970() {
     for (value, started) in [
-        (json!({"completed_tasks": [], "created_at": "2026-01-21T18:00:00+09:00"}), Some("2026-01-21T09:00:00Z")),
-        (json!({"completed_tasks": [], "last_updated": "2026-01-21T09:00:00.000Z"}), Some("2026-01-21T09:00:00Z")),
-        (json!({"completed_tasks": [], "startedAt": "2026-01-21"}), Some("2026-01-21T00:00:00Z")),
-        (json!({"completed_tasks": [], "started_at": "2026-01-21T09:00:00"}), Some("2026-01-21T09:00:00Z")),
+        (
+            json!({"completed_tasks": [], "created_at": "2026-01-21T18:00:00+09:00"}),
+            Some("2026-01-21T09:00:00Z"),
+        ),
+        (
+            json!({"completed_tasks": [], "last_updated": "2026-01-21T09:00:00.000Z"}),
+            Some("2026-01-21T09:00:00Z"),
+        ),
+        (
+            json!({"completed_tasks": [], "startedAt": "2026-01-21"}),
+            Some("2026-01-21T00:00:00Z"),
+        ),
+        (
+            json!({"completed_tasks": [], "started_at": "2026-01-21T09:00:00"}),
+            Some("2026-01-21T09:00:00Z"),
+        ),
         (json!({"completed_tasks": []}), None),
-        (json!({"tasks": {"completed": []}, "execution": {"started_at": "soon"}}), None),
+        (
+            json!({"tasks": {"completed": []}, "execution": {"started_at": "soon"}}),
+            None,
+        ),
     ] {
         let new = changed(&value);
-        assert_eq!(new["execution"].get("started_at").and_then(Value::as_str), started, "{value}");
+        assert_eq!(
+            new["execution"].get("started_at").and_then(Value::as_str),
+            started,
+            "{value}"
+        );
         assert!(!new.to_string().contains("1970"), "{new}");
     }
 }
@@ -304,7 +383,11 @@ fn checkpoints_of_two_phases_and_of_a_part_of_one() {
 
 #[test]
 fn the_plan_a_file_names() {
-    for (key, path) in [("tasks_file", "docs/plan.md"), ("tasks_doc", "/srv/plan.md"), ("tasksFile", "TASKS.md")] {
+    for (key, path) in [
+        ("tasks_file", "docs/plan.md"),
+        ("tasks_doc", "/srv/plan.md"),
+        ("tasksFile", "TASKS.md"),
+    ] {
         assert_eq!(plan_file(&json!({"completed": [], key: path})), Some(path));
     }
     assert_eq!(plan_file(&json!({"completed": []})), None);
@@ -312,7 +395,8 @@ fn the_plan_a_file_names() {
 
 #[test]
 fn lists_of_something_else_are_kept() {
-    let value = json!({"completed_tasks": ["T1.1: 로그인", "모두 끝남", "T1.2"], "current_phase": 1});
+    let value =
+        json!({"completed_tasks": ["T1.1: 로그인", "모두 끝남", "T1.2"], "current_phase": 1});
     let found = read(&value);
     assert_eq!(found.ids(Status::Completed), ["T1.1", "T1.2"]);
     assert!(codes(&found).contains(&"bad_id"));
@@ -329,5 +413,11 @@ fn addresses_are_masked_wherever_they_stand() {
     let shown = masked(&value).to_string();
     assert!(!shown.contains("services"), "{shown}");
     assert!(shown.contains("\"project\":\"p\""));
-    assert!(!format!("{:?}", read(&json!({"completed": [], "slack_webhook_url": address}))).contains("services"));
+    assert!(
+        !format!(
+            "{:?}",
+            read(&json!({"completed": [], "slack_webhook_url": address}))
+        )
+        .contains("services")
+    );
 }

@@ -1,6 +1,6 @@
 //! Mermaid diagrams and the edges read from them.
 
-use bowline_formats::tasks_md::{FindingCode, EDGES_MAX, parse};
+use bowline_formats::tasks_md::{EDGES_MAX, FindingCode, parse};
 
 use super::check;
 

@@ -271,7 +271,8 @@ fn fields_that_say_nothing_are_no_findings() {
 
 #[test]
 fn ids_in_values() {
-    let head = "### [ ] T1.1: a\n### [ ] T1.2: b\n### [ ] P1-R2-T3: c\n### [ ] db-1: d\n### [ ] T1.9: e\n";
+    let head =
+        "### [ ] T1.1: a\n### [ ] T1.2: b\n### [ ] P1-R2-T3: c\n### [ ] db-1: d\n### [ ] T1.9: e\n";
     for (value, expected) in [
         ("T1.1", "T1.1"),
         ("T1.1, T1.2", "T1.1,T1.2"),

@@ -4,6 +4,7 @@ mod diagrams;
 mod golden;
 mod plans;
 mod properties;
+mod rows;
 mod ticks;
 
 use std::fmt::Write as _;
@@ -59,7 +60,14 @@ fn describe(file: &TasksFile) -> String {
         out.push('\n');
     }
     for group in &file.groups {
-        writeln!(out, "{} group {}: {}", group.line, group.id, join(&group.tasks)).unwrap();
+        writeln!(
+            out,
+            "{} group {}: {}",
+            group.line,
+            group.id,
+            join(&group.tasks)
+        )
+        .unwrap();
     }
     for edge in &file.edges {
         writeln!(out, "{} edge {}>{}", edge.line, edge.before, edge.after).unwrap();

@@ -2,8 +2,7 @@
 
 use bowline_formats::tasks_md::{TickError, parse, set_tick, set_ticks};
 
-const TEXT: &str =
-    "\u{feff}## Phase 1: 항구\r\n- T1.3: 배\r\n### [ ] T1.1: 등대  \r\n- [X] T1.2: 부두\r\n\r\n[\t] T1.4: 닻";
+const TEXT: &str = "\u{feff}## Phase 1: 항구\r\n- T1.3: 배\r\n### [ ] T1.1: 등대  \r\n- [X] T1.2: 부두\r\n\r\n[\t] T1.4: 닻";
 
 #[test]
 fn one_byte_changes() {
