@@ -2,6 +2,7 @@
 
 mod agents;
 mod develop;
+mod plans;
 pub(crate) mod sentences;
 
 use bowline_engine::files::{Notice, Origin};

@@ -186,7 +186,7 @@ impl<'t> Lookup<'t> {
     /// The tasks a node stands for: by the id its label starts with, else by its own name.
     fn node(&self, node: Node<'_>) -> End {
         let label = node.label.map_or("", leading_id);
-        let exact = self.names.knows(node.id);
+        let exact = self.names.is_id(node.id);
         let words = if exact {
             [node.id, label]
         } else {

@@ -251,11 +251,18 @@ impl<'t> Names<'t> {
         &self.tasks[at]
     }
 
-    /// Whether a word is an id of the plan.
+    /// Whether a word is an id of the plan, or the end of one.
     pub(super) fn knows(&self, word: &str) -> bool {
+        let end = || shape(word).is_some() && self.ends.contains_key(&(None, word));
         self.index.contains_key(word)
             || self.groups.contains_key(word)
             || self.steps.contains_key(word)
+            || end()
+    }
+
+    /// Whether a word is the whole id of a task or group.
+    pub(super) fn is_id(&self, word: &str) -> bool {
+        self.index.contains_key(word) || self.groups.contains_key(word)
     }
 
     /// What a name means in the words of a task.

@@ -124,7 +124,7 @@ fn short_ids_mean_the_task_that_ends_in_them() {
     let plan = "## P1: x\n### [ ] P1-T1.1: a\n### [ ] P1-T1.2: b\n## P2: y\n### [ ] P2-T1.1: c\n### [ ] P2-T1.3: d\n";
     needs(&format!("{plan}의존: T1.1\n"), "P2-T1.1");
     needs(&format!("{plan}의존: T1.2\n"), "P1-T1.2");
-    let file = parse(&format!("{plan}### [ ] T9: e\n의존: T1.1\n"));
+    let file = parse(&format!("{plan}## P3: z\n### [ ] P3-T9: e\n의존: T1.1\n"));
     let finding = file.blocking().unwrap();
     assert_eq!(finding.code, FindingCode::AmbiguousDep);
     assert!(
