@@ -166,7 +166,7 @@ fn another_programs_file_is_left_alone() {
 #[test]
 fn a_readable_file_is_never_replaced_by_the_boxes_of_the_plan() {
     let world = TestEnvironment::new();
-    world.write("TASKS.md", PLAN);
+    world.write("TASKS.md", PLAN.replace(", P1-R9-T1", ""));
     // Two tasks that need each other: it cannot be used as it is, and knows more than the plan.
     let state = r#"{"execution": {"current_phase": 1}, "tasks": {"completed": ["P0-T1", "P1-S1-T1"], "pending": ["T8.1", "T8.2"]},
         "dependencies": {"T8.1": ["T8.2"], "T8.2": ["T8.1"]}}"#;

@@ -145,7 +145,9 @@ pub(super) fn leading_word(text: &str) -> &str {
 /// follows that no id has.
 pub(super) fn leading_id(text: &str) -> &str {
     let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let length = text.bytes().take_while(inside).count();
+    // Longer runs are no ids, and must not be walked again from each of their parts.
+    let near = text.bytes().take(2 * ID_BYTES_MAX);
+    let length = near.take_while(inside).count();
     let word = &text[..length];
     // `T1.1..T1.3` is a range: the id ends before it.
     let word = word.split("..").next().unwrap_or_default();

@@ -297,6 +297,15 @@ fn hostile_shapes_stay_linear() {
         "A -. ;",
         "A --\" ;",
         "**담당**: x ",
+        "T1....",
+        "> ",
+        "1. ",
+        "<!--",
+        "](",
+        "(의존: ",
+        "←",
+        "T1.1~T1.2, ",
+        "| a ",
     ] {
         let long = line.repeat(REPEATS);
         for text in [
