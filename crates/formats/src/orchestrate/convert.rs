@@ -2,7 +2,8 @@
 
 use super::families::{
     COMPLETED, FAILED, IN_PROGRESS, LISTS, Old, PHASE, PHASE_STATUS, PHASES_DONE, PROJECT, SKIPPED,
-    STARTED, TOTAL, UPDATED, WEBHOOK, by_id, entry, is_done, is_version, phase_word, snake,
+    STARTED, TOTAL, UPDATED, WEBHOOK, by_id, entry, is_done, is_version, phase_entries, phase_word,
+    snake,
 };
 use super::{Mode, VERSION, phase_told_by};
 use crate::finding::{Finding, Severity};
@@ -88,6 +89,7 @@ impl<'v> Convert<'v> {
             self.counts.insert("total".into(), old.map[key].clone());
             self.moved.push(key);
         }
+        self.nested_counts();
         let checkpoints = self.checkpoints();
         let value = self.document(checkpoints);
         (value, self.findings)
@@ -102,6 +104,26 @@ impl<'v> Convert<'v> {
                 .or_insert_with(|| Map::new().into());
             if let Value::Object(noted) = noted {
                 noted.insert("skipped".into(), true.into());
+            }
+        }
+    }
+
+    /// Numbers that some files keep in an object of their own, where nothing else tells them.
+    fn nested_counts(&mut self) {
+        let places = ["progress", "stats", "statistics", "summary"];
+        for numbers in places
+            .iter()
+            .filter_map(|place| self.old.map.get(*place)?.as_object())
+        {
+            let numbers = Old { map: numbers };
+            for (count, names) in [
+                ("total", TOTAL),
+                ("completed", COMPLETED),
+                ("failed", FAILED),
+            ] {
+                if let Some(number) = numbers.get(names).filter(|number| number.is_u64()) {
+                    self.counts.entry(count).or_insert_with(|| number.clone());
+                }
             }
         }
     }
@@ -220,11 +242,7 @@ impl<'v> Convert<'v> {
             );
         }
         for names in PHASE_STATUS {
-            let phases = old.get(&[names]).and_then(Value::as_object);
-            for (key, status) in phases.into_iter().flatten() {
-                let Some(number) = phase_word(&Value::from(key.as_str())) else {
-                    continue;
-                };
+            for (number, status) in old.get(&[names]).map(phase_entries).unwrap_or_default() {
                 self.phase_tasks(status);
                 if is_done(status) {
                     done.push((number, Some(status)));

@@ -14,6 +14,7 @@ pub(super) const COMPLETED: &[&str] = &[
     "done_tasks",
     "done",
     "tasks_completed",
+    "completed_count",
 ];
 pub(super) const SKIPPED: &[&str] = &["skipped_tasks", "skipped"];
 pub(super) const IN_PROGRESS: &[&str] = &[
@@ -155,6 +156,44 @@ pub(super) fn phase_word(value: &Value) -> Option<u32> {
     }
 }
 
+/// The number in the name of a phase: `P0`, `phase_0`, `Phase 0: Setup`.
+fn phase_name(name: &str) -> Option<u32> {
+    if let Some(number) = phase_word(&Value::from(name)) {
+        return Some(number);
+    }
+    let word = name.trim().to_ascii_lowercase();
+    let rest = word
+        .strip_prefix("phase")
+        .or_else(|| word.strip_prefix(['p', 'm']))?;
+    let rest = rest.trim_start_matches([' ', '_', '-']);
+    let end = rest.find(|c: char| !c.is_ascii_digit())?;
+    let bound = !rest[end..].starts_with(char::is_alphabetic);
+    bound.then(|| rest[..end].parse().ok()).flatten()
+}
+
+/// What is said of each phase: an object by name, or a list of objects with one.
+pub(super) fn phase_entries(phases: &Value) -> Vec<(u32, &Value)> {
+    let told = |it: &Value| it.is_string() || it.is_object();
+    match phases {
+        Value::Object(map) => map
+            .iter()
+            .filter(|(_, it)| told(it))
+            .filter_map(|(name, it)| Some((phase_name(name)?, it)))
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .filter_map(|it| {
+                let named = ["id", "phase", "number", "name"]
+                    .iter()
+                    .find_map(|key| it.get(*key))?;
+                let number = phase_word(named).or_else(|| phase_name(named.as_str()?))?;
+                Some((number, it))
+            })
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
+}
+
 /// The first of some keys that a document has, with its value.
 pub(super) fn phase_told(value: &Value) -> Option<&Value> {
     let execution = value.pointer("/execution/current_phase");
@@ -257,16 +296,14 @@ impl<'v> Old<'v> {
                 })
         });
         let phases = self.get(PHASES_DONE).is_some_and(Value::is_array)
-            || self
-                .get(PHASE_STATUS)
-                .and_then(Value::as_object)
-                .is_some_and(|map| {
-                    !map.is_empty()
-                        && map.iter().all(|(key, it)| {
-                            phase_word(&Value::from(key.as_str())).is_some()
-                                && (it.is_string() || it.is_object())
-                        })
-                });
+            || self.get(PHASE_STATUS).is_some_and(|phases| {
+                let entries = phase_entries(phases);
+                let size = phases
+                    .as_object()
+                    .map(Map::len)
+                    .or(phases.as_array().map(Vec::len));
+                !entries.is_empty() && Some(entries.len()) == size
+            });
         let tasks = match self.map.get("tasks") {
             Some(Value::Object(map)) => by_id(map) || lists_of(map),
             Some(Value::Array(items)) => {

@@ -127,7 +127,13 @@ pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
         meta: Meta::read(document.value()),
         plan_file: plan_file(document.value()).map(str::to_owned),
         done,
-        total: done.max(seen.len()).max(number("total")).max(metrics),
+        // A list that is only a number counts, too.
+        total: lists
+            .iter()
+            .map(|(status, ids)| ids.len().max(number(status.name())))
+            .sum::<usize>()
+            .max(number("total"))
+            .max(metrics),
         counted: number("total") > 0 || metrics > 0,
         phase: phase(document.value()),
         phases_done,

@@ -340,6 +340,22 @@ fn named(text: &str, offset: usize, emphasis: bool) -> Option<Named<'_>> {
     })
 }
 
+/// The id in brackets that a heading with a box ends with, where it begins with none: `### [ ] Title (T1.1)`.
+pub(super) fn named_at_end(text: &str, offset: usize) -> Option<Named<'_>> {
+    let inner = text.strip_suffix([')', ']'])?;
+    let open = inner.rfind(['(', '['])?;
+    let id = inner[open + 1..].trim();
+    let title = text[..open].trim_end();
+    (shape(id) == Some(Shape::Strong) && !title.is_empty()).then_some(Named {
+        names: Names::One(id),
+        shape: Shape::Strong,
+        separator: Separator::Clear,
+        stated: None,
+        title,
+        title_at: offset,
+    })
+}
+
 /// `Task 1.1`, `작업 3`: the rest behind the word.
 fn task_word(text: &str) -> (bool, &str) {
     for word in TASK_WORDS {

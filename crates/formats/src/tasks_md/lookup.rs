@@ -65,6 +65,13 @@ impl<'t> Lookup<'t> {
                 Ok(tasks) => Found::Tasks(tasks.into_iter().filter(|at| *at != task).collect()),
                 Err(end) => return self.missing(pending, end, task),
             },
+            Ref::Prefix(stem) => {
+                let tasks = self.names.beginning(stem);
+                if tasks.is_empty() {
+                    return self.missing(pending, stem.trim_end_matches(['-', '.']), task);
+                }
+                Found::Tasks(tasks.into_iter().filter(|at| *at != task).collect())
+            }
             Ref::Phase(number) => {
                 // Earlier phases come first in any case.
                 if number >= own.phase && pending.field == Field::Needs {

@@ -19,6 +19,8 @@ const NAMED_MAX: usize = 4;
 pub(super) enum Ref<'a> {
     One(&'a str),
     Range(&'a str, &'a str),
+    /// Everything that begins so: `P1-R*`.
+    Prefix(&'a str),
     Phase(u32),
 }
 
@@ -103,6 +105,10 @@ fn word<'a>(
     let rest = &value[at..];
     let id = leading_id(rest);
     let behind = at + id.len();
+    if let Some(stem) = wildcard(value, at, behind) {
+        all.refs.push(Ref::Prefix(stem));
+        return at + stem.len() + 1;
+    }
     let is_known = |id: &str| !id.is_empty() && id.len() <= ID_BYTES_MAX && known(id);
     if is_known(id) || shape(id) == Some(Shape::Strong) {
         // `T1.1-T1.3` is one word and two ids.
@@ -149,6 +155,15 @@ fn word<'a>(
     } else {
         word_end.max(at + rest.chars().next().map_or(1, char::len_utf8))
     }
+}
+
+/// The text before a `*` that stands for the rest of an id, and is no mark of emphasis.
+fn wildcard(value: &str, at: usize, behind: usize) -> Option<&str> {
+    let rest = &value[behind..];
+    let star = rest.strip_prefix(['-', '.']).unwrap_or(rest);
+    let alone = star.starts_with('*') && !star.starts_with("**") && !value[..at].ends_with('*');
+    let stem = &value[at..value.len() - star.len()];
+    (alone && stem.contains(|c: char| c.is_ascii_digit())).then_some(stem)
 }
 
 /// Two ids joined by a hyphen: `T1.1-T1.3`.
@@ -319,6 +334,20 @@ impl<'t> Names<'t> {
     /// Whether names have stood for more tasks than are looked at.
     pub(super) fn exhausted(&self) -> bool {
         self.left.get() == 0
+    }
+
+    /// Every task whose id begins so.
+    pub(super) fn beginning(&self, stem: &str) -> Vec<usize> {
+        let start = self.sorted.partition_point(|(id, _)| *id < stem);
+        let within = self.sorted[start..]
+            .iter()
+            .take_while(|(id, _)| id.starts_with(stem));
+        let mut tasks: Vec<usize> = within
+            .inspect(|_| self.spend(1))
+            .map(|(_, at)| *at)
+            .collect();
+        tasks.sort_unstable();
+        tasks
     }
 
     /// The one task or group that ends in a name: among its own neighbours first, then in its phase, then anywhere.

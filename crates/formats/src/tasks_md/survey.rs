@@ -238,6 +238,14 @@ impl<'a> Walk<'a> {
             self.sections.push((level, None, aside));
             return;
         }
+        let mut head = head;
+        if head.boxed
+            && matches!(head.what, What::Other)
+            && let Some(named) =
+                head::named_at_end(head.text, row.start + head::place_in(row.text, head.text))
+        {
+            head.what = What::Task(named);
+        }
         let (boxed, plain) = (head.boxed, head.text);
         let candidate = self.candidate(block, row, Place::Heading(level), head, outer_aside);
         if candidate.is_none() {

@@ -153,6 +153,8 @@ fn family_b_only_phases() {
     for value in [
         json!({"current_phase": 2, "completed_phases": ["P0", "P1"], "started_at": "2026-01-02T03:04:05.000Z"}),
         json!({"phase_status": {"P0": "completed", "P1": "completed", "P2": "in_progress"}, "current_phase": 2}),
+        json!({"current_phase": 2, "phases": [{"id": "P0", "status": "completed"}, {"phase": 1, "status": "done"}, {"id": "P2", "status": "pending"}]}),
+        json!({"current_phase": 2, "phases": {"P0: 준비": "done", "phase_1_core": {"status": "completed"}, "Phase 2": "pending"}}),
         json!({"current_phase": 2, "phases": {"0": {"status": "completed", "completed_at": "2026-01-02T03:04:05"}, "1": {"status": "completed"}, "2": {"status": "pending"}}}),
     ] {
         let found = read(&value);
@@ -161,6 +163,16 @@ fn family_b_only_phases() {
         let new = changed(&value);
         assert_eq!(read(&new).phases_done, [0, 1], "{new}");
     }
+}
+
+#[test]
+fn numbers_of_their_own_and_lists_that_are_numbers_make_the_total() {
+    let value =
+        json!({"completed_tasks": ["T1.1"], "failed_tasks": ["T1.2"], "remaining_tasks": 12});
+    assert_eq!((read(&value).done, read(&value).total), (1, 14));
+    let value = json!({"current_phase": 1, "progress": {"completed": 10, "total": 20}});
+    assert_eq!((read(&value).done, read(&value).total), (10, 20));
+    changed(&value);
 }
 
 #[test]

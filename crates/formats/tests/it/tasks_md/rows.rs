@@ -56,6 +56,7 @@ fn tasks_with_a_box() {
         ("- [ ] **P2-T1.1**: a", "[ ] 2/P2-T1.1 a"),
         ("1. [x] `T3.2` a", "[x] 3/T3.2 a"),
         ("* [ ] [T4.1] a", "[ ] 4/T4.1 a"),
+        ("### [ ] a (T4.2)", "[ ] 4/T4.2 a"),
     ] {
         let text = describe(&parse(header));
         assert!(
@@ -103,6 +104,10 @@ fn a_need_of_a_group_is_one_of_all_its_tasks() {
     let plan = "## P1: x\n### P1-R1: g\n#### [ ] P1-R1-T1: a\n#### [ ] P1-R1-T2: b\n### P1-S1: h\n#### [ ] P1-S1-T1: c\n";
     needs(&format!("{plan}- 의존: P1-R1\n"), "P1-R1-T1,P1-R1-T2");
     needs(&format!("{plan}- 의존: R1\n"), "P1-R1-T1,P1-R1-T2");
+    needs(
+        &format!("{plan}- 의존: P1-R*, **P1-R1-T1**\n"),
+        "P1-R1-T1,P1-R1-T2",
+    );
     let file = parse(&format!(
         "{plan}```mermaid\ngraph TD\nP1-R1 --> P1-S1\n```\n"
     ));
