@@ -24,7 +24,7 @@ struct Client {
     program: &'static [&'static str],
 }
 
-const CLIENTS: [Client; 4] = [
+const CLIENTS: [Client; 5] = [
     Client {
         variable: "BOWLINE_CLAUDE",
         package: "@anthropic-ai/claude-code",
@@ -45,6 +45,13 @@ const CLIENTS: [Client; 4] = [
         version: "0.61.0",
         options: &["--omit=optional"],
         program: &["@google", "gemini-cli", "bundle", "gemini.js"],
+    },
+    Client {
+        variable: "BOWLINE_OPENCODE",
+        package: "opencode-ai",
+        version: "1.18.33",
+        options: &[],
+        program: &["opencode-linux-*", "bin", "opencode"],
     },
     Client {
         variable: "BOWLINE_CLAUDE_ACP",
@@ -75,7 +82,7 @@ pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
         match client.installed(&folder.join(client.variable)) {
             Ok(program) => found.push((client.variable, program)),
             Err(why) => println!(
-                "{} {} is not installed, its tests are skipped: {why}",
+                "{} {} is not installed, and its tests do not run: {why}",
                 client.package, client.version
             ),
         }

@@ -36,6 +36,9 @@ cargo xtask drill NAME [--KEY N]...
     gates     --count 200                                   a gate is passed and the process killed at every moment
     supervisor --clients 500 --shims 100                    clients and shims of agents killed at random
     memory    --processes 32 --updates 1200                 every verb of one memory folder at once, with kills
+    history   --operations 10000 --processes 32 [--seed N] [--keep-going 1]
+              every verb that writes at once, with kills, stops, slow disks, foreign editors, undo, restore and repair;
+              then every answer is held against the history
 ";
 
 /// A chore that failed says why.
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         ["bench", options @ ..] => bench::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         ["drill-client", folder, notes, total] => drill::supervisor::client(folder, notes, total),
+        ["drill-history-writer", seed, words @ ..] => drill::history::writer(seed, words),
         ["drill", name, options @ ..] => drill::run(name, options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -45,6 +45,7 @@ pub(crate) fn run() -> Outcome {
     drill::run("kills", &["--processes", "16", "--updates", "160"])?;
     drill::run("gates", &["--count", "20"])?;
     drill::run("memory", &["--processes", "16", "--updates", "160"])?;
+    drill::run("history", &["--operations", "400", "--processes", "16"])?;
     drill::run("supervisor", &["--clients", "40", "--shims", "10"])?;
     println!("\nall green");
     Ok(())

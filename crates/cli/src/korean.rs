@@ -5,6 +5,7 @@ mod develop;
 mod plans;
 pub(crate) mod sentences;
 
+use bowline_engine::actor::Missing;
 use bowline_engine::files::{Notice, Origin};
 use bowline_engine::formats::finding::Severity;
 use bowline_engine::formats::memory::path::PathError;
@@ -219,6 +220,17 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!("'{what}'은(는) 사람만 할 수 있습니다"),
             "함께 일하는 사람에게 요청하세요".into(),
         ),
+        Error::PersonNotShown { refused, missing } => (
+            format!(
+                "{}. 사람이 실행했다는 표시가 없습니다: {}",
+                self::error(refused).0,
+                match missing {
+                    Missing::Terminal => "터미널이 없습니다",
+                    Missing::Ancestors => "터미널의 셸에서 떨어져 나온 프로세스입니다",
+                }
+            ),
+            "터미널에서 실행하세요. 사람의 스크립트와 CI는 BOWLINE_ACTOR=person을 설정합니다".into(),
+        ),
         Error::NoSuchTransition { path, sequence } => (
             format!("{}에 전이 {sequence}번이 없습니다", path.display()),
             format!("'bowline history {}'로 확인하세요", path.display()),
@@ -320,6 +332,22 @@ pub(crate) fn error(error: &Error) -> (String, String) {
                 folder.display()
             ),
             "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요".into(),
+        ),
+        Error::RootThroughLink { link, target } => (
+            format!(
+                "{}은(는) 에이전트가 쓰는 폴더 밖으로 나가는 링크입니다. {}(으)로 이어집니다",
+                link.display(),
+                target.display()
+            ),
+            "링크를 지우거나, 정말 원한다면 이어지는 곳을 직접 적으세요".into(),
+        ),
+        Error::NotRelayed { what, reason } => (
+            format!("'{what}'은(는) 샌드박스 안의 에이전트를 위해 실행되지 않습니다: {reason}"),
+            "자기 폴더에서 일하고, 그 밖의 것은 함께 일하는 사람에게 부탁하세요".into(),
+        ),
+        Error::NoFolder { path } => (
+            format!("{}은(는) 폴더가 아니거나 지워졌습니다", path.display()),
+            "있는 폴더로 가거나 폴더를 적으세요".into(),
         ),
         Error::Output { over, .. } => (
             "출력을 보여 줄 수 없습니다".into(),

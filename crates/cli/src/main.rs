@@ -5,22 +5,32 @@ mod commands;
 mod hook;
 mod korean;
 mod output;
+mod relay;
 mod usage;
 
-use bowline_engine::agents::SHIM_WORD;
+use bowline_engine::agents::{RELAY_WORD, SHIM_WORD};
+use bowline_engine::supervisor::Attempt;
+use bowline_engine::{Error, supervisor};
 use clap::Parser as _;
 use output::Output;
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    // Before anything that could fail or take its time.
-    if arguments.get(1).is_some_and(|word| word == "hook") {
-        return hook::run(arguments.get(2));
-    }
-    // A shim has arguments of its own, and no time to lose.
-    if arguments.get(1).is_some_and(|word| word == SHIM_WORD) {
-        return bowline_engine::supervisor::shim::main(&[SHIM_WORD], &arguments[2..]);
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let mut attempt = None;
+    match arguments.get(1).and_then(|word| word.to_str()) {
+        // Before anything that could fail or take its time.
+        Some("hook") => return hook::run(arguments.get(2)),
+        // A shim has arguments of its own, and no time to lose.
+        Some(SHIM_WORD) => return supervisor::shim::main(&[SHIM_WORD], &arguments[2..]),
+        Some(RELAY_WORD) => return relay::serve(arguments.get(2)),
+        Some(relay::RELAYED_WORD) if arguments.len() > 2 => {
+            attempt = Some(relay::confine(Path::new(&arguments[2])));
+            arguments.drain(1..3);
+        }
+        Some(_) | None => {}
     }
     let json = arguments.iter().any(|argument| argument == "--json");
     let cli = match args::Cli::try_parse_from(&arguments) {
@@ -31,6 +41,25 @@ fn main() -> ExitCode {
         }
     };
     let output = Output::new(&cli.common);
-    let code = commands::run(&cli, &output).unwrap_or_else(|error| output.error(&error));
+    let code = carry_out(&cli, &output, &arguments[1..], attempt)
+        .unwrap_or_else(|error| output.error(&error));
     output::finished(code, output.lang)
+}
+
+/// Here, or where the sandbox of an agent ends. With an attempt, this is where that is.
+fn carry_out(
+    cli: &args::Cli,
+    output: &Output,
+    words: &[OsString],
+    attempt: Option<Result<Attempt, Error>>,
+) -> Result<ExitCode, Error> {
+    match attempt {
+        Some(attempt) => relay::permit(cli, &attempt?, words)?,
+        None => {
+            if let Some(asked) = relay::ask(cli, output, words) {
+                return asked;
+            }
+        }
+    }
+    commands::run(cli, output, words)
 }

@@ -1,8 +1,16 @@
-//! Who gives a command: a person, or an agent whatever it says of itself.
+//! Who gives a command. A person is shown, by a terminal or in the way that is documented for scripts; an agent is found,
+//! whatever it says of itself.
 
+use crate::agents::SHIM_WORD;
+use bowline_gate::clients::{Process, is_noted};
 use bowline_machines::Actor;
+use bowline_supervisor::shim;
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::OnceLock;
 
 /// Variables that agent clients set for everything they run.
 pub const AGENT_VARIABLES: [&str; 10] = [
@@ -18,6 +26,27 @@ pub const AGENT_VARIABLES: [&str; 10] = [
     "OPENCODE_SESSION",
 ];
 
+/// Says in a script or in CI that it acts for a person: in the place of a terminal, never against a sign of an agent.
+pub const ACTOR_VARIABLE: &str = "BOWLINE_ACTOR";
+/// What [`ACTOR_VARIABLE`] says then.
+pub const ACTOR_PERSON: &str = "person";
+
+/// Programs of agent clients, by the names of their executables.
+const CLIENTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
+/// Programs that run a client which is a script.
+const RUNTIMES: [&str; 3] = ["node", "bun", "deno"];
+/// Programs that may be the shim of an agent.
+const SHIMS: [&str; 2] = ["bowline", "bowline-shim"];
+/// Where such scripts, and executables named by their version only, are kept.
+const CLIENT_FOLDERS: [&str; 6] = [
+    "/@anthropic-ai/claude-code",
+    "/@openai/codex",
+    "/@google/gemini-cli",
+    "/opencode-ai/",
+    "-agent-acp/",
+    "/claude/versions/",
+];
+
 /// More than most environments have. A file in `/proc` has no size to go by, and a reader that begins small asks the
 /// kernel a dozen times for what it can say at once.
 const PROC_BYTES_FIRST: usize = 8 * 1024;
@@ -25,27 +54,136 @@ const PROC_BYTES_FIRST: usize = 8 * 1024;
 /// Ancestors looked at; deeper trees of processes do not occur in practice.
 const ANCESTORS_MAX: usize = 64;
 
-/// An agent when one of [`AGENT_VARIABLES`] is set in our own environment or an ancestor's, else a person.
-pub fn detect() -> Actor {
+/// What can be told of whoever gives a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// A person, or a script that acts for one.
+    Person,
+    /// An agent: by its own or an ancestor's environment, or because it descends from a client.
+    Agent,
+    /// Nothing shows an agent, and nothing a person.
+    Unshown(Missing),
+}
+
+/// What would have shown a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// There is no controlling terminal.
+    Terminal,
+    /// The leader of the terminal's session is none of our ancestors: we were cut off from it.
+    Ancestors,
+}
+
+impl Standing {
+    /// Whoever is not shown to be a person has the rights of an agent.
+    pub fn actor(self) -> Actor {
+        match self {
+            Standing::Person => Actor::Person,
+            Standing::Agent | Standing::Unshown(_) => Actor::Agent,
+        }
+    }
+
+    /// `person`, `agent` or `unknown`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Standing::Person => "person",
+            Standing::Agent => "agent",
+            Standing::Unshown(_) => "unknown",
+        }
+    }
+}
+
+/// Who started this process. Looked up once: it costs a look at every ancestor.
+pub fn standing() -> Standing {
+    static STANDING: OnceLock<Standing> = OnceLock::new();
+    *STANDING.get_or_init(look)
+}
+
+fn look() -> Standing {
     if AGENT_VARIABLES
         .iter()
         .any(|name| std::env::var_os(name).is_some())
     {
-        return Actor::Agent;
+        return Standing::Agent;
     }
-    let mut pid = Some(std::os::unix::process::parent_id());
+    let Some(us) = Process::look(std::process::id()) else {
+        return Standing::Unshown(Missing::Terminal);
+    };
+    // A client may become this command without a new process.
+    if is_noted(&us, &[]) {
+        return Standing::Agent;
+    }
+    let mut led = us.pid == us.session;
+    let mut pid = us.parent;
     for _ in 0..ANCESTORS_MAX {
-        let Some(current) = pid.filter(|&pid| pid > 1) else {
+        // An ancestor of whom nothing can be read has ended since, or is hidden from us: there the line is cut.
+        let Some(ancestor) = Process::look(pid) else {
             break;
         };
-        // Another user's environment cannot be read; such an ancestor is no agent of ours.
-        let environment = proc(current, "environ").unwrap_or_default();
-        if mentions_agent(&environment) {
-            return Actor::Agent;
+        led |= ancestor.pid == us.session;
+        if ancestor.pid > 1 && is_agent(&ancestor) {
+            return Standing::Agent;
         }
-        pid = proc(current, "stat").and_then(|stat| parent_in(&stat));
+        pid = ancestor.parent;
+        if pid == 0 {
+            break;
+        }
     }
-    Actor::Person
+    if std::env::var_os(ACTOR_VARIABLE).is_some_and(|value| value == ACTOR_PERSON) {
+        Standing::Person
+    } else if us.terminal == 0 {
+        Standing::Unshown(Missing::Terminal)
+    } else if led {
+        Standing::Person
+    } else {
+        Standing::Unshown(Missing::Ancestors)
+    }
+}
+
+fn is_agent(process: &Process) -> bool {
+    // Another user's environment cannot be read; such an ancestor is no agent of ours.
+    let environment = proc(process.pid, "environ").unwrap_or_default();
+    mentions_agent(&environment)
+        || is_noted(process, &environment)
+        || CLIENTS.contains(&process.name.as_str())
+        || is_client(process.pid)
+}
+
+/// Whether a process runs the program of a client, or is the shim that owns an agent: what its agent leaves behind is handed
+/// to it.
+fn is_client(pid: u32) -> bool {
+    let Ok(program) = std::fs::read_link(format!("/proc/{pid}/exe")) else {
+        return false;
+    };
+    let named = |names: &[&str], path: &Path| {
+        let stem = path.file_stem().and_then(OsStr::to_str);
+        stem.is_some_and(|stem| names.contains(&stem))
+    };
+    let kept = |path: &Path| {
+        let path = path.as_os_str().as_bytes();
+        CLIENT_FOLDERS.iter().any(|folder| {
+            path.windows(folder.len())
+                .any(|part| part == folder.as_bytes())
+        })
+    };
+    if named(&CLIENTS, &program) || kept(&program) {
+        return true;
+    }
+    let (script, shim) = (named(&RUNTIMES, &program), named(&SHIMS, &program));
+    if !script && !shim {
+        return false;
+    }
+    let line = proc(pid, "cmdline").unwrap_or_default();
+    let mut words = line.split(|&byte| byte == 0).skip(1);
+    if shim {
+        let word = words.next().and_then(|word| str::from_utf8(word).ok());
+        return word.is_some_and(|word| word == SHIM_WORD || shim::WORDS.contains(&word));
+    }
+    // The script is the first word that is no option; a value of an option does no harm here.
+    words.any(|word| {
+        let path = Path::new(OsStr::from_bytes(word));
+        path.is_absolute() && (named(&CLIENTS, path) || kept(path))
+    })
 }
 
 fn mentions_agent(environment: &[u8]) -> bool {
@@ -75,13 +213,6 @@ fn proc(pid: u32, what: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The parent in a process's `stat` line: the second word after its name, which stands in brackets and may hold anything.
-fn parent_in(stat: &[u8]) -> Option<u32> {
-    let name_end = stat.iter().rposition(|&byte| byte == b')')?;
-    let rest = str::from_utf8(&stat[name_end + 1..]).ok()?;
-    rest.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,12 +227,20 @@ mod tests {
         assert!(!mentions_agent(b""));
     }
 
+    /// It makes the environment of the tests, whoever starts them.
     #[test]
-    fn the_parent_is_found_whatever_the_process_calls_itself() {
-        assert_eq!(parent_in(b"77 (sh) S 12 77 77 0 -1"), Some(12));
-        assert_eq!(parent_in(b"77 (a) S 9 (b) R 12 77"), Some(12));
-        assert_eq!(parent_in(b"77 (sh"), None);
-        let us = proc(std::process::id(), "stat").and_then(|stat| parent_in(&stat));
-        assert_eq!(us, Some(std::os::unix::process::parent_id()));
+    fn the_entry_of_the_tests_knows_every_variable() {
+        let entry = include_str!("../../../.cargo/alone");
+        for name in AGENT_VARIABLES {
+            assert!(entry.contains(&format!("-u {name} ")), "{name}");
+        }
+    }
+
+    #[test]
+    fn whoever_is_not_shown_has_the_rights_of_an_agent() {
+        let unshown = [Missing::Terminal, Missing::Ancestors].map(Standing::Unshown);
+        assert!(unshown.iter().all(|one| one.actor() == Actor::Agent));
+        assert_eq!(Standing::Agent.actor(), Actor::Agent);
+        assert_eq!(Standing::Person.actor(), Actor::Person);
     }
 }

@@ -2,11 +2,14 @@
 
 mod group;
 mod list;
+mod presets;
+mod roots;
 mod shown;
 mod watch;
 
 pub use group::{GroupMode, GroupWish};
 pub use list::{ENDED_MAX, List, Listed, Silence, UNSHOWN_MAX};
+pub use roots::{Grant, RELAY_WORD, SandboxWish};
 pub use shown::Shown;
 pub use watch::{Watched, Watcher};
 
@@ -15,8 +18,8 @@ use crate::error::Error;
 use bowline_gate::locate::state_home;
 use bowline_statefiles::ContentHash;
 use bowline_supervisor::{
-    ATTEMPT_VARIABLE, Attempt, Condition, Handle, Refused, Sandbox, Sent, Shim, Spec, State, Swept,
-    Want, sweep,
+    ATTEMPT_VARIABLE, Attempt, Condition, Handle, RELAY_VARIABLE, Refused, Sent, Shim, Spec, State,
+    Swept, TEMPORARY, Want, sweep,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,7 +53,7 @@ pub struct NewAgent {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// What it may touch; everything when left away.
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<SandboxWish>,
     /// Whether it gets a control group, and with what limits.
     pub group: GroupWish,
     /// Keep its standard input open.
@@ -105,30 +108,38 @@ impl Agents {
     /// Starts an agent with the environment of this process. The attempt is on the disk before anything runs.
     pub fn start(&self, context: &Context, new: NewAgent) -> Result<(Attempt, Handle), Error> {
         let group = new.group.spec()?;
-        if let Some(sandbox) = &new.sandbox {
-            self.outside_of(sandbox)?;
-        }
+        let grant = self.grant(&new)?;
         self.forget_old();
         let id = self.new_id(context);
         let folder = self.folder.join(&id);
         let mut environment: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(name, _)| name != ATTEMPT_VARIABLE)
+            .filter(|(name, _)| name != ATTEMPT_VARIABLE && name != RELAY_VARIABLE)
             .collect();
         let mut spec = Spec::new(&id, new.command, new.folder);
         spec.name = new.name;
         spec.cgroup = group;
-        if let Some(mut sandbox) = new.sandbox {
+        let mut home = None;
+        if let Some(grant) = grant {
+            for folder in &grant.make {
+                // One that cannot be made is not granted, and who needs it says so.
+                let _ = std::fs::create_dir_all(folder);
+            }
+            home = grant.home;
             // Most programs need a place for temporary files; theirs alone.
-            let temporary = folder.join("tmp");
+            let temporary = folder.join(TEMPORARY);
             environment.insert("TMPDIR".into(), temporary.to_string_lossy().into_owned());
-            sandbox.write.push(temporary);
-            spec.sandbox = Some(sandbox);
+            spec.folder = grant.folder;
+            spec.sandbox = Some(grant.sandbox);
+            spec.relay = grant.relay;
         }
-        let sandboxed = spec.sandbox.is_some();
         let attempt = Attempt::create(&folder, spec)?;
-        if sandboxed {
-            attempt.make_folder("tmp")?;
+        if let Some(home) = home {
+            let made = home.make(&folder.join(TEMPORARY));
+            environment.extend([made.map_err(|error| Error::AgentNotStarted {
+                id: id.clone(),
+                message: format!("its folder for settings cannot be made: {error}"),
+            })?]);
         }
         shim().start(&attempt)?;
         let mut handle = Handle::attach(&attempt, 0)?;
@@ -145,29 +156,18 @@ impl Agents {
         Ok((attempt, handle))
     }
 
-    /// An agent that may write where attempts are kept could say of itself that it has ended well.
-    fn outside_of(&self, sandbox: &Sandbox) -> Result<(), Error> {
-        let real = |path: &Path| {
-            let known = path
-                .ancestors()
-                .find_map(|one| Some((one, one.canonicalize().ok()?)));
-            match known {
-                Some((one, real)) => real.join(path.strip_prefix(one).unwrap_or(Path::new(""))),
-                None => path.to_owned(),
-            }
-        };
-        let kept = real(&self.folder);
-        match sandbox
-            .write
-            .iter()
-            .find(|root| kept.starts_with(real(root)))
-        {
-            Some(root) if !sandbox.best_effort => Err(Error::StateInSandbox {
-                root: root.clone(),
-                folder: kept,
-            }),
-            _ => Ok(()),
+    /// What the sandbox of an agent comes to, if it has one. Without a folder to work in, nothing comes of it: one that was
+    /// removed has no path, and another that the shim finds in its place is not meant.
+    pub fn grant(&self, new: &NewAgent) -> Result<Option<Grant>, Error> {
+        if !new.folder.is_absolute() || !new.folder.is_dir() {
+            return Err(Error::NoFolder {
+                path: new.folder.clone(),
+            });
         }
+        let state = self.folder.parent().unwrap_or(&self.folder);
+        let wish = new.sandbox.as_ref();
+        wish.map(|wish| Grant::decide(wish, &new.folder, &new.command, state))
+            .transpose()
     }
 
     /// Brings an agent to a level and waits until it is there. A lost attempt that shall end is swept.

@@ -1,7 +1,8 @@
 //! What every operation is given: the time, who asks, and how patient they are.
 
-use crate::actor;
+use crate::actor::{self, Standing};
 use crate::clock::Clock;
+use crate::error::Error;
 use crate::kinds::FileKind;
 use bowline_formats::time;
 use bowline_machines::{Actor, Timestamp};
@@ -51,7 +52,39 @@ impl Context {
 
     /// Who asks. Found out only when a rule wants to know: it means a look at every ancestor of this process.
     pub fn actor(&self) -> Actor {
-        self.actor.unwrap_or_else(actor::detect)
+        self.standing().actor()
+    }
+
+    /// Who asks, where a rule wants to know; whoever is not asked has the fewest rights.
+    pub(crate) fn actor_if(&self, wanted: bool) -> Actor {
+        if wanted { self.actor() } else { Actor::Agent }
+    }
+
+    /// What can be told of whoever asks.
+    pub(crate) fn standing(&self) -> Standing {
+        match self.actor {
+            Some(Actor::Person) => Standing::Person,
+            Some(Actor::Agent) => Standing::Agent,
+            None => actor::standing(),
+        }
+    }
+
+    /// A refusal as it is to be told: whoever may be a person and does not show it is told how to.
+    pub fn explained(&self, error: Error) -> Error {
+        match (error, self.actor) {
+            (Error::AfterRepair { notices, error }, _) => Error::AfterRepair {
+                notices,
+                error: Box::new(self.explained(*error)),
+            },
+            (error, None) if error.code() == "needs_person" => match actor::standing() {
+                Standing::Unshown(missing) => Error::PersonNotShown {
+                    refused: Box::new(error),
+                    missing,
+                },
+                Standing::Person | Standing::Agent => error,
+            },
+            (error, _) => error,
+        }
     }
 
     /// Now.

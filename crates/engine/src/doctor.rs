@@ -160,7 +160,9 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     let lost = RefCell::new(Vec::new());
     let changed = file.mend(context, |now, snapshot| {
         let edited = match (&snapshot.situation, &snapshot.bytes) {
-            (Situation::Outside { .. }, Some(bytes)) => Some(ContentHash::of(bytes)),
+            (Situation::Outside { .. }, Some(bytes)) if snapshot.unnoted => {
+                Some(ContentHash::of(bytes))
+            }
             _ => None,
         };
         let healed = lost::healed(file, now.value(), edited)?;

@@ -1,5 +1,6 @@
 //! Every way an operation ends without doing what was asked.
 
+use crate::actor::{ACTOR_PERSON, ACTOR_VARIABLE, Missing};
 use crate::kinds::FileKind;
 use crate::notice::Notice;
 use crate::operations::develop::Fault;
@@ -129,6 +130,21 @@ pub enum Error {
     NeedsPerson {
         /// The move.
         what: &'static str,
+    },
+    /// A person's move, and nothing shows that a person makes it.
+    #[error(
+        "{}, and nothing shows that a person gives this command: {}",
+        refused.moved(),
+        match missing {
+            Missing::Terminal => "it has no terminal",
+            Missing::Ancestors => "it was cut off from its terminal's shell",
+        }
+    )]
+    PersonNotShown {
+        /// What is refused to others.
+        refused: Box<Error>,
+        /// What would have shown it.
+        missing: Missing,
     },
     /// The develop run became another one while a command about it was on its way.
     #[error("the develop run became another one while this command was on its way")]
@@ -281,6 +297,32 @@ pub enum Error {
         /// Where attempts are kept.
         folder: PathBuf,
     },
+    /// A root that is reached through a link which an agent may have put there.
+    #[error(
+        "{} is a link out of a folder that agents write: it leads to {}",
+        link.display(),
+        target.display()
+    )]
+    RootThroughLink {
+        /// The link.
+        link: PathBuf,
+        /// Where the root leads.
+        target: PathBuf,
+    },
+    /// A sandboxed agent asked for something that is not carried out for it outside.
+    #[error("'{what}' is not carried out for an agent in a sandbox: {reason}")]
+    NotRelayed {
+        /// The command.
+        what: String,
+        /// Why not.
+        reason: String,
+    },
+    /// There is no folder to work in.
+    #[error("{} is not a folder, or was removed", path.display())]
+    NoFolder {
+        /// What should be one.
+        path: PathBuf,
+    },
     /// Output could not be handed on.
     #[error("the output could not be shown")]
     Output {
@@ -311,6 +353,14 @@ impl Error {
         }
     }
 
+    /// The move that only a person may make, without a word about who asked.
+    fn moved(&self) -> String {
+        match self {
+            Error::NeedsPerson { what } => format!("'{what}' is a person's move"),
+            other => other.to_string(),
+        }
+    }
+
     /// Stable, `snake_case`, documented by `bowline explain`.
     pub fn code(&self) -> &'static str {
         match self {
@@ -325,6 +375,7 @@ impl Error {
             Error::NoPlan { .. } => "no_plan",
             Error::NewerVersion { .. } => "newer_version",
             Error::NeedsPerson { .. } => "needs_person",
+            Error::PersonNotShown { .. } => "person_not_shown",
             Error::RunChanged => "run_changed",
             Error::NoSuchTransition { .. } => "no_such_transition",
             Error::NothingToUndo { .. } => "nothing_to_undo",
@@ -347,6 +398,9 @@ impl Error {
             Error::AgentNotStarted { .. } => "agent_not_started",
             Error::NoControlGroup { .. } => "no_control_group",
             Error::StateInSandbox { .. } => "state_in_sandbox",
+            Error::RootThroughLink { .. } => "root_through_link",
+            Error::NoFolder { .. } => "no_folder",
+            Error::NotRelayed { .. } => "not_relayed",
             Error::Output { .. } => "output_gone",
         }
     }
@@ -374,6 +428,9 @@ impl Error {
             }
             Error::NewerVersion { .. } => "update Bowline to change this file".into(),
             Error::NeedsPerson { .. } => "ask the person you work for".into(),
+            Error::PersonNotShown { .. } => format!(
+                "run it in a terminal; a script of yours, and CI, set {ACTOR_VARIABLE}={ACTOR_PERSON}"
+            ),
             Error::RunChanged => {
                 "look at 'bowline develop status' and decide whether to run it again".into()
             }
@@ -427,6 +484,13 @@ impl Error {
                 "let the agent work in a folder below, or set XDG_STATE_HOME to a place outside"
                     .into()
             }
+            Error::RootThroughLink { .. } => {
+                "remove the link, or name the place it leads to if that is what you want".into()
+            }
+            Error::NotRelayed { .. } => {
+                "work in your own folder; for anything else ask the person you work for".into()
+            }
+            Error::NoFolder { .. } => "go to a folder that is there, or name one".into(),
             Error::Output { over: true, .. } => {
                 "the agent has ended; 'bowline attach ID' shows the rest".into()
             }
@@ -444,6 +508,7 @@ impl Error {
             | Error::AlreadyExists { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
+            | Error::PersonNotShown { .. }
             | Error::RunChanged
             | Error::NothingToUndo { .. }
             | Error::StaleEvidence { .. }
@@ -453,6 +518,8 @@ impl Error {
             | Error::InputClosed { .. }
             | Error::NoControlGroup { .. }
             | Error::StateInSandbox { .. }
+            | Error::RootThroughLink { .. }
+            | Error::NotRelayed { .. }
             | Error::AgentNotStarted { .. } => ExitClass::Refused,
             Error::ProgramFailed { .. } => ExitClass::Failure,
             Error::Ambiguous { .. } | Error::AmbiguousId { .. } | Error::BadInput { .. } => {
@@ -464,6 +531,7 @@ impl Error {
             | Error::UnknownKind { .. }
             | Error::NoSuchTransition { .. }
             | Error::NoCopy { .. }
+            | Error::NoFolder { .. }
             | Error::NoAttempt { .. } => ExitClass::NotFound,
             Error::Path(PathError::NotFound { .. }) => ExitClass::NotFound,
             Error::Path(PathError::BadPath { .. }) => ExitClass::Usage,
@@ -486,6 +554,7 @@ impl Error {
                 bowline_supervisor::Error::Io { .. }
                 | bowline_supervisor::Error::NotStarted { .. }
                 | bowline_supervisor::Error::Unreachable { .. }
+                | bowline_supervisor::Error::Relay { .. }
                 | bowline_supervisor::Error::Protocol { .. } => ExitClass::Failure,
             },
             Error::AfterRepair { error, .. } => error.class(),

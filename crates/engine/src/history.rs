@@ -7,7 +7,7 @@ use crate::kinds;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Actor;
-use bowline_statefiles::{ContentHash, History, Line, kind};
+use bowline_statefiles::{ContentHash, History, Line, Situation, Snapshot, kind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -72,23 +72,40 @@ struct Way {
 /// Takes the last transition back that is not taken back yet.
 pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Changed, Error> {
     person(context, "undo")?;
-    go_back(context, file, state_only, |history| {
+    go_back(context, file, state_only, |history, now| {
         let nothing = || Error::NothingToUndo {
             path: file.path.clone(),
         };
-        let target = in_effect(told(file, history)).pop().ok_or_else(nothing)?;
-        // The version before it, whoever made that one.
-        let version = history.version_before(target.sequence);
-        let mut metadata = json!({ "undone": target.sequence });
-        if let Some(again) = reapplied(&target) {
-            metadata["with"] = again.clone();
+        let mut metadata = json!({});
+        let target = match now.situation {
+            // The last thing that happened is an edit the journal does not know; it is noted first, under the next number.
+            Situation::Outside { .. } if now.unnoted => now.seq + 1,
+            _ => {
+                let last = in_effect(told(file, history)).pop().ok_or_else(nothing)?;
+                if let Some(again) = reapplied(&last) {
+                    metadata["with"] = again.clone();
+                }
+                last.sequence
+            }
+        };
+        metadata["undone"] = target.into();
+        // The version before it, whoever made that one. What a program had written by half in passing is none.
+        let mut version = history.version_before(target).ok_or_else(nothing)?;
+        while !is_version(file, version)? {
+            version = history.version_before(version).ok_or_else(nothing)?;
         }
         Ok(Way {
-            version: version.ok_or_else(nothing)?,
+            version,
             trigger: "UNDO",
             metadata,
         })
     })
+}
+
+/// Whether the document after a line can be read. What was acknowledged always can.
+fn is_version(file: &KnownFile, version: u64) -> Result<bool, Error> {
+    let text = file.file.document_at(version)?;
+    Ok(text.is_none_or(|text| JsonDocument::parse(text.as_bytes()).is_ok()))
 }
 
 /// What was done and not taken back, the newest last: what an undo can name. A repair that only brought back what was there
@@ -125,7 +142,7 @@ pub fn restore(
     state_only: bool,
 ) -> Result<Changed, Error> {
     person(context, "restore")?;
-    go_back(context, file, state_only, |history| {
+    go_back(context, file, state_only, |history, _| {
         if !history.lines().any(|line| line.seq == sequence) {
             return Err(Error::NoSuchTransition {
                 path: file.path.clone(),
@@ -146,11 +163,11 @@ fn go_back(
     context: &Context,
     file: &KnownFile,
     state_only: bool,
-    choose: impl Fn(&History) -> Result<Way, Error>,
+    choose: impl Fn(&History, &Snapshot) -> Result<Way, Error>,
 ) -> Result<Changed, Error> {
-    file.replace(context, |now| {
+    file.replace_seen(context, |now, snapshot| {
         let history = file.file.history()?;
-        let way = choose(&history)?;
+        let way = choose(&history, snapshot)?;
         if !state_only {
             within_the_file(file, &history, way.version)?;
         }

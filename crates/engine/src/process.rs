@@ -4,6 +4,7 @@
 
 use crate::error::Error;
 use bowline_statefiles::ContentHash;
+use bowline_supervisor::Sandbox;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::ffi::OsStr;
 use std::io::{PipeReader, Read as _, Write as _};
@@ -11,7 +12,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The end of an output that is kept.
@@ -57,6 +58,35 @@ const GIT_VARIABLES: [&str; 8] = [
     "GIT_NAMESPACE",
 ];
 
+/// The sandbox of everything that is started here, for a program that works for somebody in one.
+static CONFINED: OnceLock<Sandbox> = OnceLock::new();
+
+/// Puts everything that is started from now on into a sandbox. An agent's tests, and what its repository has git run, would
+/// otherwise be its way out.
+pub fn confine(sandbox: Sandbox) {
+    // Once is enough: nothing makes it wider again.
+    let _ = CONFINED.set(sandbox);
+}
+
+/// Starts a program, in the sandbox where there is one; it may then also write to a folder of ours.
+fn start(command: &mut Command, ours: Option<&Path>) -> std::io::Result<Child> {
+    let Some(sandbox) = CONFINED.get() else {
+        return command.spawn();
+    };
+    let mut sandbox = sandbox.clone();
+    sandbox.write.extend(ours.map(Path::to_owned));
+    // A thread's sandbox is inherited by what it starts, and goes with the thread.
+    std::thread::scope(|scope| {
+        let started = scope.spawn(|| {
+            sandbox.enter().map_err(std::io::Error::other)?;
+            command.spawn()
+        });
+        started
+            .join()
+            .unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()))
+    })
+}
+
 /// What a command did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
@@ -93,7 +123,7 @@ pub fn run(
         .stdout(writer.try_clone().map_err(failed)?)
         .stderr(writer)
         .process_group(0);
-    let mut child = shell.spawn().map_err(failed)?;
+    let mut child = start(&mut shell, None).map_err(failed)?;
     // The copies of the pipe in it would keep the output open for ever.
     drop(shell);
     let group = group_of(&child);
@@ -169,14 +199,19 @@ pub(crate) fn git(
     for name in GIT_VARIABLES {
         git.env_remove(name);
     }
-    let output = git
-        .args(arguments)
+    git.args(arguments)
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("LC_ALL", "C")
         .envs(variables.iter().copied())
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // An index of ours is in a folder of ours.
+    let index = variables.iter().find(|(name, _)| *name == "GIT_INDEX_FILE");
+    let ours = index.and_then(|(_, path)| Path::new(path).parent());
+    let output = start(&mut git, ours)
+        .and_then(Child::wait_with_output)
         .map_err(|error| Error::ProgramFailed {
             program: "git".into(),
             message: error.to_string(),
@@ -224,7 +259,8 @@ fn program(name: &str) -> Command {
 }
 
 fn guard(child: &Child) -> std::io::Result<Child> {
-    program("sh")
+    // Outside of any sandbox but our own, or it could end nobody: so it is not looked for where an agent may have put one.
+    program("/bin/sh")
         .args(["-c", GUARD, "guard"])
         .arg(child.id().to_string())
         // The pipe is ours alone; in a group of its own it outlives what a terminal sends to ours.

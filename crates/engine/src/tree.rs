@@ -114,8 +114,12 @@ fn of_folder(root: &Path) -> Result<String, Error> {
                 hint: "make it a git repository, and let git ignore what is made anew".into(),
             });
         }
-        let digest =
-            bowline_gate::sealed::file_hash(&entry).map_err(|error| failed(&entry, &error))?;
+        let digest = match bowline_gate::sealed::file_hash(&entry) {
+            Ok(digest) => digest,
+            // Somebody removed it while we looked.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed(&entry, &error)),
+        };
         hasher.update(path.as_bytes());
         hasher.update(b"\0");
         hasher.update(digest.as_bytes());
@@ -154,9 +158,11 @@ pub(crate) fn walk(
                 "" => name.into_owned(),
                 folder => format!("{folder}/{name}"),
             };
-            let kind = entry
-                .file_type()
-                .map_err(|error| failed(&entry.path(), &error))?;
+            let kind = match entry.file_type() {
+                Ok(kind) => kind,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(failed(&entry.path(), &error)),
+            };
             if !kind.is_dir() {
                 visit(path, entry.path())?;
             } else if wanted(&path) {

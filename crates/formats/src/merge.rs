@@ -78,6 +78,13 @@ pub fn merge(base: &Value, ours: &Value, theirs: &Value) -> Value {
                 (Some(_) | None, _, _) => merge_bags(base, ours, theirs),
             }
         }
+        // Both began it, each on their own.
+        (Value::Null, Value::Object(_), Value::Object(_)) => {
+            merge(&Value::Object(Map::new()), ours, theirs)
+        }
+        (Value::Null, Value::Array(_), Value::Array(_)) => {
+            merge(&Value::Array(Vec::new()), ours, theirs)
+        }
         // Both changed the same leaf: the later hand knew what it did.
         (
             Value::Null
@@ -115,7 +122,10 @@ fn merge_maps(
             (Some(base), Some(ours)) => drop(merged.insert(key.clone(), merge(base, ours, theirs))),
             // We took it out and they left it as it was.
             (Some(base), None) if same(base, theirs) => {}
-            (Some(_) | None, _) => drop(merged.insert(key.clone(), theirs.clone())),
+            (None, Some(ours)) => {
+                drop(merged.insert(key.clone(), merge(&Value::Null, ours, theirs)));
+            }
+            (Some(_) | None, None) => drop(merged.insert(key.clone(), theirs.clone())),
         }
     }
     for (key, ours) in ours {

@@ -136,7 +136,10 @@ fn named(denial: Denial, branch: &str) -> Denial {
                 missing,
             }
         }
-        other @ (Denial::State { .. } | Denial::Missing { .. } | Denial::Damaged { .. }) => other,
+        other @ (Denial::Person { .. }
+        | Denial::State { .. }
+        | Denial::Missing { .. }
+        | Denial::Damaged { .. }) => other,
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod advice;
 pub mod belief;
+pub mod clients;
 pub mod git_hook;
 pub mod hook;
 pub mod lang;

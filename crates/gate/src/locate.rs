@@ -2,6 +2,7 @@
 
 use bowline_formats::develop::{FILE_NAME, FOLDER_NAME};
 use bowline_statefiles::{ContentHash, Layout};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Names the root outright.
@@ -101,9 +102,14 @@ pub fn root_of(file: &Path) -> &Path {
 
 /// `$XDG_STATE_HOME`, or where it is when not set.
 pub fn state_home() -> PathBuf {
-    let set = std::env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty());
+    state_home_in(std::env::var_os)
+}
+
+/// The same in an environment of somebody else.
+pub(crate) fn state_home_in(variable: impl Fn(&'static str) -> Option<OsString>) -> PathBuf {
+    let set = variable("XDG_STATE_HOME").filter(|value| !value.is_empty());
     set.map(PathBuf::from).unwrap_or_else(|| {
-        let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+        let home = variable("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
         home.join(".local/state")
     })
 }

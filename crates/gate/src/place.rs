@@ -72,7 +72,15 @@ impl Place {
         let unknown = |it: &Component<'_>| it.as_os_str().to_string_lossy().contains(UNKNOWN_NAME);
         let known: PathBuf = path.components().take_while(|it| !unknown(it)).collect();
         let beside = known != path && Some(known.as_path()) == self.state.parent();
-        path == self.state || beside || path.starts_with(&self.keeping)
+        let kept = path.starts_with(&self.keeping) && !self.is_temporary(&path);
+        path == self.state || beside || kept
+    }
+
+    /// Whether a path is among the temporary files of a sandboxed agent, which are kept with its attempt.
+    fn is_temporary(&self, path: &Path) -> bool {
+        let below = path.strip_prefix(self.keeping.join("attempts"));
+        let parts = below.map(|below| below.components().map(Component::as_os_str));
+        parts.is_ok_and(|mut parts| parts.nth(1).is_some_and(|it| it == "tmp"))
     }
 
     /// Whether the run's file, or what Bowline keeps about it, goes when this path goes.

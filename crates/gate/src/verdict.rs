@@ -28,6 +28,11 @@ pub enum Offence {
         /// By which command.
         what: String,
     },
+    /// Bowline is given a command that only a person gives.
+    Person {
+        /// Which.
+        what: String,
+    },
     /// It cannot be seen what would run.
     Hidden {
         /// Why not.
@@ -56,6 +61,11 @@ pub enum Denial {
         offence: Offence,
         /// Which gates.
         missing: Vec<Gate>,
+    },
+    /// Only a person gives this command, whatever the run.
+    Person {
+        /// Which.
+        what: String,
     },
     /// The run's file is only changed by Bowline.
     State {
@@ -130,10 +140,20 @@ pub fn offences_from_afar(deeds: &[Deed], place: &Place) -> Vec<Offence> {
     let lands = |deed: &&Deed| match deed {
         Deed::Write { path: at, .. } | Deed::Finish { place: at, .. } => at.is_some(),
         Deed::Touch { .. } => true,
-        Deed::Hidden { .. } => false,
+        // A person's move is denied wherever it is made.
+        Deed::Hidden { .. } | Deed::Person { .. } => false,
     };
     let known = deeds.iter().filter(lands);
     known.flat_map(|deed| offence(deed, place)).collect()
+}
+
+/// What is minded where there is no run at all.
+pub fn offences_anywhere(deeds: &[Deed]) -> Vec<Offence> {
+    let persons = deeds.iter().filter_map(|deed| match deed {
+        Deed::Person { what } => Some(Offence::Person { what: what.clone() }),
+        Deed::Write { .. } | Deed::Touch { .. } | Deed::Finish { .. } | Deed::Hidden { .. } => None,
+    });
+    persons.collect()
 }
 
 fn offence(deed: &Deed, place: &Place) -> Vec<Offence> {
@@ -147,6 +167,7 @@ fn offence(deed: &Deed, place: &Place) -> Vec<Offence> {
         } if !place.holds(folder) => Vec::new(),
         Deed::Finish { what, .. } => vec![Offence::Finish { what: what.clone() }],
         Deed::Hidden { what } => vec![Offence::Hidden { what: what.clone() }],
+        Deed::Person { what } => vec![Offence::Person { what: what.clone() }],
     }
 }
 
@@ -188,7 +209,17 @@ pub fn judge(
         return None;
     }
     let believed = match belief {
-        Belief::Nothing => return None,
+        // Without a run there are no gates, but a person's move is a person's.
+        Belief::Nothing => {
+            return offences.iter().find_map(|offence| match offence {
+                Offence::Person { what } => Some(Denial::Person { what: what.clone() }),
+                Offence::Write { .. }
+                | Offence::Finish { .. }
+                | Offence::Hidden { .. }
+                | Offence::Guard { .. }
+                | Offence::State { .. } => None,
+            });
+        }
         Belief::Missing { path, .. } => return Some(Denial::Missing { path: path.clone() }),
         Belief::Damaged { path, reason } => {
             return Some(Denial::Damaged {
@@ -203,6 +234,7 @@ pub fn judge(
         let missing = match offence {
             // Nobody but its own program keeps a run that Bowline has not taken over.
             Offence::State { .. } if !believed.owned => continue,
+            Offence::Person { what } => return Some(Denial::Person { what: what.clone() }),
             Offence::State { path } => return Some(Denial::State { path: path.clone() }),
             Offence::Write { path, .. } => {
                 let missing = closed(run, Act::Write);
@@ -244,9 +276,8 @@ impl Denial {
             Lang::Ko => self.korean(seal),
         };
         if let Some(command) = command {
-            let shown: String = command.chars().take(SHOWN_CHARS_MAX).collect();
             let head = lang.say("blocked", "차단된 명령");
-            lines.insert(1, format!("{head}: {}", shown.replace('\n', " ")));
+            lines.insert(1, format!("{head}: {}", shown(command)));
         }
         // Names that are not known stand in paths as signs that nobody should see.
         lines.join("\n").replace(UNKNOWN_NAME, "*") + "\n"
@@ -270,6 +301,7 @@ impl Denial {
                         format!("changing {}, by which gates are asked, is closed", path.display())
                     }
                     Offence::State { path } => format!("writing {} is closed", path.display()),
+                    Offence::Person { what } => format!("{what} is a person's move"),
                 };
                 let mut lines = vec![format!("[PHASE GATE] {}: {what}.", phase.name())];
                 lines.push(format!("closed gates: {}", names(missing)));
@@ -280,6 +312,10 @@ impl Denial {
                 }));
                 lines
             }
+            Denial::Person { what } => vec![
+                format!("[PHASE GATE] '{}' is a person's move.", shown(what)),
+                "next: ask the person you work for to run it in a terminal of their own".into(),
+            ],
             Denial::State { path } => vec![
                 format!(
                     "[PHASE GATE] {} is changed by bowline only.",
@@ -322,6 +358,7 @@ impl Denial {
                     Offence::Guard { path } | Offence::State { path } => {
                         ("파일 수정이", format!("대상: {}", path.display()))
                     }
+                    Offence::Person { what } => ("명령이", format!("대상: {what}")),
                 };
                 let phase_name = phase.name();
                 let mut lines = vec![
@@ -336,6 +373,10 @@ impl Denial {
                 }));
                 lines
             }
+            Denial::Person { what } => vec![
+                format!("[PHASE GATE] '{}'은(는) 사람만 할 수 있습니다.", shown(what)),
+                "다음: 함께 일하는 사람에게 자신의 터미널에서 실행해 달라고 요청하세요".into(),
+            ],
             Denial::State { path } => vec![
                 format!("[PHASE GATE] {}은(는) bowline만 바꿀 수 있습니다.", path.display()),
                 "다음: bowline develop status로 확인한 뒤 review, gate pass, implement, checkpoint, pr, done 가운데 하나".into(),
@@ -353,6 +394,11 @@ impl Denial {
             ],
         }
     }
+}
+
+fn shown(command: &str) -> String {
+    let shown: String = command.chars().take(SHOWN_CHARS_MAX).collect();
+    shown.replace('\n', " ")
 }
 
 fn names(gates: &[Gate]) -> String {

@@ -85,7 +85,7 @@ impl Timestamp {
 pub enum Actor {
     /// A person, or a program acting for one.
     Person,
-    /// An agent, whatever it says of itself.
+    /// An agent, whatever it says of itself, or whoever does not show that they are a person.
     Agent,
 }
 

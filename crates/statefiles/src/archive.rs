@@ -14,10 +14,15 @@ use crate::swap::{copy_to, remove};
 const TAIL: &str = ".json";
 
 impl StateFile {
-    /// Keeps a dated copy of the document as it is now. `None` where there is no document or no archive.
-    pub fn archive(&self, request: &Request) -> Result<Option<PathBuf>, Error> {
+    /// Keeps a dated copy of the document as it is now, if it is `good`. `None` where it is not, and where there is no
+    /// document or no archive.
+    pub fn archive(
+        &self,
+        request: &Request,
+        good: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<PathBuf>, Error> {
         let held = self.hold(request)?;
-        let Some(text) = held.snapshot.text()? else {
+        let Some(text) = held.snapshot.text()?.filter(|text| good(text)) else {
             return Ok(None);
         };
         let (disk, paths) = (held.disk(), &held.paths);

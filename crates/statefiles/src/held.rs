@@ -14,6 +14,7 @@ use crate::lock::{JournalLock, Lock};
 use crate::request::{Change, Request, Step};
 use crate::splice::splices;
 use crate::state_file::StateFile;
+use crate::swap::Committed;
 use crate::{archive, tidy};
 
 /// What came of writing the file.
@@ -42,8 +43,6 @@ pub struct Held {
     pub(crate) stat: Option<Stat>,
     /// Hash of the version at the journal's end, where known.
     pub(crate) acknowledged: Option<ContentHash>,
-    /// The journal's end is what is on disk; nothing from outside has still to be noted.
-    pub(crate) adopted: bool,
     /// Steps were committed that the file does not show.
     pub(crate) loose: bool,
     /// Where the last committed line wants the replaced file kept, if not as the backup.
@@ -75,7 +74,7 @@ impl Held {
     /// Writes the next version: temporary file, commit in the journal, exchange.
     pub fn replace(&mut self, request: &Request, change: &Change) -> Result<Written, Error> {
         self.ready(request)?;
-        if self.loose && self.adopted {
+        if self.loose && !self.snapshot.unnoted {
             // Whoever rolls this change forward from the file would skip the steps.
             return Err(Error::StepsNotWritten {
                 path: self.paths.file.clone(),
@@ -134,7 +133,7 @@ impl Held {
             ..Line::default()
         }));
         self.append(&lines, true)?;
-        self.adopted = true;
+        self.snapshot.unnoted = false;
         self.acknowledged = if steps.is_empty() { self.on_disk } else { None };
         self.loose |= !steps.is_empty();
         Ok(self.snapshot.seq)
@@ -222,7 +221,7 @@ impl Held {
             }
             return Err(error);
         }
-        let written = self.finish(request, &line, text, ours)?;
+        let written = self.finish(request, &line, text, ours, Committed::Now)?;
         if archived.is_some() {
             // Too many copies do no harm; the next important change removes them.
             archive::prune(&*disk, &self.paths).ok();
@@ -237,7 +236,7 @@ impl Held {
         self.last_before = self.on_disk;
         self.on_disk = line.after;
         self.acknowledged = line.after;
-        self.adopted = true;
+        self.snapshot.unnoted = false;
         self.loose = false;
     }
 
@@ -253,7 +252,7 @@ impl Held {
 
     /// The lines that must come first because the journal does not know what is on disk.
     pub(crate) fn adoption(&self, request: &Request) -> Result<Vec<Line>, Error> {
-        if self.adopted {
+        if !self.snapshot.unnoted {
             return Ok(Vec::new());
         }
         let text = self.snapshot.text()?;
@@ -307,13 +306,12 @@ impl Held {
         if self.stale {
             tidy::reload(self, request)?;
         }
-        self.rotate_if_long(request)?;
-        self.keep_late_write(request)
+        self.rotate_if_long(request)
     }
 
     /// Whoever opened the file before it was replaced, and wrote later, wrote into the backup. The next replace would take
     /// that away; so it is kept, and told.
-    fn keep_late_write(&mut self, request: &Request) -> Result<(), Error> {
+    pub(crate) fn keep_late_write(&mut self, request: &Request) -> Result<(), Error> {
         let (disk, backup) = (self.disk(), self.paths.backup.clone());
         let there = disk
             .stat(&backup)
@@ -339,7 +337,7 @@ impl Held {
     }
 
     fn rotate_if_long(&mut self, request: &Request) -> Result<(), Error> {
-        let known = self.adopted && !self.loose && self.snapshot.bytes.is_some();
+        let known = !self.snapshot.unnoted && !self.loose && self.snapshot.bytes.is_some();
         if self.journal.bytes() <= self.file.journal_bytes_max || !known {
             return Ok(());
         }

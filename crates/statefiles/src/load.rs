@@ -49,6 +49,8 @@ pub struct Snapshot {
     pub bytes: Option<Vec<u8>>,
     /// How the file stands to its journal.
     pub situation: Situation,
+    /// The journal does not know this document yet; whoever changes it notes it first, under the next number.
+    pub unnoted: bool,
     /// Number of the last journal line; 0 without a journal.
     pub seq: u64,
     /// When the file was last written, Unix milliseconds.
@@ -267,6 +269,10 @@ fn load_once(
         snapshot: Snapshot {
             path: paths.file.clone(),
             bytes,
+            unnoted: !matches!(
+                situation,
+                Situation::Clean | Situation::Absent | Situation::RolledForward { .. }
+            ),
             situation,
             seq: tail.last_seq(),
             modified_ms: stat.map(|stat| stat.modified_ms),

@@ -6,7 +6,7 @@ use crate::held::{Held, Written};
 use crate::journal::{Line, kind};
 use crate::load::Situation;
 use crate::request::{Change, Request};
-use crate::swap::name_new;
+use crate::swap::{Committed, name_new};
 
 impl Held {
     /// Removes the file. Its last version becomes the backup.
@@ -26,7 +26,7 @@ impl Held {
             ..Line::default()
         });
         self.append(&lines, true)?;
-        self.finish_removal(request, seq, ours)
+        self.finish_removal(request, seq, ours, Committed::Now)
     }
 
     /// After the commit of line `seq`: takes the file away, unless somebody wrote it in the same moment.
@@ -35,6 +35,7 @@ impl Held {
         request: &Request,
         seq: u64,
         ours: Option<String>,
+        committed: Committed,
     ) -> Result<Written, Error> {
         // Until this has come to an end, only a new look tells what is where.
         self.stale = true;
@@ -53,7 +54,7 @@ impl Held {
                 if Some(ContentHash::of(&out)) == self.on_disk {
                     self.retire(None).map_err(unfinished)?;
                 } else if let Ok(theirs) = String::from_utf8(out) {
-                    return self.give_back(request, seq, ours, theirs);
+                    return self.give_back(request, seq, ours, theirs, committed);
                 } else {
                     let why = "written by another program in the same moment";
                     self.keep_aside(request, &paths.swap, why)
@@ -74,6 +75,7 @@ impl Held {
         seq: u64,
         ours: Option<String>,
         theirs: String,
+        committed: Committed,
     ) -> Result<Written, Error> {
         let (disk, paths) = (self.disk(), self.paths.clone());
         let uncertain = |error| Error::Uncertain {
@@ -87,7 +89,7 @@ impl Held {
             kind: kind::OUTSIDE.to_owned(),
             after: Some(ContentHash::of(theirs.as_bytes())),
             document: Some(theirs.clone()),
-            voids: Some(seq),
+            voids: committed.voided(seq),
             ..Line::default()
         };
         self.append(&[line], true).map_err(uncertain)?;
@@ -103,7 +105,7 @@ impl Held {
         self.acknowledged = self.on_disk;
         self.snapshot.bytes = text.map(String::into_bytes);
         self.snapshot.situation = situation;
-        self.adopted = true;
+        self.snapshot.unnoted = false;
         self.loose = false;
         self.stale = false;
     }

@@ -16,6 +16,26 @@ use crate::splice::splices;
 /// Times a version of somebody else is followed by yet another before we give up.
 pub(crate) const TRIES_MAX: usize = 16;
 
+/// When the change that is brought into place was committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Committed {
+    /// By this very command: where somebody else's version wins, it is taken back before anybody is told of it.
+    Now,
+    /// By an earlier command, which may have told that it is committed. It stays history, and the version that wins is an
+    /// edit after it.
+    Earlier,
+}
+
+impl Committed {
+    /// The change that somebody else's version takes back.
+    pub(crate) fn voided(self, seq: u64) -> Option<u64> {
+        match self {
+            Committed::Now => Some(seq),
+            Committed::Earlier => None,
+        }
+    }
+}
+
 /// What was found under the file's name when ours went in.
 enum Out {
     /// What we expected; it has been kept.
@@ -68,7 +88,9 @@ impl Held {
         line: &Line,
         text: &str,
         ours: Option<String>,
+        committed: Committed,
     ) -> Result<Written, Error> {
+        let voids = committed.voided(line.seq);
         // Until this has come to an end, only a new look tells what is where.
         self.stale = true;
         let (path, seq) = (self.paths.file.clone(), line.seq);
@@ -110,18 +132,18 @@ impl Held {
                     self.stale = false;
                     return Ok(Written::Done { seq });
                 }
-                self.put_back(request, text, theirs, Some(seq))
+                self.put_back(request, text, theirs, voids)
                     .map_err(uncertain)?
             }
             Out::InPlace(theirs) => {
-                let noted = self.note_theirs(request, text, &theirs, Some(seq));
+                let noted = self.note_theirs(request, text, &theirs, voids);
                 noted
                     .and_then(|()| remove(&*disk, &self.paths.swap))
                     .map_err(uncertain)?;
                 Some(theirs)
             }
             Out::Gone => {
-                let gone = self.theirs_line(request, text, None, Some(seq));
+                let gone = self.theirs_line(request, text, None, voids);
                 self.append(&[gone], true).map_err(uncertain)?;
                 self.stale = true;
                 remove(&*disk, &self.paths.swap).map_err(uncertain)?;
@@ -135,7 +157,7 @@ impl Held {
             None => Situation::Missing { ours },
         };
         self.snapshot.bytes = theirs;
-        self.adopted = true;
+        self.snapshot.unnoted = false;
         self.loose = false;
         self.stale = false;
         Ok(Written::Theirs)

@@ -7,7 +7,7 @@ use crate::journal::{Line, Tail, Writer, kind};
 use crate::load::{Loaded, Situation, load};
 use crate::request::Request;
 use crate::stamp::utc_stamp;
-use crate::swap::{TRIES_MAX, copy_name, remove};
+use crate::swap::{Committed, TRIES_MAX, copy_name, remove};
 
 /// Loads the file, rolls it forward where it is behind, and removes what a crash left.
 pub(crate) fn reload(held: &mut Held, request: &Request) -> Result<(), Error> {
@@ -48,6 +48,7 @@ fn look_again(held: &mut Held, request: &Request) -> Result<(), Error> {
         }
         sort_out_rotation(held)?;
         held.stale = false;
+        held.keep_late_write(request)?;
         if let (Some(lines), Situation::Clean) = (rolled, &held.snapshot.situation) {
             held.snapshot.situation = Situation::RolledForward { lines };
         }
@@ -62,10 +63,6 @@ fn look_again(held: &mut Held, request: &Request) -> Result<(), Error> {
 /// Makes what was loaded the picture that the writer works with; findings made under the lock are kept.
 fn take_over(held: &mut Held, loaded: Loaded) {
     let earlier = std::mem::take(&mut held.snapshot.findings);
-    held.adopted = matches!(
-        loaded.snapshot.situation,
-        Situation::Clean | Situation::Absent | Situation::RolledForward { .. }
-    );
     held.journal = Writer::new(
         &held.paths,
         loaded.journal_bytes,
@@ -88,7 +85,7 @@ fn take_over(held: &mut Held, loaded: Loaded) {
 /// Puts the rolled-forward document in place.
 fn complete(held: &mut Held, request: &Request) -> Result<Written, Error> {
     let Some(text) = held.snapshot.text()?.map(str::to_owned) else {
-        return held.finish_removal(request, held.snapshot.seq, None);
+        return held.finish_removal(request, held.snapshot.seq, None, Committed::Earlier);
     };
     let after = Some(ContentHash::of(text.as_bytes()));
     let mark = Line {
@@ -122,7 +119,13 @@ fn complete(held: &mut Held, request: &Request) -> Result<Written, Error> {
         aside,
         ..mark
     };
-    held.finish(request, &line, &text, Some(text.clone()))
+    held.finish(
+        request,
+        &line,
+        &text,
+        Some(text.clone()),
+        Committed::Earlier,
+    )
 }
 
 /// Decides what a file under the swap name is. Says whether the disk changed so that it must be looked at again.

@@ -6,9 +6,12 @@
 //! | `lock` | held by the shim for life; who it is, and whether `go` was given |
 //! | `sock` | the shim's socket |
 //! | `log`, `err` | standard output and standard error; the place of a byte is its absolute offset |
+//! | `relay` | the socket by which a sandboxed agent reaches what is started outside for it |
+//! | `tmp` | its temporary files |
 //! | `exit.json` | how it ended; empty until then |
 //! | `unread` | input that was accepted and never read |
 
+use crate::TEMPORARY;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::process::boot_id;
@@ -96,8 +99,8 @@ struct Intent {
 }
 
 impl Attempt {
-    /// Makes the folder of a new attempt.
-    pub fn create(folder: &Path, spec: Spec) -> Result<Attempt, Error> {
+    /// Makes the folder of a new attempt, and in it one for the temporary files of a sandboxed agent.
+    pub fn create(folder: &Path, mut spec: Spec) -> Result<Attempt, Error> {
         check_id(&spec.attempt)?;
         if let Some(parent) = folder.parent() {
             DirBuilder::new()
@@ -116,6 +119,20 @@ impl Attempt {
             Err(error) => return Err(Error::io("make the folder", folder)(error)),
         }
         let folder = std::path::absolute(folder).map_err(Error::io("find the folder", folder))?;
+        if spec.sandbox.is_some() {
+            let temporary = folder.join(TEMPORARY);
+            DirBuilder::new()
+                .mode(FOLDER_MODE)
+                .create(&temporary)
+                .map_err(Error::io("make the folder", &temporary))?;
+            // The way to it may lead through links, and a root has none.
+            let temporary = temporary
+                .canonicalize()
+                .map_err(Error::io("find the folder", &temporary))?;
+            spec.sandbox
+                .iter_mut()
+                .for_each(|sandbox| sandbox.write.push(temporary.clone()));
+        }
         let path = folder.join("spec.json");
         let intent = Intent {
             boot: boot_id(),
@@ -141,16 +158,6 @@ impl Attempt {
             folder,
             spec: intent.spec,
         })
-    }
-
-    /// Makes a folder of the attempt for somebody's use, for instance a sandboxed agent's temporary files.
-    pub fn make_folder(&self, name: &str) -> Result<PathBuf, Error> {
-        let path = self.path(name);
-        DirBuilder::new()
-            .mode(FOLDER_MODE)
-            .create(&path)
-            .map_err(Error::io("make the folder", &path))?;
-        Ok(path)
     }
 
     /// Its folder.

@@ -72,6 +72,15 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The channel out of the sandbox did not carry a command through.
+    #[error("the command could not be carried out outside of the sandbox, by {}", path.display())]
+    Relay {
+        /// Its socket.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
     /// There is no such attempt.
     #[error("there is no attempt at {}", path.display())]
     NoAttempt {
@@ -136,6 +145,7 @@ impl Error {
             Error::NotStarted { .. } => "shim_not_started",
             Error::Unreachable { .. } => "shim_unreachable",
             Error::Protocol { .. } => "shim_protocol",
+            Error::Relay { .. } => "relay_failed",
             Error::Refused { why, .. } => why.code(),
         }
     }
@@ -152,6 +162,9 @@ impl Error {
                 "'bowline attach' tells whether the attempt ended or was lost"
             }
             Error::Protocol { .. } => "update Bowline",
+            Error::Relay { .. } => {
+                "run it again; if that does not help, ask the person you work for"
+            }
             Error::Refused { why, .. } => match why {
                 Refused::FencedOut => "another server owns this attempt now",
                 Refused::StaleGeneration => "ask for the status and decide anew",

@@ -13,6 +13,7 @@ mod error;
 mod exit;
 mod process;
 mod protocol;
+pub mod relay;
 mod sandbox;
 pub mod shim;
 mod spec;
@@ -28,8 +29,14 @@ pub use protocol::{
     Status, Want,
 };
 pub use sandbox::{Sandbox, SandboxSupport};
-pub use spec::{Bounds, CgroupSpec, Limits, Spec};
+pub use spec::{Bounds, CgroupSpec, Limits, Relay, Spec};
 pub use sweep::{Swept, sweep};
+
+/// Names the socket by which a sandboxed agent reaches what is started outside for it.
+pub const RELAY_VARIABLE: &str = "BOWLINE_RELAY";
+
+/// The folder of an attempt that a sandboxed agent has for temporary files.
+pub const TEMPORARY: &str = "tmp";
 
 /// The variable by which the processes of an attempt are known, whatever became of its shim.
 pub const ATTEMPT_VARIABLE: &str = "BOWLINE_ATTEMPT";

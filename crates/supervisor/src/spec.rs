@@ -25,6 +25,9 @@ pub struct Spec {
     /// What the agent may touch; everything when left away.
     #[serde(default)]
     pub sandbox: Option<Sandbox>,
+    /// The way out of the sandbox, if there is one.
+    #[serde(default)]
+    pub relay: Option<Relay>,
     /// A control group of its own, where that is permitted.
     #[serde(default)]
     pub cgroup: Option<CgroupSpec>,
@@ -44,10 +47,26 @@ impl Spec {
             folder,
             limits: Limits::default(),
             sandbox: None,
+            relay: None,
             cgroup: None,
             bounds: Bounds::default(),
         }
     }
+}
+
+/// The one channel out of a sandbox: a program that is started outside for everyone who connects from inside, with the
+/// connection as its standard input and output. The shim understands none of what is said on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Relay {
+    /// The program. Whoever makes the attempt names it; the agent has no say in it.
+    pub program: PathBuf,
+    /// Its first words; the attempt's folder follows them.
+    pub words: Vec<String>,
+    /// What it may read besides all that the agent may touch.
+    pub read: Vec<PathBuf>,
+    /// What it may also write.
+    pub write: Vec<PathBuf>,
 }
 
 /// Resource limits set before the agent starts. `None` leaves a limit as it is.

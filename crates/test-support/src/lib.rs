@@ -4,7 +4,9 @@ pub mod disguise;
 pub mod drill;
 mod faulty_disk;
 pub mod model_server;
+mod skip;
 mod wait;
 
 pub use faulty_disk::{Fault, FaultyDisk};
+pub use skip::{Lack, skip};
 pub use wait::wait_until;

@@ -1,6 +1,7 @@
 //! What drills share: a folder in which the real binary is run, and chance that is the same every time.
 
 use crate::Outcome;
+use bowline_engine::actor::AGENT_VARIABLES;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -38,6 +39,14 @@ impl Field {
             String::from_utf8_lossy(&output.stderr)
         ))
     }
+}
+
+/// Lets a process act as a person, as far as that can be said: whoever it descends from may still be an agent.
+pub(crate) fn as_person(command: &mut Command) -> &mut Command {
+    for name in AGENT_VARIABLES {
+        command.env_remove(name);
+    }
+    command.env("BOWLINE_ACTOR", "person")
 }
 
 /// Waits; a drill is about time.

@@ -3,6 +3,7 @@
 mod field;
 mod gates;
 mod hammer;
+pub(crate) mod history;
 mod memory;
 pub(crate) mod supervisor;
 
@@ -31,6 +32,12 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
         "memory" => memory::run(&memory::Plan {
             processes: get("processes", 32),
             updates: get("updates", 1_200),
+        }),
+        "history" => history::run(&history::Plan {
+            operations: get("operations", 10_000),
+            processes: get("processes", 32),
+            seed: get("seed", 1) as u64,
+            keep_going: get("keep-going", 0) > 0,
         }),
         "supervisor" => supervisor::run(&supervisor::Plan {
             clients: get("clients", 500),

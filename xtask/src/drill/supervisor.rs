@@ -10,7 +10,7 @@ use bowline_supervisor::{
     ATTEMPT_VARIABLE, Attempt, Blocked, CgroupSpec, CgroupSupport, Condition, Handle, Shim, Spec,
     State, Stream, Want, sweep,
 };
-use bowline_test_support::wait_until;
+use bowline_test_support::{Lack, skip, wait_until};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -394,7 +394,10 @@ fn full_disk(shim: &Path) -> Outcome {
         output.is_ok_and(|output| output.status.success())
     };
     if !mount("size=2m") {
-        println!("full disk: skipped, a small file system cannot be mounted here");
+        skip(
+            Lack::Mounting,
+            "full disk: a small file system cannot be mounted here",
+        );
         return Ok(());
     }
     let outcome = full(shim, &scratch.0, &|| mount("remount,size=64m"));

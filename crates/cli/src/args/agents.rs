@@ -90,7 +90,7 @@ pub(crate) struct RunAgentArgs {
     /// Limit the processor time of all its processes together, in percent of one processor
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) cpu_max: Option<u32>,
-    /// Say what this kernel enforces, and run nothing
+    /// Say what this kernel enforces, or with a command what it would be granted, and run nothing
     #[arg(long)]
     pub(crate) sandbox_report: bool,
     /// The program and its arguments

@@ -7,14 +7,15 @@ use crate::args::agents::{AttachArgs, CgroupMode, RunAgentArgs, SandboxMode};
 use crate::korean;
 use crate::output::{Output, Tone};
 use bowline_engine::agents::{
-    Agents, ENDED_MAX, GroupMode, GroupWish, List, Listed, NewAgent, Silence, UNSHOWN_MAX, Watched,
+    Agents, ENDED_MAX, Grant, GroupMode, GroupWish, List, Listed, NewAgent, SandboxWish, Silence,
+    UNSHOWN_MAX, Watched,
 };
 use bowline_engine::supervisor::{
-    Attempt, CgroupSupport, Condition, Exit, Sandbox, SandboxSupport, Swept, Want,
+    Attempt, CgroupSupport, Condition, Exit, SandboxSupport, Swept, Want,
 };
 use bowline_engine::{Context, Error};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// A shell's way to say that a signal ended a program.
@@ -28,34 +29,38 @@ pub(crate) fn run_agent(
     folder: &Path,
     args: &RunAgentArgs,
 ) -> Result<ExitCode, Error> {
-    if args.sandbox_report {
+    if args.sandbox_report && args.command.is_empty() {
         report(output);
         return Ok(ExitCode::SUCCESS);
     }
-    let whole = |path: &Path| folder.join(path);
-    let at = args.dir.as_deref().map_or(folder.to_owned(), whole);
-    let sandbox = args.sandbox.map(|mode| {
-        let mut write = vec![at.clone()];
-        write.extend(args.write.iter().map(|path| whole(path)));
-        let mut sandbox = Sandbox::around(write);
-        sandbox
-            .read
-            .extend(args.read.iter().map(|path| whole(path)));
-        sandbox.connect = (!args.connect.is_empty()).then(|| args.connect.clone());
-        sandbox.listen = (!args.listen.is_empty()).then(|| args.listen.clone());
-        sandbox.best_effort = mode == SandboxMode::BestEffort;
-        sandbox
+    let whole = |path: &PathBuf| folder.join(path);
+    let at = args.dir.as_ref().map_or(folder.to_owned(), whole);
+    let mode = args
+        .sandbox
+        .or(args.sandbox_report.then_some(SandboxMode::Strict));
+    let sandbox = mode.map(|mode| SandboxWish {
+        here: folder.to_owned(),
+        read: args.read.iter().map(whole).collect(),
+        write: args.write.iter().map(whole).collect(),
+        connect: (!args.connect.is_empty()).then(|| args.connect.clone()),
+        listen: (!args.listen.is_empty()).then(|| args.listen.clone()),
+        best_effort: mode == SandboxMode::BestEffort,
     });
-    for root in &args.read {
-        if !whole(root).exists() {
-            return Err(Error::BadInput {
-                message: format!("{} is not there", whole(root).display()),
-                hint: "name a file or folder that exists: a sandbox is built around what is there"
-                    .into(),
-            });
-        }
-    }
     let program = args.command.first().cloned().unwrap_or_default();
+    let agents = Agents::here();
+    let new = NewAgent {
+        name: args.name.clone().unwrap_or(program),
+        folder: at.clone(),
+        command: args.command.clone(),
+        sandbox,
+        group: wish(args)?,
+        open_input: args.open_input,
+    };
+    let grant = agents.grant(&new)?;
+    if let Some(grant) = grant.as_ref().filter(|_| args.sandbox_report) {
+        report_grant(output, grant);
+        return Ok(ExitCode::SUCCESS);
+    }
     if context.dry_run {
         let words = args.command.join(" ");
         let text = match output.lang {
@@ -70,15 +75,6 @@ pub(crate) fn run_agent(
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let agents = Agents::here();
-    let new = NewAgent {
-        name: args.name.clone().unwrap_or(program),
-        folder: at,
-        command: args.command.clone(),
-        sandbox,
-        group: wish(args)?,
-        open_input: args.open_input,
-    };
     let (attempt, handle) = agents.start(context, new)?;
     let id = attempt.id();
     drop(handle);
@@ -102,6 +98,17 @@ pub(crate) fn run_agent(
             output.say("attempt", "실행")
         );
         output.talk(&output.tone(Tone::Faint, &line));
+        if let Some(client) = grant.and_then(|grant| grant.client) {
+            let line = match output.lang {
+                Lang::Ko => format!(
+                    "{client}에 필요한 곳도 열어 두었습니다. 목록: 'bowline run-agent --sandbox-report -- {client}'"
+                ),
+                Lang::En => format!(
+                    "what {client} needs is granted too; 'bowline run-agent --sandbox-report -- {client}' lists it"
+                ),
+            };
+            output.talk(&output.tone(Tone::Faint, &line));
+        }
     }
     watch(output, &agents, &attempt, None)
 }
@@ -434,6 +441,26 @@ fn listed_json(one: &Listed) -> Value {
         "exit": exit,
         "unshown": one.unshown,
     })
+}
+
+/// What a sandbox would grant.
+fn report_grant(output: &Output, grant: &Grant) {
+    let sandbox = &grant.sandbox;
+    if output.json {
+        let body = json!({ "client": grant.client, "read": sandbox.read, "write": sandbox.write });
+        output.line(&body.to_string());
+        return;
+    }
+    let parts = [
+        (output.say("may read", "읽기"), &sandbox.read),
+        (output.say("may also write", "쓰기도"), &sandbox.write),
+    ];
+    for (title, roots) in parts {
+        output.line(title);
+        for root in roots {
+            output.line(&format!("  {}", root.display()));
+        }
+    }
 }
 
 /// What this kernel enforces.

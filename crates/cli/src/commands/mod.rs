@@ -27,11 +27,12 @@ use bowline_engine::formats::schema;
 use bowline_engine::{Context, Error};
 use clap::CommandFactory as _;
 use serde_json::json;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Carries out a command line.
-pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
+pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<ExitCode, Error> {
     let folder = cli
         .common
         .folder
@@ -53,48 +54,46 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Error> {
     }
     let context = Context {
         dry_run: cli.common.dry_run,
-        ..Context::from_environment(&what())
+        ..Context::from_environment(format!("bowline {}", first_words(words)).trim_end())
     };
+    verb(&context, cli, output, &folder).map_err(|error| context.explained(error))
+}
+
+fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
     match &cli.command {
-        None => here::show(&context, output, &folder),
-        Some(Command::Thinking(Deferred(args))) => thinking::run(&context, output, &folder, args),
-        Some(Command::Memory(Deferred(args))) => memory::run(&context, output, &folder, args),
-        Some(Command::Develop(Deferred(args))) => develop::run(&context, output, &folder, args),
+        None => here::show(context, output, folder),
+        Some(Command::Thinking(Deferred(args))) => thinking::run(context, output, folder, args),
+        Some(Command::Memory(Deferred(args))) => memory::run(context, output, folder, args),
+        Some(Command::Develop(Deferred(args))) => develop::run(context, output, folder, args),
         Some(Command::Orchestrate(Deferred(args))) => {
-            orchestrate::run(&context, output, &folder, args)
+            orchestrate::run(context, output, folder, args)
         }
-        Some(Command::Verify { key, evidence }) => develop_evidence::verify(
-            &context,
-            output,
-            &folder,
-            key.as_deref(),
-            evidence.as_deref(),
-        ),
+        Some(Command::Verify { key, evidence }) => {
+            develop_evidence::verify(context, output, folder, key.as_deref(), evidence.as_deref())
+        }
         Some(Command::Init { clients, uninstall }) => {
-            init::run(&context, output, &folder, clients, *uninstall)
+            init::run(context, output, folder, clients, *uninstall)
         }
         // Met only behind options: `bowline hook` itself is answered before arguments are parsed.
         Some(Command::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
-        Some(Command::RunAgent(Deferred(args))) => {
-            agents::run_agent(&context, output, &folder, args)
-        }
+        Some(Command::RunAgent(Deferred(args))) => agents::run_agent(context, output, folder, args),
         Some(Command::Attach(Deferred(args))) => agents::attach(output, args),
-        Some(Command::Status { what }) => here::status(&context, output, &folder, what.as_deref()),
+        Some(Command::Status { what }) => here::status(context, output, folder, what.as_deref()),
         Some(Command::History { what, last }) => {
-            history::list(&context, output, &folder, what.as_deref(), *last)
+            history::list(context, output, folder, what.as_deref(), *last)
         }
         Some(Command::Undo { what, state_only }) => {
-            history::undo(&context, output, &folder, what.as_deref(), *state_only)
+            history::undo(context, output, folder, what.as_deref(), *state_only)
         }
         Some(Command::Restore { what, state_only }) => {
-            history::restore(&context, output, &folder, what, *state_only)
+            history::restore(context, output, folder, what, *state_only)
         }
         Some(Command::Doctor { what, repair }) => {
-            doctor::run(&context, output, &folder, what, *repair)
+            doctor::run(context, output, folder, what, *repair)
         }
         Some(Command::Schema { kind }) => print_schema(output, kind.as_deref()),
         Some(Command::Explain { code }) => explain::run(output, code.as_deref()),
-        Some(Command::Scripted { file, turn, .. }) => scripted::run(output, &folder, file, *turn),
+        Some(Command::Scripted { file, turn, .. }) => scripted::run(output, folder, file, *turn),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "bowline", &mut script);
@@ -141,13 +140,8 @@ fn named_folder(folder: &Path, dir: &Path) -> Result<PathBuf, Error> {
 }
 
 /// The command as others see it while they wait for our lock. Values may be secrets; only the words before them are told.
-fn what() -> String {
-    let words = std::env::args()
-        .skip(1)
-        .filter(|word| !word.starts_with('-'))
-        .take(2);
-    std::iter::once("bowline".to_owned())
-        .chain(words)
-        .collect::<Vec<_>>()
-        .join(" ")
+pub(crate) fn first_words(words: &[OsString]) -> String {
+    let words = words.iter().map(|word| word.to_string_lossy());
+    let words = words.filter(|word| !word.starts_with('-')).take(2);
+    words.collect::<Vec<_>>().join(" ")
 }

@@ -33,6 +33,13 @@ pub(super) fn error(error: &Error) -> (String, String) {
             format!("실행 {attempt}의 심(shim)이 다른 규약을 씁니다: {message}"),
             "Bowline을 업데이트하세요",
         ),
+        Error::Relay { path, .. } => (
+            format!(
+                "명령이 샌드박스 밖에서 실행되지 못했습니다 ({})",
+                path.display()
+            ),
+            "다시 실행해 보고, 그래도 안 되면 함께 일하는 사람에게 알리세요",
+        ),
         Error::Refused { why, .. } => return refused(*why),
     };
     (message, hint.into())

@@ -3,7 +3,7 @@
 mod shown;
 
 use crate::environment::TestEnvironment;
-use bowline_test_support::wait_until;
+use bowline_test_support::{Lack, skip, wait_until};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -273,7 +273,10 @@ fn a_sandboxed_agent_stays_in_its_folder() {
     let enforced = report["sandbox"].as_object().unwrap();
     assert_eq!(enforced.len(), 6);
     if enforced.values().any(|part| part == false) {
-        crate::environment::skipped("this kernel enforces a part of the sandbox only");
+        skip(
+            Lack::WholeSandbox,
+            "this kernel enforces a part of the sandbox only",
+        );
         return;
     }
     std::fs::write(world.0.root().join("home/token"), "secret").unwrap();

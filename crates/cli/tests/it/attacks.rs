@@ -1,6 +1,7 @@
 //! Ways around the gates, each tried for real. `docs/gates.md` claims what is shown here and no more.
 
-use crate::environment::{TestEnvironment, as_a_person, skipped};
+use crate::environment::TestEnvironment;
+use bowline_test_support::{Lack, skip};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,11 +13,7 @@ const STATE: &str = ".develop-workflow/state.json";
 struct Gated(TestEnvironment);
 
 impl Gated {
-    /// `None` where this cannot be tried.
-    fn new() -> Option<Self> {
-        if !as_a_person() {
-            return None;
-        }
+    fn new() -> Self {
         let world = TestEnvironment::reviewed();
         for name in ["review.ok", "build.ok", "src.txt"] {
             world.write(name, "");
@@ -41,7 +38,7 @@ impl Gated {
         }
         gated.0.write("src.txt", "work\n");
         gated.git(&["add", "src.txt"], true);
-        Some(gated)
+        gated
     }
 
     /// The same world seen by an agent.
@@ -77,8 +74,7 @@ impl Gated {
         });
         let settings: Value = serde_json::from_str(&self.0.read(".claude/settings.json")).unwrap();
         let installed = &settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
-        let mut hook = self.0.program("sh");
-        hook.args(["-c", installed.as_str().unwrap()]);
+        let hook = self.0.hook(&["sh", "-c", installed.as_str().unwrap()]);
         let output = fed(hook, message.to_string().as_bytes());
         match output.status.code() {
             Some(0) => None,
@@ -108,7 +104,7 @@ fn fed(mut command: Command, input: &[u8]) -> Output {
 
 #[test]
 fn an_honest_run_ends_with_a_commit() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     gated.git(&["commit", "-qm", "too early"], false);
     gated.held();
     gated.0.write("code.ok", "");
@@ -119,9 +115,7 @@ fn an_honest_run_ends_with_a_commit() {
 
 #[test]
 fn editing_the_state_file_opens_nothing() {
-    let Some(gated) = Gated::new().map(Gated::agent) else {
-        return;
-    };
+    let gated = Gated::new().agent();
     let denied = gated.hook("sed -i 's/\"re_review_clean\": false/\"re_review_clean\": true/' .develop-workflow/state.json");
     assert!(denied.unwrap().contains("changed by bowline only"));
     let edited = gated
@@ -138,9 +132,7 @@ fn editing_the_state_file_opens_nothing() {
 
 #[test]
 fn a_command_of_the_agents_own_opens_nothing() {
-    let Some(gated) = Gated::new().map(Gated::agent) else {
-        return;
-    };
+    let gated = Gated::new().agent();
     gated
         .0
         .quietly("develop gate pass re_review_clean --run true", 1);
@@ -152,9 +144,7 @@ fn a_command_of_the_agents_own_opens_nothing() {
 
 #[test]
 fn another_policy_opens_nothing() {
-    let Some(gated) = Gated::new().map(Gated::agent) else {
-        return;
-    };
+    let gated = Gated::new().agent();
     let policy = gated
         .0
         .read("bowline.toml")
@@ -169,7 +159,7 @@ fn another_policy_opens_nothing() {
 
 #[test]
 fn going_back_opens_nothing() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     gated.0.write("code.ok", "");
     gated.0.quietly("develop gate pass re_review_clean", 0);
     gated.0.quietly("develop gate reset re_review_clean", 0);
@@ -191,9 +181,7 @@ fn going_back_opens_nothing() {
 
 #[test]
 fn removing_the_state_file_closes_everything() {
-    let Some(gated) = Gated::new().map(Gated::agent) else {
-        return;
-    };
+    let gated = Gated::new().agent();
     assert!(gated.hook("rm -rf .develop-workflow").is_some());
     std::fs::remove_dir_all(gated.0.path(".develop-workflow")).unwrap();
     gated.git(&["commit", "-qm", "work"], false);
@@ -210,9 +198,7 @@ fn removing_the_state_file_closes_everything() {
 /// Level 0: without its journal the run would look like one that another program began, and be believed.
 #[test]
 fn removing_what_bowline_keeps_opens_nothing_by_itself() {
-    let Some(gated) = Gated::new().map(Gated::agent) else {
-        return;
-    };
+    let gated = Gated::new().agent();
     let kept = gated.0.root().join("home/state/bowline");
     assert!(gated.hook(&format!("rm -rf {}", kept.display())).is_some());
     std::fs::remove_dir_all(&kept).unwrap();
@@ -238,19 +224,19 @@ fn removing_what_bowline_keeps_opens_nothing_by_itself() {
 /// Level 1: a tracer. At level 0 the kernel's own settings decide, and nothing is claimed.
 #[test]
 fn in_the_sandbox_the_shim_is_not_traced() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     let report = gated.0.run("run-agent --sandbox-report");
     if !report.contains("files") || report.contains("no sandbox") {
-        return skipped("this kernel has no Landlock");
+        return skip(Lack::Landlock, "this kernel has no Landlock");
     }
     let number = match std::env::consts::ARCH {
         "x86_64" => 101,
         "aarch64" => 117,
-        _ => return skipped("the number of ptrace is not known here"),
+        _ => return skip(Lack::SystemCall, "the number of ptrace is not known here"),
     };
     let perl = gated.0.program("perl").args(["-e", "1"]).output();
     if !perl.is_ok_and(|output| output.status.success()) {
-        return skipped("there is no perl to call the kernel with");
+        return skip(Lack::Program, "there is no perl to call the kernel with");
     }
     // Seizing does not stop what is traced, and ends with the tracer; attaching would stop the shim.
     let attempt = |request: u32| {
@@ -285,7 +271,7 @@ fn in_the_sandbox_the_shim_is_not_traced() {
 
 #[test]
 fn another_worktree_has_the_same_gates() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     let other = gated.0.root().join("other");
     gated.git(
         &[
@@ -307,7 +293,7 @@ fn another_worktree_has_the_same_gates() {
 
 #[test]
 fn a_clone_is_free_but_its_work_does_not_come_back() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     let clone = gated.0.root().join("clone");
     gated.git(&["clone", "-q", ".", clone.to_str().unwrap()], true);
     std::fs::write(clone.join("src.txt"), "work\n").unwrap();
@@ -336,9 +322,7 @@ fn a_clone_is_free_but_its_work_does_not_come_back() {
 
 #[test]
 fn an_agent_that_unsets_its_variables_is_still_one() {
-    let Some(gated) = Gated::new().map(Gated::agent) else {
-        return;
-    };
+    let gated = Gated::new().agent();
     let bowline = env!("CARGO_BIN_EXE_bowline");
     let mut shell = gated.0.program("sh");
     shell.args([
@@ -356,7 +340,7 @@ fn an_agent_that_unsets_its_variables_is_still_one() {
 
 #[test]
 fn leaving_the_first_hook_out_meets_the_second() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     gated.git(&["commit", "-n", "-qm", "work"], false);
     gated.git(&["commit", "--no-verify", "-qm", "work"], false);
     gated.git(&["commit", "--amend", "-n", "-qm", "work"], false);
@@ -365,7 +349,7 @@ fn leaving_the_first_hook_out_meets_the_second() {
 
 #[test]
 fn plumbing_moves_no_branch() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     let tree = gated.git(&["write-tree"], true);
     let commit = gated.git(&["commit-tree", "-m", "work", "-p", "HEAD", &tree], true);
     let branch = gated.git(&["symbolic-ref", "HEAD"], true);
@@ -387,9 +371,7 @@ fn plumbing_moves_no_branch() {
 
 #[test]
 fn without_gits_hooks_the_agents_hook_holds() {
-    let Some(gated) = Gated::new().map(Gated::agent) else {
-        return;
-    };
+    let gated = Gated::new().agent();
     for command in [
         "git -c core.hooksPath=/dev/null commit -m work",
         "git config core.hooksPath /dev/null && git commit -m work",
@@ -412,7 +394,7 @@ fn without_gits_hooks_the_agents_hook_holds() {
 
 #[test]
 fn a_guard_does_not_look_where_it_is_told_to_look() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     let elsewhere = gated.0.root().join("home");
     let gated = Gated(
         gated
@@ -426,9 +408,7 @@ fn a_guard_does_not_look_where_it_is_told_to_look() {
 
 #[test]
 fn a_call_that_cannot_be_read_is_denied() {
-    let Some(gated) = Gated::new().map(Gated::agent) else {
-        return;
-    };
+    let gated = Gated::new().agent();
     gated.0.quietly("develop gate reset architect_verified", 0);
     for message in [
         r#"{"tool_name": "Bash", "tool_input": {}}"#,
@@ -440,14 +420,15 @@ fn a_call_that_cannot_be_read_is_denied() {
         "{}",
         "not json",
     ] {
-        let output = fed(gated.0.bowline("hook pre-tool-use"), message.as_bytes());
+        let hook = [env!("CARGO_BIN_EXE_bowline"), "hook", "pre-tool-use"];
+        let output = fed(gated.0.hook(&hook), message.as_bytes());
         assert_eq!(output.status.code(), Some(2), "{message}");
     }
 }
 
 #[test]
 fn programs_of_the_same_name_are_not_asked() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     let fakes = gated.0.root().join("fakes");
     std::fs::create_dir(&fakes).unwrap();
     for name in ["bowline", "bowline-shim"] {
@@ -462,7 +443,7 @@ fn programs_of_the_same_name_are_not_asked() {
 
 #[test]
 fn hooks_that_were_there_before_still_run_and_come_back() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     gated.0.quietly("init --uninstall", 0);
     assert!(!gated.0.path(".claude/settings.json").exists());
     let hooks = gated.0.path(".git/hooks");
@@ -491,9 +472,6 @@ fn hooks_that_were_there_before_still_run_and_come_back() {
 
 #[test]
 fn every_client_gets_its_hooks_and_loses_them_again() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     let theirs = "{\n  \"theme\": \"dark\"\n}\n";
     world.write(".gemini/settings.json", theirs);
@@ -522,20 +500,18 @@ fn every_client_gets_its_hooks_and_loses_them_again() {
 
 #[test]
 fn an_agent_does_not_take_the_hooks_out() {
-    let Some(gated) = Gated::new().map(Gated::agent) else {
-        return;
-    };
+    let gated = Gated::new().agent();
     gated.0.quietly("init --uninstall", 1);
     gated.git(&["commit", "-qm", "work"], false);
 }
 
 /// Level 1: what an agent in the sandbox tries against the state of its run.
 #[test]
-fn in_the_sandbox_the_journal_the_seal_and_the_shim_are_out_of_reach() {
-    let Some(gated) = Gated::new() else { return };
+fn in_the_sandbox_journal_and_seal_are_not_written_and_the_shim_is_out_of_reach() {
+    let gated = Gated::new();
     let report = gated.0.run("run-agent --sandbox-report");
     if !report.contains("files") || report.contains("no sandbox") {
-        return skipped("this kernel has no Landlock");
+        return skip(Lack::Landlock, "this kernel has no Landlock");
     }
     let state = gated.0.root().join("home/state/bowline");
     let journal = find(&state, "state.json.journal.jsonl").unwrap();
@@ -554,9 +530,10 @@ fn in_the_sandbox_the_journal_the_seal_and_the_shim_are_out_of_reach() {
     gated.0.write("try.sh", script);
     let told = gated.0.run("run-agent --sandbox -- sh try.sh");
     assert!(told.contains("tried"), "{told}");
+    // Its hooks decide by the seal, and tell it what is in it.
+    assert!(told.contains("\nREAD-SEAL\n"), "{told}");
     for word in [
         "WROTE-JOURNAL",
-        "READ-SEAL",
         "REMOVED-SEAL",
         "KILLED-SHIM",
         "TRACED-SHIM",
@@ -576,7 +553,7 @@ fn in_the_sandbox_the_journal_the_seal_and_the_shim_are_out_of_reach() {
 /// Level 2: evidence signed with a key the agent cannot read.
 #[test]
 fn evidence_that_was_made_up_is_not_verified() {
-    let Some(gated) = Gated::new() else { return };
+    let gated = Gated::new();
     gated.0.write("code.ok", "");
     gated.0.quietly("develop gate pass re_review_clean", 0);
     let key = gated.0.root().join("key");

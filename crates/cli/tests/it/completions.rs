@@ -1,6 +1,7 @@
 //! `completions`, `schema` and `explain`.
 
-use crate::environment::{TestEnvironment, skipped};
+use crate::environment::TestEnvironment;
+use bowline_test_support::{Lack, skip};
 use serde_json::Value;
 
 #[test]
@@ -16,9 +17,10 @@ fn completions_name_every_command() {
         std::fs::write(&path, script).unwrap();
         match world.program(shell).arg("-n").arg(&path).output() {
             Ok(output) => assert!(output.status.success(), "{shell}: {output:?}"),
-            Err(_) => skipped(&format!(
-                "{shell} is not installed; its script is not parsed"
-            )),
+            Err(_) => skip(
+                Lack::Shell,
+                &format!("{shell} is not installed; its script is not parsed"),
+            ),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `bowline develop`: whole runs, their words in both languages, and what an agent may not.
 
-use crate::environment::{TestEnvironment, as_a_person};
+use crate::environment::TestEnvironment;
 use serde_json::Value;
 
 const STATE: &str = ".develop-workflow/state.json";
@@ -17,9 +17,6 @@ fn parsed(text: &str) -> Value {
 
 #[test]
 fn a_whole_run() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     let mut told = world.session(&[
         "develop start 'Ferry times'",
@@ -62,9 +59,6 @@ fn a_whole_run() {
 
 #[test]
 fn a_whole_run_in_korean() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository().with("LANG", "ko_KR.UTF-8");
     world.write("review.ok", "");
     check!(world.session(&[
@@ -95,9 +89,6 @@ fn a_whole_run_in_korean() {
 
 #[test]
 fn what_an_agent_may_not() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     world.write(
         "bowline.toml",
@@ -126,9 +117,6 @@ fn what_an_agent_may_not() {
 
 #[test]
 fn an_agent_passes_a_gate_by_the_sealed_command_only() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::reviewed();
     world.write("review.ok", "");
     let agent = world.with("CLAUDECODE", "1");
@@ -152,9 +140,6 @@ fn a_run_an_agent_began_has_no_seal() {
 
 #[test]
 fn the_file_has_the_documented_shape_and_its_time_moves_at_boundaries() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository().with("TZ", "Asia/Seoul");
     world.quietly("develop start 'Ferry times'", 0);
     let begun = world.read(STATE);
@@ -167,9 +152,6 @@ fn the_file_has_the_documented_shape_and_its_time_moves_at_boundaries() {
 
 #[test]
 fn json_of_every_sort() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     world.write("review.ok", "");
     check!(world.session(&[
@@ -191,9 +173,6 @@ fn json_of_every_sort() {
 
 #[test]
 fn a_dry_run_writes_and_runs_nothing() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     let told = world.run("--dry-run develop start 'Ferry times'");
     assert!(!world.path(".develop-workflow").exists());
@@ -213,9 +192,6 @@ fn a_dry_run_writes_and_runs_nothing() {
 
 #[test]
 fn gates_phase_and_checkpoints_of_an_outside_edit_are_not_believed() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::reviewed();
     let edited = world
         .read(STATE)
@@ -240,9 +216,6 @@ fn gates_phase_and_checkpoints_of_an_outside_edit_are_not_believed() {
 
 #[test]
 fn a_file_that_is_gone_is_damage_while_the_run_is_open() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::reviewed();
     world.write("review.ok", "");
     world.quietly("develop gate pass review_clean_pass", 0);
@@ -261,9 +234,6 @@ fn a_file_that_is_gone_is_damage_while_the_run_is_open() {
 
 #[test]
 fn a_torn_file_is_repaired_by_the_doctor_only_and_with_closed_gates() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::reviewed();
     world.write("review.ok", "");
     world.quietly("develop gate pass review_clean_pass", 0);
@@ -278,9 +248,6 @@ fn a_torn_file_is_repaired_by_the_doctor_only_and_with_closed_gates() {
 
 #[test]
 fn a_journal_that_cannot_be_read_opens_nothing() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::reviewed();
     let forged = world.read(STATE).replace("false", "true");
     let side = world.root().join("home/state/bowline/develop");
@@ -302,9 +269,6 @@ fn a_journal_that_cannot_be_read_opens_nothing() {
 
 #[test]
 fn going_back_in_time_opens_no_gate() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::reviewed();
     world.write("review.ok", "");
     world.quietly("develop gate pass review_clean_pass", 0);
@@ -333,9 +297,6 @@ fn a_run_of_another_program_is_believed_until_it_is_adopted() {
 
 #[test]
 fn a_finished_run_may_be_removed_by_anyone() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::new();
     world.quietly("develop start 'Ferry times'", 0);
     for (verb, gate) in [
@@ -385,9 +346,6 @@ fn checkpoints_come_from_a_contract() {
 
 #[test]
 fn the_strategy_comes_from_flag_settings_or_facts() {
-    if !as_a_person() {
-        return;
-    }
     let cases: [(&str, &str, &str, &str, &str); 7] = [
         ("--checkpoint a", "", "", "", "direct"),
         ("--checkpoint a b", "", "", "", "subagent"),
@@ -442,9 +400,6 @@ fn a_folder_that_git_shows_is_warned_about() {
 
 #[test]
 fn a_linked_worktree_shares_the_run() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::reviewed();
     let git = |words: &[&str]| {
         let identity = ["-c", "user.name=n", "-c", "user.email=e"];
@@ -473,9 +428,6 @@ fn a_linked_worktree_shares_the_run() {
 
 #[test]
 fn a_project_may_allow_fewer_attempts() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::new();
     let settings = ".develop-workflow.yaml";
     world.write(settings, "develop:\n  implement:\n    max_retries: 2\n");

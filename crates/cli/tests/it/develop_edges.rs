@@ -1,6 +1,6 @@
 //! Develop runs at their edges: files of others, empty commands, what was sealed and changed since.
 
-use crate::environment::{TestEnvironment, as_a_person};
+use crate::environment::TestEnvironment;
 use serde_json::Value;
 
 const STATE: &str = ".develop-workflow/state.json";
@@ -23,9 +23,6 @@ fn state(world: &TestEnvironment) -> Value {
 
 #[test]
 fn a_gate_of_another_programs_run_is_passed_without_taking_it_over() {
-    if !as_a_person() {
-        return;
-    }
     for proof in ["--by-hand 'looked at it'", "--run true"] {
         let world = foreign("PR");
         world.quietly(&format!("develop gate pass re_review_clean {proof}"), 0);
@@ -44,9 +41,6 @@ fn a_gate_of_another_programs_run_is_passed_without_taking_it_over() {
 
 #[test]
 fn a_finished_run_of_another_program_makes_way() {
-    if !as_a_person() {
-        return;
-    }
     let world = foreign("DONE");
     world.quietly("develop start tides", 0);
     assert_eq!(state(&world)["feature"], "tides");
@@ -80,9 +74,6 @@ fn an_empty_command_shows_nothing() {
 
 #[test]
 fn what_was_sealed_and_changed_is_the_next_thing_to_look_at() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::reviewed();
     world.write("review.ok", "");
     let next = |world: &TestEnvironment| {
@@ -100,9 +91,6 @@ fn what_was_sealed_and_changed_is_the_next_thing_to_look_at() {
 
 #[test]
 fn for_an_agent_the_command_of_the_contract_decides() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     world.write(
         "contract.yaml",

@@ -1,6 +1,6 @@
 //! Seal and evidence: what makes them stale, signatures, limits, and commands that outlive nobody.
 
-use crate::environment::{TestEnvironment, as_a_person};
+use crate::environment::TestEnvironment;
 use bowline_test_support::wait_until;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -48,9 +48,6 @@ fn implemented() -> TestEnvironment {
 
 #[test]
 fn evidence_says_what_was_run_and_on_what() {
-    if !as_a_person() {
-        return;
-    }
     let world = implemented().with("SERVICE_TOKEN", "open-sesame");
     world.write(
         "bowline.toml",
@@ -85,9 +82,6 @@ fn evidence_says_what_was_run_and_on_what() {
 
 #[test]
 fn a_changed_sealed_file_makes_everything_stale_until_it_is_sealed_again() {
-    if !as_a_person() {
-        return;
-    }
     let world = implemented();
     let told = |world: &TestEnvironment| {
         world.session(&[
@@ -109,9 +103,6 @@ fn a_changed_sealed_file_makes_everything_stale_until_it_is_sealed_again() {
 
 #[test]
 fn an_agent_cannot_choose_the_command_by_editing_the_policy_or_the_seal() {
-    if !as_a_person() {
-        return;
-    }
     let world = implemented();
     std::fs::remove_file(world.path("build.ok")).unwrap();
     let seal = run_folder(&world).join("seal.json");
@@ -128,9 +119,6 @@ fn an_agent_cannot_choose_the_command_by_editing_the_policy_or_the_seal() {
 
 #[test]
 fn the_tree_counts_where_the_policy_says_so() {
-    if !as_a_person() {
-        return;
-    }
     let world = implemented();
     let policy = world.read("bowline.toml");
     world.write(
@@ -151,9 +139,6 @@ fn the_tree_counts_where_the_policy_says_so() {
 
 #[test]
 fn verify_looks_at_the_tree_and_leaves_the_index_alone() {
-    if !as_a_person() {
-        return;
-    }
     let world = implemented();
     world
         .program("git")
@@ -188,9 +173,6 @@ fn verify_looks_at_the_tree_and_leaves_the_index_alone() {
 
 #[test]
 fn signatures() {
-    if !as_a_person() {
-        return;
-    }
     let world = implemented();
     let unsigned = {
         world.quietly("develop gate pass architect_verified", 0);
@@ -231,9 +213,6 @@ fn verify_needs_evidence() {
 
 #[test]
 fn a_command_that_takes_too_long_is_ended() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     let policy = world.read("bowline.toml");
     let slow = policy
@@ -259,9 +238,6 @@ fn alive(world: &TestEnvironment) -> bool {
 
 #[test]
 fn a_command_does_not_outlive_a_bowline_that_is_killed() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     let policy = world.read("bowline.toml");
     world.write(
@@ -291,9 +267,6 @@ fn a_command_does_not_outlive_a_bowline_that_is_killed() {
 
 #[test]
 fn a_broken_policy_is_named_before_anything_happens() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     world.write("bowline.toml", "[develop.gates.reviewed]\nrun = \"true\"\n");
     let told = world.session(&["develop start 'Ferry times'", "develop start 'x' --json"]);

@@ -1,6 +1,6 @@
 //! Evidence that leaves its machine: the recipe of `docs/gates.md` in a real clone, and every way to fool it.
 
-use crate::environment::{TestEnvironment, as_a_person};
+use crate::environment::TestEnvironment;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -116,9 +116,6 @@ fn recipe() -> Vec<String> {
 
 #[test]
 fn the_recipe_of_the_page_works_in_a_fresh_clone() {
-    if !as_a_person() {
-        return;
-    }
     let landing = Landing::new();
     let [here, there] = recipe().try_into().unwrap();
     let programs = Path::new(env!("CARGO_BIN_EXE_bowline")).parent().unwrap();
@@ -169,9 +166,6 @@ fn the_recipe_of_the_page_works_in_a_fresh_clone() {
 
 #[test]
 fn evidence_of_something_else_is_refused_with_a_code_of_its_own() {
-    if !as_a_person() {
-        return;
-    }
     let (landing, file) = Landing::exported();
     let clone = landing.clone("clone");
     let good = std::fs::read_to_string(&file).unwrap();
@@ -237,9 +231,6 @@ fn evidence_of_something_else_is_refused_with_a_code_of_its_own() {
 
 #[test]
 fn evidence_of_an_earlier_run_or_a_closed_gate_does_not_land() {
-    if !as_a_person() {
-        return;
-    }
     let (landing, first) = Landing::exported();
     // The next run changes something, and has passed nothing yet.
     landing.world.quietly("develop done", 0);
@@ -265,9 +256,6 @@ fn evidence_of_an_earlier_run_or_a_closed_gate_does_not_land() {
 
 #[test]
 fn an_export_signs_nothing_that_was_not_signed_and_stays_out_of_the_tree() {
-    if !as_a_person() {
-        return;
-    }
     let (landing, _) = Landing::exported();
     let out = landing.world.root().join("out.json");
     let line = format!("develop evidence export {}", out.display());

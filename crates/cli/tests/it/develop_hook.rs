@@ -1,6 +1,6 @@
 //! What the hook tells an agent, in both languages, and how far it looks.
 
-use crate::environment::{TestEnvironment, as_a_person};
+use crate::environment::TestEnvironment;
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::process::Stdio;
 /// Sends a message to the hook as a client would; its exit code and everything it says.
 fn asked(world: &TestEnvironment, message: &Value) -> (i32, String) {
     let mut child = world
-        .bowline("hook")
+        .hook(&[env!("CARGO_BIN_EXE_bowline"), "hook"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -49,9 +49,6 @@ fn closed() -> TestEnvironment {
 
 #[test]
 fn denials_and_card_are_korean_where_the_language_is() {
-    if !as_a_person() {
-        return;
-    }
     let world = closed().with("BOWLINE_LANG", "ko");
     let here = world.path("");
     let (code, edit) = asked(&world, &write(&here, &world.path("src.txt")));
@@ -78,9 +75,6 @@ fn denials_and_card_are_korean_where_the_language_is() {
 
 #[test]
 fn the_card_names_what_changed_and_its_times_have_one_zone() {
-    if !as_a_person() {
-        return;
-    }
     // Nine hours before UTC in the file, UTC in the journal.
     let world = TestEnvironment::repository().with("TZ", "Asia/Seoul");
     world.quietly("develop start 'Ferry times'", 0);
@@ -112,9 +106,6 @@ fn the_card_names_what_changed_and_its_times_have_one_zone() {
 
 #[test]
 fn a_session_elsewhere_is_held_where_it_writes() {
-    if !as_a_person() {
-        return;
-    }
     let world = closed();
     let elsewhere = world.root().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();

@@ -1,6 +1,6 @@
 //! What a repair of a develop run takes back, and that it says so; names nobody could type are not let in.
 
-use crate::environment::{TestEnvironment, as_a_person};
+use crate::environment::TestEnvironment;
 use std::path::PathBuf;
 
 const STATE: &str = ".develop-workflow/state.json";
@@ -41,9 +41,6 @@ fn forget(world: &TestEnvironment, phase: &str) {
 
 #[test]
 fn a_repair_says_which_gates_it_closed() {
-    if !as_a_person() {
-        return;
-    }
     let world = implementing();
     world.write(STATE, "{ \"phase\": \"PR\", ");
     let english = world.run("doctor --repair");
@@ -58,9 +55,6 @@ fn a_repair_says_which_gates_it_closed() {
 
 #[test]
 fn without_a_journal_the_phase_is_where_the_evidence_puts_it() {
-    if !as_a_person() {
-        return;
-    }
     for (phase, kept) in [
         ("DONE", "IMPLEMENT"),
         ("PR", "IMPLEMENT"),
@@ -99,9 +93,6 @@ fn without_a_journal_the_phase_is_where_the_evidence_puts_it() {
 
 #[test]
 fn a_checkpoint_has_a_name_that_can_be_typed() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     world.quietly("develop start 'Ferry times'", 0);
     world.write(
@@ -126,9 +117,6 @@ fn a_checkpoint_has_a_name_that_can_be_typed() {
 
 #[test]
 fn a_run_that_was_thrown_away_comes_back_with_its_seal_and_closed_gates() {
-    if !as_a_person() {
-        return;
-    }
     let world = implementing();
     world.quietly("develop reset", 0);
     assert!(!world.path(STATE).exists());

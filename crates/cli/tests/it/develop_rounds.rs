@@ -1,6 +1,6 @@
 //! An agent that forgets everything between two commands: what `resume` says is all it has.
 
-use crate::environment::{TestEnvironment, as_a_person};
+use crate::environment::TestEnvironment;
 use serde_json::Value;
 use std::io::Write as _;
 use std::process::Stdio;
@@ -21,10 +21,8 @@ fn card(world: &TestEnvironment) -> String {
     let message = serde_json::json!({
         "session_id": "s", "cwd": world.path(""), "hook_event_name": "SessionStart", "source": "compact",
     });
-    let mut hook = world.program(env!("CARGO_BIN_EXE_bowline"));
-    hook.arg("hook")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
+    let mut hook = world.hook(&[env!("CARGO_BIN_EXE_bowline"), "hook"]);
+    hook.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut hook = hook.spawn().unwrap();
     let mut input = hook.stdin.take().unwrap();
     input.write_all(message.to_string().as_bytes()).unwrap();
@@ -48,9 +46,6 @@ fn design(checkpoints: usize) -> String {
 
 #[test]
 fn twenty_rounds() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::repository();
     for name in ["review.ok", "build.ok", "code.ok"] {
         world.write(name, "");
@@ -99,9 +94,6 @@ fn twenty_rounds() {
 
 #[test]
 fn what_takes_a_person_says_so() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::new();
     world.quietly("develop start 'Ferry times'", 0);
     world.quietly("develop review --checkpoint cp-1", 0);

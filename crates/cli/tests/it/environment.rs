@@ -1,7 +1,6 @@
 //! A world of its own for one test: an empty home, a fixed clock, and no variable of whoever runs the tests.
 
-use bowline_engine::actor;
-use bowline_engine::machines::Actor;
+use bowline_engine::actor::{ACTOR_PERSON, ACTOR_VARIABLE};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -94,6 +93,8 @@ impl TestEnvironment {
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
             .env("BOWLINE_CLOCK", NOW)
+            // There is no terminal here; tests with an agent add what shows one.
+            .env(ACTOR_VARIABLE, ACTOR_PERSON)
             .envs(
                 self.variables
                     .iter()
@@ -106,6 +107,24 @@ impl TestEnvironment {
     pub(crate) fn bowline(&self, line: &str) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_bowline"));
         command.args(words(line));
+        command
+    }
+
+    /// `bowline hook`, asked by a process of its own as by a client: that one is the agent afterwards, and not this test.
+    pub(crate) fn hook(&self, program: &[&str]) -> Command {
+        let client = self.root().join("some-client");
+        if !client.exists() {
+            // Not copied by this process: while another thread starts a program, the new file would be busy.
+            let copied = Command::new("cp")
+                .args(["-L", "/bin/sh"])
+                .arg(&client)
+                .status();
+            assert!(copied.unwrap().success());
+        }
+        let mut command = self.program(client);
+        command
+            .args(["-c", "\"$@\"; exit $?", "some-client"])
+            .args(program);
         command
     }
 
@@ -199,23 +218,6 @@ impl TestEnvironment {
             0,
         );
         world
-    }
-}
-
-/// Whether a test of a person's moves can run here. Under an agent every command is the agent's, whatever it sets.
-pub(crate) fn as_a_person() -> bool {
-    let person = actor::detect() == Actor::Person;
-    if !person {
-        skipped("this test needs a person, and it runs under an agent");
-    }
-    person
-}
-
-/// Says that a test did not run.
-pub(crate) fn skipped(why: &str) {
-    #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
-    {
-        eprintln!("skipped: {why}");
     }
 }
 

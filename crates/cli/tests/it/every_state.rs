@@ -1,16 +1,16 @@
 //! Every verb in every state, taken from the tables of the machines and played through the binary: what is allowed leads
 //! where the table says, what is refused says its code and hint, and leaves every byte as it was.
 
-use crate::environment::{TestEnvironment, as_a_person};
+use crate::environment::TestEnvironment;
 use bowline_engine::formats::StateFormat;
 use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::formats::memory::task_state::TaskStateFile;
 use bowline_engine::formats::thinking::{ThinkingFile, new_document};
 use bowline_engine::formats::time;
+use bowline_engine::machines::Refuse as _;
 use bowline_engine::machines::plan::{self, Memory, NewStep, PlanMachine, next_id};
 use bowline_engine::machines::table::{AT, Catalogue, EARLIER};
 use bowline_engine::machines::thinking::{self, Run, Seen, ThinkingMachine};
-use bowline_engine::machines::{Actor, Refuse as _};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -24,7 +24,6 @@ struct Try<C> {
     words: Vec<String>,
     /// Files that must be there for the facts of the command.
     files: Vec<(String, String)>,
-    by: Actor,
 }
 
 #[test]
@@ -87,7 +86,6 @@ where
     M::State: std::fmt::Debug + PartialEq,
     F: StateFormat<State = M::State>,
 {
-    let person = as_a_person();
     let mut played = Played::default();
     for (state_name, state) in M::states() {
         let origin = template(&state);
@@ -100,9 +98,6 @@ where
                 played.beyond.push(cell);
                 continue;
             };
-            if attempt.by == Actor::Person && !person {
-                continue;
-            }
             let mut world = TestEnvironment::new().with("BOWLINE_CLOCK", &time::utc(AT));
             if command_name.ends_with("by an agent") {
                 world = world.with("CLAUDECODE", "1");
@@ -154,19 +149,17 @@ fn thinking_words(command: thinking::Command) -> Try<thinking::Command> {
             .map(|path| (path.clone(), "made\n".to_owned()));
         files.extend(made);
     };
-    let mut by = Actor::Agent;
     match &command {
         C::Start {
             stage,
             override_reason,
-            by: who,
             seen,
+            ..
         } => {
             add(&["start", stage.name()]);
             see(seen);
             if let Some(reason) = override_reason {
                 add(&["--override", reason]);
-                by = *who;
             }
         }
         C::Output { stage, paths } => {
@@ -241,7 +234,6 @@ fn thinking_words(command: thinking::Command) -> Try<thinking::Command> {
         command,
         words,
         files,
-        by,
     }
 }
 
@@ -249,7 +241,6 @@ fn plan_words(memory: &Memory, mut command: plan::Command) -> Option<Try<plan::C
     use plan::Command as C;
     let mut words = vec!["memory".to_owned()];
     let mut add = |more: &[&str]| words.extend(more.iter().map(|&word| word.to_owned()));
-    let mut by = Actor::Agent;
     match &mut command {
         C::NewTask(new) => {
             let current = memory.current.as_ref().map(|task| task.id.as_str());
@@ -288,17 +279,13 @@ fn plan_words(memory: &Memory, mut command: plan::Command) -> Option<Try<plan::C
                 add(&["--result", result.name()]);
             }
         }
-        C::TaskRecover { by: who, .. } => {
-            add(&["task", "recover"]);
-            by = *who;
-        }
+        C::TaskRecover { .. } => add(&["task", "recover"]),
         C::TaskDrop { id } => add(&["task", "drop", id]),
     }
     Some(Try {
         command,
         words,
         files: Vec::new(),
-        by,
     })
 }
 

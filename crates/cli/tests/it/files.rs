@@ -1,6 +1,7 @@
 //! Files as they come: line ends, marks, links, sizes, and things that are no files.
 
-use crate::environment::{THINKING, TestEnvironment, skipped};
+use crate::environment::{THINKING, TestEnvironment};
+use bowline_test_support::{Lack, skip};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 #[test]
@@ -109,7 +110,10 @@ fn a_read_only_folder() {
     let root = std::fs::metadata(world.path("")).unwrap().uid() == 0;
     let setpriv = || world.program("setpriv").arg("--version").output().is_ok();
     if root && !setpriv() {
-        return skipped("the super-user may write everywhere, and setpriv is not installed");
+        return skip(
+            Lack::Program,
+            "the super-user may write everywhere, and setpriv is not installed",
+        );
     }
     // Where the other user can reach it.
     let binary = world.root().join("bowline");

@@ -1,6 +1,7 @@
 //! `bowline init`: what it refuses, what it keeps, and that it leaves as it came. And the question that only a terminal is asked.
 
-use crate::environment::{TestEnvironment, as_a_person, skipped};
+use crate::environment::TestEnvironment;
+use bowline_test_support::{Lack, skip};
 use serde_json::Value;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -66,9 +67,6 @@ fn hooks_in_the_work_tree_are_installed_with_a_warning() {
 
 #[test]
 fn what_init_put_in_it_takes_out_to_the_byte() {
-    if !as_a_person() {
-        return;
-    }
     let hook = "#!/bin/sh\necho mine\n";
     // Each as somebody might have left it: no line end, Windows' line ends, odd spaces.
     let exclude = [
@@ -154,7 +152,10 @@ fn on_a_terminal(world: &TestEnvironment, line: &str, typed: &str) -> Option<Out
     let mut child = match started {
         Ok(child) => child,
         Err(_) => {
-            skipped("there is no 'script' to make a terminal with");
+            skip(
+                Lack::Program,
+                "there is no 'script' to make a terminal with",
+            );
             return None;
         }
     };
@@ -169,9 +170,6 @@ fn on_a_terminal(world: &TestEnvironment, line: &str, typed: &str) -> Option<Out
 
 #[test]
 fn on_a_terminal_start_asks_what_to_do_with_an_open_run() {
-    if !as_a_person() {
-        return;
-    }
     let feature = |world: &TestEnvironment| {
         let state: Value =
             serde_json::from_str(&world.read(".develop-workflow/state.json")).unwrap();

@@ -1,6 +1,6 @@
 //! Files of every kind, whoever made them: looked at, examined and repaired.
 
-use crate::environment::{TestEnvironment, as_a_person};
+use crate::environment::TestEnvironment;
 
 const DEVELOP: &str = ".develop-workflow/state.json";
 const ORCHESTRATE: &str = ".claude/orchestrate-state.json";
@@ -81,9 +81,6 @@ fn several_kinds_in_one_folder() {
 
 #[test]
 fn undo_in_the_memory() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::new();
     world.quietly("memory init", 0);
     world.quietly("memory task new One --step 'name=a'", 0);

@@ -1,6 +1,6 @@
 //! The life of tasks in the memory, from the first step to the history.
 
-use crate::environment::{TestEnvironment, as_a_person};
+use crate::environment::TestEnvironment;
 use serde_json::{Value, json};
 
 const STATE: &str = ".claude/memory/task-state.json";
@@ -42,9 +42,6 @@ fn two_parallel_steps_one_of_which_escalates_and_is_recovered() {
         }])
     );
     check!("two_parallel_steps", text);
-    if !as_a_person() {
-        return;
-    }
     world = at(world, "2026-03-01T10:00:00Z");
     check!(
         "recovered_and_finished",

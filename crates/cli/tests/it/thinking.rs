@@ -1,6 +1,6 @@
 //! The verbs of `bowline thinking`.
 
-use crate::environment::{THINKING, TestEnvironment, as_a_person};
+use crate::environment::{THINKING, TestEnvironment};
 
 #[test]
 fn a_whole_run() {
@@ -100,9 +100,6 @@ fn three_failures_need_a_person() {
 
 #[test]
 fn a_person_reopens_a_stage() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::begun();
     for _ in 0..2 {
         world.quietly("thinking fail planning --code no_ideas --message m", 0);

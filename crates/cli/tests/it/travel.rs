@@ -1,6 +1,6 @@
 //! `history`, `undo` and `restore`.
 
-use crate::environment::{THINKING, TestEnvironment, as_a_person};
+use crate::environment::{THINKING, TestEnvironment};
 
 #[test]
 fn history() {
@@ -23,9 +23,6 @@ fn an_empty_folder_has_no_history() {
 
 #[test]
 fn undo_and_restore() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::planned();
     let completed = world.read(THINKING);
     let text = world.session(&[
@@ -44,9 +41,6 @@ fn undo_and_restore() {
 
 #[test]
 fn undo_as_json() {
-    if !as_a_person() {
-        return;
-    }
     let world = TestEnvironment::begun();
     check!(world.session(&["undo --json", "undo --json"]));
 }

@@ -7,7 +7,6 @@ use crate::{process, tree};
 use bowline_formats::develop::evidence::{self, Evidence, FILE_NAME, Source, VERSION};
 use bowline_formats::time;
 use bowline_gate::locate;
-use bowline_machines::Actor;
 use bowline_statefiles::{ContentHash, append_line};
 use std::path::Path;
 use std::time::Duration;
@@ -98,10 +97,6 @@ impl Scene<'_> {
             For::Gate(name) => (Some(name.to_owned()), None),
             For::Checkpoint(id) => (None, Some(id.to_owned())),
         };
-        let by = match self.context.actor() {
-            Actor::Person => "person",
-            Actor::Agent => "agent",
-        };
         Evidence {
             version: VERSION,
             id: self.id(what, source),
@@ -119,7 +114,7 @@ impl Scene<'_> {
             tree: Some(tree),
             policy: self.policy.map(str::to_owned),
             at: time::utc(self.context.now()),
-            by: by.to_owned(),
+            by: self.context.standing().name().to_owned(),
             signature: None,
         }
     }

@@ -110,7 +110,7 @@ impl KnownFile {
     where
         Refusal: From<<K::Machine as Machine>::Refusal>,
     {
-        self.repairing(context, |document| {
+        self.repairing(context, |document, _| {
             let document = document.ok_or_else(|| self.no_file())?;
             let read = K::Format::read(document).map_err(Stop::Damaged)?;
             self.writable(&read.findings)?;
@@ -143,7 +143,21 @@ impl KnownFile {
         context: &Context,
         decide: impl Fn(Option<&JsonDocument>) -> Result<(Option<JsonDocument>, Moved), Error>,
     ) -> Result<Changed, Error> {
-        let changed = self.repairing(context, |document| self.decide_on(document, &decide))?;
+        self.replace_seen(context, |document, _| decide(document))
+    }
+
+    /// The same, by a decision that also looks at how the file stands to its journal.
+    pub(crate) fn replace_seen(
+        &self,
+        context: &Context,
+        decide: impl Fn(
+            Option<&JsonDocument>,
+            &Snapshot,
+        ) -> Result<(Option<JsonDocument>, Moved), Error>,
+    ) -> Result<Changed, Error> {
+        let changed = self.repairing(context, |document, snapshot| {
+            self.decide_on(document, |document| decide(document, snapshot))
+        })?;
         changed.ok_or_else(|| self.no_file())
     }
 
@@ -155,7 +169,7 @@ impl KnownFile {
         moved: &Moved,
         mut change: impl FnMut(&mut F::State) -> Result<bool, Error>,
     ) -> Result<Option<Changed>, Error> {
-        self.repairing(context, |document| {
+        self.repairing(context, |document, _| {
             let document = document.ok_or_else(|| self.no_file())?;
             let read = F::read(document).map_err(Stop::Damaged)?;
             self.writable(&read.findings)?;
@@ -211,14 +225,14 @@ impl KnownFile {
     fn repairing(
         &self,
         context: &Context,
-        mut decide: impl FnMut(Option<&JsonDocument>) -> Result<Option<Decided>, Stop>,
+        mut decide: impl FnMut(Option<&JsonDocument>, &Snapshot) -> Result<Option<Decided>, Stop>,
     ) -> Result<Option<Changed>, Error> {
         let mut restored = Vec::new();
         let mut rereads = REREADS_MAX;
         // Only a doctor who is asked brings a develop run back, and closes its gates.
         let may_restore = !context.dry_run && self.kind != FileKind::Develop;
         loop {
-            match self.change(context, |document, _| decide(document)) {
+            match self.change(context, &mut decide) {
                 Ok(changed) => {
                     return Ok(changed.map(|mut changed| {
                         changed.view.notices.splice(0..0, restored);

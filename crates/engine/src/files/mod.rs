@@ -281,14 +281,39 @@ impl KnownFile {
             let (Notice::OutsideEdit { .. }, Some(bytes)) = (&notice, &edit.bytes) else {
                 continue;
             };
+            // Where the edit is in the journal already, it is the last line there.
+            let last = edit.seq - u64::from(!edit.unnoted);
             // A journal that cannot be read is told elsewhere; the edit is told in any case.
-            *notice = match lost::by_edit(self, edit.seq, ContentHash::of(bytes), edited) {
+            *notice = match lost::by_edit(self, last, ContentHash::of(bytes), edited) {
                 Ok(Verdict::PutBack { sequence, taken }) => Notice::PutBack { sequence, taken },
                 Ok(Verdict::Another { was, is }) => Notice::AnotherTask { was, is },
                 Ok(Verdict::Edited { lost }) => Notice::OutsideEdit { lost },
                 Err(_) => Notice::OutsideEdit { lost: Vec::new() },
             };
         }
+    }
+
+    /// Whether a text can be read as this kind.
+    pub(crate) fn is_good(&self, text: &str) -> bool {
+        let read = Self::parse(text.as_bytes());
+        read.is_ok_and(|document| kinds::examine(self.kind, &document).is_ok())
+    }
+
+    /// Keeps a dated copy. Only of a document that can be read: one that cannot is restored first, as by every change.
+    pub(crate) fn archive(&self, context: &Context) -> Result<Option<PathBuf>, Error> {
+        let copy = || {
+            let request = context.request();
+            self.file.archive(&request, &|text| self.is_good(text))
+        };
+        if let Some(copy) = copy()? {
+            return Ok(Some(copy));
+        }
+        match self.view(context) {
+            Err(Error::Damaged { findings, .. }) => self.recover(context, &findings)?,
+            Err(Error::NoFile { .. }) => return Ok(None),
+            Ok(_) | Err(_) => None,
+        };
+        Ok(copy()?)
     }
 
     pub(crate) fn no_file(&self) -> Error {
@@ -332,11 +357,7 @@ impl KnownFile {
         };
         let found = RefCell::new(String::new());
         let rescue = Rescue {
-            validate: &|text| {
-                let read = Self::parse(text.as_bytes())
-                    .and_then(|document| kinds::examine(self.kind, &document));
-                read.is_ok() && Some(text) != unbelievable().as_deref()
-            },
+            validate: &|text| self.is_good(text) && Some(text) != unbelievable().as_deref(),
             rebuild: &|| {
                 // What a readable file knows is more than the boxes of its plan tell.
                 if self.knows_something() {

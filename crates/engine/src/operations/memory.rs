@@ -221,7 +221,7 @@ impl MemoryFolder {
             if context.dry_run {
                 copies.push(file.path);
             } else {
-                copies.extend(file.file.archive(&context.request())?);
+                copies.extend(file.archive(context)?);
             }
         }
         Ok(copies)
@@ -246,8 +246,16 @@ impl MemoryFolder {
             folder: self.folder.join("backup"),
         };
         let wanted_of = |file: &KnownFile| -> Result<Option<PathBuf>, Error> {
-            let mut copies = file.file.archived()?.into_iter();
-            Ok(copies.find(|path| name(path).starts_with(wanted)))
+            let copies = file.file.archived()?.into_iter();
+            let fitting: Vec<PathBuf> = copies
+                .filter(|path| name(path).starts_with(wanted))
+                .collect();
+            // The newest that can be read; where none can, the newest says why.
+            let whole = |path: &&PathBuf| {
+                let text = std::fs::read_to_string(path).unwrap_or_default();
+                file.is_good(&text)
+            };
+            Ok(fitting.iter().find(whole).or(fitting.first()).cloned())
         };
         let mut its_file = None;
         for file in self.files(context) {

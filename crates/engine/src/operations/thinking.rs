@@ -77,7 +77,7 @@ impl ThinkingRun {
         self.on_stage(context, stage, "START", &metadata, |run| Command::Start {
             stage,
             override_reason: reason.map(str::to_owned),
-            by: context.actor(),
+            by: context.actor_if(reason.is_some()),
             seen: self.look(run, &[]),
         })
     }

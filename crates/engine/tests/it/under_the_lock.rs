@@ -298,3 +298,63 @@ fn the_newest_copy_is_chosen_under_the_lock() {
         .unwrap();
     assert_eq!(n, json!(2));
 }
+
+#[test]
+fn an_undo_right_after_an_edit_of_somebody_takes_that_edit_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    output(folder.path(), "c.md");
+    let path = state_file(folder.path());
+    let ours = fs::read_to_string(&path).unwrap();
+    fs::write(&path, ours.replace("에세이", "수필")).unwrap();
+    let undone = history::undo(&context(), run.file(), false).unwrap();
+    assert_eq!(undone.moved.metadata, json!({ "undone": 5 }));
+    assert_eq!(fs::read_to_string(&path).unwrap(), ours);
+    let told = history::transitions(run.file()).unwrap();
+    assert_eq!(
+        (told[4].sequence, told[4].trigger.as_str()),
+        (5, "OUTSIDE_EDIT")
+    );
+}
+
+#[test]
+fn a_list_that_both_sides_began_is_joined() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = MemoryFolder::at(&context(), folder.path());
+    memory.init(&context()).unwrap();
+    let path = folder.path().join("shared-context.json");
+    let before = fs::read_to_string(&path).unwrap();
+    let append = |value: &str| {
+        memory
+            .context_append(&context(), "shared_data.log", &json!(value))
+            .unwrap();
+    };
+    append("one");
+    let edited = before.replacen('{', "{\n  \"somebody\": 1,", 1);
+    fs::write(&path, edited).unwrap();
+    append("two");
+    doctor::repair(&context(), memory.shared()).unwrap();
+    let log = memory.context_get(&context(), "shared_data.log").unwrap();
+    assert_eq!(log, json!(["two", "one"]));
+}
+
+#[test]
+fn a_copy_is_never_made_of_half_a_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = MemoryFolder::at(&context(), folder.path());
+    memory.init(&context()).unwrap();
+    memory
+        .context_set(&context(), "shared_data.n", &json!(1))
+        .unwrap();
+    fs::write(folder.path().join("shared-context.json"), "{\"version").unwrap();
+    let copies = memory.backup(&context()).unwrap();
+    for copy in copies {
+        let text = fs::read_to_string(&copy).unwrap();
+        assert!(
+            serde_json::from_str::<Value>(&text).is_ok(),
+            "{copy:?}: {text}"
+        );
+    }
+    let n = memory.context_get(&context(), "shared_data.n").unwrap();
+    assert_eq!(n, json!(1));
+}

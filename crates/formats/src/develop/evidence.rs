@@ -75,7 +75,7 @@ pub struct Evidence {
     pub policy: Option<String>,
     /// When it ended, UTC.
     pub at: String,
-    /// `person` or `agent`.
+    /// `person`, `agent` or `unknown`.
     pub by: String,
     /// Keyed hash of the line without this field, when there was a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -16,11 +16,14 @@ pub use world::{Repository, World, is_ignored};
 
 use crate::advice;
 use crate::belief::{self, Belief};
+use crate::clients;
 use crate::lang::Lang;
 use crate::locate;
 use crate::place::{self, Place};
 use crate::shell::Deed;
-use crate::verdict::{Offence, deeds_of, judge, offences_from_afar, offences_in};
+use crate::verdict::{
+    Offence, deeds_of, judge, offences_anywhere, offences_from_afar, offences_in,
+};
 use bowline_formats::hook::{Answer, Event, HookMessage, ToolCall};
 use std::io::{Read, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,8 +36,10 @@ const LOG_BYTES_MAX: u64 = 1024 * 1024;
 /// Where the root of a session is told when its message does not.
 const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
-/// Answers a client. `event` is the word on the command line, else the message names it. Never panics.
+/// Answers a client, whose process is noted as an agent's. `event` is the word on the command line, else the message names it. Never panics.
 pub fn answer(event: Option<&str>, input: impl Read) -> Answer {
+    // What is not noted is no reason to stop anybody.
+    let _ = catch_unwind(clients::note);
     answer_from(event, input, std::env::current_dir().ok())
 }
 
@@ -151,7 +156,7 @@ fn before_tool(message: &HookMessage, folder: &Path, belief: &Belief, lang: Lang
     let place = belief.path().map(Place::of);
     let own = place
         .as_ref()
-        .map_or_else(Vec::new, |it| offences_in(&deeds, it));
+        .map_or_else(|| offences_anywhere(&deeds), |it| offences_in(&deeds, it));
     let refused = denied(belief, place.as_ref(), &own, message, lang);
     refused
         .or_else(|| denied_from_afar(&deeds, place.as_ref(), message, lang))
@@ -177,6 +182,7 @@ fn denied_from_afar(
             } => path,
             Deed::Write { path: None, .. }
             | Deed::Finish { place: None, .. }
+            | Deed::Person { .. }
             | Deed::Hidden { .. } => continue,
         };
         if own.is_some_and(|place| place.holds(path)) {

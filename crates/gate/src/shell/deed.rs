@@ -28,6 +28,11 @@ pub enum Deed {
         /// The folder it happens in; `None` when that cannot be told.
         place: Option<PathBuf>,
     },
+    /// It gives Bowline a command that only a person gives.
+    Person {
+        /// The command, or the variable that is set for it.
+        what: String,
+    },
     /// It runs something that cannot be seen.
     Hidden {
         /// What is hidden.

@@ -1,6 +1,7 @@
 //! What a command line of bash would do: parsed, expanded as far as its own text tells, and walked.
 
 mod archive;
+mod bowline;
 mod builtin;
 mod code;
 mod compound;

@@ -5,7 +5,7 @@ use super::expand::is_unknown;
 use super::parse::parse;
 use super::tree::Node;
 use super::walk::{Input, Walker};
-use super::{git, interpret, wrap, write};
+use super::{bowline, git, interpret, wrap, write};
 
 /// Variables set for one command.
 pub(super) type Environment = [(String, String)];
@@ -29,6 +29,7 @@ impl Walker<'_> {
             this.subscripts(arguments);
             this.call(program, arguments, input);
             let name = base_name(program);
+            bowline::run(this, name, arguments);
             if this.builtin(name, arguments, input) {
                 return;
             }

@@ -1,5 +1,6 @@
 //! Walks a syntax tree and collects what it would do.
 
+use super::bowline::ACTOR_VARIABLE;
 use super::deed::{Deed, Surroundings, Touched};
 use super::expand::{ALTERNATIVES_MAX, Fields, is_unknown};
 use super::parse::{UNKNOWN, UNKNOWN_NAME, Unreadable, parse, parse_expanded};
@@ -113,7 +114,9 @@ impl<'a> Walker<'a> {
 
     pub(super) fn add(&mut self, deed: Deed) {
         let doubtful = self.suspicion && matches!(deed, Deed::Hidden { .. });
-        if !doubtful && self.deeds.len() < DEEDS_MAX && !self.deeds.contains(&deed) {
+        // No gate has to be closed for a person's move to be denied: it is not to be lost behind others.
+        let room = self.deeds.len() < DEEDS_MAX || matches!(deed, Deed::Person { .. });
+        if !doubtful && room && !self.deeds.contains(&deed) {
             self.deeds.push(deed);
         }
     }
@@ -439,6 +442,9 @@ impl<'a> Walker<'a> {
         self.subscripts(&value);
         match name {
             "IFS" => self.odd_separators = true,
+            ACTOR_VARIABLE => self.add(Deed::Person {
+                what: format!("{name}={}", value.join(" ")),
+            }),
             // Read by every shell that is started, or run in place of what is asked for.
             "BASH_ENV" | "ENV" => value.iter().for_each(|text| {
                 self.prompt(text);

@@ -14,10 +14,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const TABLES: [&str; 3] = [
+const TABLES: [&str; 4] = [
     include_str!("calls.txt"),
     include_str!("calls_shell.txt"),
     include_str!("calls_attacks.txt"),
+    include_str!("calls_person.txt"),
 ];
 
 /// What a call does.
@@ -28,6 +29,7 @@ pub(crate) enum What {
     Git,
     State,
     Hidden,
+    Person,
 }
 
 /// A repository that ignores some files, and a world with known aliases.
@@ -126,6 +128,7 @@ pub(crate) fn rows() -> Vec<(What, &'static str, &'static str)> {
             "git" => What::Git,
             "state" => What::State,
             "hidden" => What::Hidden,
+            "person" => What::Person,
             other => panic!("{other} in {line}"),
         };
         (what, tool, text.trim_start())
@@ -157,6 +160,7 @@ fn denied(what: What, run: &Run, owned: bool) -> bool {
         What::Git => closed(Act::Finish),
         What::Hidden => closed(Act::Write) || closed(Act::Finish),
         What::State => owned,
+        What::Person => true,
     }
 }
 
@@ -175,6 +179,7 @@ fn every_call_is_judged_right_in_every_phase_with_every_gate() {
                 Offence::Finish { .. }
                 | Offence::Hidden { .. }
                 | Offence::Guard { .. }
+                | Offence::Person { .. }
                 | Offence::State { .. } => true,
             })
             .cloned()
@@ -272,13 +277,14 @@ fn the_table_is_long_enough_and_has_every_kind() {
         What::Git,
         What::State,
         What::Hidden,
+        What::Person,
     ] {
         assert!(count(what) >= 15, "{what:?}: {}", count(what));
     }
 }
 
 #[test]
-fn without_a_run_nothing_is_denied_and_with_a_damaged_one_everything_that_counts() {
+fn without_a_run_only_a_persons_moves_are_denied_and_with_a_damaged_one_everything_that_counts() {
     let repository = Repository::new();
     let path = repository.file();
     let damaged = Belief::Damaged {
@@ -289,7 +295,13 @@ fn without_a_run_nothing_is_denied_and_with_a_damaged_one_everything_that_counts
     for (what, tool, text) in rows() {
         let found = repository.offences(tool, text);
         let mut never = |_: &Path| false;
-        assert_eq!(judge(&Belief::Nothing, &found, &mut never), None, "{text}");
+        let nowhere = judge(&Belief::Nothing, &found, &mut never);
+        match what {
+            What::Person => assert!(matches!(nowhere, Some(Denial::Person { .. })), "{text}"),
+            What::Nothing | What::Write | What::Git | What::State | What::Hidden => {
+                assert_eq!(nowhere, None, "{text}");
+            }
+        }
         if !matches!(what, What::Nothing) {
             let denial = judge(&damaged, &found, &mut never);
             assert!(matches!(denial, Some(Denial::Damaged { .. })), "{text}");

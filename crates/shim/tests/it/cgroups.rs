@@ -1,12 +1,10 @@
 //! Control groups, where this user may make them.
 
-use crate::support::{
-    BOUND, World, environment, letter, shim, signal, skipped, still, until, until_state,
-};
+use crate::support::{BOUND, World, environment, letter, shim, signal, still, until, until_state};
 use bowline_supervisor::{
     CgroupSpec, CgroupSupport, Condition, Sandbox, SandboxSupport, State, Stream, Want, sweep,
 };
-use bowline_test_support::wait_until;
+use bowline_test_support::{Lack, skip, wait_until};
 use rustix::process::Signal;
 use std::path::PathBuf;
 
@@ -14,7 +12,8 @@ use std::path::PathBuf;
 fn parent() -> Option<PathBuf> {
     let support = CgroupSupport::here();
     if support.parent.is_none() || !support.freeze {
-        skipped(
+        skip(
+            Lack::ControlGroups,
             support
                 .reason
                 .as_deref()
@@ -113,7 +112,7 @@ fn a_sandboxed_agent_cannot_leave_its_group() {
         return;
     };
     if !SandboxSupport::here().files {
-        skipped("this kernel has no Landlock");
+        skip(Lack::Landlock, "this kernel has no Landlock");
         return;
     }
     let leave = parent.join("cgroup.procs");
@@ -163,7 +162,10 @@ fn limits_hold() {
         .limiting
         .filter(|_| support.memory && support.processes);
     let Some(parent) = limiting else {
-        skipped(support.reason.as_deref().unwrap_or("no limits"));
+        skip(
+            Lack::ControlGroups,
+            support.reason.as_deref().unwrap_or("no limits"),
+        );
         return;
     };
     let script = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 1000 & done; echo started";

@@ -2,6 +2,7 @@
 
 use crate::support::{BOUND, World, until, until_state};
 use bowline_supervisor::{Blocked, Exit, Handle, State, Stream, Want};
+use bowline_test_support::{Lack, skip};
 use std::process::Command;
 use std::time::Duration;
 
@@ -198,7 +199,10 @@ impl Drop for Small {
 #[test]
 fn fills_the_disk() {
     let Some(small) = Small::mounted() else {
-        crate::support::skipped("a small file system cannot be mounted by this user");
+        skip(
+            Lack::Mounting,
+            "a small file system cannot be mounted by this user",
+        );
         return;
     };
     let folder = tempfile::tempdir_in(small.0.path()).unwrap();
@@ -227,7 +231,10 @@ fn fills_the_disk() {
 #[test]
 fn fills_the_disk_with_output_that_is_processed() {
     let Some(small) = Small::mounted() else {
-        crate::support::skipped("a small file system cannot be mounted by this user");
+        skip(
+            Lack::Mounting,
+            "a small file system cannot be mounted by this user",
+        );
         return;
     };
     let folder = tempfile::tempdir_in(small.0.path()).unwrap();
@@ -244,7 +251,10 @@ fn fills_the_disk_with_output_that_is_processed() {
 #[test]
 fn fills_the_disk_and_is_ended() {
     let Some(small) = Small::mounted() else {
-        crate::support::skipped("a small file system cannot be mounted by this user");
+        skip(
+            Lack::Mounting,
+            "a small file system cannot be mounted by this user",
+        );
         return;
     };
     let folder = tempfile::tempdir_in(small.0.path()).unwrap();

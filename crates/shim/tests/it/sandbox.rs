@@ -1,8 +1,9 @@
 //! What an agent in the sandbox can and cannot do, by trying. The table in `docs/sandbox.md` is what these tests find.
 
 use crate::actors::acting;
-use crate::support::{World, environment, shim, skipped, until_state};
+use crate::support::{World, environment, shim, until_state};
 use bowline_supervisor::{Sandbox, SandboxSupport, State, Stream};
+use bowline_test_support::{Lack, skip};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::net::{AddressFamily, SendFlags, SocketType, connect, ipproto, listen, sendto, socket};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -346,7 +347,10 @@ fn tried(sandboxed: bool) -> Vec<String> {
 fn the_table_of_the_sandbox_is_true() {
     let support = SandboxSupport::here();
     if support.rows().iter().any(|(_, _, enforced)| !enforced) {
-        skipped("this kernel enforces a part of the sandbox only");
+        skip(
+            Lack::WholeSandbox,
+            "this kernel enforces a part of the sandbox only",
+        );
         return;
     }
     let table = tried(true).join("\n");
@@ -384,4 +388,45 @@ fn a_sandbox_is_entered_or_nothing_is_started() {
         "cannot enforce"
     };
     assert!(told.contains(words), "{told}");
+}
+
+/// What was looked at when the roots were decided is what is granted: a link put in its place since then grants nothing.
+#[test]
+fn a_root_that_became_a_link_keeps_the_agent_from_starting() {
+    if !SandboxSupport::here().files {
+        skip(Lack::Landlock, "this kernel has no Landlock");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let outside = place.path().join("outside");
+    fs::create_dir_all(outside.join("deep")).unwrap();
+    let link = place.path().join("root");
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    for root in [link.clone(), link.join("deep"), PathBuf::from("root")] {
+        let world = World::with("echo reached", |spec| {
+            spec.sandbox = Some(Sandbox::around(vec![root.clone()]));
+        });
+        let mut handle = world.go();
+        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        let told = exit.start_error.unwrap_or_default();
+        assert!(
+            !exit.started && told.contains("cannot be granted"),
+            "{told}"
+        );
+    }
+}
+
+/// The shim stands in `/`: a folder that is not whole would be looked for there.
+#[test]
+fn without_a_whole_folder_nothing_is_started() {
+    for folder in [".", "", "no/such"] {
+        let world = World::with("pwd; echo reached", |spec| {
+            spec.folder = PathBuf::from(folder);
+        });
+        let mut handle = world.go();
+        let exit = until_state(&mut handle, State::Ended).exit.unwrap();
+        let told = exit.start_error.unwrap_or_default();
+        assert!(!exit.started && told.contains("not a whole path"), "{told}");
+        assert_eq!(world.output(Stream::Out), "");
+    }
 }

@@ -200,11 +200,3 @@ pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
 pub(crate) fn still(letter: char) -> bool {
     matches!(letter, 'T' | 'D')
 }
-
-/// Says that a test did not run.
-pub(crate) fn skipped(why: &str) {
-    #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
-    {
-        eprintln!("skipped: {why}");
-    }
-}

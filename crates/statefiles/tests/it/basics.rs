@@ -497,7 +497,7 @@ fn copies_sort_by_their_sequence_and_not_by_a_clock_that_was_ahead() {
             now_ms: NOW_MS + hour * 3_600_000,
             ..request("r")
         };
-        let copy = file.archive(&request).unwrap().unwrap();
+        let copy = file.archive(&request, &|_| true).unwrap().unwrap();
         let copies = file.archived().unwrap();
         assert_eq!(copies[0], copy, "the newest is the one just made");
         assert_eq!(

@@ -4,10 +4,11 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bowline_statefiles::{Change, Error, Finding, Situation, StateFile, UpdateError, kind};
 use bowline_test_support::drill::one_story;
-use bowline_test_support::{Fault, FaultyDisk};
+use bowline_test_support::{Fault, FaultyDisk, wait_until};
 use serde_json::value::RawValue;
 
 use crate::support::{Place, STAMP, add, request, set, state_file};
@@ -256,11 +257,22 @@ fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
         // Between our commit and our exchange: the worst moment.
         if name == "exchange" && calls.fetch_add(1, Ordering::SeqCst) == 0 {
             std::fs::remove_file(path.with_extension("json.lock")).unwrap();
-            let file = state_file(&path);
+            let (tried, locks) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            let watched = tried.clone();
+            // It locks its own lock file, then the journal; whatever it does after that, it has tried both.
+            let theirs = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
+                let before = match name {
+                    "try_lock" => locks.fetch_add(1, Ordering::SeqCst),
+                    _ => locks.load(Ordering::SeqCst),
+                };
+                watched.store(before, Ordering::SeqCst);
+            });
+            let file = state_file(&path).with_disk(Arc::new(theirs));
             send.send(std::thread::spawn(move || add(&file, "second")))
                 .unwrap();
-            // It cannot end while we are here; given a moment, it would do harm if it could.
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert!(wait_until(Duration::from_secs(10), || {
+                tried.load(Ordering::SeqCst) >= 2
+            }));
         }
     });
     let first = add(

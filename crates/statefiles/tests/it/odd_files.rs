@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use bowline_statefiles::{FILE_BYTES_MAX, Situation};
+use bowline_test_support::{Lack, skip};
 
 use crate::children::child;
 use crate::support::{Place, add, set, state_file};
@@ -158,7 +159,6 @@ fn a_file_just_being_written_is_read_again() {
 #[test]
 #[expect(
     clippy::disallowed_methods,
-    clippy::print_stderr,
     reason = "another user is needed, or a word that there is none"
 )]
 fn a_folder_without_permission_is_named() {
@@ -191,7 +191,7 @@ fn a_folder_without_permission_is_named() {
             let words = String::from_utf8_lossy(&output.stderr);
             // The test binary itself may be out of reach for that user.
             if words.contains("Permission denied") && words.contains("setpriv") {
-                eprintln!("skipped: {words}");
+                skip(Lack::Program, &words);
                 return;
             }
             assert!(
@@ -201,14 +201,13 @@ fn a_folder_without_permission_is_named() {
             );
             assert_eq!(place.names(), ["state.json"]);
         }
-        Err(error) => eprintln!("skipped: no setpriv: {error}"),
+        Err(error) => skip(Lack::Program, &format!("no setpriv: {error}")),
     }
 }
 
 #[test]
 #[expect(
     clippy::disallowed_methods,
-    clippy::print_stderr,
     reason = "mounting needs a command, or a word that it may not"
 )]
 fn a_disk_that_is_really_full() {
@@ -220,7 +219,7 @@ fn a_disk_that_is_really_full() {
         .arg(&small)
         .output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: no right to mount");
+        skip(Lack::Mounting, "no right to mount");
         return;
     }
     let file = state_file(&small.join("state.json"));

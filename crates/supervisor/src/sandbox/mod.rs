@@ -5,17 +5,23 @@ mod support;
 pub use support::SandboxSupport;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use serde::{Deserialize, Serialize};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// The newest rules this program knows; older kernels enforce what they can.
 const NEWEST: ABI = ABI::V6;
 
 /// What an agent may touch. What is not listed is refused by the kernel.
+///
+/// Every root is a whole path without links: what was looked at when the sandbox was decided is what is granted. One that has
+/// become a link since keeps the agent from starting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sandbox {
@@ -49,8 +55,15 @@ const SYSTEM_WRITE: [&str; 6] = [
 impl Sandbox {
     /// The system readable, `write` writable, nothing else.
     pub fn around(write: Vec<PathBuf>) -> Sandbox {
+        // On many systems some of these are links to others.
+        let mut read: Vec<PathBuf> = SYSTEM_READ
+            .iter()
+            .filter_map(|path| Path::new(path).canonicalize().ok())
+            .collect();
+        read.sort();
+        read.dedup();
         let mut sandbox = Sandbox {
-            read: SYSTEM_READ.map(PathBuf::from).to_vec(),
+            read,
             write,
             ..Sandbox::default()
         };
@@ -58,16 +71,27 @@ impl Sandbox {
         sandbox
     }
 
-    /// Puts this process, and everything it will start, into the sandbox. There is no way out.
-    pub(crate) fn enter(&self) -> Result<(), String> {
+    /// Puts this thread, and everything it will start, into the sandbox. There is no way out.
+    pub fn enter(&self) -> Result<(), String> {
         drop_privileges().map_err(|error| format!("cannot drop privileges: {error}"))?;
-        self.rules()
+        let roots = self.roots()?;
+        self.rules(&roots)
             .and_then(RulesetCreated::restrict_self)
             .map(drop)
             .map_err(|error| format!("this kernel cannot enforce the sandbox: {error}"))
     }
 
-    fn rules(&self) -> Result<RulesetCreated, RulesetError> {
+    /// The roots that are there, held open, with what may be done in each.
+    fn roots(&self) -> Result<Vec<Root>, String> {
+        let read = self.read.iter().map(|path| (path, false));
+        let write = self.write.iter().map(|path| (path, true));
+        let opened = read
+            .chain(write)
+            .map(|(path, writable)| Root::open(path, writable));
+        opened.filter_map(Result::transpose).collect()
+    }
+
+    fn rules(&self, roots: &[Root]) -> Result<RulesetCreated, RulesetError> {
         let level = if self.best_effort {
             CompatLevel::BestEffort
         } else {
@@ -88,11 +112,8 @@ impl Sandbox {
             ruleset = ruleset.handle_access(AccessNet::BindTcp)?;
         }
         let mut rules = ruleset.create()?.set_compatibility(level);
-        for path in &self.read {
-            rules = allow(rules, path, AccessFs::from_read(NEWEST))?;
-        }
-        for path in &self.write {
-            rules = allow(rules, path, AccessFs::from_all(NEWEST))?;
+        for root in roots {
+            rules = rules.add_rule(PathBeneath::new(&root.place, root.access()))?;
         }
         for port in self.connect.iter().flatten() {
             rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
@@ -120,19 +141,52 @@ fn drop_privileges() -> rustix::io::Result<()> {
     set_capabilities(None, fewer)
 }
 
-fn allow(
-    rules: RulesetCreated,
-    path: &Path,
-    access: landlock::BitFlags<AccessFs>,
-) -> Result<RulesetCreated, RulesetError> {
-    let Ok(place) = PathFd::new(path) else {
-        return Ok(rules);
-    };
-    // A file has no entries: rights that are about those would be an error.
-    let access = if path.is_dir() {
-        access
-    } else {
-        access & AccessFs::from_file(NEWEST)
-    };
-    rules.add_rule(PathBeneath::new(place, access))
+/// A root that is held open.
+#[derive(Debug)]
+struct Root {
+    place: OwnedFd,
+    folder: bool,
+    writable: bool,
+}
+
+impl Root {
+    /// Nothing, when nothing is there. A link anywhere on the way was put there since the roots were decided, by whoever
+    /// wants another place granted.
+    fn open(path: &Path, writable: bool) -> Result<Option<Root>, String> {
+        let failed = |error: Errno| format!("{} cannot be granted: {error}", path.display());
+        if !path.is_absolute() {
+            let path = path.display();
+            return Err(format!("{path} cannot be granted: not a whole path"));
+        }
+        let how = OFlags::PATH | OFlags::CLOEXEC;
+        match openat2(CWD, path, how, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Ok(place) => {
+                let stat = rustix::fs::fstat(&place).map_err(failed)?;
+                let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
+                Ok(Some(Root {
+                    place,
+                    folder: kind == rustix::fs::FileType::Directory,
+                    writable,
+                }))
+            }
+            Err(Errno::NOENT) => Ok(None),
+            Err(Errno::LOOP) => Err(format!(
+                "{} cannot be granted: it is, or leads through, a link",
+                path.display()
+            )),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn access(&self) -> landlock::BitFlags<AccessFs> {
+        let access = match self.writable {
+            true => AccessFs::from_all(NEWEST),
+            false => AccessFs::from_read(NEWEST),
+        };
+        // A file has no entries: rights that are about those would be an error.
+        match self.folder {
+            true => access,
+            false => access & AccessFs::from_file(NEWEST),
+        }
+    }
 }

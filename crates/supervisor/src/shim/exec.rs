@@ -1,8 +1,9 @@
 //! The stub between the shim and the agent: what a process can only set for itself, then the agent's own program.
 
-use super::CANNOT_RUN;
+use super::{CANNOT_RUN, relay};
 use crate::attempt::{Attempt, new_file};
 use crate::cgroup::Cgroup;
+use crate::sandbox::Sandbox;
 use crate::spec::{CgroupSpec, Limits, Spec};
 use nix::sys::signal::SigSet;
 use rustix::process::{
@@ -26,7 +27,8 @@ pub(super) fn exec(folder: &Path, shim: Option<i32>) -> ExitCode {
     let Ok(file) = new_file(&attempt.path(ERROR_FILE)) else {
         return ExitCode::from(CANNOT_RUN);
     };
-    let why = prepare(&attempt, shim).err().unwrap_or_else(|| {
+    let sandbox = attempt.spec().sandbox.as_ref();
+    let why = prepare(&attempt, shim, sandbox).err().unwrap_or_else(|| {
         let spec = attempt.spec();
         let program = spec.command.first().map_or("", String::as_str);
         let error = Command::new(program).args(&spec.command[1..]).exec();
@@ -36,12 +38,29 @@ pub(super) fn exec(folder: &Path, shim: Option<i32>) -> ExitCode {
     ExitCode::from(CANNOT_RUN)
 }
 
+/// Becomes the program that serves one connection from inside the sandbox.
+pub(super) fn relay(folder: &Path, shim: Option<i32>) -> ExitCode {
+    let Ok(attempt) = Attempt::open(folder) else {
+        return ExitCode::from(CANNOT_RUN);
+    };
+    let spec = attempt.spec();
+    let (Some(sandbox), Some(relay)) = (relay::sandbox(spec, attempt.folder()), &spec.relay) else {
+        return ExitCode::from(CANNOT_RUN);
+    };
+    if prepare(&attempt, shim, Some(&sandbox)).is_ok() {
+        let mut program = Command::new(&relay.program);
+        // Whoever asked finds the connection closed.
+        let _ = program.args(&relay.words).arg(attempt.folder()).exec();
+    }
+    ExitCode::from(CANNOT_RUN)
+}
+
 fn tell(mut file: File, why: &str) {
     // Nobody is left to tell when this fails; the exit code still says that nothing ran.
     let _ = file.write_all(why.as_bytes());
 }
 
-fn prepare(attempt: &Attempt, shim: Option<i32>) -> Result<(), String> {
+fn prepare(attempt: &Attempt, shim: Option<i32>, sandbox: Option<&Sandbox>) -> Result<(), String> {
     let spec: &Spec = attempt.spec();
     // The shim blocks the signals it reads from a file, and a new program inherits what is blocked.
     SigSet::empty()
@@ -75,10 +94,7 @@ fn prepare(attempt: &Attempt, shim: Option<i32>) -> Result<(), String> {
             return Err(format!("cannot enter {}: {error}", path.display()));
         }
     }
-    match &spec.sandbox {
-        Some(sandbox) => sandbox.enter(),
-        None => Ok(()),
-    }
+    sandbox.map_or(Ok(()), Sandbox::enter)
 }
 
 fn limit(limits: &Limits) -> Result<(), String> {

@@ -1,8 +1,8 @@
 //! The shim's side: the process that owns one agent, and the stub that becomes it.
 //!
-//! Three words of a program, each run in a process of its own: `start FOLDER` leaves a shim behind that is nobody's child,
+//! Four words of a program, each run in a process of its own: `start FOLDER` leaves a shim behind that is nobody's child,
 //! `agent FOLDER` is that shim, and `exec FOLDER PID` stands between the shim and the agent to set what a process can only
-//! set for itself.
+//! set for itself; `relay FOLDER PID` does the same for a program that serves a sandboxed agent from outside.
 
 mod clients;
 mod control;
@@ -12,6 +12,7 @@ mod input;
 mod output;
 mod own;
 mod place;
+mod relay;
 mod run;
 mod start;
 
@@ -20,7 +21,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The words a program must hand over to [`main`].
-pub const WORDS: [&str; 3] = ["start", "agent", "exec"];
+pub const WORDS: [&str; 4] = ["start", "agent", "exec", relay::SOCKET];
 
 /// Ends in the manner of `env` and `nohup`: the command could not be run.
 const CANNOT_RUN: u8 = 127;
@@ -33,9 +34,12 @@ pub fn main(prefix: &[&str], words: &[OsString]) -> ExitCode {
     match (word, folder) {
         (Some("start"), Some(folder)) => start::start(prefix, folder),
         (Some("agent"), Some(folder)) => own::own(prefix, folder),
-        (Some("exec"), Some(folder)) => {
+        (Some(word @ ("exec" | relay::SOCKET)), Some(folder)) => {
             let shim = words.next().and_then(|word| word.to_str()?.parse().ok());
-            exec::exec(folder, shim)
+            match word {
+                "exec" => exec::exec(folder, shim),
+                _ => exec::relay(folder, shim),
+            }
         }
         _ => ExitCode::from(2),
     }

@@ -1,5 +1,6 @@
 //! The attempt's folder, held open: kept within reach of whoever looks after the attempt, and watched for its removal.
 
+use super::relay::SOCKET;
 use crate::attempt::{FILE_MODE, FOLDER_MODE};
 use rustix::fs::{AtFlags, FileType, Mode, RawMode, Stat, chmodat, fchmod, fstat, statat};
 use rustix::io::Errno;
@@ -10,7 +11,15 @@ use std::time::{Duration, Instant};
 const LOOK_MS: u64 = 2_000;
 
 /// What others must be able to open.
-const FILES: [&str; 6] = ["spec.json", "lock", "sock", "log", "err", "exit.json"];
+const FILES: [&str; 7] = [
+    "spec.json",
+    "lock",
+    "sock",
+    SOCKET,
+    "log",
+    "err",
+    "exit.json",
+];
 
 /// All bits that `chmod` sets.
 const MODE_BITS: RawMode = 0o7777;

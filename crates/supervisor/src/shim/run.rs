@@ -6,8 +6,8 @@ use super::input::Input;
 use super::output::{CHUNK_BYTES, Output};
 use super::own::write_owner;
 use super::place::Place;
+use super::relay::{Relays, SOCKET};
 use super::{MYSELF, clients::Received, end};
-use crate::ATTEMPT_VARIABLE;
 use crate::attempt::{Attempt, Owner, Stream, writable};
 use crate::cgroup::Cgroup;
 use crate::error::Refused;
@@ -16,6 +16,7 @@ use crate::process::{Descent, descent};
 use crate::protocol::{
     Answer, Blocked, Environment, FEATURES, Flow, Hello, PROTOCOL, Request, State, Status, Want,
 };
+use crate::{ATTEMPT_VARIABLE, RELAY_VARIABLE};
 use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -43,6 +44,7 @@ const KILL_ROUNDS: usize = 20;
 enum Source {
     Signals,
     Listener,
+    Relays,
     Out,
     Err,
     Input,
@@ -83,6 +85,7 @@ pub(super) struct Run {
     retry: Option<Instant>,
     drain_until: Option<Instant>,
     clients: Clients,
+    relays: Option<Relays>,
     buffer: Vec<u8>,
     version: u64,
     /// What the present version stands for.
@@ -124,6 +127,7 @@ impl Run {
             retry: None,
             drain_until: None,
             clients: Clients::default(),
+            relays: None,
             buffer: vec![0; CHUNK_BYTES],
             version: 0,
             shown: None,
@@ -181,6 +185,11 @@ impl Run {
             match source {
                 Source::Signals => self.serve_signals(now),
                 Source::Listener => self.serve_listener(),
+                Source::Relays => {
+                    if let Some(relays) = &mut self.relays {
+                        relays.serve(&self.prefix, &self.attempt, self.owner.pid);
+                    }
+                }
                 // Pumped in every round.
                 Source::Out | Source::Err => {}
                 Source::Input => self.input.pump(),
@@ -195,6 +204,13 @@ impl Run {
         if self.clients.have_room() {
             sources.push(Source::Listener);
             fds.push(PollFd::new(&self.listener, PollFlags::IN));
+        }
+        // Nothing is begun for an agent that is being ended.
+        let open = self.relays.as_ref();
+        let open = open.filter(|_| self.control.goal() != Want::Ended);
+        if let Some(listener) = open.and_then(Relays::ready) {
+            sources.push(Source::Relays);
+            fds.push(PollFd::new(listener, PollFlags::IN));
         }
         let streams = [(Source::Out, &self.out), (Source::Err, &self.err)];
         for (source, output) in streams {
@@ -264,6 +280,9 @@ impl Run {
                     if let Some(agent) = self.agent.as_mut().filter(|agent| agent.pid == pid) {
                         agent.ended = Some(status);
                         self.control.agent_ended(now);
+                    }
+                    if let Some(relays) = &mut self.relays {
+                        relays.ended(pid);
                     }
                 }
                 Ok(None) => return false,
@@ -452,6 +471,11 @@ impl Run {
     /// Starts the agent. That it is being started is written down first, so that nobody starts another.
     fn go(&mut self, environment: Environment) -> Result<(), String> {
         let spec = self.attempt.spec();
+        // The shim itself stands in the root of the file system, and nobody means that.
+        if !spec.folder.is_absolute() {
+            let folder = spec.folder.display();
+            return Err(format!("cannot start in {folder}: not a whole path"));
+        }
         if let Some(wanted) = &spec.cgroup {
             match Cgroup::create(wanted, &spec.attempt) {
                 Ok(cgroup) => {
@@ -470,6 +494,12 @@ impl Run {
                 .map_err(|error| format!("cannot open the log: {error}"))
         };
         let (out, err) = (log(Stream::Out)?, log(Stream::Err)?);
+        if spec.relay.is_some() {
+            let relays = Relays::listen(&self.attempt, &environment)
+                .map_err(|error| format!("cannot listen for the agent: {error}"))?;
+            self.relays = Some(relays);
+        }
+        let relay = self.relays.as_ref().map(|_| self.attempt.path(SOCKET));
         let mut child = Command::new(MYSELF)
             .args(&self.prefix)
             .arg("exec")
@@ -478,6 +508,7 @@ impl Run {
             .env_clear()
             .envs(environment)
             .env(ATTEMPT_VARIABLE, &spec.attempt)
+            .envs(relay.map(|path| (RELAY_VARIABLE, path)))
             .current_dir(&spec.folder)
             .process_group(0)
             .stdin(Stdio::piped())
@@ -601,7 +632,9 @@ impl Run {
         }
         let status = self.status();
         self.clients.farewell(&status);
-        let _ = std::fs::remove_file(self.attempt.path("sock"));
+        for name in ["sock", SOCKET] {
+            let _ = std::fs::remove_file(self.attempt.path(name));
+        }
         match written {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,

@@ -1,6 +1,6 @@
 //! `claude` with our hooks: what it may not do, what it is told at its beginning, and when it may stop.
 
-use super::{Guarded, each_has, installed, last};
+use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
@@ -122,6 +122,35 @@ fn claude_is_held_back_and_knows_why() {
     };
     assert_eq!(count("PreToolUse"), 8, "{hooks:?}");
     assert_eq!(count("PostToolUse"), 1, "{hooks:?}");
+}
+
+#[test]
+fn claude_is_no_person_whatever_it_takes_off() {
+    let Some(program) = installed("BOWLINE_CLAUDE") else {
+        return;
+    };
+    let world = Guarded::new("claude");
+    world.disguised();
+    let model = ModelServer::start([
+        shell(&format!("exec {BY_HAND}")),
+        shell("exec ./x.sh"),
+        shell("setsid -w ./x.sh"),
+        shell("script -qec ./x.sh /dev/null"),
+        Reply::text("They do not let me."),
+    ])
+    .unwrap();
+    run(&world, &program, &model, &["be somebody else"]);
+    each_has(
+        &model.asked(),
+        &[
+            &["be somebody else"],
+            &[PERSONS_MOVE],
+            &[UNDER_AN_AGENT],
+            &[UNDER_AN_AGENT],
+            &[UNDER_AN_AGENT],
+        ],
+    );
+    assert_eq!(model.left(), 0);
 }
 
 #[test]

@@ -1,22 +1,30 @@
 //! `codex` with our hooks, which it runs when they are trusted; without them git's hooks remain.
 
-use super::{Guarded, each_has, installed, last};
+use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use serde_json::json;
+use std::path::{Path, PathBuf};
 
 /// A model for which it offers its tool for patches; who answers to the name is the script.
 const MODEL: &str = "gpt-5.5";
 
-fn run(world: &Guarded, program: &str, model: &ModelServer, trusted: bool, arguments: &[&str]) {
-    let home = world.0.root().join("home/codex");
-    std::fs::create_dir_all(&home).unwrap();
+/// Writes the settings by which it asks the scripted model.
+pub(super) fn settings(home: &Path, model: &ModelServer) -> PathBuf {
+    std::fs::create_dir_all(home).unwrap();
     let settings = format!(
         "model = \"{MODEL}\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\n\
          base_url = \"{}/v1\"\nenv_key = \"SCRIPTED_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\n\
          stream_max_retries = 0\n",
         model.url()
     );
-    std::fs::write(home.join("config.toml"), settings).unwrap();
+    let path = home.join("config.toml");
+    std::fs::write(&path, settings).unwrap();
+    path
+}
+
+fn run(world: &Guarded, program: &str, model: &ModelServer, trusted: bool, arguments: &[&str]) {
+    let home = world.0.root().join("home/codex");
+    settings(&home, model);
     let mut client = world.client(program);
     client
         .env("CODEX_HOME", &home)
@@ -80,6 +88,35 @@ fn codex_is_held_back_and_knows_why() {
     assert!(!last(&asked[6]).contains("[PHASE GATE]"));
     assert_eq!(model.left(), 0);
     world.held();
+}
+
+#[test]
+fn codex_is_no_person_whatever_it_takes_off() {
+    let Some(program) = installed("BOWLINE_CODEX") else {
+        return;
+    };
+    for trusted in [true, false] {
+        let world = Guarded::new("codex");
+        world.disguised();
+        let replies = [BY_HAND, "./x.sh", "exec ./x.sh", "setsid -w ./x.sh"].map(shell);
+        let replies = replies
+            .into_iter()
+            .chain([Reply::text("They do not let me.")]);
+        let model = ModelServer::start(replies).unwrap();
+        run(&world, &program, &model, trusted, &["be somebody else"]);
+        // Without its hooks nobody reads the line; the state is another one there, and no person's move is made.
+        let first: &[&str] = if trusted {
+            &[PERSONS_MOVE]
+        } else {
+            &["error["]
+        };
+        let rest: &[&str] = &[UNDER_AN_AGENT];
+        each_has(
+            &model.asked(),
+            &[&["be somebody else"], first, rest, rest, rest],
+        );
+        assert_eq!(model.left(), 0);
+    }
 }
 
 #[test]

@@ -3,15 +3,19 @@
 use super::{Guarded, each_has, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use serde_json::json;
+use std::path::PathBuf;
+use std::process::Command;
 
 /// A named model: otherwise it asks one which to take.
 const MODEL: &str = "gemini-2.5-flash";
 
-fn run(world: &Guarded, program: &str, model: &ModelServer, prompt: &str) {
+/// Writes its settings: how it identifies itself, and that it trusts the workspace.
+pub(super) fn settings(world: &Guarded) -> PathBuf {
     let home = world.0.root().join("home/.gemini");
     std::fs::create_dir_all(&home).unwrap();
     let key = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}});
-    std::fs::write(home.join("settings.json"), key.to_string()).unwrap();
+    let path = home.join("settings.json");
+    std::fs::write(&path, key.to_string()).unwrap();
     let mut trusted = serde_json::Map::new();
     let project = world
         .0
@@ -23,13 +27,22 @@ fn run(world: &Guarded, program: &str, model: &ModelServer, prompt: &str) {
     trusted.insert(project, json!("TRUST_FOLDER"));
     let trusted = serde_json::Value::Object(trusted).to_string();
     std::fs::write(home.join("trustedFolders.json"), trusted).unwrap();
-    let mut client = world.client(program);
+    path
+}
+
+pub(super) fn arguments(client: &mut Command, model: &ModelServer, prompt: &str) {
     client
         .env("GOOGLE_GEMINI_BASE_URL", model.url())
         .env("GEMINI_API_KEY", "opens-nothing")
         .env("GEMINI_TELEMETRY_ENABLED", "false")
         .args(["-p", prompt, "-m", MODEL, "-o", "stream-json"])
         .args(["--approval-mode", "yolo"]);
+}
+
+fn run(world: &Guarded, program: &str, model: &ModelServer, prompt: &str) {
+    settings(world);
+    let mut client = world.client(program);
+    arguments(&mut client, model, prompt);
     world.run(client);
 }
 

@@ -7,12 +7,15 @@
 mod claude;
 mod codex;
 mod gemini;
+mod sandboxed;
 
-use crate::environment::{TestEnvironment, as_a_person, skipped};
+use crate::environment::TestEnvironment;
+use bowline_engine::actor::ACTOR_VARIABLE;
 use bowline_test_support::model_server::Asked;
-use bowline_test_support::wait_until;
+use bowline_test_support::{Lack, skip, wait_until};
 use serde_json::Value;
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -22,17 +25,25 @@ const BOUND: Duration = Duration::from_secs(60);
 
 /// The program an environment variable names, or a word that the test is skipped.
 fn installed(variable: &str) -> Option<String> {
-    if !as_a_person() {
-        return None;
-    }
     let path = std::env::var(variable).ok();
     if path.is_none() {
-        skipped(&format!(
-            "{variable} is not set; `cargo xtask test` installs the client"
-        ));
+        skip(
+            Lack::Client,
+            &format!("{variable} is not set; `cargo xtask test` installs the client"),
+        );
     }
     path
 }
+
+/// The line by which an agent once was believed to be a person. The program by its path: some clients' shells have a `PATH` of
+/// their own.
+const BY_HAND: &str = concat!(
+    "env -i HOME=$HOME PATH=$PATH ",
+    env!("CARGO_BIN_EXE_bowline"),
+    " develop gate pass re_review_clean --by-hand ok"
+);
+const PERSONS_MOVE: &str = "is a person's move.";
+const UNDER_AN_AGENT: &str = "error[needs_person]: only a person may throw a run away";
 
 /// A run in IMPLEMENT with the hooks of `bowline init`, whose first gate was closed again: nothing may be written.
 struct Guarded(TestEnvironment);
@@ -80,6 +91,19 @@ impl Guarded {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// A script that makes a person's move with nothing in its environment that tells of an agent, and with the word that is
+    /// documented for scripts; the hook does not look into it. No shell stays behind.
+    fn disguised(&self) {
+        let program = env!("CARGO_BIN_EXE_bowline");
+        let line = format!(
+            "exec env -i HOME=$HOME XDG_STATE_HOME=$XDG_STATE_HOME PATH=$PATH BOWLINE_ACTOR=person \
+             {program} develop reset"
+        );
+        self.0.write("x.sh", format!("#!/bin/sh\n{line}\n"));
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(self.0.path("x.sh"), mode).unwrap();
+    }
+
     /// Nothing was written and nothing was committed.
     fn held(&self) {
         let files: Vec<_> = std::fs::read_dir(self.0.path("src")).unwrap().collect();
@@ -92,7 +116,9 @@ impl Guarded {
         let ours = Path::new(env!("CARGO_BIN_EXE_bowline")).parent().unwrap();
         let mut command = self.0.program(program);
         let path = std::env::var("PATH").unwrap();
-        command.env("PATH", format!("{}:{path}", ours.display()));
+        command
+            .env("PATH", format!("{}:{path}", ours.display()))
+            .env_remove(ACTOR_VARIABLE);
         command
     }
 

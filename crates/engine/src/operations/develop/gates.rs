@@ -152,7 +152,7 @@ impl DevelopRun {
             Ok(Command::CheckpointStart {
                 id: id.to_owned(),
                 override_reason: reason.map(str::to_owned),
-                by: context.actor(),
+                by: context.actor_if(reason.is_some()),
             })
         };
         self.on_checkpoint(context, &known, id, "CHECKPOINT_START", facts, command)

@@ -4,6 +4,7 @@ use crate::support::{BOUND, World, shim, signal};
 use bowline_formats::agents::{Adapter, Event, Protocol, Request, TurnEnd, Usage, What};
 use bowline_formats::markers::UserQuestion;
 use bowline_supervisor::{Exit, Handle, Sent, State, Stream, Want};
+use bowline_test_support::{Lack, skip};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,10 +16,10 @@ const PIECE_BYTES: usize = 65_536;
 pub(super) fn installed(variable: &str) -> Option<String> {
     let path = std::env::var(variable).ok();
     if path.is_none() {
-        #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-        {
-            eprintln!("skipped: {variable} is not set; `cargo xtask test` installs the client");
-        }
+        skip(
+            Lack::Client,
+            &format!("{variable} is not set; `cargo xtask test` installs the client"),
+        );
     }
     path
 }

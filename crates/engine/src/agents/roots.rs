@@ -1,0 +1,286 @@
+//! What a sandboxed agent may touch: the roots a person names, those its client needs, and what Bowline needs of it. Each is
+//! followed to where it leads before it is granted.
+
+use super::presets;
+use crate::error::Error;
+use bowline_gate::locate;
+use bowline_supervisor::{Relay, Sandbox};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// Links followed on the way to one root.
+const LINKS_MAX: usize = 40;
+
+/// The first word by which `bowline` carries out what a sandboxed agent asks for.
+pub const RELAY_WORD: &str = "relay";
+
+/// A sandbox as a person asks for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SandboxWish {
+    /// Where the person stands.
+    pub here: PathBuf,
+    /// Further roots to be read.
+    pub read: Vec<PathBuf>,
+    /// Further roots to be written.
+    pub write: Vec<PathBuf>,
+    /// TCP ports to connect to; any when left away.
+    pub connect: Option<Vec<u16>>,
+    /// TCP ports to listen on; any when left away.
+    pub listen: Option<Vec<u16>>,
+    /// Start the agent even where the kernel cannot enforce all of it.
+    pub best_effort: bool,
+}
+
+/// What a wish comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The folder the agent works in, without links.
+    pub folder: PathBuf,
+    /// What it may touch.
+    pub sandbox: Sandbox,
+    /// The client whose roots are among them.
+    pub client: Option<&'static str>,
+    /// Folders that have to be there to be granted, and are made when the agent is started.
+    pub(super) make: Vec<PathBuf>,
+    /// A folder of its own for the client's things, where it needs one.
+    pub(super) home: Option<presets::Home>,
+    /// The channel by which it reaches Bowline.
+    pub(super) relay: Option<Relay>,
+}
+
+impl Grant {
+    /// The sandbox around a folder. `state` is where Bowline keeps its own things.
+    pub(super) fn decide(
+        wish: &SandboxWish,
+        folder: &Path,
+        command: &[String],
+        state: &Path,
+    ) -> Result<Grant, Error> {
+        let mut places = vec![resolved(&wish.here, &[])?];
+        let folder = resolved(folder, &places)?;
+        places.push(folder.clone());
+        let program = std::env::current_exe().map_err(|source| Error::ProgramFailed {
+            program: "bowline".into(),
+            message: source.to_string(),
+        })?;
+        let mut write = vec![folder.clone()];
+        for root in &wish.write {
+            match resolved(root, &places) {
+                Ok(root) => {
+                    places.push(root.clone());
+                    write.push(root);
+                }
+                Err(Error::BadInput { .. }) if wish.best_effort => {}
+                // What is not there yet may be where Bowline's own things will be.
+                Err(error @ Error::BadInput { .. }) => {
+                    keeps_ours(&[known(root)], &[state, &program])?;
+                    return Err(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let preset = presets::of(command);
+        let run = Run::of(&folder);
+        let make: Vec<PathBuf> = preset
+            .make
+            .iter()
+            .chain(&run.side)
+            .map(|it| known(it))
+            .collect();
+        write.extend(real(preset.write, &make));
+        let kept = keeps_ours(&write, &[state, &program]);
+        // Without a sandbox around what is ours, nothing is carried out for the agent outside.
+        let relayed = kept.is_ok();
+        if !wish.best_effort {
+            kept?;
+        }
+        let mut read = Vec::new();
+        for root in &wish.read {
+            read.push(resolved(root, &places)?);
+        }
+        read.extend(preset.read);
+        let mut relay = Relay {
+            program: program.clone(),
+            words: vec![RELAY_WORD.into()],
+            ..Relay::default()
+        };
+        // The agent and its client's hooks run these, wherever they are installed.
+        read.extend([program.with_file_name("bowline-shim"), program]);
+        read.extend(run.side.iter().chain(&run.read).cloned());
+        relay.write = run.side.into_iter().chain(run.write).collect();
+        let key = std::env::var_os(crate::context::EVIDENCE_KEY_VARIABLE);
+        relay.read.extend(key.map(PathBuf::from));
+        let mut sandbox = Sandbox::around(write);
+        sandbox.read.extend(real(read, &make));
+        sandbox.connect.clone_from(&wish.connect);
+        sandbox.listen.clone_from(&wish.listen);
+        sandbox.best_effort = wish.best_effort;
+        relay.read = real(relay.read, &make);
+        relay.write = real(relay.write, &make);
+        Ok(Grant {
+            folder,
+            sandbox,
+            client: preset.client,
+            make,
+            home: preset.home,
+            relay: relayed.then_some(relay),
+        })
+    }
+}
+
+/// What belongs to the develop run of a folder, for its gates to be decided inside as they are outside.
+#[derive(Default)]
+struct Run {
+    /// Journal, seal and evidence: for the agent to read, and to be written by whoever carries out its verbs. The agent may be
+    /// the one who begins the run.
+    side: Option<PathBuf>,
+    /// Further for the agent: the tree the run is about.
+    read: Vec<PathBuf>,
+    /// Further for whoever carries out its verbs.
+    write: Vec<PathBuf>,
+}
+
+impl Run {
+    fn of(folder: &Path) -> Run {
+        let file = locate::develop_file(folder);
+        let root = locate::root_of(&file);
+        let tops = [Some(root.to_owned()), locate::git_top(folder)];
+        let tops: Vec<PathBuf> = tops.into_iter().flatten().collect();
+        if !tops.iter().all(|top| is_own(top)) {
+            return Run::default();
+        }
+        let mut run = Run {
+            side: Some(locate::side_folder(&file)),
+            ..Run::default()
+        };
+        if locate::is_develop_file(&file) {
+            // What the worktrees of a repository share may be elsewhere.
+            let shared = tops.iter().filter_map(|top| locate::git_common_dir(top));
+            run.write.extend(shared);
+            run.read.clone_from(&run.write);
+            // A link in its place leads wherever an earlier agent likes.
+            let kept = file.parent().filter(|folder| !folder.is_symlink());
+            run.write.extend(kept.map(Path::to_owned));
+            run.read.extend(tops);
+        }
+        run
+    }
+}
+
+/// Whether a work tree is the repository's own, as far as it is in one: a `.git` that leads elsewhere must be known there.
+/// Otherwise an earlier agent could have named another repository's run as this one's.
+fn is_own(top: &Path) -> bool {
+    let git = top.join(".git");
+    let Ok(kind) = git.symlink_metadata().map(|it| it.file_type()) else {
+        return true;
+    };
+    if !kind.is_file() {
+        return kind.is_dir();
+    }
+    let back = || {
+        let link = std::fs::read_to_string(&git).ok()?;
+        let there = top.join(link.strip_prefix("gitdir:")?.trim());
+        let back = std::fs::read_to_string(there.join("gitdir")).ok()?;
+        let back = there.join(back.trim()).canonicalize().ok()?;
+        Some(back == git.canonicalize().ok()?)
+    };
+    back().unwrap_or(false)
+}
+
+/// Where roots lead, each once. Those that neither are there nor will be made cannot be granted.
+fn real(roots: Vec<PathBuf>, make: &[PathBuf]) -> Vec<PathBuf> {
+    let mut real: Vec<PathBuf> = Vec::new();
+    for root in roots.iter().map(|root| known(root)) {
+        if !real.contains(&root) && (root.exists() || make.contains(&root)) {
+            real.push(root);
+        }
+    }
+    real
+}
+
+/// An agent that could write where Bowline keeps its records could say of itself that it has ended well; one that could
+/// write the program could have another run in its place.
+fn keeps_ours(write: &[PathBuf], ours: &[&Path]) -> Result<(), Error> {
+    for own in ours {
+        let own = known(own);
+        let holds = |root: &&PathBuf| own.starts_with(root) || root.starts_with(&own);
+        if let Some(root) = write.iter().find(holds) {
+            return Err(Error::StateInSandbox {
+                root: root.clone(),
+                folder: own,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A path with its links followed as far as it is there.
+fn known(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => known(parent).join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// Where a named root leads. A link that lies in a place which agents write, and leads out of it, may be an earlier agent's:
+/// nobody means to grant what it chose.
+fn resolved(path: &Path, places: &[PathBuf]) -> Result<PathBuf, Error> {
+    let missing = |error: io::Error| Error::BadInput {
+        message: match error.kind() {
+            io::ErrorKind::NotFound => format!("{} is not there", path.display()),
+            _ => format!("{} cannot be granted: {error}", path.display()),
+        },
+        hint: "name a file or folder that exists: a sandbox is built around what is there".into(),
+    };
+    let whole = std::path::absolute(path).map_err(missing)?;
+    let mut left: VecDeque<OsString> = words(&whole).collect();
+    let mut at = PathBuf::from("/");
+    let mut crossed: Vec<(PathBuf, &PathBuf)> = Vec::new();
+    let mut links = 0;
+    while let Some(word) = left.pop_front() {
+        if word == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&word);
+        match next.read_link() {
+            Ok(target) => {
+                links += 1;
+                if links > LINKS_MAX {
+                    return Err(missing(io::Error::other("too many links")));
+                }
+                let within = places.iter().filter(|place| at.starts_with(place));
+                crossed.extend(within.map(|place| (next.clone(), place)));
+                if target.is_absolute() {
+                    at = PathBuf::from("/");
+                }
+                for word in words(&target).rev() {
+                    left.push_front(word);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => at = next,
+            Err(error) => return Err(missing(error)),
+        }
+    }
+    match crossed.iter().find(|(_, place)| !at.starts_with(place)) {
+        Some((link, _)) => Err(Error::RootThroughLink {
+            link: link.clone(),
+            target: at,
+        }),
+        None => Ok(at),
+    }
+}
+
+/// The names in a path, and the steps up.
+fn words(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    })
+}

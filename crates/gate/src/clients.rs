@@ -1,0 +1,226 @@
+//! The processes of agent clients: the hook notes the one that asks it, and whoever descends from a noted one is the agent.
+//!
+//! A note is an empty file named by process and start time in Bowline's state folder. Hooks may write the same one at once,
+//! and nearly every time a hook finds it there and does nothing.
+
+use crate::locate;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Where notes are, below the folder of state.
+const FOLDER: &str = "bowline/clients";
+/// A line of `stat` is shorter; more of it is not needed.
+const STAT_BYTES_MAX: usize = 1024;
+/// Shells and other programs between a client and its hook.
+const BETWEEN_MAX: usize = 16;
+/// Notes looked at. Those of processes that are gone are removed with every new one, so there are never this many.
+const NOTES_MAX: usize = 1024;
+
+/// Shells, and programs that only run what they are given: a client may put them before the hook.
+const PASSERS: &str = "sh bash dash ash busybox zsh ksh mksh csh tcsh fish nu elvish xonsh pwsh env timeout nice nohup setsid stdbuf";
+/// Programs below which a person's shells or scheduled commands run. They ask a hook only if somebody types it.
+const LAUNCHERS: [&str; 14] = [
+    "systemd",
+    "(sd-pam)",
+    "init",
+    "login",
+    "sshd",
+    "sshd-session",
+    "tmux: server",
+    "screen",
+    "su",
+    "sudo",
+    "cron",
+    "crond",
+    "atd",
+    "script",
+];
+
+/// A process as the kernel tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// What it calls itself, at most 15 bytes.
+    pub name: String,
+    /// Who started it, or took it over.
+    pub parent: u32,
+    /// The process that leads its session.
+    pub session: u32,
+    /// Its controlling terminal; 0 is none.
+    pub terminal: i32,
+    /// In clock ticks since boot: with the number, a name that is not used again.
+    pub start: u64,
+}
+
+impl Process {
+    /// Nothing, when there is no such process.
+    pub fn look(pid: u32) -> Option<Process> {
+        let mut text = [0; STAT_BYTES_MAX];
+        let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
+        let count = file.read(&mut text).ok()?;
+        Process::parse(&text[..count])
+    }
+
+    /// The name stands in brackets and may hold anything, brackets too.
+    fn parse(stat: &[u8]) -> Option<Process> {
+        let open = stat.iter().position(|&byte| byte == b'(')?;
+        let close = stat.iter().rposition(|&byte| byte == b')')?;
+        let pid = str::from_utf8(&stat[..open]).ok()?.trim().parse().ok()?;
+        let name = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
+        let rest = str::from_utf8(stat.get(close + 1..)?).ok()?;
+        // The third word of the line is the first here: state, parent, group, session, terminal; the start is the 22nd.
+        let mut words = rest.split_ascii_whitespace();
+        let parent = words.nth(1)?.parse().ok()?;
+        let session = words.nth(1)?.parse().ok()?;
+        let terminal = words.next()?.parse().ok()?;
+        let start = words.nth(14)?.parse().ok()?;
+        Some(Process {
+            pid,
+            name,
+            parent,
+            session,
+            terminal,
+            start,
+        })
+    }
+
+    /// Whether it leads a session at a terminal, as the shell does that a person types into.
+    pub fn leads_a_terminal(&self) -> bool {
+        self.session == self.pid && self.terminal != 0
+    }
+
+    fn note(&self) -> String {
+        format!("{}-{}", self.pid, self.start)
+    }
+}
+
+/// Whether a hook has noted a process as a client. Its hook had the environment that it has itself, so the note is looked
+/// for where that one says: what is set for one command does not lead past it.
+pub fn is_noted(process: &Process, environment: &[u8]) -> bool {
+    let value = |name: &'static str| {
+        let mut entries = environment.split(|&byte| byte == 0);
+        let found =
+            entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        Some(OsStr::from_bytes(found).to_owned())
+    };
+    let note = process.note();
+    let there = |state_home: PathBuf| state_home.join(FOLDER).join(&note).exists();
+    there(locate::state_home()) || there(locate::state_home_in(value))
+}
+
+/// Notes the client that started this hook, unless that was done before. What cannot be noted is not: a client is known by
+/// its program as well.
+pub(crate) fn note() {
+    let Some(client) = asking(std::os::unix::process::parent_id()) else {
+        return;
+    };
+    let folder = locate::state_home().join(FOLDER);
+    let path = folder.join(client.note());
+    if path.exists() || !is_ours(client.pid) {
+        return;
+    }
+    let _ = std::fs::create_dir_all(&folder);
+    let _ = File::create(path);
+    tidy(&folder);
+}
+
+/// The client above a hook: the nearest ancestor that does more than run the hook. A shell that a person types into is none.
+fn asking(parent: u32) -> Option<Process> {
+    let mut pid = parent;
+    for _ in 0..BETWEEN_MAX {
+        let process = Process::look(pid).filter(|it| it.pid > 1)?;
+        let name = process.name.as_str();
+        if !PASSERS.split(' ').any(|passer| passer == name) {
+            return (!LAUNCHERS.contains(&name)).then_some(process);
+        }
+        if process.leads_a_terminal() {
+            return None;
+        }
+        pid = process.parent;
+    }
+    None
+}
+
+fn is_ours(pid: u32) -> bool {
+    let owner = |of: &str| std::fs::metadata(format!("/proc/{of}")).map(|it| it.uid());
+    matches!((owner(&pid.to_string()), owner("self")), (Ok(its), Ok(ours)) if its == ours)
+}
+
+/// Removes the notes of processes that are gone.
+fn tidy(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.take(NOTES_MAX) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.split('-').next().and_then(|pid| pid.parse().ok());
+        let runs = pid
+            .and_then(Process::look)
+            .is_some_and(|it| it.note() == name);
+        if !runs {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+
+    #[test]
+    fn a_process_is_read_whatever_it_calls_itself() {
+        let stat = b"77 (a) S 9 (b) S 12 70 71 34816 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 4711 99 1";
+        let process = Process::parse(stat).unwrap();
+        let wanted = Process {
+            pid: 77,
+            name: "a) S 9 (b".into(),
+            parent: 12,
+            session: 71,
+            terminal: 34816,
+            start: 4711,
+        };
+        assert_eq!(process, wanted);
+        assert_eq!(Process::parse(b"77 (sh"), None);
+        assert_eq!(Process::parse(b""), None);
+        let us = Process::look(std::process::id()).unwrap();
+        assert_eq!(us.parent, std::os::unix::process::parent_id());
+    }
+
+    #[test]
+    fn a_note_is_found_by_the_environment_of_the_client() {
+        let folder = tempfile::tempdir().unwrap();
+        let us = Process::look(std::process::id()).unwrap();
+        let home = folder.path().to_str().unwrap();
+        let environments = [
+            format!("A=1\0XDG_STATE_HOME={home}/.local/state\0HOME=/x\0"),
+            format!("HOME={home}\0XDG_STATE_HOME=\0"),
+        ];
+        let noted = |it: &String| is_noted(&us, it.as_bytes());
+        assert!(!environments.iter().any(noted));
+        let at = folder.path().join(".local/state").join(FOLDER);
+        std::fs::create_dir_all(&at).unwrap();
+        std::fs::write(at.join(us.note()), "").unwrap();
+        assert!(environments.iter().all(noted));
+    }
+
+    #[test]
+    fn notes_of_processes_that_are_gone_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let us = Process::look(std::process::id()).unwrap();
+        let other_start = format!("{}-{}", us.pid, us.start + 1);
+        for name in [us.note(), other_start, "4194999-1".into(), "x".into()] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        tidy(folder.path());
+        let left: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .flatten()
+            .collect();
+        assert_eq!(left.len(), 1);
+        assert_eq!(left[0].file_name().to_str(), Some(us.note().as_str()));
+    }
+}

@@ -1,0 +1,217 @@
+//! What is said on the channel out of a sandbox: a command line goes out, and what it printed and ended with comes back.
+//!
+//! [`ask`] is the side inside. [`serve`] is the side outside: a process of its own for each connection, started by the shim
+//! in a sandbox that holds the agent's and what Bowline needs for its own work. It runs one program, itself, and what the
+//! agent may ask of that is decided there.
+
+use crate::error::Error;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// What this side speaks.
+const VERSION: u32 = 1;
+/// The longest request: a command line, and a value on standard input.
+const REQUEST_BYTES_MAX: u32 = 4 << 20;
+/// How long a request may take to arrive.
+const REQUEST_MS_MAX: u64 = 10_000;
+/// The longest piece of output in one message.
+const PIECE_BYTES_MAX: usize = 64 << 10;
+/// A shell's way to say that a signal ended a program.
+const SIGNAL_BASE: i32 = 128;
+/// This program, whatever has been put at its path since it was started.
+const MYSELF: &str = "/proc/self/exe";
+
+/// A command line for Bowline outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    version: u32,
+    /// Its words, without the program.
+    pub arguments: Vec<String>,
+    /// Where it is given.
+    pub folder: PathBuf,
+    /// What stands on its standard input.
+    pub input: String,
+}
+
+impl Asked {
+    /// A command line given in a folder.
+    pub fn new(arguments: Vec<String>, folder: PathBuf, input: String) -> Asked {
+        Asked {
+            version: VERSION,
+            arguments,
+            folder,
+            input,
+        }
+    }
+}
+
+/// A piece of what was printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Printed {
+    /// On standard output.
+    Out,
+    /// On standard error.
+    Err,
+}
+
+/// One message on the wire: a letter for what it is, four bytes of length, and that many bytes.
+const ASKED: u8 = b'a';
+const OUT: u8 = b'o';
+const ERR: u8 = b'e';
+const CODE: u8 = b'c';
+
+/// Has a command line carried out outside, and hands on what it prints. Gives its exit code.
+pub fn ask(
+    socket: &Path,
+    asked: &Asked,
+    mut printed: impl FnMut(Printed, &[u8]),
+) -> Result<i32, Error> {
+    let failed = |source: io::Error| Error::Relay {
+        path: socket.to_owned(),
+        source,
+    };
+    let mut stream = connect(socket).map_err(failed)?;
+    let request = serde_json::to_vec(asked)
+        .map_err(io::Error::from)
+        .map_err(failed)?;
+    write_message(&mut stream, ASKED, &request).map_err(failed)?;
+    loop {
+        let (what, bytes) = read_message(&mut stream, REQUEST_BYTES_MAX).map_err(failed)?;
+        match (what, <[u8; 4]>::try_from(bytes.as_slice())) {
+            (OUT, _) => printed(Printed::Out, &bytes),
+            (ERR, _) => printed(Printed::Err, &bytes),
+            (CODE, Ok(code)) => return Ok(i32::from_be_bytes(code)),
+            _ => return Err(failed(io::ErrorKind::InvalidData.into())),
+        }
+    }
+}
+
+/// The path of a socket may be longer than an address can be.
+fn connect(socket: &Path) -> io::Result<UnixStream> {
+    let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let flags = rustix::fs::OFlags::PATH.bits().cast_signed();
+    let folder = File::options()
+        .read(true)
+        .custom_flags(flags)
+        .open(folder)?;
+    let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string());
+    UnixStream::connect(short.join(name))
+}
+
+/// Serves the connection that is this process's standard input. `words` lead this program to where it carries out what the
+/// agent asked for; the attempt's folder follows them, and then the agent's own words.
+pub fn serve(words: &[&str], folder: &Path) -> ExitCode {
+    match served(words, folder) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever asked finds the connection closed.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn served(words: &[&str], folder: &Path) -> io::Result<()> {
+    let mut stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    stream.set_read_timeout(Some(Duration::from_millis(REQUEST_MS_MAX)))?;
+    let (what, bytes) = read_message(&mut stream, REQUEST_BYTES_MAX)?;
+    let asked: Asked = serde_json::from_slice(&bytes)?;
+    if what != ASKED || asked.version != VERSION {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    stream.set_read_timeout(None)?;
+    let answers = Mutex::new(stream.try_clone()?);
+    let tell = |what, bytes: &[u8]| match answers.lock() {
+        Ok(mut answers) => write_message(&mut *answers, what, bytes),
+        Err(_) => Err(io::ErrorKind::Other.into()),
+    };
+    let mut child = Command::new(MYSELF)
+        .args(words)
+        .arg(folder)
+        .args(&asked.arguments)
+        .current_dir(&asked.folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // Whoever asked has gone: what it asked for goes too, as it would have with it.
+    #[expect(
+        clippy::exit,
+        reason = "nobody is left to serve, and the child ends with us"
+    )]
+    std::thread::spawn(move || {
+        let _ = stream.read(&mut [0]);
+        std::process::exit(1);
+    });
+    let status = std::thread::scope(|scope| {
+        let (input, out, err) = pipes(&mut child);
+        scope.spawn(|| input.map(|mut input| input.write_all(asked.input.as_bytes())));
+        scope.spawn(|| out.map(|out| pump(out, &|bytes| tell(OUT, bytes))));
+        scope.spawn(|| err.map(|err| pump(err, &|bytes| tell(ERR, bytes))));
+        child.wait()
+    })?;
+    let code = status
+        .code()
+        .unwrap_or_else(|| SIGNAL_BASE + status.signal().unwrap_or_default());
+    tell(CODE, &code.to_be_bytes())
+}
+
+type Pipes = (
+    Option<std::process::ChildStdin>,
+    Option<std::process::ChildStdout>,
+    Option<std::process::ChildStderr>,
+);
+
+fn pipes(child: &mut Child) -> Pipes {
+    (child.stdin.take(), child.stdout.take(), child.stderr.take())
+}
+
+fn pump(mut from: impl Read, tell: &dyn Fn(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut piece = vec![0; PIECE_BYTES_MAX];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(count) => tell(&piece[..count])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Has this process end when the one that serves the connection ends.
+pub fn end_with_parent() -> io::Result<()> {
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+fn write_message(to: &mut impl Write, what: u8, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    let mut message = vec![what];
+    message.extend(length.to_be_bytes());
+    message.extend(bytes);
+    to.write_all(&message)
+}
+
+fn read_message(from: &mut impl Read, max: u32) -> io::Result<(u8, Vec<u8>)> {
+    let mut head = [0; 5];
+    from.read_exact(&mut head)?;
+    let [what, length @ ..] = head;
+    let length = u32::from_be_bytes(length);
+    if length > max {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::new();
+    from.take(length.into()).read_to_end(&mut bytes)?;
+    match bytes.len() == length as usize {
+        true => Ok((what, bytes)),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}

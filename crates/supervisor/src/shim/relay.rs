@@ -1,0 +1,124 @@
+//! The one channel out of a sandbox: for each connection from inside, a program is started outside that has the connection as
+//! its standard input and output. None of what is said there passes through the shim, and it understands none of it.
+
+use super::MYSELF;
+use crate::attempt::Attempt;
+use crate::process::{Descent, descent};
+use crate::protocol::Environment;
+use crate::sandbox::Sandbox;
+use crate::spec::Spec;
+use crate::{ATTEMPT_VARIABLE, RELAY_VARIABLE};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::getuid;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The socket's name in the attempt's folder.
+pub(super) const SOCKET: &str = "relay";
+/// Programs at once; whoever comes then waits in the kernel's queue until one has ended.
+const RUNNING_MAX: usize = 8;
+/// Connections looked at before others have their turn.
+const ACCEPTS_MAX: usize = 8;
+
+/// The socket, and what was started for those who came.
+#[derive(Debug)]
+pub(super) struct Relays {
+    listener: UnixListener,
+    environment: Environment,
+    running: Vec<i32>,
+}
+
+impl Relays {
+    /// Listens in the attempt's folder. The programs get the environment the agent was given, and the attempt's mark: what
+    /// they do is the agent's doing.
+    pub(super) fn listen(attempt: &Attempt, environment: &Environment) -> io::Result<Relays> {
+        let folder = File::open(attempt.folder())?;
+        // Short, however long the folder's own path is.
+        let path = PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path)?;
+        listener.set_nonblocking(true)?;
+        let mut environment = environment.clone();
+        environment.insert(ATTEMPT_VARIABLE.to_owned(), attempt.id().to_owned());
+        environment.remove(RELAY_VARIABLE);
+        Ok(Relays {
+            listener,
+            environment,
+            running: Vec::new(),
+        })
+    }
+
+    /// Who can wake the shim, while another program may be started.
+    pub(super) fn ready(&self) -> Option<&UnixListener> {
+        (self.running.len() < RUNNING_MAX).then_some(&self.listener)
+    }
+
+    /// Starts a program for each who has come from below this shim. Others, another agent for one, have channels of their own.
+    pub(super) fn serve(&mut self, prefix: &[String], attempt: &Attempt, shim: i32) {
+        for _ in 0..ACCEPTS_MAX {
+            if self.running.len() >= RUNNING_MAX {
+                return;
+            }
+            let Ok((stream, _)) = self.listener.accept() else {
+                return;
+            };
+            let below = socket_peercred(&stream).is_ok_and(|peer| {
+                let pid = peer.pid.as_raw_nonzero().get();
+                peer.uid == getuid() && descent(pid, shim) == Descent::Below
+            });
+            if below {
+                // Whoever asked finds the connection closed when nothing could be started.
+                let started = self.start(stream, prefix, attempt, shim);
+                self.running.extend(started.ok());
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        stream: UnixStream,
+        prefix: &[String],
+        attempt: &Attempt,
+        shim: i32,
+    ) -> io::Result<i32> {
+        stream.set_nonblocking(false)?;
+        let other = OwnedFd::from(stream.try_clone()?);
+        let child = Command::new(MYSELF)
+            .args(prefix)
+            .arg(SOCKET)
+            .arg(attempt.folder())
+            .arg(shim.to_string())
+            .env_clear()
+            .envs(&self.environment)
+            .current_dir("/")
+            .process_group(0)
+            .stdin(OwnedFd::from(stream))
+            .stdout(other)
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(child.id().cast_signed())
+    }
+
+    /// A child has ended.
+    pub(super) fn ended(&mut self, pid: i32) {
+        self.running.retain(|one| *one != pid);
+    }
+}
+
+/// What a relayed program may touch: all that the agent may, and what it needs for its own work. Nothing that the agent names
+/// leads it anywhere else.
+pub(super) fn sandbox(spec: &Spec, folder: &Path) -> Option<Sandbox> {
+    let mut sandbox = spec.sandbox.clone()?;
+    let relay = spec.relay.as_ref()?;
+    sandbox.read.extend(relay.read.iter().cloned());
+    sandbox.write.extend(relay.write.iter().cloned());
+    // Its own children get the agent's sandbox, which it finds there.
+    let spec = folder.join("spec.json").canonicalize();
+    sandbox.read.extend(spec.ok());
+    Some(sandbox)
+}

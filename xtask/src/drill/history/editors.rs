@@ -1,0 +1,74 @@
+//! Editors that take no lock.
+
+use super::operations::Edit;
+use crate::drill::field::{Random, pause};
+use serde_json::Value;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+/// An editor thinks at most so long between reading and writing.
+const THINKS_MICROS_MAX: u64 = 20_000;
+/// The halves of a write are at most so far apart: longer than anybody waits for the second.
+const TORN_MICROS_MAX: u64 = 250_000;
+
+/// Edits a file. Says whether there was anything to edit that it could read.
+pub(super) fn edit(
+    path: &Path,
+    backup: &Path,
+    edit: Edit,
+    number: usize,
+    random: &mut Random,
+) -> io::Result<bool> {
+    let source = match edit {
+        Edit::Move | Edit::Torn => path,
+        Edit::Backup => backup,
+    };
+    let text = match std::fs::read_to_string(source) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let think = Duration::from_micros(random.below(THINKS_MICROS_MAX));
+    let next = match edit {
+        Edit::Backup => text,
+        Edit::Move | Edit::Torn => match marked(&text, number) {
+            Some(next) => next,
+            // Another editor is in the middle of it.
+            None => return Ok(false),
+        },
+    };
+    match edit {
+        Edit::Move => {
+            let temporary = path.with_file_name(format!(".somebody-{number}.tmp"));
+            pause(think);
+            std::fs::write(&temporary, next)?;
+            std::fs::rename(&temporary, path)?;
+        }
+        Edit::Torn => {
+            let (first, second) = next.as_bytes().split_at(next.len() / 2);
+            let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+            file.write_all(first)?;
+            // Some never come to the second half.
+            if random.below(3) > 0 {
+                pause(Duration::from_micros(random.below(TORN_MICROS_MAX)));
+                file.write_all(second)?;
+            }
+        }
+        Edit::Backup => {
+            pause(think);
+            std::fs::write(path, next)?;
+        }
+    }
+    Ok(true)
+}
+
+/// The text with the editor's own number in it.
+fn marked(text: &str, number: usize) -> Option<String> {
+    let mut value: Value = serde_json::from_str(text).ok()?;
+    value
+        .as_object_mut()?
+        .insert("somebody".to_owned(), Value::from(number));
+    serde_json::to_string_pretty(&value).ok()
+}

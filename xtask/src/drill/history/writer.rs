@@ -1,0 +1,121 @@
+//! A process of its own that does what `bowline` does, on a disk that takes its time before every single operation.
+
+use crate::Outcome;
+use crate::drill::field::{Random, pause};
+use bowline_engine::files::{Changed, KnownFile};
+use bowline_engine::machines::plan::{Command, NewTask};
+use bowline_engine::machines::thinking::Stage;
+use bowline_engine::operations::memory::MemoryFolder;
+use bowline_engine::operations::thinking::ThinkingRun;
+use bowline_engine::{Context, Error, ExitClass, doctor, history, workspace};
+use bowline_test_support::{Fault, FaultyDisk};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The disk waits at most so long.
+const DELAY_MICROS_MAX: u64 = 3_000;
+
+/// Whether [`run`] can do what a command line says.
+pub(super) fn knows(words: &[&str]) -> bool {
+    matches!(
+        words,
+        ["memory", "context", "append" | "set", _, _]
+            | ["memory", "agent", "append", _, _, _]
+            | ["memory", "task", "new" | "finish" | "cancel", ..]
+            | ["thinking", "output", "planning", _]
+            | ["undo", ..]
+            | ["restore", ..]
+            | ["doctor", "--repair", _]
+    )
+}
+
+/// Does it in this folder and prints the answer as `bowline --json` does.
+pub(crate) fn run(seed: &str, words: &[&str]) -> Outcome {
+    let seed = seed.parse().map_err(|_| format!("'{seed}' is no number"))?;
+    let dice = Mutex::new(Random(seed));
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |_| {
+        let micros = dice
+            .lock()
+            .map_or(0, |mut dice| dice.below(DELAY_MICROS_MAX));
+        pause(Duration::from_micros(micros));
+    });
+    let mut context = Context::from_environment(&words.join(" "));
+    context.disk = Arc::new(disk);
+    let answer = act(&context, words).unwrap_or_else(|error| {
+        let failed = matches!(error.class(), ExitClass::Failure);
+        json!({ "error": { "code": error.code(), "message": error.to_string(), "failed": failed } })
+    });
+    println!("{answer}");
+    Ok(())
+}
+
+fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
+    let here = Path::new(".");
+    let memory = MemoryFolder::at(context, &here.join(bowline_engine::kinds::MEMORY_FOLDER));
+    let file = |name: &str| {
+        let (kind, path) = workspace::resolve(here, Some(name))?;
+        Ok::<_, Error>(KnownFile::new(context, kind, &path))
+    };
+    let task = |trigger, command| memory.command(context, "task", trigger, json!({}), &command);
+    let changed = match words {
+        ["memory", "context", "append", path, value] => {
+            memory.context_append(context, path, &Value::from(*value))?
+        }
+        ["memory", "context", "set", path, value] => {
+            memory.context_set(context, path, &Value::from(*value))?
+        }
+        ["memory", "agent", "append", name, path, value] => {
+            memory.agent_append(context, name, path, &Value::from(*value))?
+        }
+        ["memory", "task", "new", name, ..] => {
+            let new = NewTask {
+                name: (*name).to_owned(),
+                ..NewTask::default()
+            };
+            memory.task_new(context, &new)?
+        }
+        ["memory", "task", "finish", ..] => {
+            let finish = Command::TaskFinish {
+                result: None,
+                summary: None,
+                lessons: Vec::new(),
+                tokens: None,
+            };
+            task("FINISH", finish)?
+        }
+        ["memory", "task", "cancel"] => task("CANCEL", Command::TaskCancel)?,
+        ["thinking", "output", "planning", path] => {
+            let paths = [(*path).to_owned()];
+            ThinkingRun::at(context, here).output(context, Stage::Planning, &paths)?
+        }
+        ["undo", name, options @ ..] => history::undo(context, &file(name)?, !options.is_empty())?,
+        ["restore", name, sequence, ..] => {
+            let sequence = sequence.parse().map_err(|_| Error::BadInput {
+                message: format!("'{sequence}' is no number"),
+                hint: String::new(),
+            })?;
+            history::restore(context, &file(name)?, sequence, true)?
+        }
+        ["doctor", "--repair", name] => {
+            let diagnosis = doctor::repair(context, &file(name)?)?;
+            return Ok(json!({ "healthy": diagnosis.healthy(), "repairs": diagnosis.repairs }));
+        }
+        _ => {
+            return Err(Error::BadInput {
+                message: format!("no such operation: {}", words.join(" ")),
+                hint: String::new(),
+            });
+        }
+    };
+    Ok(answer(&changed))
+}
+
+fn answer(changed: &Changed) -> Value {
+    json!({
+        "path": changed.view.path,
+        "sequence": changed.view.sequence,
+        "to": changed.moved.to,
+    })
+}
