@@ -2,6 +2,7 @@
 
 mod agents;
 mod develop;
+mod plans;
 pub(crate) mod sentences;
 
 use bowline_engine::actor::Missing;
@@ -199,6 +200,14 @@ pub(crate) fn error(error: &Error) -> (String, String) {
                 error.hint(),
             )
         }
+        Error::Foreign { path } => (
+            format!("{}은(는) 오케스트레이션 파일이 아닙니다", path.display()),
+            "다른 프로그램의 파일이므로 그대로 둡니다. 여기서 시작하려면 다른 곳으로 옮기세요".into(),
+        ),
+        Error::NoPlan { path } => (
+            format!("{}에 계획 파일이 없습니다", path.display()),
+            "'bowline orchestrate plan FILE'로 지정하세요. 지정하지 않으면 docs/planning/06-tasks.md, docs/planning/TASKS.md, TASKS.md 순으로 찾습니다".into(),
+        ),
         Error::NewerVersion { path, message } => (
             format!(
                 "{}은(는) 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {}",

@@ -105,6 +105,18 @@ pub enum Error {
         /// Everything found; the fatal one last or alone.
         findings: Vec<Finding>,
     },
+    /// The file is readable and not of its kind: it is left alone.
+    #[error("{} is not an orchestration", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no plan.
+    #[error("there is no plan at {}", path.display())]
+    NoPlan {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// A newer program wrote the file.
     #[error("{} was written by a newer version and is read-only here: {message}", path.display())]
     NewerVersion {
@@ -359,6 +371,8 @@ impl Error {
             Error::UnknownKind { .. } => "unknown_kind",
             Error::AlreadyExists { .. } => "already_exists",
             Error::Damaged { .. } => "damaged",
+            Error::Foreign { .. } => "not_an_orchestration",
+            Error::NoPlan { .. } => "no_plan",
             Error::NewerVersion { .. } => "newer_version",
             Error::NeedsPerson { .. } => "needs_person",
             Error::PersonNotShown { .. } => "person_not_shown",
@@ -406,6 +420,12 @@ impl Error {
                 "choose another folder, or go on with the one there: 'bowline status'".into()
             }
             Error::Damaged { path, .. } => format!("bowline doctor --repair {}", path.display()),
+            Error::Foreign { .. } => {
+                "it belongs to another program and is left alone; move it away to begin here".into()
+            }
+            Error::NoPlan { .. } => {
+                "name it: 'bowline orchestrate plan FILE'; else it is looked for as docs/planning/06-tasks.md, docs/planning/TASKS.md and TASKS.md".into()
+            }
             Error::NewerVersion { .. } => "update Bowline to change this file".into(),
             Error::NeedsPerson { .. } => "ask the person you work for".into(),
             Error::PersonNotShown { .. } => format!(
@@ -484,6 +504,7 @@ impl Error {
     pub fn class(&self) -> ExitClass {
         match self {
             Error::Refused(_)
+            | Error::Foreign { .. }
             | Error::AlreadyExists { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
@@ -505,6 +526,7 @@ impl Error {
                 ExitClass::Usage
             }
             Error::NoFile { .. }
+            | Error::NoPlan { .. }
             | Error::NothingHere { .. }
             | Error::UnknownKind { .. }
             | Error::NoSuchTransition { .. }

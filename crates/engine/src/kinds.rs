@@ -401,7 +401,7 @@ pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<
         FileKind::Thinking => examine_machine::<Thinking>(document),
         FileKind::TaskState => examine_machine::<TaskState>(document),
         FileKind::Develop => examine_machine::<Develop>(document),
-        FileKind::Orchestrate => examine_machine::<Orchestrate>(document),
+        FileKind::Orchestrate => examine_orchestration(document),
         FileKind::TaskHistory => {
             examine_plain::<TaskHistoryFile>(document, |entries| match entries.len() {
                 1 => "1 task".to_owned(),
@@ -415,6 +415,21 @@ pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<
             examine_plain::<AgentMemoryFile>(document, |memory| memory.agent.clone())
         }
     }
+}
+
+/// Many files name only what was done: that all of it is done does not say that the run is over.
+fn examine_orchestration(document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
+    let mut examined = examine_machine::<Orchestrate>(document)?;
+    let summary = orchestrate::summary(document)?;
+    if examined.status == "completed" && !summary.finished() {
+        let word = if summary.untouched() {
+            "pending"
+        } else {
+            "in_progress"
+        };
+        examined.status = word.to_owned();
+    }
+    Ok(examined)
 }
 
 fn examine_machine<K: MachineFile>(document: &JsonDocument) -> Result<Examined, Vec<Finding>> {

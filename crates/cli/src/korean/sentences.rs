@@ -554,12 +554,17 @@ pub(crate) fn translated(english: &str) -> String {
     {
         return format!("{korean} ({rest})");
     }
-    for (pattern, korean) in SENTENCES {
+    for (pattern, korean) in all() {
         if let Some(values) = holes(pattern, english) {
             return filled(korean, &values);
         }
     }
     english.to_owned()
+}
+
+/// All sentences; those about plans first, which nothing else is said like.
+fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    super::plans::SENTENCES.iter().chain(SENTENCES)
 }
 
 /// What stands in the holes of a pattern, if a text fits it.
@@ -629,7 +634,7 @@ mod tests {
 
     #[test]
     fn every_pattern_has_as_many_holes_in_both_languages() {
-        for (english, korean) in SENTENCES {
+        for (english, korean) in all() {
             let count = |text: &str| text.matches("{}").count();
             assert_eq!(count(english), count(korean), "{english}");
         }
@@ -637,11 +642,9 @@ mod tests {
 
     #[test]
     fn no_pattern_hides_a_later_one() {
-        for (place, (english, _)) in SENTENCES.iter().enumerate() {
+        for (place, (english, _)) in all().enumerate() {
             let text = english.replace("{}", "7");
-            let first = SENTENCES
-                .iter()
-                .position(|(pattern, _)| holes(pattern, &text).is_some());
+            let first = all().position(|(pattern, _)| holes(pattern, &text).is_some());
             assert_eq!(first, Some(place), "{english}");
         }
     }
