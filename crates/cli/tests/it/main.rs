@@ -41,6 +41,7 @@ mod memory_life;
 mod person;
 mod places;
 mod repair;
+mod sandbox_escapes;
 mod sandboxed;
 mod scripted;
 mod streams;
