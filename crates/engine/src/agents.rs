@@ -4,6 +4,7 @@ mod group;
 mod list;
 mod presets;
 mod roots;
+mod run;
 mod shown;
 mod watch;
 

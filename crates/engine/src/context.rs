@@ -4,9 +4,10 @@ use crate::actor::{self, Standing};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::kinds::FileKind;
+use crate::relayed;
 use bowline_formats::time;
 use bowline_machines::{Actor, Timestamp};
-use bowline_statefiles::{Disk, RealDisk, Request};
+use bowline_statefiles::{Disk, Request};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,7 +44,7 @@ impl Context {
             lock_wait: Duration::from_millis(bowline_statefiles::LOCK_WAIT_MS),
             dry_run: false,
             what: what.to_owned(),
-            disk: Arc::new(RealDisk),
+            disk: relayed::disk(),
             evidence_key: std::env::var_os(EVIDENCE_KEY_VARIABLE)
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from),

@@ -12,6 +12,7 @@ use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_machines::develop::{CheckpointStatus, Gate, Run};
 use bowline_statefiles::{ContentHash, Situation};
+use bowline_supervisor::RELAY_VARIABLE;
 use serde_json::json;
 use std::cell::RefCell;
 use std::path::Path;
@@ -115,7 +116,20 @@ fn owes_history(file: &KnownFile) -> Result<bool, Error> {
 
 /// Examines a file and repairs what can be repaired: restores a damaged one, applies lost transitions again, mends fields,
 /// and writes what is owed to the history. Looks again afterwards.
+///
+/// A run is not repaired from inside a sandbox: its records cannot be written there, and nobody else does it for an agent.
 pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
+    if file.kind == FileKind::Develop && std::env::var_os(RELAY_VARIABLE).is_some() {
+        let diagnosis = examine(context, file)?;
+        let sound = |one: &Finding| one.severity < Severity::Error && one.repair.is_none();
+        return match diagnosis.findings.iter().all(sound) {
+            true => Ok(diagnosis),
+            false => Err(Error::NotRelayed {
+                what: "doctor --repair".into(),
+                reason: "a develop run is repaired outside of the sandbox".into(),
+            }),
+        };
+    }
     let mut diagnosis = mend(context, file)?;
     if owes_history(file)? {
         let folder = file.path.parent().unwrap_or(Path::new("."));

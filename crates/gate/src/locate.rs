@@ -84,10 +84,11 @@ pub fn opened(file: &Path) -> PathBuf {
 }
 
 /// A file in the repository's own folder that is there while a run of Bowline's is open: a run whose side folder was
-/// removed is not taken for one that another program began. Outside git there is none.
+/// removed is not taken for one that another program began. Outside git there is none. Its folder holds nothing else, so that
+/// whoever works for a sandboxed agent may write that folder and nothing of git's.
 pub fn witness(file: &Path) -> Option<PathBuf> {
     let top = git_top(root_of(&absolute(file)))?;
-    Some(git_common_dir(&top)?.join("bowline-develop-run"))
+    Some(git_common_dir(&top)?.join("bowline/develop-run"))
 }
 
 /// The run's file together with its side folder.

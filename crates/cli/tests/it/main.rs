@@ -42,6 +42,7 @@ mod orchestrate;
 mod person;
 mod places;
 mod repair;
+mod sandbox_escapes;
 mod sandboxed;
 mod scripted;
 mod streams;

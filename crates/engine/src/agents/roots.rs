@@ -2,8 +2,8 @@
 //! followed to where it leads before it is granted.
 
 use super::presets;
+use super::run::Run;
 use crate::error::Error;
-use bowline_gate::locate;
 use bowline_supervisor::{Relay, Sandbox};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -58,7 +58,11 @@ impl Grant {
         command: &[String],
         state: &Path,
     ) -> Result<Grant, Error> {
-        let mut places = vec![resolved(&wish.here, &[])?];
+        let mut places = Vec::new();
+        // A folder that was removed has no path, and nothing is found by way of it.
+        if wish.here.is_absolute() {
+            places.push(resolved(&wish.here, &[])?);
+        }
         let folder = resolved(folder, &places)?;
         places.push(folder.clone());
         let program = std::env::current_exe().map_err(|source| Error::ProgramFailed {
@@ -82,20 +86,19 @@ impl Grant {
             }
         }
         let preset = presets::of(command);
-        let run = Run::of(&folder);
-        let make: Vec<PathBuf> = preset
-            .make
-            .iter()
-            .chain(&run.side)
-            .map(|it| known(it))
-            .collect();
+        let mut make: Vec<PathBuf> = preset.make.iter().map(|it| known(it)).collect();
         write.extend(real(preset.write, &make));
-        let kept = keeps_ours(&write, &[state, &program]);
+        let kept = keeps_ours(&write, &[state, &program]).and_then(|()| holds_no_home(&write));
         // Without a sandbox around what is ours, nothing is carried out for the agent outside.
         let relayed = kept.is_ok();
         if !wish.best_effort {
             kept?;
         }
+        let mut run = Run::of(&folder, &write);
+        if run_is_too_wide(&run, state, &program) {
+            run = Run::default();
+        }
+        make.extend(run.make.iter().map(|it| known(it)));
         let mut read = Vec::new();
         for root in &wish.read {
             read.push(resolved(root, &places)?);
@@ -130,65 +133,6 @@ impl Grant {
     }
 }
 
-/// What belongs to the develop run of a folder, for its gates to be decided inside as they are outside.
-#[derive(Default)]
-struct Run {
-    /// Journal, seal and evidence: for the agent to read, and to be written by whoever carries out its verbs. The agent may be
-    /// the one who begins the run.
-    side: Option<PathBuf>,
-    /// Further for the agent: the tree the run is about.
-    read: Vec<PathBuf>,
-    /// Further for whoever carries out its verbs.
-    write: Vec<PathBuf>,
-}
-
-impl Run {
-    fn of(folder: &Path) -> Run {
-        let file = locate::develop_file(folder);
-        let root = locate::root_of(&file);
-        let tops = [Some(root.to_owned()), locate::git_top(folder)];
-        let tops: Vec<PathBuf> = tops.into_iter().flatten().collect();
-        if !tops.iter().all(|top| is_own(top)) {
-            return Run::default();
-        }
-        let mut run = Run {
-            side: Some(locate::side_folder(&file)),
-            ..Run::default()
-        };
-        if locate::is_develop_file(&file) {
-            // What the worktrees of a repository share may be elsewhere.
-            let shared = tops.iter().filter_map(|top| locate::git_common_dir(top));
-            run.write.extend(shared);
-            run.read.clone_from(&run.write);
-            // A link in its place leads wherever an earlier agent likes.
-            let kept = file.parent().filter(|folder| !folder.is_symlink());
-            run.write.extend(kept.map(Path::to_owned));
-            run.read.extend(tops);
-        }
-        run
-    }
-}
-
-/// Whether a work tree is the repository's own, as far as it is in one: a `.git` that leads elsewhere must be known there.
-/// Otherwise an earlier agent could have named another repository's run as this one's.
-fn is_own(top: &Path) -> bool {
-    let git = top.join(".git");
-    let Ok(kind) = git.symlink_metadata().map(|it| it.file_type()) else {
-        return true;
-    };
-    if !kind.is_file() {
-        return kind.is_dir();
-    }
-    let back = || {
-        let link = std::fs::read_to_string(&git).ok()?;
-        let there = top.join(link.strip_prefix("gitdir:")?.trim());
-        let back = std::fs::read_to_string(there.join("gitdir")).ok()?;
-        let back = there.join(back.trim()).canonicalize().ok()?;
-        Some(back == git.canonicalize().ok()?)
-    };
-    back().unwrap_or(false)
-}
-
 /// Where roots lead, each once. Those that neither are there nor will be made cannot be granted.
 fn real(roots: Vec<PathBuf>, make: &[PathBuf]) -> Vec<PathBuf> {
     let mut real: Vec<PathBuf> = Vec::new();
@@ -214,6 +158,32 @@ fn keeps_ours(write: &[PathBuf], ours: &[&Path]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Nobody means to hand over all that a person has, or the whole machine.
+fn holds_no_home(roots: &[PathBuf]) -> Result<(), Error> {
+    let home = std::env::var_os("HOME").filter(|it| !it.is_empty());
+    let home = home.map_or_else(|| PathBuf::from("/"), |it| known(Path::new(&it)));
+    match roots.iter().find(|root| home.starts_with(root)) {
+        None => Ok(()),
+        Some(root) => Err(Error::BadInput {
+            message: format!(
+                "{} cannot be granted: it holds the home folder",
+                root.display()
+            ),
+            hint: "name the folders in it that the agent needs".into(),
+        }),
+    }
+}
+
+/// Whether more comes with the run than its tree and its records: a run may lie in a folder that holds everything.
+fn run_is_too_wide(run: &Run, state: &Path, program: &Path) -> bool {
+    let real = |roots: &[PathBuf]| -> Vec<PathBuf> { roots.iter().map(|it| known(it)).collect() };
+    let (read, write) = (real(&run.read), real(&run.write));
+    keeps_ours(&read, &[state]).is_err()
+        || keeps_ours(&write, &[state, program]).is_err()
+        || holds_no_home(&read).is_err()
+        || holds_no_home(&write).is_err()
 }
 
 /// A path with its links followed as far as it is there.

@@ -3,7 +3,7 @@
 use super::RunFolder;
 use crate::context::Context;
 use crate::error::Error;
-use crate::{process, tree};
+use crate::{process, relayed, tree};
 use bowline_formats::develop::evidence::{self, Evidence, FILE_NAME, Source, VERSION};
 use bowline_formats::time;
 use bowline_gate::locate;
@@ -155,7 +155,7 @@ pub(crate) fn read_key(path: &Path) -> Result<[u8; 32], Error> {
         hint: "make one with 'head -c 32 /dev/urandom | base64 > FILE', readable only by you"
             .into(),
     };
-    let bytes = std::fs::read(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+    let bytes = relayed::read_key(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
     let key = bytes.trim_ascii();
     if key.is_empty() {
         return Err(bad("is empty".into()));

@@ -9,6 +9,7 @@ use crate::lost::{self, Verdict};
 pub use crate::notice::{Notice, Origin};
 use crate::operations;
 use crate::rebuild::rebuild;
+use crate::relayed;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
@@ -109,7 +110,11 @@ pub struct Changed {
 impl KnownFile {
     /// A file of a kind at a place.
     pub fn new(context: &Context, kind: FileKind, path: &Path) -> Self {
-        let file = StateFile::new(kind.layout(path))
+        let layout = match relayed::is_held() {
+            true => kind.layout(path).without_links(),
+            false => kind.layout(path),
+        };
+        let file = StateFile::new(layout)
             .with_lock_wait(context.lock_wait)
             .with_disk(context.disk.clone());
         KnownFile {

@@ -272,22 +272,27 @@ impl DevelopRun {
         if context.dry_run {
             return Ok(());
         }
-        self.mark(&locate::opened(&self.file.path), true)?;
+        self.mark(context, &locate::opened(&self.file.path), true)?;
         let over = [Phase::Done.name(), "none"].contains(&changed.moved.to.as_str());
         match locate::witness(&self.file.path) {
-            Some(witness) => self.mark(&witness, !over),
+            Some(witness) => self.mark(context, &witness, !over),
             None => Ok(()),
         }
     }
 
-    fn mark(&self, path: &Path, there: bool) -> Result<(), Error> {
-        let done = match there {
-            true if path.exists() => return Ok(()),
-            true => std::fs::File::create(path).map(drop),
-            false => std::fs::remove_file(path),
+    fn mark(&self, context: &Context, path: &Path, there: bool) -> Result<(), Error> {
+        let (disk, folder) = (&context.disk, path.parent().unwrap_or(path));
+        let (done, already) = match there {
+            // Not by opening what is there: it may be a link.
+            true => (
+                disk.create_folders(folder)
+                    .and_then(|()| disk.create_new(path).map(drop)),
+                std::io::ErrorKind::AlreadyExists,
+            ),
+            false => (disk.unlink(path), std::io::ErrorKind::NotFound),
         };
         match done {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::BadInput {
+            Err(error) if error.kind() != already => Err(Error::BadInput {
                 message: format!("{} cannot be written: {error}", path.display()),
                 hint: "the change was made; see who may write the folder of git".into(),
             }),
