@@ -21,6 +21,7 @@ pub mod process;
 pub mod rebuild;
 mod tree;
 mod trust;
+pub mod words;
 pub mod workspace;
 
 pub use context::Context;

@@ -2,6 +2,7 @@
 
 use super::{VERSION, VERSION_MAJOR, phase_told_by};
 use crate::finding::{Finding, Severity};
+use bowline_words::message::Found;
 use serde_json::{Map, Value, json};
 
 /// Keys of 1.x that have another place now. Others stay where they are.
@@ -37,9 +38,10 @@ pub(super) fn migrated(old: &Value) -> Option<(Value, Finding)> {
         severity: Severity::Note,
         code: "older_version",
         pointer: "/version".into(),
-        message: format!(
-            "version {major} is older than {VERSION}; the first change brings it up to date"
-        ),
+        message: Found::OlderVersion {
+            found: major.to_string(),
+            written: VERSION.into(),
+        },
         repair: None,
     };
     Some((convert(map), note))

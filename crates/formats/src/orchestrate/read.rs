@@ -7,10 +7,11 @@ use crate::reading::Reading;
 use crate::tasks_md::TaskId;
 use crate::time::utc;
 use bowline_machines::orchestrate::{
-    Config, Facts, Graph, Id, Landing, NodeSpec, OrchestrateMachine, PhaseFacts, Run, Status,
-    TaskTime, Trace,
+    Config, Facts, Graph, GraphError, Id, Landing, NODES_MAX, NodeSpec, OrchestrateMachine,
+    PhaseFacts, Run, Status, TaskTime, Trace,
 };
 use bowline_machines::{Machine as _, Refuse as _, Timestamp};
+use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub(super) fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
         let graph = match Graph::new(known.nodes) {
             Ok(graph) => Arc::new(graph),
             Err(error) => {
-                let message = error.to_string();
+                let message = bad_graph(&error);
                 return Err(reading.give_up("/dependencies", error.code(), message));
             }
         };
@@ -50,6 +51,35 @@ pub(super) fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
         }
         Ok(reading.end(run))
     })
+}
+
+/// Why the tasks of a file make no graph.
+fn bad_graph(error: &GraphError) -> Found {
+    match error {
+        GraphError::DuplicateId { id } => Found::NodeTwice { id: id.to_string() },
+        GraphError::MissingDependency { id, dependency } => Found::NodeWithoutDependency {
+            id: id.to_string(),
+            dependency: dependency.to_string(),
+        },
+        GraphError::CircularDependency { path } => Found::NodesInCircle {
+            path: path.join("->"),
+        },
+        GraphError::LaterPhase {
+            id,
+            phase,
+            dependency,
+            later,
+        } => Found::NodeOfLaterPhase {
+            id: id.to_string(),
+            phase: *phase,
+            dependency: dependency.to_string(),
+            later: *later,
+        },
+        GraphError::TooMany { count } => Found::TooManyNodes {
+            count: *count,
+            max: NODES_MAX,
+        },
+    }
 }
 
 /// Reads a document of this version, or what an older one becomes.
@@ -79,7 +109,7 @@ fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
     let mut reading = Reading::begin(document)?;
     // Without its lists the file says nothing about progress: empty ones made up here would lose it silently.
     if !reading.get("/tasks").is_some_and(Value::is_object) {
-        let message = "there are no lists of tasks".into();
+        let message = Found::NoTaskLists;
         return Err(reading.give_up("/tasks", "missing_field", message));
     }
     reading.version(VERSION_MAJOR, VERSION);
@@ -170,8 +200,8 @@ fn read_lists<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<(Id, Stat
         let place = child("/tasks", status.name());
         let (listed, bad) = ids.list(reading.list(&place));
         if bad > 0 {
-            let message = format!("{bad} of its entries are no ids of tasks");
-            let repair = Some("leave them out".into());
+            let message = Found::NoIds { count: bad };
+            let repair = Some(Repair::LeaveThemOut);
             reading.note(Severity::Error, "bad_id", &place, message, repair);
         }
         claims.extend(listed.into_iter().map(|id| (id, status)));
@@ -206,12 +236,9 @@ fn read_dependencies<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> HashMa
         all.insert(id, needs);
     }
     if let Some((first, _)) = odd.first() {
-        let message = format!(
-            "{} entries hold something other than ids of tasks",
-            odd.len()
-        );
+        let message = Found::OddEntries { count: odd.len() };
         let place = child("/dependencies", first);
-        let repair = Some("keep the ids".into());
+        let repair = Some(Repair::KeepIds);
         reading.note(Severity::Error, "bad_id", &place, message, repair);
         if let Some(Value::Object(map)) = reading.fixed_mut().get_mut("dependencies") {
             let mut odd: HashMap<&str, Option<Value>> = odd.into_iter().collect();
@@ -242,7 +269,9 @@ fn read_config(reading: &mut Reading<'_>) -> Config {
             && !found.is_string()
             && !found.is_null()
         {
-            let message = "should be text or null".into();
+            let message = Found::ShouldBe {
+                wanted: Kind::TextOrNull,
+            };
             reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
         }
     }
@@ -267,7 +296,7 @@ fn read_checkpoints<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<Pha
         let started_at = reading.time(&field("started_at"));
         let mut completed_at = reading.time(&field("completed_at"));
         if completed_at.is_some() && completed_at < started_at {
-            let message = "is before started_at".into();
+            let message = Found::BeforeStart;
             let value = item["started_at"].clone();
             let here = field("completed_at");
             reading.mend(Severity::Error, "rule_broken", &here, message, value);
@@ -277,7 +306,7 @@ fn read_checkpoints<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<Pha
             None => None,
             Some(Value::Bool(merged)) => Some(*merged),
             Some(_) => {
-                let message = "should be true or false".into();
+                let message = Found::ShouldBe { wanted: Kind::Bool };
                 reading.drop_key(Severity::Error, "wrong_type", &field("merged"), message);
                 None
             }
@@ -290,7 +319,7 @@ fn read_checkpoints<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<Pha
             Some(Value::Array(items)) => {
                 let (tasks, bad) = ids.list(items);
                 if bad > 0 {
-                    let message = format!("{bad} of its entries are no ids of tasks");
+                    let message = Found::NoIds { count: bad };
                     let kept: Vec<Value> = tasks.iter().map(|id| Value::from(&**id)).collect();
                     let here = field("tasks");
                     reading.mend(Severity::Error, "bad_id", &here, message, kept.into());
@@ -298,7 +327,9 @@ fn read_checkpoints<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<Pha
                 tasks
             }
             Some(_) => {
-                let message = "should be a list of tasks".into();
+                let message = Found::ShouldBe {
+                    wanted: Kind::TaskList,
+                };
                 reading.drop_key(Severity::Error, "wrong_type", &field("tasks"), message);
                 Vec::new()
             }
@@ -352,13 +383,13 @@ fn read_bookkeeping<'d>(
         let place = || child("/bookkeeping/tasks", key);
         let known = ids.by_name.get(key.as_str()).cloned();
         let (Some(id), Value::Object(item)) = (known, item) else {
-            let message = "is not about a task of this run".into();
+            let message = Found::NotOfThisRun;
             reading.drop_key(Severity::Warning, "unlisted_task", &place(), message);
             continue;
         };
         let mut attempts = count(reading, item, "attempts", &place).unwrap_or(0);
         if attempts > limit {
-            let message = format!("{attempts} attempts are more than the limit");
+            let message = Found::TooManyAttempts { attempts };
             let here = child(&place(), "attempts");
             reading.mend(
                 Severity::Error,
@@ -398,7 +429,7 @@ fn count(
 ) -> Option<u32> {
     let value = item.get(name)?;
     if value.is_null() {
-        let message = "says nothing".into();
+        let message = Found::SaysNothing;
         let here = child(&place(), name);
         reading.drop_key(Severity::Warning, "missing_field", &here, message);
         return None;

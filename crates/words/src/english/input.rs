@@ -1,0 +1,142 @@
+//! Input that cannot be used, and what to do about it.
+
+use crate::Lang::En;
+
+table! {
+    wrong: Wrong => text {
+        OfFile { path, why } => "{path} {0}" [why.say(En)];
+        InFile { path, why } => "{path}: {0}" [why.say(En)];
+        NotThere { path } => "{path} is not there";
+        NotGranted { path, cause } => "{path} cannot be granted: {0}" [cause.say(En)];
+        VersionUnreadable { sequence, found } => "the version after transition {sequence} cannot be read: {0}" [found.say(En)];
+        NoShimBeside { program } => "{program} is not beside this program";
+        NotOurs { path } => "{path} is not of bowline";
+        SharedHooks { path } => "core.hooksPath is {path}, which other repositories use too";
+        TwoForeignHooks { path, aside } => "{path} and {aside} are both hooks of somebody else";
+        CannotDo { action, path, cause } => "cannot {action} {path}: {0}" [cause.say(En)];
+        Key { path, why } => "the key {path} {0}" [why.say(En)];
+        TooManyProtected { max } => "more than {max} files are protected";
+        TooManyFiles { path, max } => "{path} has more than {max} files";
+        NotAnAgentName { name } => "'{name}' is not an agent's name";
+        EmptyCommand => "the command of --run is empty";
+        NoSuchStrategy { name } => "there is no strategy '{name}'";
+        ChangesItsTree { path } => "{path} would change the tree it is about";
+        EmptyTaskId => "the task id is empty";
+        OutputIsFolder { path } => "{path} is a folder, and an output is a file";
+        ComputedMetric { name } => "'{name}' is what is computed, not a metric";
+        OwnLessons => "a task cannot take over its own lessons";
+        NoSuchCode { code } => "there is no code '{code}'";
+        NotATransition { number } => "'{number}' is not the number of a transition";
+        Scenario { path, cause } => "the scenario {path} cannot be read: {0}" [cause.say(En)];
+        NoSuchTurn { turn, last } => "there is no turn {turn}: the last wait is number {last}";
+        ValueUnreadable { cause } => "the value cannot be read: {0}" [cause.say(En)];
+        TooLargeNumber { number } => "{number} is too large to be kept exactly";
+        NotKeyValue { text } => "'{text}' is not KEY=VALUE";
+        NotNameValue { text } => "'{text}' is not NAME=VALUE";
+        GivenTwice { name } => "'{name}' is given twice";
+        NotAStepNumber { text } => "'{text}' is not a step number";
+        NoStepField { name } => "a step has no '{name}'";
+        NotAFolder { path } => "{path} is not a folder";
+        BadClock { variable, text } => "{variable} is '{text}', which is not a time";
+        NoSuchSchema { name } => "there is no schema '{name}'";
+        SeveralIds { given, ids } => "'{given}' is the beginning of several ids: {ids}";
+        LimitWithoutGroup => "a limit needs a control group, and '--cgroup off' wants none";
+        ValueTwice { metric } => "'{metric}' gives a value, and so does --from";
+        NoTarget { path } => "{path} has no target";
+        NotANumber { text } => "'{text}' is not a number";
+        WordNotText => "a word of the command is not text";
+        InputNotText => "the standard input cannot be read as text";
+        NoSuchOperation { words } => "no such operation: {words}";
+    }
+
+    why: Why => text {
+        System { cause } => "{0}" [cause.say(En)];
+        CannotBeRead { cause } => "cannot be read: {0}" [cause.say(En)];
+        CannotBeWritten { cause } => "cannot be written: {0}" [cause.say(En)];
+        Damaged { found } => "is damaged: {0}" [found.say(En)];
+        Found { found } => "{0}" [found.say(En)];
+        NotJson { text } => "{text}";
+        Unreadable { text } => "cannot be read: {text}";
+        IsEmpty => "is empty";
+        Hooks { text } => "{text}";
+        NotAContract { text } => "has no 'checkpoints:' that can be read: {text}";
+        NoCheckpoints => "has no checkpoints";
+        TooManyCheckpoints { count, max } => "has {count} checkpoints; at most {max} are possible";
+        CheckpointTwice { id } => "names checkpoint '{id}' twice";
+        CheckpointWithoutId => "has a checkpoint without an id";
+        NeedsMissing { id, missing } => "says that '{id}' needs '{missing}', which is not there";
+        NeedEachOther { ids } => "has checkpoints that need each other: {ids}";
+        NoSuchGate { name, known } => "there is no gate '{name}'; there are {known}";
+        EmptyGateCommand { name } => "the command of gate '{name}' is empty";
+        NotADuration { text } => "'{text}' is no time; write seconds, or 90s, 15m, 2h";
+        NotAnObject { text } => "is not a JSON object: {text}";
+        NoNumber { name, known } => "has no number '{name}'; it has {known}";
+        NoNumberAtAll { name } => "has no number '{name}'; it has none at all";
+        SeveralNumbers { known } => "has several numbers and does not say which is meant: {known}";
+        BadTarget { text } => "has a target that is no number: {text}";
+        Weights { sum } => "weights add up to {sum}, not to 1";
+        BadNumber { name, value } => "'{name}' has the unusable number {value}";
+        NotAStage { name } => "'{name}' is not a stage";
+        BadScenario { text } => "{text}";
+        NoSteps => "there are no steps";
+        NotStepNumbers { text } => "{text} is not a list of step numbers";
+        NotAStepNumber { text } => "{text} is not a step number";
+        DepsTwice => "'dependencies' and 'deps' are the same";
+    }
+
+    advice: Advice => text {
+        Nothing => "";
+        NameExisting => "name a file or folder that exists: a sandbox is built around what is there";
+        ChooseFromHistory => "choose another one from 'bowline history'";
+        InstallBoth => "install both: 'cargo xtask install'";
+        MendNothingChanged => "mend the file; nothing was changed";
+        MoveNothingChanged => "move the file away; nothing was changed";
+        OwnHooks => "give this repository hooks of its own: 'git config core.hooksPath .git/hooks'";
+        MakeOne => "make one of them";
+        SeePermissions => "see to its permissions and try again";
+        SeeContent => "see what is to be written there";
+        SeeReader => "see who may read it";
+        MakeKey => "make one with 'head -c 32 /dev/urandom | base64 > FILE', readable only by you";
+        MendPolicy => "mend its [develop] table; 'bowline schema config' has the shape";
+        ProtectFewer => "protect fewer in the [develop] table of bowline.toml";
+        ReadableProtected => "see that every protected file can be read";
+        ReadableProject => "see that every file of the project can be read";
+        SmallLetters => "use small letters, digits and '-'";
+        ChooseCopy => "choose another copy";
+        NameCommand => "name the command that shows it, as in --run 'cargo test'";
+        Strategies => "use direct, subagent, agent-teams or auto";
+        ChangeWasMade => "the change was made; see who may write the folder of git";
+        MendSettings => "mend the settings, or take the file away to use the defaults";
+        ContractShape => "a contract has 'checkpoints: [{{id, description, validation: {{command}}, dependencies}}]'";
+        OutsideTree => "keep it outside the work tree, or where git ignores it";
+        NameBundle => "name the file that 'bowline develop evidence export FILE' wrote";
+        GiveTaskId => "give the task an id";
+        NameFiles => "name the files in it";
+        OtherMetric => "give the metric another name";
+        EngagementShape => "it should be like {{\"engagement_rate\": \"6.8%\", \"target\": \"5%\"}}; --metric NAME says which number is meant";
+        OtherTask => "name the folder of another task";
+        UseGit => "make it a git repository, and let git ignore what is made anew";
+        Utf8 => "use text that is UTF-8";
+        AllCodes => "'bowline explain' lists all codes";
+        WritableFile => "name a file in a folder that is there and that you may write";
+        ListTransitions => "'bowline history' lists them";
+        NameScenario => "name a scenario file; docs/scripted-agent.md says what is in one";
+        ScenarioSteps => "docs/scripted-agent.md lists the steps";
+        SmallerTurn => "name a smaller number; 0 is the beginning";
+        GiveValue => "give it as an argument, or as text on the standard input";
+        AsText => "give it as text, in double quotes";
+        StepExample => "for instance 'name=draft,agent=writer,deps=1+2'";
+        PlanShape => "a plan is {{\"goal\": …, \"success_criteria\": […], \"steps\": [{{\"name\": …, \"agent\": …, \"dependencies\": […]}}]}}";
+        ExistingFolder => "give -C an existing folder";
+        ATime => "give it a time such as 2026-03-01T09:00:00Z, or unset it";
+        OneOf { names } => "use one of {names}";
+        DirFolder => "give --dir a folder; it is made where it is missing";
+        MoreLetters => "give more letters of the id";
+        LeaveOneAway => "leave one of the two away";
+        MetricNameAlone => "with --from, --metric is the name alone";
+        SayTarget => "say what was hoped for, for instance --target 5%";
+        EachOnce => "give each name once";
+        PairExample => "for instance practicality=8";
+        NumberExample => "give a number such as 8, 0.75 or 6.8%";
+    }
+}

@@ -1,0 +1,143 @@
+//! 쓸 수 없는 입력과 고치는 법.
+
+use crate::Lang::Ko;
+use crate::particle::*;
+
+table! {
+    wrong: Wrong => text {
+        OfFile { path, why } => "{path}: {0}" [why.say(Ko)];
+        InFile { path, why } => "{path}: {0}" [why.say(Ko)];
+        NotThere { path } => "{path}{이} 없습니다";
+        NotGranted { path, cause } => "{path}{을} 허용할 수 없습니다: {0}" [cause.say(Ko)];
+        VersionUnreadable { sequence, found } => "전이 {sequence}번 직후의 버전을 읽을 수 없습니다: {0}" [found.say(Ko)];
+        NoShimBeside { program } => "이 프로그램 옆에 {program}{이} 없습니다";
+        NotOurs { path } => "{path}{은} Bowline의 것이 아닙니다";
+        SharedHooks { path } => "core.hooksPath가 {path}{이다}라서 다른 저장소와 함께 쓰입니다";
+        TwoForeignHooks { path, aside } => "{path}{과} {aside}{이} 모두 다른 사람의 훅입니다";
+        CannotDo { action: _, path, cause } => "{path}{을} 다룰 수 없습니다: {0}" [cause.say(Ko)];
+        Key { path, why } => "키 {path}: {0}" [why.say(Ko)];
+        TooManyProtected { max } => "보호하는 파일이 {max}개를 넘습니다";
+        TooManyFiles { path, max } => "{path}에 파일이 {max}개 넘게 있습니다";
+        NotAnAgentName { name } => "'{name}'{은} 에이전트 이름이 아닙니다";
+        EmptyCommand => "--run의 명령이 비어 있습니다";
+        NoSuchStrategy { name } => "'{name}'{이다}라는 전략은 없습니다";
+        ChangesItsTree { path } => "{path}{을} 쓰면 증거가 말하는 트리가 바뀝니다";
+        EmptyTaskId => "작업 id가 비어 있습니다";
+        OutputIsFolder { path } => "{path}{은} 폴더입니다. 산출물은 파일이어야 합니다";
+        ComputedMetric { name } => "'{name}'{은} 계산되는 값이며 지표가 아닙니다";
+        OwnLessons => "작업은 자기 자신의 피드백을 반영할 수 없습니다";
+        NoSuchCode { code } => "'{code}'{이다}라는 코드는 없습니다";
+        NotATransition { number } => "'{number}'{은} 전이 번호가 아닙니다";
+        Scenario { path, cause } => "시나리오 {path}{을} 읽을 수 없습니다: {0}" [cause.say(Ko)];
+        NoSuchTurn { turn, last } => "{turn}번째 턴은 없습니다. 마지막 wait는 {last}번째입니다";
+        ValueUnreadable { cause } => "값을 읽을 수 없습니다: {0}" [cause.say(Ko)];
+        TooLargeNumber { number } => "{number}{은} 너무 커서 그대로 저장할 수 없습니다";
+        NotKeyValue { text } => "'{text}'{은} 키=값 꼴이 아닙니다";
+        NotNameValue { text } => "'{text}'{은} 이름=값 꼴이 아닙니다";
+        GivenTwice { name } => "'{name}'{을} 두 번 적었습니다";
+        NotAStepNumber { text } => "'{text}'{은} 단계 번호가 아닙니다";
+        NoStepField { name } => "단계에는 '{name}'{이} 없습니다";
+        NotAFolder { path } => "{path}{은} 폴더가 아닙니다";
+        BadClock { variable, text } => "{variable} 값 '{text}'{은} 시각이 아닙니다";
+        NoSuchSchema { name } => "'{name}'{이다}라는 스키마는 없습니다";
+        SeveralIds { given, ids } => "'{given}'{으로} 시작하는 id가 여럿입니다: {ids}";
+        LimitWithoutGroup => "한도를 두려면 제어 그룹이 필요한데 '--cgroup off'로 껐습니다";
+        ValueTwice { metric } => "'{metric}'에도 값이 있고 --from에도 있습니다";
+        NoTarget { path } => "{path}에 목표가 없습니다";
+        NotANumber { text } => "'{text}'{은} 숫자가 아닙니다";
+        WordNotText => "명령의 단어가 글자가 아닙니다";
+        InputNotText => "표준 입력을 글자로 읽을 수 없습니다";
+        NoSuchOperation { words } => "그런 동작은 없습니다: {words}";
+    }
+
+    why: Why => text {
+        System { cause } => "{0}" [cause.say(Ko)];
+        CannotBeRead { cause } => "읽을 수 없습니다: {0}" [cause.say(Ko)];
+        CannotBeWritten { cause } => "쓸 수 없습니다: {0}" [cause.say(Ko)];
+        Damaged { found } => "손상되었습니다: {0}" [found.say(Ko)];
+        Found { found } => "{0}" [found.say(Ko)];
+        NotJson { text: _ } => "JSON이 아닙니다";
+        Unreadable { text: _ } => "형식이 올바르지 않아 읽을 수 없습니다";
+        IsEmpty => "비어 있습니다";
+        Hooks { text: _ } => "훅 설정의 모양이 올바르지 않습니다";
+        NotAContract { text: _ } => "읽을 수 있는 'checkpoints:'가 없습니다";
+        NoCheckpoints => "체크포인트가 없습니다";
+        TooManyCheckpoints { count, max } => "체크포인트가 {count}개 있습니다. 최대 {max}개입니다";
+        CheckpointTwice { id } => "체크포인트 '{id}'{이} 두 번 나옵니다";
+        CheckpointWithoutId => "id가 없는 체크포인트가 있습니다";
+        NeedsMissing { id, missing } => "'{id}'에 필요한 '{missing}'{이} 없습니다";
+        NeedEachOther { ids } => "서로 필요로 하는 체크포인트가 있습니다: {ids}";
+        NoSuchGate { name, known } => "게이트 '{name}'{은} 없습니다. 있는 것: {known}";
+        EmptyGateCommand { name } => "게이트 '{name}'의 명령이 비어 있습니다";
+        NotADuration { text } => "'{text}'{은} 시간이 아닙니다. 초를 적거나 90s, 15m, 2h처럼 적으세요";
+        NotAnObject { text: _ } => "JSON 객체가 아닙니다";
+        NoNumber { name, known } => "숫자 '{name}'{이} 없습니다. 있는 것: {known}";
+        NoNumberAtAll { name } => "숫자 '{name}'{이} 없습니다. 숫자가 하나도 없습니다";
+        SeveralNumbers { known } => "숫자가 여러 개 있어 무엇인지 알 수 없습니다: {known}";
+        BadTarget { text } => "목표가 숫자가 아닙니다: {text}";
+        Weights { sum } => "가중치 합이 {sum}입니다. 1이어야 합니다";
+        BadNumber { name, value } => "'{name}'의 숫자 {value}{은} 쓸 수 없습니다";
+        NotAStage { name } => "'{name}'{은} 단계가 아닙니다";
+        BadScenario { text: _ } => "시나리오를 읽을 수 없습니다";
+        NoSteps => "단계(steps)가 없습니다";
+        NotStepNumbers { text } => "{text}{은} 단계 번호의 목록이 아닙니다";
+        NotAStepNumber { text } => "{text}{은} 단계 번호가 아닙니다";
+        DepsTwice => "'dependencies'와 'deps'는 같은 것입니다";
+    }
+
+    advice: Advice => text {
+        Nothing => "";
+        NameExisting => "있는 파일이나 폴더를 적으세요. 샌드박스는 있는 것을 둘러쌉니다";
+        ChooseFromHistory => "'bowline history'에서 다른 것을 고르세요";
+        InstallBoth => "둘 다 설치하세요: 'cargo xtask install'";
+        MendNothingChanged => "파일을 고치세요. 아무것도 바꾸지 않았습니다";
+        MoveNothingChanged => "파일을 옮기세요. 아무것도 바꾸지 않았습니다";
+        OwnHooks => "이 저장소만의 훅을 쓰세요: 'git config core.hooksPath .git/hooks'";
+        MakeOne => "하나로 합치세요";
+        SeePermissions => "권한을 확인하고 다시 시도하세요";
+        SeeContent => "무엇을 쓰려는지 확인하세요";
+        SeeReader => "누가 읽을 수 있는지 확인하세요";
+        MakeKey => "'head -c 32 /dev/urandom | base64 > 파일'로 만들고 자신만 읽을 수 있게 하세요";
+        MendPolicy => "[develop] 표를 고치세요. 모양은 'bowline schema config'에 있습니다";
+        ProtectFewer => "bowline.toml의 [develop] 표에서 보호하는 파일을 줄이세요";
+        ReadableProtected => "보호하는 파일을 모두 읽을 수 있게 하세요";
+        ReadableProject => "프로젝트의 파일을 모두 읽을 수 있게 하세요";
+        SmallLetters => "소문자, 숫자, '-'를 쓰세요";
+        ChooseCopy => "다른 사본을 고르세요";
+        NameCommand => "확인할 명령을 적으세요. 예: --run 'cargo test'";
+        Strategies => "direct, subagent, agent-teams, auto 중 하나를 쓰세요";
+        ChangeWasMade => "변경은 되었습니다. git 폴더에 쓸 수 있는지 확인하세요";
+        MendSettings => "설정을 고치거나 파일을 치우면 기본값을 씁니다";
+        ContractShape => "계약의 모양: 'checkpoints: [{{id, description, validation: {{command}}, dependencies}}]'";
+        OutsideTree => "작업 트리 밖이나 git이 무시하는 곳에 두세요";
+        NameBundle => "'bowline develop evidence export 파일'이 쓴 파일을 적으세요";
+        GiveTaskId => "작업 id를 적으세요";
+        NameFiles => "그 안의 파일을 적으세요";
+        OtherMetric => "지표에 다른 이름을 쓰세요";
+        EngagementShape => "{{\"engagement_rate\": \"6.8%\", \"target\": \"5%\"}} 같은 모양이어야 합니다. --metric 이름으로 숫자를 고릅니다";
+        OtherTask => "다른 작업의 폴더를 지정하세요";
+        UseGit => "git 저장소로 만들고, 다시 만들 수 있는 것은 git이 무시하게 하세요";
+        Utf8 => "UTF-8 글자를 쓰세요";
+        AllCodes => "'bowline explain'이 모든 코드를 보여 줍니다";
+        WritableFile => "쓸 수 있는 폴더에 있는 파일을 적으세요";
+        ListTransitions => "'bowline history'로 확인하세요";
+        NameScenario => "시나리오 파일을 적으세요. docs/scripted-agent.md에 설명이 있습니다";
+        ScenarioSteps => "docs/scripted-agent.md에 단계 목록이 있습니다";
+        SmallerTurn => "더 작은 수를 적으세요. 0이 처음입니다";
+        GiveValue => "인수로 적거나 표준 입력에 글자로 주세요";
+        AsText => "큰따옴표로 묶어 글자로 적으세요";
+        StepExample => "예: 'name=draft,agent=writer,deps=1+2'";
+        PlanShape => "계획의 모양: {{\"goal\": …, \"success_criteria\": […], \"steps\": [{{\"name\": …, \"agent\": …, \"dependencies\": […]}}]}}";
+        ExistingFolder => "-C에 있는 폴더를 지정하세요";
+        ATime => "2026-03-01T09:00:00Z 같은 시각으로 바꾸거나 지우세요";
+        OneOf { names } => "{names} 중 하나를 쓰세요";
+        DirFolder => "--dir에 폴더를 지정하세요. 없으면 만듭니다";
+        MoreLetters => "id를 더 길게 적으세요";
+        LeaveOneAway => "둘 중 하나를 빼세요";
+        MetricNameAlone => "--from을 쓰면 --metric에는 이름만 적으세요";
+        SayTarget => "목표를 적으세요. 예: --target 5%";
+        EachOnce => "이름마다 한 번만 적으세요";
+        PairExample => "예: practicality=8";
+        NumberExample => "8, 0.75, 6.8% 같은 숫자를 적으세요";
+    }
+}
