@@ -1,5 +1,7 @@
 //! Korean texts of what the crates below say in English.
 
+pub(crate) mod plans;
+
 use bowline_engine::formats::finding::Severity;
 use bowline_words::Lang;
 use bowline_words::message::Status;

@@ -6,6 +6,8 @@ use bowline_engine::files::{Changed, Notice, View};
 use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
+use bowline_engine::formats::orchestrate::masked;
+use bowline_engine::kinds::FileKind;
 use bowline_engine::{Error, ExitClass};
 use bowline_words::Lang;
 use serde_json::{Value, json};
@@ -90,10 +92,15 @@ impl Output {
 
     /// The JSON form of a look at a file.
     pub(crate) fn view_json(&self, view: &View) -> Value {
+        // The file keeps its secrets; what is shown does not have them.
+        let state = match view.kind {
+            FileKind::Orchestrate => masked(view.document.value()),
+            _ => view.document.value().clone(),
+        };
         json!({
             "kind": view.kind.name(),
             "path": view.path,
-            "state": view.document.value(),
+            "state": state,
             "findings": all_findings(view),
             "next": view.examined.next,
         })

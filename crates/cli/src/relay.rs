@@ -2,6 +2,7 @@
 //! the agent's shim, which starts a `bowline` outside for it; the output and the exit code are the same.
 
 use crate::args::develop::DevelopVerb;
+use crate::args::orchestrate::OrchestrateVerb;
 use crate::args::{Cli, Command, Deferred, ThinkingVerb};
 use crate::output::Output;
 use bowline_engine::supervisor::relay::{self, Asked, Printed};
@@ -91,6 +92,9 @@ fn is_relayed(cli: &Cli) -> bool {
             | DevelopVerb::Reset
             | DevelopVerb::Adopt
             | DevelopVerb::Seal => true,
+        },
+        Some(Command::Orchestrate(Deferred(args))) => match args.verb {
+            OrchestrateVerb::Plan { .. } | OrchestrateVerb::Status => false,
         },
         Some(Command::Memory(_) | Command::Verify { .. }) => true,
         Some(Command::Doctor { repair, .. }) => *repair,

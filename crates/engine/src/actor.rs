@@ -51,8 +51,8 @@ const CLIENT_FOLDERS: [&str; 6] = [
 /// kernel a dozen times for what it can say at once.
 const PROC_BYTES_FIRST: usize = 8 * 1024;
 
-/// Ancestors looked at; deeper trees of processes do not occur in practice.
-const ANCESTORS_MAX: usize = 64;
+/// Ancestors looked at. Deeper trees of processes are built by nobody but whoever wants not to be looked at.
+const ANCESTORS_MAX: usize = 256;
 
 /// What can be told of whoever gives a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,11 @@ fn look() -> Standing {
     }
     let mut led = us.pid == us.session;
     let mut pid = us.parent;
-    for _ in 0..ANCESTORS_MAX {
+    for depth in 0.. {
+        if depth == ANCESTORS_MAX {
+            // Nobody types so deep; what cannot be looked at to its end is no person.
+            return Standing::Agent;
+        }
         // An ancestor of whom nothing can be read has ended since, or is hidden from us: there the line is cut.
         let Some(ancestor) = Process::look(pid) else {
             break;

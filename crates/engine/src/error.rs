@@ -100,6 +100,16 @@ pub enum Error {
         /// Everything found; the fatal one last or alone.
         findings: Vec<Finding>,
     },
+    /// The file is readable and not of its kind: it is left alone.
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no plan.
+    NoPlan {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// A newer program wrote the file.
     NewerVersion {
         /// The file.
@@ -297,6 +307,8 @@ impl Error {
             Error::UnknownKind { .. } => "unknown_kind",
             Error::AlreadyExists { .. } => "already_exists",
             Error::Damaged { .. } => "damaged",
+            Error::Foreign { .. } => "not_an_orchestration",
+            Error::NoPlan { .. } => "no_plan",
             Error::NewerVersion { .. } => "newer_version",
             Error::NeedsPerson { .. } => "needs_person",
             Error::PersonNotShown { .. } => "person_not_shown",
@@ -333,6 +345,7 @@ impl Error {
     pub fn class(&self) -> ExitClass {
         match self {
             Error::Refused(_)
+            | Error::Foreign { .. }
             | Error::AlreadyExists { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
@@ -354,6 +367,7 @@ impl Error {
                 ExitClass::Usage
             }
             Error::NoFile { .. }
+            | Error::NoPlan { .. }
             | Error::NothingHere { .. }
             | Error::UnknownKind { .. }
             | Error::NoSuchTransition { .. }

@@ -381,14 +381,18 @@ const fn id_pointer(kind: FileKind) -> Option<&'static str> {
 
 /// What tells the subject of one document from that of another: the task, the agent, or the moment a run began.
 pub(crate) fn identity(kind: FileKind, value: &Value) -> Option<String> {
-    let pointer = match kind {
-        FileKind::Thinking | FileKind::TaskState => id_pointer(kind)?,
-        FileKind::AgentMemory => "/agent",
-        FileKind::Develop | FileKind::Orchestrate => "/started_at",
+    let text = |pointer| lookup(value, pointer).and_then(Value::as_str);
+    // Ids are counted per folder and day: two tasks may have the same one.
+    let task =
+        |id: &'static str, begun| Some(format!("{} ({})", text(id)?, text(begun).unwrap_or("-")));
+    match kind {
+        FileKind::Thinking => task("/task_id", "/created_at"),
+        FileKind::TaskState => task("/current_task/id", "/current_task/started_at"),
+        FileKind::AgentMemory => text("/agent").map(str::to_owned),
+        FileKind::Develop | FileKind::Orchestrate => text("/started_at").map(str::to_owned),
         // Shared by whatever comes.
-        FileKind::TaskHistory | FileKind::SharedContext => return None,
-    };
-    lookup(value, pointer)?.as_str().map(str::to_owned)
+        FileKind::TaskHistory | FileKind::SharedContext => None,
+    }
 }
 
 /// Reads a document as a kind.
@@ -397,7 +401,7 @@ pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<
         FileKind::Thinking => examine_machine::<Thinking>(document),
         FileKind::TaskState => examine_machine::<TaskState>(document),
         FileKind::Develop => examine_machine::<Develop>(document),
-        FileKind::Orchestrate => examine_machine::<Orchestrate>(document),
+        FileKind::Orchestrate => examine_orchestration(document),
         FileKind::TaskHistory => {
             examine_plain::<TaskHistoryFile>(document, |entries| match entries.len() {
                 1 => "1 task".to_owned(),
@@ -411,6 +415,21 @@ pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<
             examine_plain::<AgentMemoryFile>(document, |memory| memory.agent.clone())
         }
     }
+}
+
+/// Many files name only what was done: that all of it is done does not say that the run is over.
+fn examine_orchestration(document: &JsonDocument) -> Result<Examined, Vec<Finding>> {
+    let mut examined = examine_machine::<Orchestrate>(document)?;
+    let summary = orchestrate::summary(document)?;
+    if examined.status == "completed" && !summary.finished() {
+        let word = if summary.untouched() {
+            "pending"
+        } else {
+            "in_progress"
+        };
+        examined.status = word.to_owned();
+    }
+    Ok(examined)
 }
 
 fn examine_machine<K: MachineFile>(document: &JsonDocument) -> Result<Examined, Vec<Finding>> {

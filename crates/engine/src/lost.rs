@@ -13,7 +13,7 @@ use bowline_formats::merge::{distance, merge};
 use bowline_formats::transition::Transition;
 use bowline_statefiles::{ContentHash, Error, Line, kind};
 use serde_json::Value;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
@@ -78,8 +78,8 @@ impl Window {
             self.versions.clear();
             return;
         };
+        // What a program had written by half in passing is no version.
         let Some(value) = parse(text).map(Rc::new) else {
-            self.versions.clear();
             return;
         };
         let before = match (&self.last, before) {
@@ -180,14 +180,25 @@ pub(crate) fn healed(
     let mut window = Window::default();
     let mut edits: Vec<Edit> = Vec::new();
     let mut seen: BTreeMap<ContentHash, u64> = BTreeMap::new();
+    let mut repairs: BTreeSet<u64> = BTreeSet::new();
+    let mut undone: BTreeSet<u64> = BTreeSet::new();
     let mut last = 0;
     file.file.walk_versions(0, |line, before, after| {
         // A repair settled what was lost before it, and so did a person who went back to a version of their choice, by a
-        // command or by hand.
-        let settled = |one: Lost| ["REPAIR", "RESTORE", "UNDO"].contains(&one.trigger.as_str());
+        // command or by hand, or who undid the repair.
+        let moved = describe(line);
+        let taken_back = undone_by(line);
+        let settled = match moved.as_ref().map(|one| one.trigger.as_str()) {
+            Some("REPAIR" | "RESTORE") => true,
+            Some("UNDO") => taken_back.is_some_and(|target| repairs.contains(&target)),
+            _ => false,
+        };
+        undone.extend(taken_back);
+        let repair = moved.filter(|one| one.trigger == "REPAIR");
+        repairs.extend(repair.map(|one| one.sequence));
         let put_back =
             line.kind == kind::OUTSIDE && line.after.is_some_and(|after| seen.contains_key(&after));
-        if put_back || describe(line).is_some_and(settled) {
+        if put_back || settled {
             edits.clear();
         } else if line.kind == kind::OUTSIDE
             && let Some(value) = after.and_then(parse)
@@ -206,7 +217,10 @@ pub(crate) fn healed(
     let mut value = now.clone();
     let mut lost: Vec<Lost> = Vec::new();
     for edit in edits {
-        lost.extend(apply(file.kind, &edit.changes(file)?, &mut value));
+        let mut changes = edit.changes(file)?;
+        // What a person took back since does not come again.
+        changes.retain(|change| !undone.contains(&change.what.sequence));
+        lost.extend(apply(file.kind, &changes, &mut value));
     }
     Ok((!lost.is_empty()).then_some((value, lost)))
 }
@@ -277,6 +291,15 @@ fn describe(line: &Line) -> Option<Lost> {
         trigger: transition.trigger,
         to: transition.to,
     })
+}
+
+/// The transition that a line takes back.
+fn undone_by(line: &Line) -> Option<u64> {
+    let raw = line.transition.as_deref()?;
+    let transition: Transition = serde_json::from_str(raw.get()).ok()?;
+    let undo = transition.trigger == "UNDO";
+    undo.then(|| transition.metadata.get("undone")?.as_u64())
+        .flatten()
 }
 
 fn parse(text: &str) -> Option<Value> {

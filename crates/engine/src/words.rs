@@ -57,6 +57,8 @@ impl Error {
                 }
             }
             Error::UnknownKind { path } => Trouble::UnknownKind { path: shown(path) },
+            Error::Foreign { path } => Trouble::Foreign { path: shown(path) },
+            Error::NoPlan { path } => Trouble::NoPlan { path: shown(path) },
             Error::AlreadyExists { path } => Trouble::AlreadyExists { path: shown(path) },
             Error::Damaged { path, findings } => {
                 let path = shown(path);

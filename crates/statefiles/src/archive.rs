@@ -63,7 +63,7 @@ pub(crate) fn write(
 /// the copies after it look old.
 fn next_name(disk: &dyn Disk, archive: &Archive, now: &str) -> Result<String, Error> {
     let (stamp, count) = match copies(disk, archive)?.into_iter().max() {
-        Some((newest, count, _)) if newest.as_str() >= now => (newest, count + 1),
+        Some((newest, count, _)) if newest.as_str() >= now => (newest, count.saturating_add(1)),
         _ => (now.to_owned(), 1),
     };
     Ok(match count {

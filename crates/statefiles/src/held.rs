@@ -316,12 +316,8 @@ impl Held {
         let there = disk
             .stat(&backup)
             .map_err(|error| Error::io("look at", &backup, error))?;
-        let (Some(there), Some(file)) = (there, &self.stat) else {
-            return Ok(());
-        };
-        // A backup nobody touched is older than what replaced it.
-        let untouched = there.modified_ms < file.modified_ms || there.kind != FileKind::Regular;
-        if untouched || self.snapshot.seq == 0 {
+        let is_file = there.is_some_and(|there| there.kind == FileKind::Regular);
+        if !is_file || self.on_disk.is_none() || self.snapshot.seq == 0 {
             return Ok(());
         }
         let hash = self.read_back(&backup)?.as_deref().map(ContentHash::of);

@@ -4,7 +4,7 @@ use crate::error::{Error, Finding};
 use crate::hash::ContentHash;
 use crate::held::{Held, Written};
 use crate::journal::{Line, Tail, Writer, kind};
-use crate::load::{Loaded, Situation, load};
+use crate::load::{LastFix, Loaded, Situation, load};
 use crate::request::Request;
 use crate::stamp::utc_stamp;
 use crate::swap::{Committed, TRIES_MAX, copy_name, remove};
@@ -153,7 +153,14 @@ fn sort_out_swap(held: &mut Held, request: &Request, loaded: &Loaded) -> Result<
         }
         // Exchanged for something nobody has looked at yet.
         fix => {
-            let in_place = fix.as_ref().filter(|fix| fix.after == loaded.on_disk);
+            // Ours is in place, and what it replaced was not kept: the write was interrupted right there. Otherwise the
+            // write came to its end, and this file has nothing to do with it.
+            let in_place = match fix {
+                Some(fix) if fix.after == loaded.on_disk => {
+                    Some(fix).filter(|_| !is_kept(held, fix))
+                }
+                Some(_) | None => None,
+            };
             held.journal = Writer::new(
                 &held.paths,
                 loaded.journal_bytes,
@@ -177,6 +184,16 @@ fn sort_out_swap(held: &mut Held, request: &Request, loaded: &Loaded) -> Result<
             Ok(true)
         }
     }
+}
+
+/// Whether the version that a replace took out is where it belongs.
+fn is_kept(held: &Held, fix: &LastFix) -> bool {
+    let kept = match &fix.aside {
+        Some(name) => held.paths.side.join(name),
+        None => held.paths.backup.clone(),
+    };
+    let there = held.read_back(&kept).ok().flatten();
+    fix.before.is_some() && there.as_deref().map(ContentHash::of) == fix.before
 }
 
 /// A rotation that was interrupted left either the next journal (worthless) or the older one.

@@ -65,6 +65,8 @@ messages! {
         NothingHere { path: String },
         Ambiguous { paths: String },
         UnknownKind { path: String },
+        Foreign { path: String },
+        NoPlan { path: String },
         AlreadyExists { path: String },
         Damaged { path: String, found: Found },
         Unreadable { path: String },

@@ -15,13 +15,13 @@ pub(crate) fn check(data: &[u8]) {
     let file = parse(text);
     file.execution_order(|_| false);
     for task in &file.tasks {
-        assert!(!slug(&task.title).is_empty(), "{task:?}");
+        assert!(slug(&task.title).is_ascii(), "{task:?}");
         assert!(text.get(task.body.clone()).is_some(), "{task:?}");
     }
     for finding in &file.findings {
         assert!(!finding.detail().is_empty(), "{finding:?}");
     }
-    let boxed = || file.tasks.iter().filter(|task| task.tick.is_some());
+    let boxed = || file.tasks.iter().filter(|task| !task.marks.is_empty());
     let all = boxed().map(|task| (task.id.as_str(), true));
     let ticked = set_ticks(text, all).unwrap_or_else(|error| panic!("{error}"));
     let after = parse(&ticked);
@@ -32,9 +32,17 @@ pub(crate) fn check(data: &[u8]) {
             "{task:?}"
         );
     }
+    // Which word stood there is forgotten; which tasks were done is not.
     let clear = boxed().map(|task| (task.id.as_str(), task.done));
     let back = set_ticks(&ticked, clear).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(parse(&back).tasks, file.tasks);
+    let done = |text: &str| {
+        parse(text)
+            .tasks
+            .iter()
+            .map(|task| task.done)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(done(&back), done(text));
 
     message::<CustomRequest>(text);
     message::<ResolveReply>(text);

@@ -4,6 +4,7 @@ pub(crate) mod agents;
 mod deferred;
 pub(crate) mod develop;
 pub(crate) mod memory;
+pub(crate) mod orchestrate;
 #[cfg(test)]
 mod tests;
 
@@ -84,6 +85,9 @@ pub(crate) enum Command {
     /// Develop runs: five phases, gates that open on evidence, checkpoints
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Develop(Deferred<develop::DevelopArgs>),
+    /// Orchestrations: a plan of tasks, worked off phase by phase
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Orchestrate(Deferred<orchestrate::OrchestrateArgs>),
     /// Check the evidence of a develop run against the tree as it is now
     Verify {
         /// The key the evidence must be signed with

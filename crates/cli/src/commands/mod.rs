@@ -14,6 +14,7 @@ mod init;
 mod memory;
 mod memory_input;
 mod memory_view;
+mod orchestrate;
 mod orchestrate_view;
 mod scripted;
 mod thinking;
@@ -71,6 +72,9 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         Some(Command::Thinking(Deferred(args))) => thinking::run(context, output, folder, args),
         Some(Command::Memory(Deferred(args))) => memory::run(context, output, folder, args),
         Some(Command::Develop(Deferred(args))) => develop::run(context, output, folder, args),
+        Some(Command::Orchestrate(Deferred(args))) => {
+            orchestrate::run(context, output, folder, args)
+        }
         Some(Command::Verify { key, evidence }) => {
             develop_evidence::verify(context, output, folder, key.as_deref(), evidence.as_deref())
         }

@@ -1,53 +1,94 @@
 //! An orchestration as people read it.
 
-use crate::commands::here::printable;
+use crate::commands::here::one_line;
 use crate::output::{Output, Tone};
 use bowline_engine::files::View;
-use serde_json::Value;
+use bowline_engine::formats::orchestrate::Summary;
+use bowline_engine::machines::orchestrate::Status;
+use bowline_engine::operations::orchestrate::{Glance, glance_at};
+use serde_json::{Value, json};
 
 /// Ids shown of one list.
 const IDS_SHOWN_MAX: usize = 8;
 
 /// Project, phase, progress and the lists.
 pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
-    // What the file says of its numbers may be wrong; the repaired value is not.
-    let value = &printable(&view.examined.fixed);
-    let metrics = &value["metrics"];
+    // The view was made from a file that could be read.
+    let Ok(glance) = glance_at(view.clone()) else {
+        return Vec::new();
+    };
+    let summary = &glance.summary;
+    let phase = match &summary.phase {
+        Value::String(word) => one_line(word),
+        Value::Null => "-".to_owned(),
+        number => number.to_string(),
+    };
     let mut lines = vec![format!(
-        "{}  {} {}  {}/{}",
-        output.tone(Tone::Strong, value["project"].as_str().unwrap_or_default()),
+        "{}  {} {phase}  {}/{}",
+        output.tone(Tone::Strong, &one_line(&summary.meta.project)),
         output.say("phase", "단계"),
-        value["execution"]["current_phase"],
-        metrics["completed_count"],
-        metrics["total_tasks"],
+        glance.done(),
+        glance.total(),
     )];
-    for (name, tone) in [
-        ("in_progress", Tone::Busy),
-        ("ready", Tone::Strong),
-        ("failed", Tone::Bad),
-        ("blocked", Tone::Bad),
-        ("pending", Tone::Faint),
-        ("completed", Tone::Good),
+    for (status, tone) in [
+        (Status::InProgress, Tone::Busy),
+        (Status::Ready, Tone::Strong),
+        (Status::Failed, Tone::Bad),
+        (Status::Blocked, Tone::Bad),
+        (Status::Pending, Tone::Faint),
+        (Status::Completed, Tone::Good),
     ] {
-        let ids = value["tasks"][name]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        if ids.is_empty() {
+        let ids = summary.ids(status);
+        let Some(count) = count(summary, status) else {
             continue;
-        }
-        let shown: Vec<&str> = ids
-            .iter()
-            .take(IDS_SHOWN_MAX)
-            .filter_map(Value::as_str)
-            .collect();
+        };
+        let shown = ids[..ids.len().min(IDS_SHOWN_MAX)].join(" ");
         let more = if ids.len() > IDS_SHOWN_MAX {
             " …"
         } else {
             ""
         };
-        let line = format!("  {name:<12} {:>4}  {}{more}", ids.len(), shown.join(" "));
-        lines.push(output.tone(tone, &line));
+        let line = format!("  {:<12} {count:>4}  {shown}{more}", status.name());
+        lines.push(output.tone(tone, line.trim_end()));
     }
     lines
+}
+
+/// How many tasks a list has, by its ids or by the number the file gives.
+fn count(summary: &Summary, status: Status) -> Option<u64> {
+    let ids = u64::try_from(summary.ids(status).len()).unwrap_or(u64::MAX);
+    let told = summary
+        .counts
+        .iter()
+        .find(|(name, _)| name == status.name());
+    Some(ids.max(told.map_or(0, |(_, number)| *number))).filter(|count| *count > 0)
+}
+
+/// Adds to the JSON of a look what is known whatever the family of the file.
+pub(crate) fn add_json(body: &mut Value, glance: &Glance) {
+    let summary = &glance.summary;
+    let mut lists = serde_json::Map::new();
+    for (status, ids) in &summary.lists {
+        // A list that is only a number has no ids to show.
+        let told = summary.counts.iter().any(|(name, _)| name == status.name());
+        if !ids.is_empty() || !told {
+            lists.insert(status.name().into(), json!(ids));
+        }
+    }
+    body["project"] = json!(summary.meta.project);
+    body["mode"] = json!(summary.meta.mode.name());
+    body["done"] = json!(glance.done());
+    body["total"] = json!(glance.total());
+    body["phase"] = summary.phase.clone();
+    body["phasesDone"] = json!(summary.phases_done);
+    body["plan"] = json!(glance.plan.as_ref().map(|plan| &plan.path));
+    body["counts"] = summary
+        .counts
+        .iter()
+        .map(|(name, number)| (name.clone(), json!(number)))
+        .collect();
+    for (name, ids) in &lists {
+        body[name] = ids.clone();
+    }
+    body["tasks"] = lists.into();
 }

@@ -150,5 +150,13 @@ fn world() -> TestEnvironment {
         odd.replace("\"progress_percentage\": 0", "\"progress_percentage\": 80"),
     );
     world.write("torn/thinking_state.json", "{");
+    world.write(
+        "planned/TASKS.md",
+        "# Ferry\n## Phase 0: Quay\n### P0-R1: Ropes\n#### [x] P0-R1-T1: Buy\n## Phase 0.5: Boat\n#### [ ] P0-T2: Paint\n- needs: T9.9\n",
+    );
+    world.write(
+        "planned/.claude/orchestrate-state.json",
+        r#"{"completed_tasks": 1, "current_phase": 0, "in_progress": ["P0-T2"]}"#,
+    );
     world
 }

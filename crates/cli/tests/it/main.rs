@@ -38,6 +38,7 @@ mod kinds;
 mod locks;
 mod memory;
 mod memory_life;
+mod orchestrate;
 mod person;
 mod places;
 mod repair;

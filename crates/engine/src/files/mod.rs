@@ -12,6 +12,7 @@ use crate::rebuild::rebuild;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::{JsonDocument, ParseError};
+use bowline_formats::orchestrate::{self, FOREIGN};
 use bowline_statefiles::{ContentHash, Rescue, Situation, Snapshot, Source, StateFile};
 use bowline_words::message::Found;
 use serde_json::Value;
@@ -244,9 +245,10 @@ impl KnownFile {
     }
 
     pub(crate) fn damaged(&self, findings: Vec<Finding>) -> Error {
-        Error::Damaged {
-            path: self.path.clone(),
-            findings,
+        let path = self.path.clone();
+        match findings.iter().any(|finding| finding.code == FOREIGN) {
+            true => Error::Foreign { path },
+            false => Error::Damaged { path, findings },
         }
     }
 
@@ -322,12 +324,23 @@ impl KnownFile {
         }
     }
 
+    /// Whether an orchestration that cannot be used as it is can be read all the same.
+    fn knows_something(&self) -> bool {
+        let bytes = self.file.load().ok().and_then(|snapshot| snapshot.bytes);
+        let document = bytes.and_then(|bytes| Self::parse(&bytes).ok());
+        self.kind == FileKind::Orchestrate
+            && document.is_some_and(|document| orchestrate::known(&document).is_ok())
+    }
+
     /// Sets a damaged file aside and puts the best there is in its place.
     pub(crate) fn recover(
         &self,
         context: &Context,
         findings: &[Finding],
     ) -> Result<Option<Recovery>, Error> {
+        if findings.iter().any(|finding| finding.code == FOREIGN) {
+            return Err(self.damaged(findings.to_vec()));
+        }
         let reason = findings.last().map_or_else(
             || "unreadable".to_owned(),
             |finding| finding.message.to_string(),
@@ -347,6 +360,10 @@ impl KnownFile {
         let rescue = Rescue {
             validate: &|text| self.is_good(text) && Some(text) != unbelievable().as_deref(),
             rebuild: &|| {
+                // What a readable file knows is more than the boxes of its plan tell.
+                if self.knows_something() {
+                    return None;
+                }
                 rebuild(self.kind, &self.path, context.now())
                     .map(|document| document.text().to_owned())
             },

@@ -76,6 +76,17 @@ impl MemoryFolder {
                 hint: words::Advice::SmallLetters,
             });
         }
+        // Dated copies of all files of the memory are in one folder.
+        let own = [&self.state, &self.history, &self.shared];
+        if own
+            .iter()
+            .any(|file| file.path.file_stem().is_some_and(|stem| stem == name))
+        {
+            return Err(Error::BadInput {
+                message: words::Wrong::MemoryFileName { name: name.into() },
+                hint: words::Advice::OtherAgentName,
+            });
+        }
         let path = self
             .folder
             .join(agent_memory::FOLDER_NAME)

@@ -2,4 +2,5 @@
 
 pub mod develop;
 pub mod memory;
+pub mod orchestrate;
 pub mod thinking;

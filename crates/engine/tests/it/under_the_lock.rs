@@ -358,3 +358,82 @@ fn a_copy_is_never_made_of_half_a_document() {
     let n = memory.context_get(&context(), "shared_data.n").unwrap();
     assert_eq!(n, json!(1));
 }
+
+#[test]
+fn an_undo_of_a_later_change_does_not_settle_an_older_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let stale = fs::read_to_string(state_file(folder.path())).unwrap();
+    output(folder.path(), "c.md");
+    fs::write(state_file(folder.path()), stale.replace("에세이", "수필")).unwrap();
+    output(folder.path(), "d.md");
+    history::undo(&context(), run.file(), false).unwrap();
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md"]);
+    doctor::repair(&context(), run.file()).unwrap();
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md"]);
+}
+
+#[test]
+fn what_was_undone_after_it_was_lost_does_not_come_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    let stale = fs::read_to_string(state_file(folder.path())).unwrap();
+    output(folder.path(), "c.md");
+    fs::write(state_file(folder.path()), stale.replace("에세이", "수필")).unwrap();
+    // First the edit, then what it had lost.
+    history::undo(&context(), run.file(), false).unwrap();
+    let undone = history::undo(&context(), run.file(), false).unwrap();
+    assert_eq!(undone.moved.metadata, json!({ "undone": 4 }));
+    doctor::repair(&context(), run.file()).unwrap();
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md"]);
+}
+
+#[test]
+fn half_a_write_in_passing_hides_no_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    begun(folder.path());
+    let stale = fs::read_to_string(state_file(folder.path())).unwrap();
+    output(folder.path(), "c.md");
+    // Somebody who read before that writes in two halves, each in the moment of a change of ours.
+    let path = state_file(folder.path());
+    let whole = stale.replace("에세이", "수필");
+    let calls = std::sync::atomic::AtomicUsize::new(0);
+    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |operation| {
+        if operation == "exchange" {
+            match calls.fetch_add(1, Ordering::SeqCst) {
+                0 => fs::write(&path, &whole[..30]).unwrap(),
+                1 => fs::write(&path, &whole).unwrap(),
+                _ => {}
+            }
+        }
+    });
+    let torn = Context {
+        disk: Arc::new(disk),
+        ..context()
+    };
+    bowline_engine::operations::thinking::ThinkingRun::at(&torn, folder.path())
+        .output(&torn, Stage::Planning, &["d.md".into()])
+        .unwrap();
+    doctor::repair(&context(), &at(&context(), folder.path())).unwrap();
+    assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md", "d.md"]);
+}
+
+#[test]
+fn a_task_with_the_same_id_is_another_task_when_it_began_at_another_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = begun(folder.path());
+    for name in ["a.md", "b.md"] {
+        fs::write(folder.path().join(name), "x").unwrap();
+    }
+    let other = fs::read_to_string(state_file(folder.path()))
+        .unwrap()
+        .replace("2026-02-03T04:05:06Z", "2026-01-01T00:00:00Z");
+    run.complete(&context(), Stage::Planning, &[]).unwrap();
+    fs::write(state_file(folder.path()), other).unwrap();
+    doctor::repair(&context(), run.file()).unwrap();
+    let view = run.file().view(&context()).unwrap();
+    assert_eq!(
+        view.document.value()["stages"]["planning"]["status"],
+        "in_progress"
+    );
+}

@@ -19,8 +19,11 @@ pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
     let told = reading
         .get("/execution/current_phase")
         .and_then(Value::as_u64);
-    // Behind the last phase there is nothing; some say so by the number of the next.
-    if !(run.all_done() && told > Some(current.into())) {
+    // Behind the last phase there is nothing; some say so by the number of the next. Words are read, and left as they are.
+    if told.is_some()
+        && !(run.all_done() && told > Some(current.into()))
+        && reading.get("/dependencies").is_some()
+    {
         reading.derived("/execution/current_phase", current.into());
     }
     for phase in run.phases() {
@@ -39,6 +42,9 @@ pub(super) fn check(reading: &mut Reading<'_>, run: &Run) {
             let count = tasks.iter().filter(known).count();
             reading.derived(&child(&place, "tasks_count"), count.into());
         }
+    }
+    if reading.get("/metrics").is_none() {
+        return;
     }
     reading.object("/metrics");
     let metrics = run.metrics();
@@ -74,6 +80,14 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
             }
         }
     }
+    // Without the graph nobody can say what is ready, and the plan has it: only what was done or begun counts then.
+    let told = reading.get("/dependencies").is_some();
+    let sure = |status: Status| {
+        told || matches!(
+            status,
+            Status::Completed | Status::Failed | Status::InProgress
+        )
+    };
     for status in Status::ALL {
         let place = child("/tasks", status.name());
         let items = list_at(reading, status);
@@ -86,14 +100,15 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
             match node.status == status {
                 _ if !seen.insert(id) => twice.push(id),
                 true => {}
-                false if there => both.push(id),
-                false => elsewhere.push(id),
+                false if there && sure(node.status) => both.push(id),
+                false if sure(node.status) => elsewhere.push(id),
+                false => {}
             }
         }
         let here = run.nodes().filter(|(_, node)| node.status == status);
         let unlisted: Vec<&str> = here
             .map(|(id, _)| &**id)
-            .filter(|id| !listed.contains_key(id))
+            .filter(|id| sure(status) && !listed.contains_key(id))
             .collect();
         let wrong = items.len() != seen.len() || !both.is_empty() || !elsewhere.is_empty();
         let notes = [
@@ -114,11 +129,28 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
                 reading.note(Severity::Warning, code, &place, message, Some(repair));
             }
         }
-        let wanted = super::write::list(items, run, status);
-        if wrong || wanted.len() != items.len() {
+        let wanted = match sure(status) {
+            true => super::write::list(items, run, status),
+            false => still_open(items, run),
+        };
+        if wrong || (sure(status) && wanted.len() != items.len()) {
             reading.set(&place, wanted.into());
         }
     }
+}
+
+/// The entries of a list of open tasks that may stay, each once, where the graph is not known.
+fn still_open(items: &[Value], run: &Run) -> Vec<Value> {
+    let over = [Status::Completed, Status::Failed, Status::InProgress];
+    let mut seen = HashSet::new();
+    let ids = items.iter().filter_map(Value::as_str);
+    let open = ids.filter(|id| {
+        run.node(id)
+            .is_some_and(|node| !over.contains(&node.status))
+    });
+    open.filter(|id| seen.insert(*id))
+        .map(Value::from)
+        .collect()
 }
 
 fn named(ids: &[&str]) -> Named {

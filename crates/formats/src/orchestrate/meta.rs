@@ -28,6 +28,11 @@ impl Mode {
         }
     }
 
+    /// The mode that a word of other documents means.
+    pub(super) fn other_name(name: &str) -> Option<Mode> {
+        matches!(name, "auto-orchestrate" | "standard").then_some(Mode::Normal)
+    }
+
     /// The mode with that name.
     pub fn from_name(name: &str) -> Option<Mode> {
         Mode::ALL.into_iter().find(|mode| mode.name() == name)
@@ -71,12 +76,25 @@ impl Meta {
     /// Reads it from a document of any version; what is missing or wrong gets its default.
     pub fn read(value: &Value) -> Meta {
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
-        let url = text("/config/slack_webhook_url").or(text("/slack_webhook_url"));
+        let url = [
+            "/config/slack_webhook_url",
+            "/slack_webhook_url",
+            "/slackWebhookUrl",
+            "/slack_webhook",
+        ]
+        .iter()
+        .find_map(|place| text(place));
+        let project = ["/project", "/project_name", "/projectName"]
+            .iter()
+            .find_map(|place| text(place));
         Meta {
-            project: text("/project").unwrap_or_default().into(),
-            mode: text("/mode")
-                .and_then(Mode::from_name)
-                .unwrap_or(Mode::UltraThin),
+            project: project.unwrap_or_default().into(),
+            // Files of other families had no other mode; those of 2.0 began as ultra-thin.
+            mode: match text("/mode") {
+                Some(word) => Mode::from_name(word).unwrap_or(Mode::Normal),
+                None if value.get("tasks").is_some() => Mode::UltraThin,
+                None => Mode::Normal,
+            },
             slack_webhook_url: url.filter(|url| !url.is_empty()).map(WebhookUrl::new),
         }
     }

@@ -3,14 +3,18 @@
 //! A run may have 100,000 tasks: lists and maps with a member per task are walked as values, never by pointers.
 
 mod check;
+mod convert;
+mod families;
 mod meta;
-mod migrate;
 mod order;
 mod read;
+mod summary;
 mod write;
 
+pub use families::{FOREIGN, plan_file};
 pub use meta::{Meta, Mode, WebhookUrl};
 pub use read::{Known, known};
+pub use summary::{Summary, masked, summary};
 
 use crate::StateFormat;
 use crate::finding::{Finding, Read};
@@ -24,8 +28,8 @@ use serde_json::{Value, json};
 pub const FOLDER_NAME: &str = ".claude";
 /// The file's name in its folder.
 pub const FILE_NAME: &str = "orchestrate-state.json";
-/// The version the file is written in. 1.x had no lists of open tasks and no graph; it is read, and brought up to date
-/// by the first change.
+/// The version the file is written in. Older ones, and the other families of the file, are read, and brought up to date by
+/// the first change.
 pub const VERSION: &str = "2.0";
 /// The newest major version that is understood.
 pub const VERSION_MAJOR: u32 = 2;
@@ -38,6 +42,9 @@ pub struct OrchestrateFile;
 pub fn new_document(meta: &Meta, run: &Run, at: Timestamp) -> JsonDocument {
     let mut value = json!({ "version": VERSION });
     meta.write(&mut value);
+    for part in ["execution", "tasks"] {
+        value[part] = json!({});
+    }
     OrchestrateFile::write(run, &mut value, at);
     // The documented order of keys: what the run wrote stands between mode and config.
     if let Value::Object(map) = &mut value
@@ -58,7 +65,14 @@ impl StateFormat for OrchestrateFile {
     }
 
     fn write(run: &Run, value: &mut Value, at: Timestamp) {
-        migrate::bring_up_to_date(value);
+        if let families::Family::Other(new, _) = families::family(value) {
+            *value = new;
+        }
+        let known = value["mode"].as_str().and_then(Mode::from_name);
+        if known.is_none() {
+            let mode = Meta::read(value).mode;
+            crate::reading::put(value, "/mode", mode.name().into());
+        }
         write::write(run, value, at);
     }
 }

@@ -1,6 +1,7 @@
 //! Collecting what the file says, and the run that follows from it.
 
-use super::{Mode, VERSION, VERSION_MAJOR, check, migrate, order, phase_told_by};
+use super::families::{self, FOREIGN, Family, phase_word};
+use super::{Mode, VERSION, VERSION_MAJOR, check, order, phase_told_by};
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
 use crate::reading::Reading;
@@ -15,6 +16,9 @@ use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+/// Stands for a time that nobody knows.
+pub(super) const UNKNOWN_TIME: Timestamp = Timestamp(0);
 
 /// What the file says: its tasks, in the order people count, and everything known of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,22 +91,28 @@ fn up_to_date<S>(
     document: &JsonDocument,
     read: impl FnOnce(Reading<'_>) -> Result<Read<S>, Vec<Finding>>,
 ) -> Result<Read<S>, Vec<Finding>> {
-    if let Some((value, note)) = migrate::migrated(document.value()) {
-        let document = JsonDocument::new(value);
-        let mut all = vec![note];
-        return match read(begin(&document)?) {
-            Ok(mut done) => {
-                all.append(&mut done.findings);
-                done.findings = all;
-                Ok(done)
-            }
-            Err(mut findings) => {
-                all.append(&mut findings);
-                Err(all)
-            }
-        };
+    let (value, mut all) = match families::family(document.value()) {
+        Family::Lists => return read(begin(document)?),
+        Family::Other(value, findings) => (value, findings),
+        Family::Foreign => {
+            let mut findings =
+                Reading::begin(document)?.give_up("", FOREIGN, Found::NotAnOrchestration);
+            findings.retain(|finding| finding.code == FOREIGN);
+            return Err(findings);
+        }
+    };
+    let document = JsonDocument::new(value);
+    match read(begin(&document)?) {
+        Ok(mut done) => {
+            all.append(&mut done.findings);
+            done.findings = all;
+            Ok(done)
+        }
+        Err(mut findings) => {
+            all.append(&mut findings);
+            Err(all)
+        }
     }
-    read(begin(document)?)
 }
 
 fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
@@ -112,10 +122,33 @@ fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
         let message = Found::NoTaskLists;
         return Err(reading.give_up("/tasks", "missing_field", message));
     }
-    reading.version(VERSION_MAJOR, VERSION);
-    reading.word("/mode", &Mode::ALL, Mode::name, Mode::UltraThin);
-    reading.text("/project", "");
+    // Many have none, and some have that of the program they are about.
+    if reading.get("/version").is_some_and(families::is_version) {
+        reading.version(VERSION_MAJOR, VERSION);
+    }
+    if let Some(mode) = reading.get("/mode") {
+        read_mode(&mut reading, mode);
+    }
+    if reading.get("/project").is_some() {
+        reading.text("/project", "");
+    }
     Ok(reading)
+}
+
+/// Other words for the mode are read; one that nobody knows is normal.
+fn read_mode(reading: &mut Reading<'_>, mode: &Value) {
+    let word = mode.as_str().unwrap_or_default();
+    if Mode::from_name(word).is_none() {
+        let message = Found::ReadAsNormal {
+            word: word.chars().take(40).collect(),
+        };
+        let normal = Mode::Normal.name().into();
+        let severity = match Mode::other_name(word) {
+            Some(_) => Severity::Note,
+            None => Severity::Warning,
+        };
+        reading.mend(severity, "unknown_word", "/mode", message, normal);
+    }
 }
 
 fn collect(reading: &mut Reading<'_>) -> Known {
@@ -123,22 +156,14 @@ fn collect(reading: &mut Reading<'_>) -> Known {
     let claims = read_lists(reading, &mut ids);
     let dependencies = read_dependencies(reading, &mut ids);
     let config = read_config(reading);
-    reading.object("/execution");
-    let seen = |pointer: &str| {
-        let text = reading.get(pointer).and_then(Value::as_str);
-        text.and_then(crate::time::parse)
-    };
-    let earliest = seen("/execution/started_at").or(seen("/execution/last_updated"));
-    let started_at = reading.time_or(
-        "/execution/started_at",
-        earliest.unwrap_or(Timestamp(0)),
-        utc,
-    );
-    let updated_at = reading.time_or("/execution/last_updated", started_at, utc);
-    let current_phase = reading.count("/execution/current_phase");
-    reading.expect("/execution/worktree");
+    if reading.get("/execution").is_some() {
+        reading.object("/execution");
+    }
+    let (started_at, updated_at) = read_times(reading);
+    let current_phase = read_phase(reading);
     let worktree = reading.optional_text("/execution/worktree").map(Arc::from);
-    let phases = read_checkpoints(reading, &mut ids);
+    let mut claims = claims;
+    let phases = read_checkpoints(reading, &mut ids, &mut claims);
     let traces = read_bookkeeping(reading, &mut ids, config);
     let said = claims.iter().filter(|(_, it)| *it == Status::Completed);
     let landed = |phase: &&PhaseFacts| phase.landing.as_ref().is_some_and(Landing::landed);
@@ -159,6 +184,63 @@ fn collect(reading: &mut Reading<'_>) -> Known {
             time,
         },
     }
+}
+
+/// When the run began, and when it was last changed. A time that is missing is taken from its sibling; where neither is there,
+/// it is unknown, which is the beginning of all time and never written.
+fn read_times(reading: &mut Reading<'_>) -> (Timestamp, Timestamp) {
+    let seen = |reading: &Reading<'_>, pointer: &str| {
+        let text = reading.get(pointer).and_then(Value::as_str);
+        text.and_then(crate::time::parse)
+    };
+    let (started, updated) = ("/execution/started_at", "/execution/last_updated");
+    let known = (seen(reading, started), seen(reading, updated));
+    for (place, own, sibling) in [(started, known.0, known.1), (updated, known.1, known.0)] {
+        let Some(found) = reading.get(place).filter(|_| own.is_none()) else {
+            continue;
+        };
+        let (severity, message) = match found {
+            Value::Null => (Severity::Note, Found::SaysNoTime),
+            Value::String(_) => (Severity::Error, Found::IsNoTime),
+            _ => (Severity::Error, Found::ShouldBe { wanted: Kind::Time }),
+        };
+        match sibling {
+            Some(at) => reading.mend(severity, "bad_time", place, message, utc(at).into()),
+            None => reading.drop_key(severity, "bad_time", place, message),
+        }
+    }
+    let started = known.0.or(known.1).unwrap_or(UNKNOWN_TIME);
+    (started, known.1.unwrap_or(started))
+}
+
+/// The phase the file says the run is in. A word that is no phase stays, and somebody is asked.
+fn read_phase(reading: &mut Reading<'_>) -> Option<u32> {
+    let told = reading
+        .get("/execution/current_phase")
+        .filter(|told| !told.is_null())?;
+    let phase = phase_word(told);
+    let word = told.as_str().is_some_and(|word| !word.trim().is_empty());
+    if phase.is_none() && !word {
+        let message = Found::ShouldBe {
+            wanted: Kind::WholeNumber,
+        };
+        reading.drop_key(
+            Severity::Error,
+            "wrong_type",
+            "/execution/current_phase",
+            message,
+        );
+    } else if phase.is_none() {
+        let message = Found::UnknownPhaseKept;
+        reading.note(
+            Severity::Warning,
+            "unknown_phase",
+            "/execution/current_phase",
+            message,
+            None,
+        );
+    }
+    phase
 }
 
 /// Every id once, shared by all who name it.
@@ -198,6 +280,9 @@ fn read_lists<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<(Id, Stat
     let mut claims = Vec::new();
     for status in Status::ALL {
         let place = child("/tasks", status.name());
+        if reading.get(&place).is_none_or(Value::is_null) {
+            continue;
+        }
         let (listed, bad) = ids.list(reading.list(&place));
         if bad > 0 {
             let message = Found::NoIds { count: bad };
@@ -211,6 +296,9 @@ fn read_lists<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<(Id, Stat
 
 fn read_dependencies<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> HashMap<Id, Vec<Id>> {
     let mut all = HashMap::new();
+    if reading.get("/dependencies").is_none() {
+        return all;
+    }
     let Some(map) = reading.object("/dependencies") else {
         return all;
     };
@@ -256,9 +344,14 @@ fn read_dependencies<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> HashMa
 }
 
 fn read_config(reading: &mut Reading<'_>) -> Config {
-    reading.object("/config");
+    if reading.get("/config").is_some() {
+        reading.object("/config");
+    }
     let default = Config::default();
-    let mut count = |name: &str, default| reading.count_or(&child("/config", name), default);
+    let mut count = |name: &str, default| match reading.get(&child("/config", name)) {
+        None => default,
+        Some(_) => reading.count_or(&child("/config", name), default),
+    };
     let config = Config {
         max_parallel: count("max_parallel", default.max_parallel),
         retry_limit: count("retry_limit", default.retry_limit),
@@ -278,13 +371,20 @@ fn read_config(reading: &mut Reading<'_>) -> Config {
     config
 }
 
-fn read_checkpoints<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<PhaseFacts> {
+fn read_checkpoints<'d>(
+    reading: &mut Reading<'d>,
+    ids: &mut Ids<'d>,
+    claims: &mut Vec<(Id, Status)>,
+) -> Vec<PhaseFacts> {
     let mut phases = Vec::new();
+    if reading.get("/checkpoints").is_none() {
+        return phases;
+    }
     let Some(map) = reading.object("/checkpoints") else {
         return phases;
     };
     for (key, item) in map {
-        let Some(number) = phase_number(key) else {
+        let Some(numbers) = phase_numbers(key) else {
             continue;
         };
         let place = child("/checkpoints", key);
@@ -340,23 +440,42 @@ fn read_checkpoints<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<Pha
             }),
             (Some(true), None) => Some(Landing::WithoutMerge),
             (Some(false), _) => Some(Landing::Unmerged),
-            (None, _) => completed_at.map(|_| Landing::WithoutMerge),
+            (None, _) if completed_at.is_some() => Some(Landing::WithoutMerge),
+            (None, _) => item
+                .get("status")
+                .filter(|it| *it == "completed")
+                .map(|_| Landing::WithoutMerge),
         };
-        phases.push(PhaseFacts {
-            number,
-            started_at,
-            completed_at,
-            landing,
-            tasks,
-        });
+        if numbers.is_empty() && landing.as_ref().is_some_and(Landing::landed) {
+            claims.extend(tasks.iter().map(|id| (id.clone(), Status::Completed)));
+        }
+        for number in numbers {
+            phases.push(PhaseFacts {
+                number,
+                started_at,
+                completed_at,
+                landing: landing.clone(),
+                tasks: tasks.clone(),
+            });
+        }
     }
     phases
 }
 
-/// The number in `phase_N`.
-pub(super) fn phase_number(key: &str) -> Option<u32> {
-    let number: u32 = key.strip_prefix("phase_")?.parse().ok()?;
-    (format!("phase_{number}") == key).then_some(number)
+/// Most phases one checkpoint may be about.
+const PHASES_TOGETHER_MAX: u32 = 20;
+
+/// The phases in `phase_N` and `phase_3_4`; none in `phase_5_t1`, which is about a part of one.
+fn phase_numbers(key: &str) -> Option<Vec<u32>> {
+    let rest = key.strip_prefix("phase_")?;
+    let numbers: Option<Vec<u32>> = rest.split('_').map(|part| part.parse().ok()).collect();
+    Some(match numbers.as_deref() {
+        Some([one]) => vec![*one],
+        Some([first, last]) if first < last && last - first < PHASES_TOGETHER_MAX => {
+            (*first..=*last).collect()
+        }
+        Some(_) | None => Vec::new(),
+    })
 }
 
 struct Noted {

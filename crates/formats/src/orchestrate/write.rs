@@ -1,7 +1,8 @@
 //! Writing a run into its document: what did not change keeps its place and spelling.
 
 use super::check::{progress_text, says_average};
-use super::read::time_from_average;
+use super::families::phase_word;
+use super::read::{UNKNOWN_TIME, time_from_average};
 use super::{VERSION, VERSION_MAJOR, phase_told_by};
 use crate::json::child;
 use crate::reading::{put, put_time, put_version};
@@ -61,17 +62,25 @@ pub(super) fn list(old: &[Value], run: &Run, status: Status) -> Vec<Value> {
 }
 
 fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
-    let told = value
-        .pointer("/execution/current_phase")
-        .and_then(Value::as_u64);
+    let told = value.pointer("/execution/current_phase").cloned();
+    let told = told.filter(|told| !told.is_null());
     let current = run.current_phase();
+    // A word that nobody knows is kept for whoever does.
+    if let Some(word) = told.as_ref().filter(|told| phase_word(told).is_none()) {
+        put(value, "/bookkeeping/phase_word", word.clone());
+    }
+    let behind = told.as_ref().and_then(Value::as_u64) > Some(current.into());
     // Behind the last phase there is nothing; a number that says so stays.
-    if !(run.all_done() && told > Some(current.into())) {
+    if !(run.all_done() && behind) {
         put(value, "/execution/current_phase", current.into());
     }
     let worktree = run.worktree().map_or(Value::Null, Value::from);
     put(value, "/execution/worktree", worktree);
-    put_time(value, "/execution/started_at", Some(run.started_at()), utc);
+    if run.started_at() != UNKNOWN_TIME {
+        put_time(value, "/execution/started_at", Some(run.started_at()), utc);
+    } else if let Some(Value::Object(execution)) = value.get_mut("execution") {
+        execution.shift_remove("started_at");
+    }
     put_time(value, "/execution/last_updated", Some(at), utc);
 }
 

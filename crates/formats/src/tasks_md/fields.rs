@@ -1,279 +1,420 @@
-//! The fields in the body of a task (`**의존성**: T1.1, T1.2`), and the ids that a value names.
+//! The fields of a task (`**의존성**: T1.1`), on lines of their own, behind a title, or in cells.
 
-use std::collections::HashMap;
+/// How far into a text the colon after a field name is looked for, in bytes.
+const FIELD_NAME_BYTES_MAX: usize = 60;
 
-use super::header::{list_item, tick_box};
-use super::id::{
-    ID_BYTES_MAX, TaskId, is_known, is_token, is_word_char, known_prefix, leading_word,
-};
-
-/// How far into a line the colon after a field name is looked for, in bytes.
-const FIELD_NAME_BYTES_MAX: usize = 48;
-
-/// Which field a line holds.
+/// Which field a text holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Assignee,
-    Dependencies,
-    Parallel,
+    Needs,
+    /// A field that may name tasks and often names something else.
+    Conditions,
+    Beside,
+    Status,
+    Worktree,
+    Title,
 }
 
-const FIELD_NAMES: [(&str, Field); 16] = [
+const FIELD_NAMES: [(&str, Field); 64] = [
     ("담당", Field::Assignee),
     ("담당자", Field::Assignee),
+    ("담당 에이전트", Field::Assignee),
+    ("담당에이전트", Field::Assignee),
+    ("담당 전문가", Field::Assignee),
+    ("전문가", Field::Assignee),
+    ("에이전트", Field::Assignee),
+    ("수행자", Field::Assignee),
     ("assignee", Field::Assignee),
+    ("assigned", Field::Assignee),
+    ("assigned to", Field::Assignee),
+    ("assigned agent", Field::Assignee),
     ("owner", Field::Assignee),
     ("agent", Field::Assignee),
-    ("의존성", Field::Dependencies),
-    ("의존", Field::Dependencies),
-    ("depends on", Field::Dependencies),
-    ("depends_on", Field::Dependencies),
-    ("dependencies", Field::Dependencies),
-    ("dependency", Field::Dependencies),
-    ("depends", Field::Dependencies),
-    ("병렬", Field::Parallel),
-    ("병렬 가능", Field::Parallel),
-    ("parallel", Field::Parallel),
-    ("parallel with", Field::Parallel),
+    ("agents", Field::Assignee),
+    ("specialist", Field::Assignee),
+    ("의존성", Field::Needs),
+    ("의존", Field::Needs),
+    ("의존 관계", Field::Needs),
+    ("의존관계", Field::Needs),
+    ("의존 태스크", Field::Needs),
+    ("의존 작업", Field::Needs),
+    ("선행", Field::Needs),
+    ("선행 작업", Field::Needs),
+    ("선행작업", Field::Needs),
+    ("선행 태스크", Field::Needs),
+    ("선행태스크", Field::Needs),
+    ("depends on", Field::Needs),
+    ("dependson", Field::Needs),
+    ("dependencies", Field::Needs),
+    ("dependency", Field::Needs),
+    ("depends", Field::Needs),
+    ("deps", Field::Needs),
+    ("dep", Field::Needs),
+    ("blocked by", Field::Needs),
+    ("blockedby", Field::Needs),
+    ("선행 조건", Field::Conditions),
+    ("선행조건", Field::Conditions),
+    ("전제 조건", Field::Conditions),
+    ("전제조건", Field::Conditions),
+    ("prerequisites", Field::Conditions),
+    ("prerequisite", Field::Conditions),
+    ("requires", Field::Conditions),
+    ("needs", Field::Conditions),
+    ("after", Field::Conditions),
+    ("병렬", Field::Beside),
+    ("병렬 가능", Field::Beside),
+    ("병렬가능", Field::Beside),
+    ("병렬 실행", Field::Beside),
+    ("병렬 작업", Field::Beside),
+    ("병렬 처리", Field::Beside),
+    ("parallel", Field::Beside),
+    ("parallel with", Field::Beside),
+    ("can run in parallel with", Field::Beside),
+    ("상태", Field::Status),
+    ("진행 상태", Field::Status),
+    ("진행상태", Field::Status),
+    ("status", Field::Status),
+    ("state", Field::Status),
+    ("완료", Field::Status),
+    ("완료 여부", Field::Status),
+    ("worktree", Field::Worktree),
+    ("git worktree", Field::Worktree),
+    ("워크트리", Field::Worktree),
+];
+
+/// Heads of columns beside the names above.
+const COLUMN_NAMES: [(&str, Field); 14] = [
+    ("title", Field::Title),
+    ("제목", Field::Title),
+    ("작업명", Field::Title),
+    ("태스크명", Field::Title),
+    ("내용", Field::Title),
+    ("작업 내용", Field::Title),
+    ("설명", Field::Title),
+    ("이름", Field::Title),
+    ("name", Field::Title),
+    ("description", Field::Title),
+    ("done", Field::Status),
+    ("체크", Field::Status),
+    ("진행", Field::Status),
+    ("check", Field::Status),
 ];
 
 /// Values that say "nothing here".
-const NONE_WORDS: [&str; 11] = [
+const NONE_WORDS: [&str; 16] = [
     "없음",
+    "없다",
     "해당없음",
     "해당",
     "무",
     "미정",
+    "독립",
     "none",
     "no",
     "nothing",
     "nil",
     "null",
     "tbd",
+    "na",
+    "independent",
+    "-",
 ];
 
-const EMPHASIS: [&str; 2] = ["**", "__"];
+/// Words at the end of the names of those who do the work.
+const ROLES: [&str; 14] = [
+    "specialist",
+    "agent",
+    "engineer",
+    "developer",
+    "dev",
+    "expert",
+    "reviewer",
+    "tester",
+    "architect",
+    "designer",
+    "writer",
+    "analyst",
+    "manager",
+    "lead",
+];
 
-/// Calls `found` for every known field on the line, with its value.
-pub(super) fn each_field<'a>(line: &'a str, mut found: impl FnMut(Field, &'a str)) {
-    let body = line.trim();
-    let Some((mut field, mut value)) = field_at(list_item(body).unwrap_or(body)) else {
-        return;
-    };
-    // Further fields may follow on the same line, always in bold.
-    let mut from = 0;
-    while let Some(at) = value[from..].find("**").map(|at| from + at) {
-        if let Some((next, rest)) = field_at(&value[at..]) {
-            found(
-                field,
-                value[..at].trim_end_matches(|c: char| c.is_whitespace() || "|,;/·".contains(c)),
-            );
-            (field, value, from) = (next, rest, 0);
+/// The field a name means.
+fn by_name(name: &str) -> Option<Field> {
+    let name = name.split(['(', '（']).next().unwrap_or_default();
+    let name = name.trim_matches(|c: char| !c.is_alphanumeric());
+    if name.is_empty() || name.len() > FIELD_NAME_BYTES_MAX {
+        return None;
+    }
+    let plain = |c: char| if matches!(c, '_' | '-') { ' ' } else { c };
+    let wanted: String = name
+        .chars()
+        .map(plain)
+        .flat_map(char::to_lowercase)
+        .collect();
+    let found = FIELD_NAMES.iter().find(|(known, _)| *known == wanted)?;
+    Some(found.1)
+}
+
+/// The field a column of a table holds.
+pub(super) fn of_column(head: &str) -> Option<Field> {
+    let name = head.trim_matches(|c: char| !c.is_alphanumeric());
+    let named = COLUMN_NAMES
+        .iter()
+        .find(|(known, _)| name.eq_ignore_ascii_case(known));
+    by_name(head).or(named.map(|(_, field)| *field))
+}
+
+/// The field whose name is the whole text: a heading or cell.
+pub(super) fn named(text: &str) -> Option<Field> {
+    by_name(text.trim_end_matches([':', '：', ' ']))
+}
+
+/// Calls `found` for every field of a line, with its value.
+pub(super) fn each<'a>(line: &'a str, mut found: impl FnMut(Field, &'a str)) {
+    let line = line.trim_start_matches(['-', '*', '+', '>', ' ', '\t', '•']);
+    // The list mark may have been the first star of a bold name.
+    let line = line.trim();
+    if let Some((field, value)) = at_start(line) {
+        follow(field, value, &mut found);
+    }
+}
+
+/// Goes through the fields that may follow one on the same line.
+fn follow<'a>(field: Field, value: &'a str, found: &mut impl FnMut(Field, &'a str)) {
+    let (mut field, mut value, mut from) = (field, value, 0);
+    while let Some((at, next, rest)) = next_field(value, from) {
+        if let Some((second, behind)) = at_start(rest) {
+            found(field, tidy(&value[..at]));
+            (field, value, from) = (second, behind, 0);
         } else {
-            from = at + 2;
+            from = next;
         }
     }
-    found(field, value);
+    found(field, tidy(value));
+}
+
+fn tidy(value: &str) -> &str {
+    value.trim_matches(|c: char| c.is_whitespace() || "|,;/·".contains(c))
+}
+
+/// The next place from which a further field may begin: where the text before it ends, where to look on, and its text.
+fn next_field(text: &str, from: usize) -> Option<(usize, usize, &str)> {
+    let found = text[from..]
+        .char_indices()
+        .find(|(_, c)| "|,;/·(（[{—–".contains(*c) || *c == '*');
+    let (at, c) = found.map(|(at, c)| (from + at, c))?;
+    if c == '*' {
+        let stars = text[at..].bytes().take_while(|byte| *byte == b'*').count();
+        return Some((at, at + stars, &text[at..]));
+    }
+    let next = at + c.len_utf8();
+    Some((at, next, text[next..].trim_start()))
 }
 
 /// Reads `name: value`, where the name may be bold with the colon inside or outside of the bold.
-fn field_at(text: &str) -> Option<(Field, &str)> {
-    let marker = EMPHASIS.into_iter().find(|marker| text.starts_with(marker));
-    let text = marker.map_or(text, |marker| &text[marker.len()..]);
+fn at_start(text: &str) -> Option<(Field, &str)> {
     let colon = text
         .char_indices()
         .take_while(|(at, _)| *at < FIELD_NAME_BYTES_MAX)
         .find(|(_, c)| matches!(c, ':' | '：'))?;
     let (name, value) = (&text[..colon.0], &text[colon.0 + colon.1.len_utf8()..]);
-    let (name, value) = match marker {
-        None => (name, value),
-        Some(marker) => match name.trim_end().strip_suffix(marker) {
-            Some(name) => (name, value),
-            None => (name, value.trim_start().strip_prefix(marker)?),
-        },
+    let field = by_name(name)?;
+    // `http://` and `agent::new` are no fields.
+    if value.starts_with([':', '/']) {
+        return None;
+    }
+    Some((field, value.trim_start().trim_start_matches("**").trim()))
+}
+
+/// A title, and the fields behind it.
+pub(super) struct Titled<'a> {
+    pub(super) title: &'a str,
+    pub(super) fields: Vec<(Field, &'a str)>,
+}
+
+/// Splits what follows an id into its title and the fields people put behind it.
+pub(super) fn titled(text: &str) -> Titled<'_> {
+    let mut fields = Vec::new();
+    let text = match who_at_end(text) {
+        Some((kept, who)) => {
+            fields.push((Field::Assignee, who));
+            kept
+        }
+        None => text,
     };
-    let name = name.trim();
-    let (_, field) = FIELD_NAMES
-        .iter()
-        .find(|(known, _)| name.eq_ignore_ascii_case(known))?;
-    Some((*field, value.trim()))
-}
-
-/// The text of a list item that may continue a field whose own line has no value; `indent_min` keeps siblings out.
-pub(super) fn continuation(line: &str, indent_min: usize) -> Option<&str> {
-    let body = line.trim_start();
-    let item = list_item(body)?;
-    let sibling = line.len() - body.len() < indent_min;
-    let bold_label = item
-        .strip_prefix("**")
-        .is_some_and(|label| !is_known(leading_word(label)));
-    (!sibling && !bold_label && tick_box(item).is_none()).then_some(item)
-}
-
-/// The name in an assignee field: without code marks, `@` and a remark in parentheses.
-pub(super) fn assignee(value: &str) -> Option<&str> {
-    let end = value.find(['(', '（', '|']).unwrap_or(value.len());
-    let end = value.find("**").map_or(end, |bold| bold.min(end));
-    let name =
-        value[..end].trim_matches(|c: char| c.is_whitespace() || matches!(c, '`' | '*' | '@'));
-    (name.contains(char::is_alphanumeric) && !is_none_word(name)).then_some(name)
-}
-
-/// What a value says.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Mentions<'a> {
-    /// Tasks of the file (by index), in the order of the value, possibly repeated.
-    pub(super) tasks: Vec<usize>,
-    /// Words that look like ids but are none of the file.
-    pub(super) missing: Vec<&'a str>,
-    /// Parts in which no id was found although one was expected.
-    pub(super) unread: Vec<&'a str>,
-    /// Whether ids are joined as a range; only its ends are in `tasks`.
-    pub(super) range: bool,
-}
-
-impl Mentions<'_> {
-    fn is_empty(&self) -> bool {
-        self.tasks.is_empty() && self.missing.is_empty()
+    let mut title = text;
+    if let Some(at) = text.find(['←', '⬅']) {
+        let needs = text[at..].trim_start_matches(|c: char| !c.is_alphanumeric() && c != '(');
+        let end = behind(needs, &mut fields);
+        fields.push((Field::Needs, &needs[..end]));
+        title = &text[..at];
     }
+    let end = behind(title, &mut fields);
+    let mut title =
+        title[..end].trim_end_matches([' ', '\t', '-', '—', '–', '|', '·', ',', '/', '(']);
+    if !fields.iter().any(|(field, _)| *field == Field::Assignee)
+        && let Some((kept, who)) = who_at_end(title)
+    {
+        fields.push((Field::Assignee, who));
+        title = kept;
+    }
+    Titled { title, fields }
 }
 
-/// Finds the ids in a value; remarks in parentheses are not looked at.
-pub(super) fn mentions<'a>(value: &'a str, index: &HashMap<TaskId, usize>) -> Mentions<'a> {
-    let mut all = Mentions::default();
-    let mut prose = Vec::new();
-    for item in items(value) {
-        let before = all.tasks.len() + all.missing.len();
-        read_item(&item, index, &mut all);
-        let found = all.tasks.len() + all.missing.len() - before;
-        let text = item.text.trim();
-        if found > 0 || item.words.is_empty() || is_none_item(text, &item.words) {
-            continue;
+/// Collects the fields behind a text, and says where it ends before them.
+fn behind<'a>(text: &'a str, fields: &mut Vec<(Field, &'a str)>) -> usize {
+    let mut from = 0;
+    while let Some((at, next, rest)) = next_field(text, from) {
+        if let Some((field, value)) = at_start(rest) {
+            let value = value.trim_end_matches([')', '）', ']', '}', ' ']);
+            follow(field, value, &mut |field, value| {
+                let open = value.matches(['(', '（']).count();
+                let close = value.matches([')', '）']).count();
+                let value = if close > open {
+                    value.trim_end_matches([')', '）'])
+                } else {
+                    value
+                };
+                fields.push((field, value));
+            });
+            return at;
         }
-        match item.words[..] {
-            [word]
-                if word.is_ascii()
-                    && is_token(word)
-                    && word.contains(|c: char| !c.is_alphabetic()) =>
-            {
-                all.unread.push(text);
-            }
-            _ => prose.push(text),
+        if let Some(value) = in_words(rest) {
+            fields.push((Field::Conditions, value));
+            return at;
+        }
+        from = next;
+    }
+    text.len()
+}
+
+/// `depends on T1.1`, `T1.1 의존`, `after T1.1` without a colon.
+fn in_words(text: &str) -> Option<&str> {
+    let near = text
+        .char_indices()
+        .nth(48)
+        .map_or(text, |(end, _)| &text[..end]);
+    let head = near.to_ascii_lowercase();
+    for phrase in [
+        "depends on ",
+        "depends: ",
+        "blocked by ",
+        "requires t",
+        "requires p",
+        "after t",
+        "after p",
+    ] {
+        if head.starts_with(phrase) {
+            return Some(text[phrase.len() - 1..].trim_end_matches([')', ']', ' ']));
         }
     }
-    // Prose beside ids is a remark; prose alone may be a dependency nobody would see.
-    if all.is_empty() {
-        all.unread.extend(prose);
-    }
-    all
-}
-
-fn is_none_word(word: &str) -> bool {
-    NONE_WORDS
+    let close = near.find([')', '）', ']'])?;
+    let inside = text[..close].trim_end();
+    let needs = ["의존", "이후", "완료 후", "필요"]
         .iter()
-        .any(|none| word.eq_ignore_ascii_case(none))
+        .any(|word| inside.ends_with(word));
+    let id = super::id::leading_id(inside);
+    (needs && super::id::shape(id) == Some(super::id::Shape::Strong)).then_some(inside)
 }
 
-fn is_none_item(text: &str, words: &[&str]) -> bool {
+/// Whoever a title ends with: after a dash, in code marks, or both.
+fn who_at_end(title: &str) -> Option<(&str, &str)> {
+    if let Some(inner) = title.strip_suffix('`') {
+        // `a` + `b`: from the first mark of the joined ones.
+        let mut start = inner.rfind('`')?;
+        while let Some(before) = title[..start].trim_end().strip_suffix(['+', '&', ','])
+            && let Some(inner) = before.trim_end().strip_suffix('`')
+            && let Some(first) = inner.rfind('`')
+        {
+            start = first;
+        }
+        let kept = title[..start].trim_end();
+        let dashed = kept.trim_end_matches(['-', '—', '–', '|', '@', '(', ' ', '→', ':']);
+        let fits = |name: &str| {
+            let roles = is_role(name);
+            roles || (dashed.len() < kept.len() && is_plain_name(name))
+        };
+        let names = title[start..]
+            .split(['+', '&', ','])
+            .map(|it| it.trim_matches([' ', '`']));
+        return (!dashed.is_empty() && names.clone().all(fits))
+            .then_some((dashed, &title[start..]));
+    }
+    let (kept, tail) = ["—", "–", " - ", "@", "|", "(", "["]
+        .iter()
+        .filter_map(|sign| title.rfind(sign).map(|at| (at, at + sign.len())))
+        .max()
+        .map(|(at, next)| (&title[..at], &title[next..]))?;
+    let tail = tail.trim_matches([' ', ')', ']', '*', '_']);
+    let names = tail.split(['+', '&', ',', '/']).map(str::trim);
+    (!kept.trim().is_empty() && names.clone().all(is_role)).then(|| {
+        (
+            kept.trim_end_matches([' ', '—', '–', '-', '(', '[', '|']),
+            tail,
+        )
+    })
+}
+
+fn is_plain_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .bytes()
+            .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || matches!(it, b'-' | b'_'))
+}
+
+fn is_role(name: &str) -> bool {
+    let last = name
+        .rsplit(['-', '_', ' '])
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.');
+    name.len() > last.len()
+        && name.len() < 48
+        && name.chars().all(plain)
+        && ROLES.contains(&last.as_str())
+}
+
+/// The names in an assignee field: without code marks, `@` and a remark in parentheses.
+pub(super) fn assignee(value: &str) -> Option<String> {
+    let end = value.find(['(', '（', '|', '→']).unwrap_or(value.len());
+    let name: String = value[..end]
+        .chars()
+        .filter(|c| !matches!(c, '`' | '*' | '@'))
+        .collect();
+    let name = name.trim_matches(|c: char| c.is_whitespace() || "[],;-—".contains(c));
+    (name.contains(char::is_alphanumeric) && !is_none(name)).then(|| name.to_owned())
+}
+
+/// The folder in a worktree field; `None` for anything that would leave the project.
+pub(super) fn worktree(value: &str) -> Option<&str> {
+    let start = value.find('`').map_or(value, |at| &value[at + 1..]);
+    let path = start
+        .trim_start()
+        .split(['`', ' ', '\t', '(', ','])
+        .next()?;
+    let path = path.trim_end_matches('/');
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    let safe = !path.is_empty()
+        && path.len() <= 200
+        && path.chars().all(fits)
+        && path.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && !path.split('/').any(|part| part == "..");
+    // The main checkout is no worktree.
+    (safe && !is_none(path) && !matches!(path, "main" | "master")).then_some(path)
+}
+
+/// Whether a value says that there is nothing.
+pub(super) fn is_none(text: &str) -> bool {
     let slashed = text
         .get(..3)
         .is_some_and(|head| head.eq_ignore_ascii_case("n/a"));
-    slashed || words.first().is_some_and(|word| is_none_word(word))
-}
-
-/// A part of a value between commas, with the words of it that stand outside of parentheses.
-struct Item<'a> {
-    text: &'a str,
-    words: Vec<&'a str>,
-    range: bool,
-}
-
-fn items(value: &str) -> Vec<Item<'_>> {
-    let last_close = value.rfind([')', '）']);
-    let mut items = Vec::new();
-    let mut item = Item {
-        text: "",
-        words: Vec::new(),
-        range: false,
-    };
-    let (mut item_start, mut depth, mut at) = (0, 0usize, 0);
-    while let Some(c) = value[at..].chars().next() {
-        let here = at;
-        at += c.len_utf8();
-        match c {
-            '(' | '（' if last_close.is_some_and(|close| close > here) => depth += 1,
-            ')' | '）' => depth = depth.saturating_sub(1),
-            _ if depth > 0 => {}
-            ',' | ';' | '，' | '、' | '；' => {
-                item.text = &value[item_start..here];
-                items.push(std::mem::replace(
-                    &mut item,
-                    Item {
-                        text: "",
-                        words: Vec::new(),
-                        range: false,
-                    },
-                ));
-                item_start = at;
-            }
-            '~' | '〜' | '～' | '–' | '…' => item.range = true,
-            c if is_word_char(c) => {
-                let word = leading_word(&value[here..]);
-                at = here + word.len();
-                let trimmed = word.trim_matches(['.', '-', '_']);
-                item.range |= word.contains("..");
-                if !trimmed.is_empty() {
-                    // A trailing `_` may belong to the id; the untrimmed word is tried first.
-                    item.words.push(if is_token(word) { word } else { trimmed });
-                }
-            }
-            _ => {}
-        }
-    }
-    item.text = &value[item_start..];
-    items.push(item);
-    items
-}
-
-fn read_item<'a>(item: &Item<'a>, index: &HashMap<TaskId, usize>, all: &mut Mentions<'a>) {
-    let mut found = 0;
-    for &word in &item.words {
-        let mut rest = word;
-        // More than one round only for ids glued into a range: `T1.1-T1.3`, `T1.1..T1.3`.
-        while let Some((id, after)) = id_at_start(rest, index) {
-            match index.get(id) {
-                Some(&task) => all.tasks.push(task),
-                None => all.missing.push(id),
-            }
-            found += 1;
-            rest = after;
-        }
-    }
-    all.range |= item.range && found > 1 || found > item.words.len();
-}
-
-/// The id that a word starts with, and a second id glued to it.
-fn id_at_start<'a>(word: &'a str, index: &HashMap<TaskId, usize>) -> Option<(&'a str, &'a str)> {
-    // Longer words are no ids; hashing them again and again would cost the square of their length.
-    let is_task = |word: &str| word.len() <= ID_BYTES_MAX && index.contains_key(word);
-    if is_task(word) {
-        return Some((word, ""));
-    }
-    let trimmed = word.trim_matches('_');
-    if is_task(trimmed) {
-        return Some((trimmed, ""));
-    }
-    if let Some(length) = known_prefix(trimmed) {
-        let (id, rest) = trimmed.split_at(length);
-        // A particle of another script may be glued to the id (`T1.4와`), a Latin letter may not.
-        if rest.is_empty() || rest.starts_with(|c: char| !c.is_ascii()) {
-            return is_known(id).then_some((id, ""));
-        }
-        let glued = rest.trim_start_matches(['-', '.', '_']);
-        if glued.len() < rest.len() && known_prefix(glued).is_some() {
-            return is_known(id).then_some((id, glued));
-        }
-    }
-    let ascii = trimmed.find(|c: char| !c.is_ascii())?;
-    is_task(&trimmed[..ascii]).then_some((&trimmed[..ascii], ""))
+    let word = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let word = super::id::leading_word(word);
+    slashed
+        || word.is_empty()
+        || NONE_WORDS
+            .iter()
+            .any(|none| word.eq_ignore_ascii_case(none))
 }

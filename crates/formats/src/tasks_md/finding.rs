@@ -26,13 +26,19 @@ pub enum FindingCode {
     ParseFail,
     /// Two headers have the same id; the first counts.
     DuplicateId,
+    /// The file is too large to be read.
+    TooLarge,
     /// A task needs a task that is not in the file.
     MissingDep,
+    /// A short id could mean several tasks.
+    AmbiguousDep,
     /// Tasks need each other in a circle.
     CircularDep,
     /// A task needs one of a later phase, which starts only after its own.
     LaterPhaseDep,
-    /// The diagrams have more edges than are read.
+    /// A header states one phase and its id another.
+    WrongPhase,
+    /// The plan has more dependencies than are read.
     TooManyEdges,
     /// An arrow of a diagram leads to an id that is not in the file.
     MissingNode,
@@ -40,19 +46,21 @@ pub enum FindingCode {
     UnreadMermaid,
     /// A number is left out between phases.
     PhaseGap,
-    /// The phase in the id is not the one written beside it, or that of the heading above.
+    /// The phase in the id is not that of the heading above, which counts.
     PhaseMismatch,
     /// A phase heading has no task.
     EmptyPhase,
     /// A task has no title.
     EmptyTitle,
+    /// A heading has an id and no box in a plan whose tasks have boxes.
+    NoBox,
     /// A heading has a tick box but no task id.
     UnreadHeader,
-    /// A dependency field has text that names no task, or a range.
+    /// A dependency field has text that names no task.
     UnreadDep,
     /// A parallel field names a task that is not in the file.
     MissingParallel,
-    /// The mark in a tick box is neither a space nor `x`; it counts as not done.
+    /// Nobody knows what the mark in a tick box means; it counts as not done.
     UnknownTick,
     /// A code fence or comment is never closed, so the rest of the file is not read.
     UnclosedBlock,
@@ -65,9 +73,12 @@ impl FindingCode {
         match self {
             Self::ParseFail => "PARSE_FAIL",
             Self::DuplicateId => "DUPLICATE_ID",
+            Self::TooLarge => "TOO_LARGE",
             Self::MissingDep => "MISSING_DEP",
+            Self::AmbiguousDep => "AMBIGUOUS_DEP",
             Self::CircularDep => "CIRCULAR_DEP",
             Self::LaterPhaseDep => "LATER_PHASE_DEP",
+            Self::WrongPhase => "WRONG_PHASE",
             Self::TooManyEdges => "TOO_MANY_EDGES",
             Self::MissingNode => "MISSING_NODE",
             Self::UnreadMermaid => "UNREAD_MERMAID",
@@ -75,6 +86,7 @@ impl FindingCode {
             Self::PhaseMismatch => "PHASE_MISMATCH",
             Self::EmptyPhase => "EMPTY_PHASE",
             Self::EmptyTitle => "EMPTY_TITLE",
+            Self::NoBox => "NO_BOX",
             Self::UnreadHeader => "UNREAD_HEADER",
             Self::UnreadDep => "UNREAD_DEP",
             Self::MissingParallel => "MISSING_PARALLEL",
@@ -89,9 +101,12 @@ impl FindingCode {
         match self {
             Self::ParseFail
             | Self::DuplicateId
+            | Self::TooLarge
             | Self::MissingDep
+            | Self::AmbiguousDep
             | Self::CircularDep
             | Self::LaterPhaseDep
+            | Self::WrongPhase
             | Self::TooManyEdges => Severity::Error,
             Self::MissingNode
             | Self::UnreadMermaid
@@ -99,6 +114,7 @@ impl FindingCode {
             | Self::PhaseMismatch
             | Self::EmptyPhase
             | Self::EmptyTitle
+            | Self::NoBox
             | Self::UnreadHeader
             | Self::UnreadDep
             | Self::MissingParallel

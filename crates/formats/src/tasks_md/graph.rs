@@ -1,11 +1,11 @@
 //! The order that dependencies and phases give.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-use super::TasksFile;
 use super::id::TaskId;
+use super::{Task, TasksFile};
 
 /// Tasks that may start together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,13 +39,28 @@ impl TasksFile {
             .map(move |(task, needs)| (&task.id, needs.iter().map(id).collect()))
     }
 
-    /// The rounds in which the tasks can run that `is_done` does not count as done: a phase starts when the one before it is
-    /// finished; within it a task follows those it needs.
+    /// The rounds in which the tasks can run that `is_done` does not count as done: a phase, and a section of
+    /// one, starts when the one before it is finished; within it a task follows those it needs.
     pub fn execution_order(&self, is_done: impl Fn(&TaskId) -> bool) -> ExecutionOrder {
         let done: Vec<bool> = self.tasks.iter().map(|task| is_done(&task.id)).collect();
-        let mut phases: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        // Where a task needs one of a later section of its phase, the sections cannot be kept apart.
+        let needs = |at: usize| self.needs[at].iter().map(|needed| &self.tasks[*needed]);
+        let later = |task: &Task, at: usize| {
+            needs(at).any(|it| it.phase == task.phase && it.section > task.section)
+        };
+        let tasks = self.tasks.iter().enumerate();
+        let mixed: HashSet<u32> = tasks
+            .filter(|(at, task)| later(task, *at))
+            .map(|(_, task)| task.phase)
+            .collect();
+        let mut phases: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
         for (at, task) in self.tasks.iter().enumerate().filter(|(at, _)| !done[*at]) {
-            phases.entry(task.phase).or_default().push(at);
+            let section = if mixed.contains(&task.phase) {
+                0
+            } else {
+                task.section
+            };
+            phases.entry((task.phase, section)).or_default().push(at);
         }
         let mut order = ExecutionOrder {
             rounds: Vec::new(),

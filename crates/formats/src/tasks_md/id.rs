@@ -56,13 +56,7 @@ impl TaskId {
         &self.0
     }
 
-    /// Whether the id has one of the shapes that are read as a task id wherever they stand: `T1.3`, `T0.5.2`, `P1-R2-T3`.
-    #[must_use]
-    pub fn has_known_shape(&self) -> bool {
-        is_known(&self.0)
-    }
-
-    /// The first number in the id, which is the phase of an id of a known shape.
+    /// The first number in the id: its phase, where no heading tells it.
     #[must_use]
     pub fn first_number(&self) -> Option<u32> {
         let digits = self.0.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -102,12 +96,38 @@ impl From<TaskId> for String {
     }
 }
 
-/// The phase that an id of a known shape tells by itself.
+/// The phase that an id tells by itself: `T1.3`, `P1-R2-T3`, `M0-T1`. A number alone (`T005`) counts tasks, not phases.
 pub(crate) fn phase_told_by(text: &str) -> Option<u32> {
-    is_known(text)
-        .then(|| leading_number(&text[1..]))
-        .flatten()
-        .map(|(number, _)| number)
+    if shape(text) != Some(Shape::Strong) {
+        return None;
+    }
+    let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let (number, length) = leading_number(&text[letters..])?;
+    let rest = &text[letters + length..];
+    let told = match &text[..letters] {
+        "T" => length < 3,
+        "P" | "M" => rest.starts_with(['-', '.']),
+        _ => false,
+    };
+    told.then_some(number)
+}
+
+/// The id that a text begins with and then goes on: `T1.1: title`.
+pub(crate) fn id_at_start(text: &str) -> Option<&str> {
+    let id = leading_id(text);
+    let ends = !text[id.len()..].starts_with(|c: char| c.is_alphanumeric());
+    (ends && shape(id) == Some(Shape::Strong)).then_some(id)
+}
+
+/// How surely a word names a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shape {
+    /// Numbers alone, `1.1`: an id only behind a box or the word "Task".
+    Number,
+    /// Letters and digits (`F12`, `AUTH-12`, `task-01`): an id where the place says so.
+    Loose,
+    /// `T1.3`, `P1-R2-T3`, `P5-Integration-T1`, `A0-1`: an id wherever it stands.
+    Strong,
 }
 
 /// A character that may stand inside an id.
@@ -121,6 +141,19 @@ pub(super) fn leading_word(text: &str) -> &str {
     &text[..end]
 }
 
+/// The run of Latin id characters at the start of `text`, without what only ends it; empty when a letter of the same word
+/// follows that no id has.
+pub(super) fn leading_id(text: &str) -> &str {
+    let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    // Longer runs are no ids, and must not be walked again from each of their parts.
+    let near = text.bytes().take(2 * ID_BYTES_MAX);
+    let length = near.take_while(inside).count();
+    let word = &text[..length];
+    // `T1.1..T1.3` is a range: the id ends before it.
+    let word = word.split("..").next().unwrap_or_default();
+    word.trim_end_matches(['.', '-', '_'])
+}
+
 /// Whether `text` as a whole may name a task.
 pub(super) fn is_token(text: &str) -> bool {
     text.len() <= ID_BYTES_MAX
@@ -130,22 +163,76 @@ pub(super) fn is_token(text: &str) -> bool {
         && !text.contains("..")
 }
 
-/// Whether `text` as a whole has a known shape.
-pub(super) fn is_known(text: &str) -> bool {
-    known_prefix(text) == Some(text.len()) && text.len() <= ID_BYTES_MAX
+/// How surely `text` as a whole names a task; `None` for words that name none. `P0` and `M1.5` are phases.
+pub(super) fn shape(text: &str) -> Option<Shape> {
+    let digits = text.bytes().any(|byte| byte.is_ascii_digit());
+    if !digits || !text.is_ascii() || !is_token(text) {
+        return None;
+    }
+    let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    if letters == 0 {
+        let number = text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
+        return number.then_some(Shape::Number);
+    }
+    let (name, rest) = text.split_at(letters);
+    let number = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let dotted = dotted_numbers(&rest[number..]);
+    let rest = &rest[number + dotted..];
+    let phase = matches!(name, "P" | "M");
+    let segments = rest
+        .strip_prefix('-')
+        .is_some_and(|it| strong_segments(it, phase));
+    match name {
+        "T" if number > 0 && (rest.is_empty() || one_letter(rest) || segments) => {
+            Some(Shape::Strong)
+        }
+        _ if phase && number > 0 && rest.is_empty() => None,
+        _ if number > 0
+            && letters <= 3
+            && name.bytes().all(|it| it.is_ascii_uppercase())
+            && segments =>
+        {
+            Some(Shape::Strong)
+        }
+        _ => {
+            let numbered = |word: &str| word.eq_ignore_ascii_case("task") || word == "T";
+            let counted = number == 0
+                && numbered(name)
+                && rest
+                    .strip_prefix(['-', '_'])
+                    .is_some_and(|it| leading_number(it).is_some());
+            Some(if counted { Shape::Strong } else { Shape::Loose })
+        }
+    }
 }
 
-/// Length of the longest prefix of a known shape: `T` number (`.` number)*, or `P` number (`-` part)+ with parts such as
-/// `R2`, `T0.1`, `V`.
-pub(super) fn known_prefix(text: &str) -> Option<usize> {
-    if let Some(rest) = text.strip_prefix('T') {
-        let (_, length) = leading_number(rest)?;
-        return Some(1 + length + dotted_numbers(&rest[length..]));
-    }
-    let rest = text.strip_prefix('P')?;
-    let (_, length) = leading_number(rest)?;
-    let parts = dashed_parts(&rest[length..]);
-    (parts > 0).then_some(1 + length + parts)
+/// `T3`, `S2-V`, `Integration-T1`, `E2E`, `1`: each segment begins with a capital or a digit. The last has a digit or is one
+/// letter; below a phase it may be a word.
+fn strong_segments(text: &str, word_at_end: bool) -> bool {
+    let begins = |it: &str| it.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit());
+    let last = text.rsplit('-').next().unwrap_or_default();
+    let ends = last.len() == 1 || last.bytes().any(|it| it.is_ascii_digit());
+    text.split('-').all(begins) && (ends || word_at_end)
+}
+
+fn one_letter(text: &str) -> bool {
+    text.len() == 1 && text.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// Whether `longer` continues the id `shorter` by this character.
+pub(super) fn continues(longer: &str, shorter: &str, by: char) -> bool {
+    longer
+        .strip_prefix(shorter)
+        .is_some_and(|rest| rest.starts_with(by))
+}
+
+/// Id up to its last number, that number, and how many digits it has.
+pub(super) fn last_number(id: &str) -> Option<(&str, u32, usize)> {
+    let digits = id.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (stem, number) = id.split_at(id.len() - digits);
+    leading_number(number).map(|(number, length)| (stem, number, length))
 }
 
 /// The decimal number at the start of `text`, and its length; none if it is absurdly long.
@@ -166,26 +253,6 @@ pub(super) fn dotted_numbers(text: &str) -> usize {
             break;
         }
         taken += 1 + digits;
-    }
-    taken
-}
-
-/// Length of the `-R2-T3` that `text` starts with.
-fn dashed_parts(text: &str) -> usize {
-    let mut taken = 0;
-    while let Some(rest) = text[taken..].strip_prefix('-') {
-        let letters = rest.bytes().take_while(u8::is_ascii_uppercase).count();
-        if letters == 0 {
-            break;
-        }
-        let rest = &rest[letters..];
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let dotted = if digits == 0 {
-            0
-        } else {
-            dotted_numbers(&rest[digits..])
-        };
-        taken += 1 + letters + digits + dotted;
     }
     taken
 }

@@ -4,16 +4,22 @@
 //! [`set_tick`] and [`set_ticks`] change tick boxes and nothing else. [`wire`] holds the lines that resolver, executor and main agent exchange.
 //! The forms are described for users in `docs/formats/tasks-md.md`.
 
+mod blocks;
+mod build;
 mod check;
 mod fields;
 mod finding;
 mod graph;
-mod header;
+mod head;
 mod id;
-mod lines;
+mod lookup;
 mod mermaid;
 mod parse;
+mod refs;
+mod roles;
 mod slug;
+mod status;
+mod survey;
 mod tick;
 pub mod wire;
 
@@ -23,14 +29,21 @@ use std::ops::Range;
 pub use check::CYCLES_REPORTED_MAX;
 pub use finding::{Finding, FindingCode, Severity};
 pub use graph::{ExecutionOrder, Round};
-pub(crate) use id::phase_told_by;
 pub use id::{BadTaskId, ID_BYTES_MAX, TaskId};
-pub use parse::{MERMAID_EDGES_MAX, parse};
-pub use slug::{SLUG_BYTES_MAX, SLUG_EMPTY, slug};
+pub(crate) use id::{id_at_start, phase_told_by};
+pub use parse::parse;
+pub use slug::{SLUG_BYTES_MAX, slug};
+pub use status::{Mark, Progress};
 pub use tick::{TickError, set_tick, set_ticks};
 
+/// A plan of this many bytes or more is not read.
+pub const PLAN_BYTES_MAX: usize = 10_000_000;
+
+/// Most dependencies that are read from one plan.
+pub const EDGES_MAX: usize = 1_000_000;
+
 /// What a file says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TasksFile {
     /// The first `# ` heading, without a leading `TASKS:`.
     pub project: Option<String>,
@@ -38,6 +51,8 @@ pub struct TasksFile {
     pub phases: Vec<PhaseHeading>,
     /// The tasks, in file order, ids unique.
     pub tasks: Vec<Task>,
+    /// The headings that name several tasks, in file order.
+    pub groups: Vec<Group>,
     /// The edges of the Mermaid diagrams between tasks of this file, in file order.
     pub edges: Vec<Edge>,
     /// What is wrong or doubtful, by line.
@@ -55,9 +70,35 @@ pub struct PhaseHeading {
     pub number: u32,
     /// The title, possibly empty.
     pub title: String,
-    /// The title as part of a branch name.
+    /// The part of the title that may stand in a branch name, possibly empty.
     pub slug: String,
     /// The line, counted from 1.
+    pub line: usize,
+    /// Where the plan wants it worked on.
+    pub worktree: Option<String>,
+    /// The half phases in it (`Phase 1.5`), in file order.
+    pub sections: Vec<Section>,
+}
+
+/// `## Phase 1.5: Contracts`, an ordered section of phase 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// The number behind the full stop.
+    pub number: u32,
+    /// The title, possibly empty.
+    pub title: String,
+    /// The line, counted from 1.
+    pub line: usize,
+}
+
+/// `### P1-R1: Users` above `#### [ ] P1-R1-T1`: a name for several tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The id.
+    pub id: TaskId,
+    /// Its tasks, in file order.
+    pub tasks: Vec<TaskId>,
+    /// The line of the heading, counted from 1.
     pub line: usize,
 }
 
@@ -66,24 +107,32 @@ pub struct PhaseHeading {
 pub struct Task {
     /// Its id, unique in the file.
     pub id: TaskId,
-    /// Its phase: the first number of the id for ids of a known shape, else what the header or the heading above says.
+    /// Its phase: what the header says, else the heading above, else the first number of the id.
     pub phase: u32,
+    /// The section of its phase: 5 below `Phase 1.5`, 0 outside of half phases.
+    pub section: u32,
     /// Its title, possibly empty.
     pub title: String,
-    /// Whether its box is ticked.
+    /// Whether the plan calls it done.
     pub done: bool,
+    /// How far the plan says it is.
+    pub progress: Progress,
     /// Who does it.
     pub assignee: Option<String>,
-    /// The tasks its dependency fields name, as written (also those that are not in the file), without repeats.
+    /// Where it is worked on: its own field, else that of its phase.
+    pub worktree: Option<String>,
+    /// The tasks its dependency fields name (also those that are not in the file), without repeats.
     pub dependencies: Vec<TaskId>,
     /// The tasks its parallel fields name and the file has.
     pub parallel_with: Vec<TaskId>,
     /// The line of the header, counted from 1.
     pub line: usize,
-    /// Byte position of the mark in the tick box, if there is a box with a mark of one byte.
-    pub tick: Option<usize>,
+    /// Every place that says how far it is.
+    pub marks: Vec<Mark>,
     /// Byte range of the text that belongs to the task, after its header line.
     pub body: Range<usize>,
+    /// Where a sign behind its title would stand.
+    title_end: Option<usize>,
 }
 
 /// An arrow of a diagram: `after` needs `before`.
@@ -121,12 +170,13 @@ impl TasksFile {
         numbers
     }
 
-    /// The slug of a phase: that of its heading, or [`SLUG_EMPTY`] when it has none.
+    /// The name of a phase in branches and folders: `phase-1-user-auth`, `phase-2` where the title has no Latin letters.
     #[must_use]
-    pub fn phase_slug(&self, number: u32) -> &str {
-        self.phases
-            .iter()
-            .find(|phase| phase.number == number)
-            .map_or(SLUG_EMPTY, |phase| &phase.slug)
+    pub fn phase_slug(&self, number: u32) -> String {
+        let heading = self.phases.iter().find(|phase| phase.number == number);
+        match heading.map_or("", |phase| &phase.slug) {
+            "" => format!("phase-{number}"),
+            slug => format!("phase-{number}-{slug}"),
+        }
     }
 }

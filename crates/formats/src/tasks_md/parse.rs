@@ -1,305 +1,297 @@
-//! From text to [`TasksFile`]: one pass over the lines, then ids are looked up and the whole is checked.
+//! From text to [`TasksFile`]: the parts of the document, what they name, their fields; then names are looked up and the
+//! whole is checked.
 
 use std::collections::{HashMap, HashSet};
 
-use super::fields::{self, Field, mentions};
+use super::blocks::{Block, Kind, Row, Source, blocks};
+use super::build::{Built, Owner, build};
+use super::fields::{self, Field};
 use super::finding::{Finding, FindingCode};
-use super::header::{Context, Header, TaskHeader, classify, list_item};
-use super::id::{TaskId, is_known, leading_word};
-use super::lines::{Line, Lines, Place};
-use super::mermaid::{self, Link, Node};
-use super::{Edge, PhaseHeading, Task, TasksFile, check, slug::slug};
+use super::id::{leading_id, shape};
+use super::lookup::{Lookup, too_many};
+use super::mermaid::{self, Link};
+use super::refs::Names;
+use super::status::{self, Mark, Progress};
+use super::survey::{Survey, survey};
+use super::{EDGES_MAX, PLAN_BYTES_MAX, TasksFile, check};
 
-/// Most edges that are read from the diagrams of one file.
-pub const MERMAID_EDGES_MAX: usize = 1_000_000;
+/// The level of a line that is a header: below all headings.
+const LINE_LEVEL: u8 = 7;
 
 /// Longest part of a line that a message repeats, in characters.
 const EXCERPT_CHARS_MAX: usize = 80;
 
-/// Reads a `TASKS.md`. Never fails; a file without tasks has the finding [`FindingCode::ParseFail`].
+/// Reads a plan. Never fails; a file without tasks has the finding [`FindingCode::ParseFail`].
 #[must_use]
 pub fn parse(text: &str) -> TasksFile {
-    let mut reader = Reader::new(text);
-    let mut lines = Lines::new(text);
-    for line in lines.by_ref() {
-        reader.line(&line);
+    if text.len() >= PLAN_BYTES_MAX {
+        return too_large(text);
     }
-    if let Some(line) = lines.unclosed() {
-        let message = "this code fence or comment is never closed; nothing after it was read";
-        reader
-            .findings
-            .push(Finding::new(FindingCode::UnclosedBlock, line, message));
+    let source = Source::new(text);
+    let blocks = blocks(&source);
+    let survey = survey(&blocks);
+    let built = build(&survey);
+    let mut reader = Reader {
+        pending: Vec::new(),
+        links: Vec::new(),
+        findings: Vec::new(),
+        open_field: None,
+        built,
+    };
+    reader.walk(&source, &blocks, &survey);
+    reader.finish(&survey)
+}
+
+/// What is said of a file that is not read at all.
+fn too_large(text: &str) -> TasksFile {
+    let before = &text.as_bytes()[..PLAN_BYTES_MAX - 1];
+    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    let message = format!(
+        "the plan has {} bytes; at {PLAN_BYTES_MAX} and more it is not read",
+        text.len()
+    );
+    TasksFile {
+        findings: vec![Finding::new(FindingCode::TooLarge, line, message)],
+        ..TasksFile::default()
     }
-    reader.finish()
 }
 
-/// A field whose ids are looked up once all headers are known.
-struct PendingField<'a> {
-    task: usize,
-    field: Field,
-    value: &'a str,
-    line: usize,
+/// A field whose ids are looked up once all tasks are known.
+pub(super) struct PendingField<'a> {
+    pub(super) owner: Owner,
+    pub(super) field: Field,
+    pub(super) value: &'a str,
+    pub(super) line: usize,
 }
 
-/// A task whose body is being read.
-struct OpenTask {
-    /// Its position; none for a duplicate, whose body belongs to nobody.
-    task: Option<usize>,
-    level: Option<usize>,
+/// A heading or item that what follows belongs to.
+struct Open {
+    /// The level of a heading; items go by their column.
+    level: Option<u8>,
+    column: usize,
+    owner: Owner,
+    /// The line, where it names the owner.
+    header: Option<usize>,
+    /// Where the text behind its line begins.
+    body: usize,
 }
 
-/// A field without a value on its own line; list items below may fill it.
+impl Open {
+    /// Whether a heading of this level, or a line in this column, is no part of it.
+    fn ends_at(&self, heading: Option<u8>, column: usize) -> bool {
+        match (self.level, heading) {
+            (Some(own), Some(level)) => level <= own,
+            (Some(_), None) => false,
+            (None, Some(_)) => true,
+            (None, None) => column <= self.column,
+        }
+    }
+}
+
+fn owner(open: &[Open]) -> Owner {
+    open.last().map_or(Owner::Nobody, |last| last.owner)
+}
+
+/// A field whose value stands below it: a line, or a list.
+#[derive(Clone, Copy)]
 struct OpenField {
     field: Field,
-    indent_min: usize,
+    owner: Owner,
+    /// How far its values are indented at least.
+    column: usize,
+    /// Whether nothing has followed yet.
+    fresh: bool,
 }
 
 struct Reader<'a> {
-    text: &'a str,
-    plain_words: bool,
-    project: Option<String>,
-    project_seen: bool,
-    phases: Vec<PhaseHeading>,
-    phase_numbers: HashSet<u32>,
-    /// Number and heading level of the phase we are in.
-    phase: Option<(u32, usize)>,
-    tasks: Vec<Task>,
-    index: HashMap<TaskId, usize>,
-    open: Option<OpenTask>,
-    open_field: Option<OpenField>,
+    built: Built,
     pending: Vec<PendingField<'a>>,
-    diagram: Vec<(usize, &'a str)>,
-    diagram_number: usize,
     links: Vec<Link<'a>>,
     findings: Vec<Finding>,
+    /// A field without a value on its own line.
+    open_field: Option<OpenField>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str) -> Self {
-        let plain_words = !Lines::new(text).any(|line| {
-            line.place == Place::Text
-                && matches!(classify(line.text, Context::default()), Some(Header::Task(task)) if is_known(task.id))
-        });
-        Self {
-            text,
-            plain_words,
-            project: None,
-            project_seen: false,
-            phases: Vec::new(),
-            phase_numbers: HashSet::new(),
-            phase: None,
-            tasks: Vec::new(),
-            index: HashMap::new(),
-            open: None,
-            open_field: None,
-            pending: Vec::new(),
-            diagram: Vec::new(),
-            diagram_number: 0,
-            links: Vec::new(),
-            findings: Vec::new(),
-        }
-    }
-
-    fn line(&mut self, line: &Line<'a>) {
-        if let Place::Mermaid(number) = line.place {
-            if number != self.diagram_number {
-                self.end_diagram();
-                self.diagram_number = number;
-            }
-            self.diagram.push((line.number, line.text));
-            return;
-        }
-        let context = Context {
-            inside_heading_task: self.open.as_ref().is_some_and(|open| open.level.is_some()),
-            under_phase: self.phase.is_some(),
-            plain_words: self.plain_words,
-        };
-        match classify(line.text, context) {
-            Some(Header::Task(header)) => self.task(line, &header),
-            Some(Header::Phase {
-                number,
-                title,
-                level,
-            }) => {
-                self.close_task(line.start);
-                self.phase = Some((number, level));
-                if self.phase_numbers.insert(number) {
-                    let (title, slug) = (title.to_owned(), slug(title));
-                    self.phases.push(PhaseHeading {
-                        number,
-                        title,
-                        slug,
-                        line: line.number,
-                    });
+    fn walk(&mut self, source: &Source<'a>, blocks: &[Block<'a>], survey: &Survey<'a>) {
+        let mut candidates = survey.candidates.iter().enumerate().peekable();
+        let mut phases = survey.phases.iter().peekable();
+        let mut open: Vec<Open> = Vec::new();
+        for (at, block) in blocks.iter().enumerate() {
+            while candidates.next_if(|(_, one)| one.block < at).is_some() {}
+            let row = match block {
+                Block::Row(row) => row,
+                Block::Table(rows) => {
+                    self.table(rows, owner(&open));
+                    continue;
                 }
+                Block::Mermaid(lines) => {
+                    self.diagram(lines);
+                    continue;
+                }
+                Block::Unclosed(line) => {
+                    let message =
+                        "this code fence or comment is never closed; nothing after it was read";
+                    self.findings
+                        .push(Finding::new(FindingCode::UnclosedBlock, *line, message));
+                    continue;
+                }
+            };
+            let named = candidates
+                .next_if(|(_, one)| one.block == at)
+                .map(|(at, _)| at);
+            let named = named.and_then(|at| self.built.owners[at]);
+            let heading = match row.kind {
+                Kind::Heading(level) => Some(level),
+                // A line that is a header of its own goes on until the next one, however that is indented.
+                Kind::Line if named.is_some() => Some(LINE_LEVEL),
+                Kind::Item | Kind::Line | Kind::Indented => None,
+            };
+            while open
+                .last()
+                .is_some_and(|last| last.ends_at(heading, row.column))
+            {
+                self.close(open.pop(), source.line_range(row.line).start);
             }
-            Some(Header::Section {
-                level,
-                text,
-                unread,
-            }) => self.section(line, level, text, unread),
-            None => self.body_line(line),
+            let phase = phases.next_if(|phase| phase.block == at);
+            let inner = match (named, phase, owner(&open)) {
+                (Some(named), _, _) => named,
+                (None, Some(phase), _) => Owner::Phase(phase.number.whole),
+                (None, None, Owner::Phase(_)) if heading.is_some() => Owner::Nobody,
+                (None, None, around) => around,
+            };
+            if heading.is_some() || named.is_some() {
+                open.push(Open {
+                    level: heading,
+                    column: row.column,
+                    owner: inner,
+                    header: named.map(|_| row.line),
+                    body: source.line_range(row.line).end,
+                });
+                self.open_field = heading
+                    .filter(|_| named.is_none())
+                    .and_then(|_| fields::named(row.text))
+                    .map(|field| OpenField {
+                        field,
+                        owner: inner,
+                        column: 0,
+                        fresh: true,
+                    });
+            } else {
+                self.body_line(row, inner);
+            }
+        }
+        while let Some(last) = open.pop() {
+            self.close(Some(last), source.text.len());
         }
     }
 
-    fn task(&mut self, line: &Line<'a>, header: &TaskHeader<'a>) {
-        self.close_task(line.start);
-        let Ok(id) = TaskId::new(header.id) else {
-            return;
-        };
-        if let Some(&first) = self.index.get(&id) {
-            let first_line = self.tasks[first].line;
-            let message =
-                format!("task `{id}` is already on line {first_line}; this one is not read");
-            let finding = Finding::new(FindingCode::DuplicateId, line.number, message);
-            self.findings
-                .push(finding.with_lines([first_line]).with_path([id]));
-            self.open = Some(OpenTask {
-                task: None,
-                level: header.level,
-            });
-            return;
-        }
-        let phase = self.task_phase(line, header, &id);
-        if header.title.is_empty() {
-            let message = format!("task `{id}` has no title");
-            self.findings.push(
-                Finding::new(FindingCode::EmptyTitle, line.number, message).with_path([id.clone()]),
-            );
-        }
-        if let Some(mark) = header
-            .mark
-            .filter(|mark| !matches!(mark, ' ' | '\t' | 'x' | 'X'))
+    /// Gives a task the text behind its header; where it has several, that of the one that counts, or of a longer one.
+    fn close(&mut self, part: Option<Open>, end: usize) {
+        if let Some(Open {
+            owner: Owner::Task(task),
+            header: Some(line),
+            body,
+            ..
+        }) = part
         {
-            let message = format!("the box of task `{id}` holds `{mark}`; it counts as not done");
-            self.findings.push(
-                Finding::new(FindingCode::UnknownTick, line.number, message)
-                    .with_path([id.clone()]),
-            );
+            let task = &mut self.built.tasks[task];
+            let text = body..end.max(body);
+            if task.body.is_empty() || (task.line == line && !text.is_empty()) {
+                task.body = text;
+            }
         }
-        self.open = Some(OpenTask {
-            task: Some(self.tasks.len()),
-            level: header.level,
-        });
-        self.index.insert(id.clone(), self.tasks.len());
-        self.tasks.push(Task {
-            id,
-            phase,
-            title: header.title.to_owned(),
-            done: matches!(header.mark, Some('x' | 'X')),
-            assignee: None,
-            dependencies: Vec::new(),
-            parallel_with: Vec::new(),
-            line: line.number,
-            tick: header.tick.map(|tick| line.start + tick),
-            body: line.end..line.end,
-        });
     }
 
-    fn task_phase(&mut self, line: &Line<'a>, header: &TaskHeader<'a>, id: &TaskId) -> u32 {
-        let around = self.phase.map(|(number, _)| number);
-        let own = id.first_number();
-        if !id.has_known_shape() {
-            return header.stated_phase.or(around).or(own).unwrap_or(0);
-        }
-        let own = own.unwrap_or(0);
-        if let Some(other) = header.stated_phase.or(around).filter(|other| *other != own) {
-            let message = format!(
-                "task `{id}` is written under phase {other}, but its id says phase {own}, which counts"
-            );
-            self.findings.push(
-                Finding::new(FindingCode::PhaseMismatch, line.number, message)
-                    .with_path([id.clone()]),
-            );
-        }
-        own
-    }
-
-    fn section(&mut self, line: &Line<'a>, level: usize, text: &'a str, unread: bool) {
-        if unread {
-            let text = excerpt(text);
-            let message =
-                format!("heading `{text}` has a tick box but no task id; it is not a task");
-            self.findings.push(Finding::new(
-                FindingCode::UnreadHeader,
-                line.number,
-                message,
-            ));
-        }
-        if level == 1 && !self.project_seen {
-            self.project_seen = true;
-            self.project = project_name(text);
-        }
-        if self
-            .phase
-            .is_some_and(|(_, phase_level)| level <= phase_level)
-        {
-            self.phase = None;
-        }
-        let deeper = self
-            .open
-            .as_ref()
-            .is_some_and(|open| open.level.is_some_and(|open| level > open));
-        if !deeper {
-            self.close_task(line.start);
-        }
-        self.open_field = None;
-    }
-
-    fn body_line(&mut self, line: &Line<'a>) {
-        let Some(task) = self.open.as_ref().and_then(|open| open.task) else {
+    fn body_line(&mut self, row: &Row<'a>, owner: Owner) {
+        if owner == Owner::Nobody {
             return;
-        };
+        }
+        let text = without_comment(row.text);
         let mut named = false;
         let mut open_field = None;
-        let trimmed = line.text.trim_start();
-        let indent = line.text.len() - trimmed.len();
-        let listed = list_item(trimmed).is_some();
-        fields::each_field(line.text, |field, value| {
+        fields::each(text, |field, value| {
             named = true;
             if value.is_empty() {
+                let column = row.column + usize::from(row.kind == Kind::Item);
                 open_field = Some(OpenField {
                     field,
-                    indent_min: if listed { indent + 1 } else { 0 },
+                    owner,
+                    column,
+                    fresh: true,
                 });
-            } else {
-                self.pending.push(PendingField {
-                    task,
-                    field,
-                    value,
-                    line: line.number,
-                });
+                return;
             }
+            self.field(row, owner, field, value);
         });
+        // `**Dependencies**` alone above a list.
+        if !named && text.starts_with("**") {
+            let field = fields::named(text);
+            open_field = field.map(|field| OpenField {
+                field,
+                owner,
+                column: row.column,
+                fresh: true,
+            });
+            named = field.is_some();
+        }
         if named {
             self.open_field = open_field;
-        } else if let Some(OpenField { field, indent_min }) = self.open_field {
-            match fields::continuation(line.text, indent_min) {
-                Some(value) => self.pending.push(PendingField {
-                    task,
-                    field,
-                    value,
-                    line: line.number,
-                }),
-                None if line.text.trim().is_empty() => {}
-                None => self.open_field = None,
+        } else if let Some(open) = self.open_field {
+            let label = text.starts_with("**") && shape(leading_id(&text[2..])).is_none();
+            let below = row.column >= open.column && !label && !text.starts_with('[');
+            match row.kind {
+                Kind::Item if below => {
+                    self.field(row, open.owner, open.field, text);
+                    self.open_field = Some(OpenField {
+                        fresh: false,
+                        ..open
+                    });
+                }
+                Kind::Line if below && open.fresh => {
+                    self.field(row, open.owner, open.field, text);
+                    self.open_field = None;
+                }
+                // The rest of an item in the list.
+                Kind::Line if !open.fresh && row.column > open.column => {}
+                _ => self.open_field = None,
             }
         }
     }
 
-    fn close_task(&mut self, end: usize) {
-        self.open_field = None;
-        if let Some(OpenTask {
-            task: Some(task), ..
-        }) = self.open.take()
-        {
-            self.tasks[task].body.end = end;
+    fn field(&mut self, row: &Row<'a>, owner: Owner, field: Field, value: &'a str) {
+        if field == Field::Status {
+            if let Owner::Task(task) = owner
+                && let Some(mark) =
+                    status::value(value, row.start + super::head::place_in(row.text, value))
+            {
+                self.built.tasks[task].marks.push(mark);
+            }
+            return;
+        }
+        self.pending.push(PendingField {
+            owner,
+            field,
+            value,
+            line: row.line,
+        });
+    }
+
+    /// A table: rows that name tasks bring their fields; one of names and values in the body of a task is its fields.
+    fn table(&mut self, rows: &[Vec<Row<'a>>], owner: Owner) {
+        for cells in rows {
+            if let [name, value, ..] = &cells[..]
+                && let Some(field) = fields::named(name.text)
+                && owner != Owner::Nobody
+                && cells.len() == 2
+            {
+                self.field(value, owner, field, value.text);
+            }
         }
     }
 
-    fn end_diagram(&mut self) {
-        let chart = mermaid::read(&self.diagram, MERMAID_EDGES_MAX - self.links.len());
-        self.diagram.clear();
+    fn diagram(&mut self, lines: &[(usize, &'a str)]) {
+        let chart = mermaid::read(lines, EDGES_MAX.saturating_sub(self.links.len()));
         self.links.extend(chart.links);
         for line in chart.unread {
             let message = "this line of the diagram was not understood to its end";
@@ -307,166 +299,197 @@ impl<'a> Reader<'a> {
                 .push(Finding::new(FindingCode::UnreadMermaid, line, message));
         }
         if let Some(line) = chart.over_limit {
-            let message = format!(
-                "the diagrams have more than {MERMAID_EDGES_MAX} edges; the rest was not read"
-            );
-            self.findings
-                .push(Finding::new(FindingCode::TooManyEdges, line, message));
+            self.findings.push(too_many(line));
         }
     }
 
-    fn finish(mut self) -> TasksFile {
-        self.close_task(self.text.len());
-        self.end_diagram();
-        let mut needs = vec![Vec::new(); self.tasks.len()];
-        for field in std::mem::take(&mut self.pending) {
-            self.look_up(&field, &mut needs);
+    fn finish(mut self, survey: &Survey<'a>) -> TasksFile {
+        for (owner, field, value, line) in inline_fields(survey, &self.built) {
+            self.pending.push(PendingField {
+                owner,
+                field,
+                value,
+                line,
+            });
         }
-        let edges = self.look_up_links(&mut needs);
-        for task in &mut self.tasks {
-            keep_first(&mut task.dependencies);
-            keep_first(&mut task.parallel_with);
+        self.findings.append(&mut self.built.findings);
+        for (line, text) in &survey.unread {
+            let message = format!(
+                "`{}` has a tick box but no task id; it is not a task",
+                excerpt(text)
+            );
+            self.findings
+                .push(Finding::new(FindingCode::UnreadHeader, *line, message));
         }
-        for needed in &mut needs {
-            keep_first(needed);
+        let meant: Vec<Vec<usize>> = self
+            .pending
+            .iter()
+            .map(|it| self.built.meant(it.owner))
+            .collect();
+        let Built {
+            project,
+            phases,
+            mut tasks,
+            index,
+            groups,
+            members,
+            steps,
+            mut worktrees,
+            ..
+        } = self.built;
+        let names = Names::new(&index, &tasks, &groups, &members, &steps);
+        let mut lookup = Lookup::new(names, tasks.len(), self.findings);
+        let mut who: HashMap<usize, String> = HashMap::new();
+        let mut trees: HashMap<usize, String> = HashMap::new();
+        for (field, meant) in self.pending.iter().zip(&meant) {
+            match (field.field, field.owner) {
+                (Field::Needs, _) => lookup.field(field, meant),
+                // Of a group only its order counts for each of its tasks.
+                (_, Owner::Group(_)) => {}
+                (Field::Conditions | Field::Beside, _) => lookup.field(field, meant),
+                (Field::Assignee, _) => {
+                    if let Some(name) = fields::assignee(field.value) {
+                        for task in meant {
+                            who.entry(*task).or_insert_with(|| name.clone());
+                        }
+                    }
+                }
+                (Field::Worktree, owner) => {
+                    let Some(path) = fields::worktree(field.value) else {
+                        continue;
+                    };
+                    if let Owner::Phase(number) = owner {
+                        worktrees.entry(number).or_insert_with(|| path.to_owned());
+                    }
+                    for task in meant {
+                        trees.entry(*task).or_insert_with(|| path.to_owned());
+                    }
+                }
+                (Field::Status | Field::Title, _) => {}
+            }
+        }
+        let edges = lookup.links(std::mem::take(&mut self.links));
+        let Lookup {
+            mut needs,
+            mut written,
+            mut beside,
+            findings,
+            ..
+        } = lookup;
+        for (at, task) in tasks.iter_mut().enumerate() {
+            keep_first(&mut needs[at]);
+            keep_first(&mut written[at]);
+            keep_first(&mut beside[at]);
+            task.dependencies = std::mem::take(&mut written[at]);
+            task.parallel_with = std::mem::take(&mut beside[at]);
+            task.assignee = who.remove(&at);
+            task.worktree = trees
+                .remove(&at)
+                .or_else(|| worktrees.get(&task.phase).cloned());
+        }
+        one_form(&mut tasks);
+        let mut phases = phases;
+        for phase in &mut phases {
+            phase.worktree = worktrees.remove(&phase.number);
         }
         let mut file = TasksFile {
-            project: self.project,
-            phases: self.phases,
-            tasks: self.tasks,
+            project,
+            phases,
+            tasks,
+            groups,
             edges,
-            findings: self.findings,
-            index: self.index,
+            findings,
+            index,
             needs,
         };
         check::check(&mut file);
         file
     }
+}
 
-    fn look_up(&mut self, pending: &PendingField<'a>, needs: &mut [Vec<usize>]) {
-        if pending.field == Field::Assignee {
-            if self.tasks[pending.task].assignee.is_none() {
-                self.tasks[pending.task].assignee =
-                    fields::assignee(pending.value).map(str::to_owned);
-            }
-            return;
+/// The fields behind titles and in the cells of tables.
+fn inline_fields<'a>(survey: &Survey<'a>, built: &Built) -> Vec<(Owner, Field, &'a str, usize)> {
+    let mut all = Vec::new();
+    for (at, one) in survey.candidates.iter().enumerate() {
+        let Some(owner) = built.owners[at] else {
+            continue;
+        };
+        for (field, value) in fields::titled(without_comment(one.named.title)).fields {
+            all.push((owner, field, value, one.line));
         }
-        let found = mentions(pending.value, &self.index);
-        let named = found
-            .tasks
-            .iter()
-            .map(|at| self.tasks[*at].id.clone())
-            .collect::<Vec<_>>();
-        let missing = found
-            .missing
-            .iter()
-            .filter_map(|id| TaskId::new(id).ok())
-            .collect::<Vec<_>>();
-        let id = self.tasks[pending.task].id.clone();
-        if pending.field == Field::Parallel {
-            for other in missing {
-                let message =
-                    format!("task `{id}` may run beside `{other}`, which is not in the file");
-                let finding = Finding::new(FindingCode::MissingParallel, pending.line, message);
-                self.findings.push(finding.with_path([id.clone(), other]));
-            }
-            self.tasks[pending.task].parallel_with.extend(named);
-            return;
-        }
-        needs[pending.task].extend(found.tasks);
-        for other in &missing {
-            self.findings.push(missing_dep(&id, other, pending.line));
-        }
-        self.tasks[pending.task]
-            .dependencies
-            .extend(named.into_iter().chain(missing));
-        for text in found.unread {
-            let text = excerpt(text);
-            let message = format!("`{text}` in the dependencies of `{id}` names no task");
-            self.findings.push(
-                Finding::new(FindingCode::UnreadDep, pending.line, message).with_path([id.clone()]),
-            );
-        }
-        if found.range {
-            let message =
-                format!("a range in the dependencies of `{id}` counts only for its two ends");
-            self.findings
-                .push(Finding::new(FindingCode::UnreadDep, pending.line, message).with_path([id]));
-        }
+        let cells = one.cells.iter().flat_map(|cells| &cells.fields);
+        all.extend(cells.map(|(field, cell)| (owner, *field, cell.text, cell.line)));
     }
+    all
+}
 
-    fn look_up_links(&mut self, needs: &mut [Vec<usize>]) -> Vec<Edge> {
-        let mut edges = Vec::new();
-        for link in std::mem::take(&mut self.links) {
-            let before = self.node(link.before);
-            let after = self.node(link.after);
-            match (before, after) {
-                (Found::Task(before), Found::Task(after)) => {
-                    needs[after].push(before);
-                    let (before, after) =
-                        (self.tasks[before].id.clone(), self.tasks[after].id.clone());
-                    edges.push(Edge {
-                        before,
-                        after,
-                        line: link.line,
-                    });
-                }
-                (Found::Missing(before), Found::Task(after)) => {
-                    let finding = missing_dep(&self.tasks[after].id, &before, link.line);
-                    self.findings.push(finding);
-                }
-                (Found::Task(_) | Found::Missing(_) | Found::Other, Found::Missing(after)) => {
-                    let message =
-                        format!("the diagram leads to `{after}`, which is not in the file");
-                    let finding = Finding::new(FindingCode::MissingNode, link.line, message);
-                    self.findings.push(finding.with_path([after]));
-                }
-                (Found::Missing(before), Found::Other) => {
-                    let message =
-                        format!("the diagram starts from `{before}`, which is not in the file");
-                    let finding = Finding::new(FindingCode::MissingNode, link.line, message);
-                    self.findings.push(finding.with_path([before]));
-                }
-                (Found::Task(_) | Found::Other, Found::Other) | (Found::Other, Found::Task(_)) => {}
+/// Marks are written as the plan writes them: with its own word for "done", and its sign behind titles that have no mark.
+fn one_form(tasks: &mut [super::Task]) {
+    let own = |mark: &Mark| {
+        mark.says == Progress::Done && mark.when_done.starts_with(char::is_alphabetic)
+    };
+    let word = |latin: bool| {
+        let marks = tasks.iter().flat_map(|task| &task.marks);
+        marks
+            .filter(|mark| own(mark) && mark.when_done != "x" && mark.when_done.is_ascii() == latin)
+            .map(|mark| mark.when_done)
+            .next()
+    };
+    let (latin, other) = (word(true), word(false));
+    let signed = tasks
+        .iter()
+        .flat_map(|task| &task.marks)
+        .any(|mark| mark.when_done == " ✅");
+    for task in tasks {
+        for mark in &mut task.marks {
+            let wordy = mark.when_done.starts_with(char::is_alphabetic) && mark.when_done != "x";
+            let preferred = if mark.when_done.is_ascii() {
+                latin
+            } else {
+                other
+            };
+            if wordy
+                && mark.says != Progress::Done
+                && let Some(word) = preferred
+            {
+                mark.when_done = word;
             }
         }
-        edges
+        let behind_title = task.title_end.take();
+        if task.marks.is_empty()
+            && signed
+            && let Some(at) = behind_title
+        {
+            task.marks.push(Mark {
+                at: at..at,
+                says: Progress::Open,
+                when_done: " ✅",
+                when_open: "",
+            });
+        }
+        task.progress = task
+            .marks
+            .iter()
+            .map(|mark| mark.says)
+            .max()
+            .unwrap_or_default();
+        task.done = task.progress == Progress::Done;
     }
+}
 
-    /// The task a node stands for: by its id, else by the id its label starts with.
-    fn node(&self, node: Node<'_>) -> Found {
-        let label = node
-            .label
-            .map_or("", |label| leading_word(label).trim_end_matches(['.', '-']));
-        for word in [node.id, label] {
-            if let Some(&task) = self.index.get(word) {
-                return Found::Task(task);
-            }
-        }
-        let known = [node.id, label].into_iter().find(|word| is_known(word));
-        known
-            .and_then(|word| TaskId::new(word).ok())
-            .map_or(Found::Other, Found::Missing)
+/// A text up to the comment in it.
+pub(super) fn without_comment(text: &str) -> &str {
+    match text.find("<!--") {
+        Some(at) => text[..at].trim_end(),
+        None => text,
     }
 }
 
 /// The start of a text, for a message.
-fn excerpt(text: &str) -> &str {
+pub(super) fn excerpt(text: &str) -> &str {
     text.char_indices()
         .nth(EXCERPT_CHARS_MAX)
         .map_or(text, |(end, _)| &text[..end])
-}
-
-/// What a node of a diagram is.
-enum Found {
-    Task(usize),
-    Missing(TaskId),
-    Other,
-}
-
-fn missing_dep(id: &TaskId, other: &TaskId, line: usize) -> Finding {
-    let message = format!("task `{id}` needs `{other}`, which is not in the file");
-    Finding::new(FindingCode::MissingDep, line, message).with_path([id.clone(), other.clone()])
 }
 
 /// Drops repeats, keeps the order.
@@ -475,21 +498,4 @@ fn keep_first<T: Clone + Eq + std::hash::Hash>(list: &mut Vec<T>) {
         let mut seen = HashSet::with_capacity(list.len());
         list.retain(|entry| seen.insert(entry.clone()));
     }
-}
-
-/// The title of the file without a leading `TASKS:`; `# TASKS` alone names no project.
-fn project_name(heading: &str) -> Option<String> {
-    const PREFIX: &str = "tasks";
-    let name = match heading.get(..PREFIX.len()) {
-        Some(head) if head.eq_ignore_ascii_case(PREFIX) => {
-            let rest = heading[PREFIX.len()..].trim_start();
-            match rest.strip_prefix([':', '：']) {
-                Some(name) => name.trim(),
-                None if rest.is_empty() || rest.eq_ignore_ascii_case(".md") => "",
-                None => heading,
-            }
-        }
-        _ => heading,
-    };
-    (!name.is_empty()).then(|| name.to_owned())
 }

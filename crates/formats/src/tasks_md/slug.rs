@@ -3,10 +3,7 @@
 /// Longest slug, in bytes.
 pub const SLUG_BYTES_MAX: usize = 48;
 
-/// The slug of a title without Latin letters or digits.
-pub const SLUG_EMPTY: &str = "work";
-
-/// The title in `[a-z0-9-]`: Latin letters in lower case, everything between words one `-`.
+/// The title in `[a-z0-9-]`: Latin letters in lower case, everything between words one `-`; empty where it has none.
 #[must_use]
 pub fn slug(title: &str) -> String {
     let mut slug = String::new();
@@ -21,9 +18,5 @@ pub fn slug(title: &str) -> String {
         }
     }
     slug.truncate(slug.trim_end_matches('-').len());
-    if slug.is_empty() {
-        SLUG_EMPTY.to_owned()
-    } else {
-        slug
-    }
+    slug
 }

@@ -1,6 +1,7 @@
-//! Ticking tasks: one byte per task changes, and nothing else.
+//! Ticking tasks: the one mark of a task changes, in the form it has, and nothing else.
 
 use super::parse::parse;
+use super::status::{Mark, Progress};
 
 /// Why a task cannot be ticked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,7 +12,7 @@ pub enum TickError {
         /// The id that was asked for.
         id: String,
     },
-    /// The header has no tick box, or one that holds no single-byte mark.
+    /// The plan has no place that says whether it is done.
     #[error("task `{id}` on line {line} has no tick box")]
     NoTickBox {
         /// The id that was asked for.
@@ -63,22 +64,35 @@ pub fn set_ticks<'a>(
         let task = file
             .task(id)
             .ok_or_else(|| TickError::UnknownTask { id: id.to_owned() })?;
-        let tick = task.tick.ok_or_else(|| TickError::NoTickBox {
-            id: id.to_owned(),
-            line: task.line,
-        })?;
+        if task.marks.is_empty() {
+            return Err(TickError::NoTickBox {
+                id: id.to_owned(),
+                line: task.line,
+            });
+        }
+        for mark in &task.marks {
+            marks.remove(&mark.at.start);
+        }
         if task.done == done {
-            marks.remove(&tick);
-        } else {
-            marks.insert(tick, if done { "x" } else { " " });
+            continue;
+        }
+        // One place says that it is done; all must agree that it is not.
+        let says_done = |mark: &&Mark| mark.says == Progress::Done;
+        let changed: Vec<&Mark> = match done {
+            true => task.marks.iter().take(1).collect(),
+            false => task.marks.iter().filter(says_done).collect(),
+        };
+        for mark in changed {
+            let written = if done { mark.when_done } else { mark.when_open };
+            marks.insert(mark.at.start, (mark.at.end, written));
         }
     }
     let mut changed = String::with_capacity(text.len());
     let mut copied = 0;
-    for (tick, mark) in marks {
-        changed.push_str(&text[copied..tick]);
-        changed.push_str(mark);
-        copied = tick + mark.len();
+    for (start, (end, written)) in marks {
+        changed.push_str(&text[copied..start]);
+        changed.push_str(written);
+        copied = end;
     }
     changed.push_str(&text[copied..]);
     Ok(changed)

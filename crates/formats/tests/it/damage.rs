@@ -22,7 +22,7 @@ const NOW: Timestamp = Timestamp(1_777_900_000);
 const FLIP_STRIDE: usize = 31;
 
 /// What a finding without a repair may be: only a person can tell what was meant.
-const UNREPAIRABLE: [&str; 15] = [
+const UNREPAIRABLE: [&str; 17] = [
     // A key that stands twice, in any kind: the last one counts, and both stay for a person to look at.
     "duplicate_key",
     // A score or a metric outside its range: which number was meant?
@@ -47,6 +47,9 @@ const UNREPAIRABLE: [&str; 15] = [
     "orchestrate newer_version",
     // An older name of a phase, left for whoever looks for it.
     "develop older_name",
+    // A word for the phase that nobody knows, and a list of other things than ids: both are kept, and a person is asked.
+    "orchestrate unknown_phase",
+    "orchestrate bad_id",
     // An older version, brought up to date by the first change.
     "orchestrate older_version",
 ];

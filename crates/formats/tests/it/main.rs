@@ -10,6 +10,7 @@ mod agents;
 mod checkpoint;
 mod damage;
 mod develop;
+mod families;
 mod golden;
 mod markers;
 mod memory;

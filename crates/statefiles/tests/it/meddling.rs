@@ -313,6 +313,52 @@ fn a_write_through_an_old_descriptor_is_kept_and_told() {
     assert_eq!(quiet.snapshot.findings, []);
 }
 
+/// The file may have been touched or edited since, so that its times tell nothing.
+#[test]
+fn a_write_through_an_old_descriptor_is_kept_whatever_became_of_the_file() {
+    use std::io::Write as _;
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    let mut opened = std::fs::OpenOptions::new()
+        .append(true)
+        .open(place.main())
+        .unwrap();
+    add(&place.file(), "b").unwrap();
+    opened.write_all(b"late\n").unwrap();
+    let later = std::time::SystemTime::now() + Duration::from_secs(5);
+    let file = std::fs::File::options()
+        .write(true)
+        .open(place.main())
+        .unwrap();
+    file.set_modified(later).unwrap();
+    add(&place.file(), "c").unwrap();
+    assert_eq!(
+        place.read(&format!("state.json.damaged-{STAMP}")),
+        "a\nlate\n"
+    );
+}
+
+/// A copy of the folder made in the middle of a write brings one along, or somebody puts one there.
+#[test]
+fn a_swap_file_that_does_not_belong_to_the_last_change_takes_nothing_back() {
+    let place = Place::new();
+    set(&place.file(), "a\n").unwrap();
+    add(&place.file(), "b").unwrap();
+    place.write(".state.json.bowline-swap", "a\nsomething else\n");
+    let told = add(&place.file(), "c").unwrap();
+    assert_eq!(place.read("state.json"), "a\nb\nc\n");
+    let kept = place.path(&format!("state.json.damaged-{STAMP}"));
+    assert_eq!(told.snapshot.findings, [Finding::KeptAside { path: kept }]);
+    let seqs: Vec<u64> = place
+        .file()
+        .history()
+        .unwrap()
+        .lines()
+        .map(|line| line.seq)
+        .collect();
+    assert_eq!(seqs, [1, 2, 3, 4]);
+}
+
 #[test]
 fn a_change_that_was_taken_back_is_no_history() {
     let place = Place::new();

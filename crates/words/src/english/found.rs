@@ -41,6 +41,13 @@ table! {
         TooManyAttempts { attempts } => "{attempts} attempts are more than the limit";
         HoldsValue => "holds a value; only names belong here";
         NotAllPhases => "not all of it are numbers of phases";
+        OlderFile { written } => "the file is older than {written}; the first change brings it up to date";
+        OddIdsKept => "some of its entries are no ids of tasks; it is kept as it is";
+        ReadAsNormal { word } => "'{word}' is read as normal";
+        SaysNoTime => "says no time";
+        IsNoTime => "is not a time";
+        UnknownPhaseKept => "says no phase that is known; it is kept. Which phase is the run in?";
+        NotAnOrchestration => "the file is not about an orchestration";
         ListedTwice { ids } => "{0} there more than once" [ids.say(En)];
         ListedInBoth { ids } => "{0} also in the list that counts" [ids.say(En)];
         ListedWrongly { ids } => "{0} made something else by the rest of the file" [ids.say(En)];

@@ -18,6 +18,9 @@ table! {
         TooManyProtected { max } => "more than {max} files are protected";
         TooManyFiles { path, max } => "{path} has more than {max} files";
         NotAnAgentName { name } => "'{name}' is not an agent's name";
+        MemoryFileName { name } => "'{name}' is the name of a file of the memory itself";
+        NotAFile { path } => "{path} is not a file";
+        NotUtf8 { path } => "{path} is not UTF-8";
         EmptyCommand => "the command of --run is empty";
         NoSuchStrategy { name } => "there is no strategy '{name}'";
         ChangesItsTree { path } => "{path} would change the tree it is about";
@@ -102,6 +105,9 @@ table! {
         ReadableProtected => "see that every protected file can be read";
         ReadableProject => "see that every file of the project can be read";
         SmallLetters => "use small letters, digits and '-'";
+        OtherAgentName => "give the agent another name";
+        NameMarkdown => "name a Markdown file";
+        SaveUtf8 => "save it as UTF-8";
         ChooseCopy => "choose another copy";
         NameCommand => "name the command that shows it, as in --run 'cargo test'";
         Strategies => "use direct, subagent, agent-teams or auto";

@@ -27,6 +27,8 @@ table! {
         NothingHere { path } => "there is no state file at or above {path}" / "begin with 'bowline thinking new ID --title T --goal G', or name a folder with -C";
         Ambiguous { paths } => "several state files are here: {paths}" / "name one of them";
         UnknownKind { path } => "{path} is not a state file of any kind Bowline knows" / "name one of the files 'bowline' lists";
+        Foreign { path } => "{path} is not an orchestration" / "it belongs to another program and is left alone; move it away to begin here";
+        NoPlan { path } => "there is no plan at {path}" / "name it: 'bowline orchestrate plan FILE'; else it is looked for as docs/planning/06-tasks.md, docs/planning/TASKS.md and TASKS.md";
         AlreadyExists { path } => "{path} already exists" / "choose another folder, or go on with the one there: 'bowline status'";
         Damaged { path, found } => "{path} is damaged: {0}" [found.say(En)] / "bowline doctor --repair {path}";
         Unreadable { path } => "{path} is damaged: unreadable" / "bowline doctor --repair {path}";

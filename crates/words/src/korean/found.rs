@@ -86,6 +86,13 @@ table! {
         TooManyAttempts { attempts } => "시도 {attempts}회는 한도를 넘습니다";
         HoldsValue => "값이 들어 있습니다. 이름만 두어야 합니다";
         NotAllPhases => "단계(phase) 번호가 아닌 것이 있습니다";
+        OlderFile { written } => "{written}보다 오래된 파일입니다. 처음 변경할 때 갱신됩니다";
+        OddIdsKept => "작업 id가 아닌 항목이 있어 그대로 두었습니다";
+        ReadAsNormal { word } => "'{word}'{은} normal로 읽습니다";
+        SaysNoTime => "시각이 없습니다";
+        IsNoTime => "시각이 아닙니다";
+        UnknownPhaseKept => "알 수 없는 단계 이름이라 그대로 두었습니다. 지금 어느 단계입니까?";
+        NotAnOrchestration => "오케스트레이션에 관한 파일이 아닙니다";
         ListedTwice { ids } => "여러 번 있습니다: {0}" [ids.say(Ko)];
         ListedInBoth { ids } => "기준이 되는 목록에도 있습니다: {0}" [ids.say(Ko)];
         ListedWrongly { ids } => "나머지 내용에 따르면 여기 있을 것이 아닙니다: {0}" [ids.say(Ko)];

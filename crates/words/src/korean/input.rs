@@ -19,6 +19,9 @@ table! {
         TooManyProtected { max } => "보호하는 파일이 {max}개를 넘습니다";
         TooManyFiles { path, max } => "{path}에 파일이 {max}개 넘게 있습니다";
         NotAnAgentName { name } => "'{name}'{은} 에이전트 이름이 아닙니다";
+        MemoryFileName { name } => "'{name}'{은} 메모리 자체의 파일 이름입니다";
+        NotAFile { path } => "{path}{은} 파일이 아닙니다";
+        NotUtf8 { path } => "{path}{은} UTF-8이 아닙니다";
         EmptyCommand => "--run의 명령이 비어 있습니다";
         NoSuchStrategy { name } => "'{name}'{이다}라는 전략은 없습니다";
         ChangesItsTree { path } => "{path}{을} 쓰면 증거가 말하는 트리가 바뀝니다";
@@ -103,6 +106,9 @@ table! {
         ReadableProtected => "보호하는 파일을 모두 읽을 수 있게 하세요";
         ReadableProject => "프로젝트의 파일을 모두 읽을 수 있게 하세요";
         SmallLetters => "소문자, 숫자, '-'를 쓰세요";
+        OtherAgentName => "에이전트에 다른 이름을 쓰세요";
+        NameMarkdown => "Markdown 파일을 지정하세요";
+        SaveUtf8 => "UTF-8로 저장하세요";
         ChooseCopy => "다른 사본을 고르세요";
         NameCommand => "확인할 명령을 적으세요. 예: --run 'cargo test'";
         Strategies => "direct, subagent, agent-teams, auto 중 하나를 쓰세요";

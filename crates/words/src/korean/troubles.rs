@@ -46,6 +46,8 @@ table! {
         NothingHere { path } => "{path}{과} 그 위에 상태 파일이 없습니다" / "'bowline thinking new ID --title T --goal G'로 시작하거나 -C로 폴더를 지정하세요";
         Ambiguous { paths } => "상태 파일이 여러 개 있습니다: {paths}" / "하나를 지정하세요";
         UnknownKind { path } => "{path}{은} Bowline이 아는 상태 파일이 아닙니다" / "'bowline'이 보여 주는 파일 가운데 하나를 지정하세요";
+        Foreign { path } => "{path}{은} 오케스트레이션 파일이 아닙니다" / "다른 프로그램의 파일이므로 그대로 둡니다. 여기서 시작하려면 다른 곳으로 옮기세요";
+        NoPlan { path } => "{path}에 계획 파일이 없습니다" / "'bowline orchestrate plan 파일'로 지정하세요. 지정하지 않으면 docs/planning/06-tasks.md, docs/planning/TASKS.md, TASKS.md 순으로 찾습니다";
         AlreadyExists { path } => "{path}{이} 이미 있습니다" / "다른 폴더를 고르거나 'bowline status'로 이어서 진행하세요";
         Damaged { path, found } => "{path}{이} 손상되었습니다: {0}" [found.say(Ko)] / "bowline doctor --repair {path}";
         Unreadable { path } => "{path}{이} 손상되었습니다: 읽을 수 없음" / "bowline doctor --repair {path}";

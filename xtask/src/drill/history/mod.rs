@@ -135,8 +135,14 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
         told(&counts.refused),
         begun.elapsed().as_secs_f64()
     );
-    if counts.refused.contains_key("needs_person") {
-        println!("skipped: undo and restore need a person, and this drill runs under an agent");
+    let refused = ["needs_person", "person_not_shown"];
+    if refused
+        .iter()
+        .any(|code| counts.refused.contains_key(*code))
+    {
+        return Err(
+            "a person's moves were refused: without them the drill shows a part only".into(),
+        );
     }
     match (violations, counts.get("acknowledged")) {
         (0, 0) => Err("nothing was acknowledged: the drill showed nothing".into()),

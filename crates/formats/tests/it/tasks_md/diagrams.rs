@@ -1,6 +1,6 @@
 //! Mermaid diagrams and the edges read from them.
 
-use bowline_formats::tasks_md::{FindingCode, MERMAID_EDGES_MAX, parse};
+use bowline_formats::tasks_md::{EDGES_MAX, FindingCode, parse};
 
 use super::check;
 
@@ -122,7 +122,7 @@ fn edges_are_read_up_to_a_limit() {
     };
 
     let full = parse(&chart(1000));
-    assert_eq!(full.edges.len(), MERMAID_EDGES_MAX);
+    assert_eq!(full.edges.len(), EDGES_MAX);
     assert!(
         full.findings
             .iter()

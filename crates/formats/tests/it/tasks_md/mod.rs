@@ -2,12 +2,14 @@
 
 mod diagrams;
 mod golden;
+mod plans;
 mod properties;
+mod rows;
 mod ticks;
 
 use std::fmt::Write as _;
 
-use bowline_formats::tasks_md::{TaskId, TasksFile, parse};
+use bowline_formats::tasks_md::{Progress, TaskId, TasksFile, parse};
 
 fn join(ids: &[TaskId]) -> String {
     ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(",")
@@ -28,10 +30,18 @@ fn describe(file: &TasksFile) -> String {
         .unwrap();
     }
     for task in &file.tasks {
-        let mark = if task.done { 'x' } else { ' ' };
+        let mark = match task.progress {
+            Progress::Open => ' ',
+            Progress::InProgress => '/',
+            Progress::Done => 'x',
+        };
+        let section = match task.section {
+            0 => String::new(),
+            section => format!(".{section}"),
+        };
         write!(
             out,
-            "{} [{mark}] {}/{} {}",
+            "{} [{mark}] {}{section}/{} {}",
             task.line, task.phase, task.id, task.title
         )
         .unwrap();
@@ -44,7 +54,20 @@ fn describe(file: &TasksFile) -> String {
         if !task.parallel_with.is_empty() {
             write!(out, " ={}", join(&task.parallel_with)).unwrap();
         }
+        if let Some(worktree) = &task.worktree {
+            write!(out, " in {worktree}").unwrap();
+        }
         out.push('\n');
+    }
+    for group in &file.groups {
+        writeln!(
+            out,
+            "{} group {}: {}",
+            group.line,
+            group.id,
+            join(&group.tasks)
+        )
+        .unwrap();
     }
     for edge in &file.edges {
         writeln!(out, "{} edge {}>{}", edge.line, edge.before, edge.after).unwrap();

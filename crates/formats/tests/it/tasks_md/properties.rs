@@ -105,9 +105,12 @@ fn check_sound(text: &str, file: &TasksFile) {
             text.get(task.body.clone()).is_some(),
             "the body is a part of the text"
         );
-        if let Some(tick) = task.tick {
-            assert_eq!(&text[tick - 1..tick], "[");
-            assert_eq!(&text[tick + 1..tick + 2], "]");
+        let id = task.id.as_str();
+        let counted = id.trim_end_matches(|c: char| c.is_ascii_digit());
+        let in_range = text.contains(counted) && text.contains(['~', '-', '–', '.']);
+        assert!(text.contains(id) || in_range, "{id} is made up");
+        for mark in &task.marks {
+            assert!(text.get(mark.at.clone()).is_some());
         }
     }
     let order = file.execution_order(|_| false);
@@ -187,7 +190,7 @@ fn print(models: &[Model]) -> (String, Vec<Vec<String>>) {
 /// The file without what depends on the width of a line end.
 fn without_offsets(mut file: TasksFile) -> TasksFile {
     for task in &mut file.tasks {
-        task.tick = task.tick.map(|_| 0);
+        task.marks.iter_mut().for_each(|mark| mark.at = 0..0);
         task.body = 0..0;
     }
     file
@@ -207,11 +210,16 @@ proptest! {
     #[test]
     fn a_tick_changes_one_byte_and_one_task(text in soup(), done in any::<bool>()) {
         let file = parse(&text);
-        for task in file.tasks.iter().filter(|task| task.tick.is_some()) {
+        for task in file.tasks.iter().filter(|task| !task.marks.is_empty()) {
             let changed = set_tick(&text, task.id.as_str(), done).unwrap();
-            let different = text.bytes().zip(changed.bytes()).filter(|(old, new)| old != new).count();
-            prop_assert_eq!(changed.len(), text.len());
-            prop_assert_eq!(different, usize::from(task.done != done));
+            let same = text.bytes().zip(changed.bytes()).take_while(|(old, new)| old == new).count();
+            prop_assert_eq!(task.done == done, changed == text);
+            if task.done != done && task.marks.len() == 1 {
+                // What is not the mark stays: before it, and behind it.
+                let mark = &task.marks[0].at;
+                prop_assert!(same >= mark.start);
+                prop_assert!(changed.ends_with(&text[mark.end..]));
+            }
             let again = parse(&changed);
             prop_assert_eq!(again.task(task.id.as_str()).unwrap().done, done);
             prop_assert_eq!(again.tasks.len(), file.tasks.len());
@@ -289,6 +297,15 @@ fn hostile_shapes_stay_linear() {
         "A -. ;",
         "A --\" ;",
         "**담당**: x ",
+        "T1....",
+        "> ",
+        "1. ",
+        "<!--",
+        "](",
+        "(의존: ",
+        "←",
+        "T1.1~T1.2, ",
+        "| a ",
     ] {
         let long = line.repeat(REPEATS);
         for text in [

@@ -2,8 +2,7 @@
 
 use bowline_formats::tasks_md::{TickError, parse, set_tick, set_ticks};
 
-const TEXT: &str =
-    "\u{feff}# 항구\r\n### [ ] T1.1: 등대  \r\n- [X] T1.2: 부두\r\n### T1.3: 배\r\n[\t] T1.4: 닻";
+const TEXT: &str = "\u{feff}## Phase 1: 항구\r\n- T1.3: 배\r\n### [ ] T1.1: 등대  \r\n- [X] T1.2: 부두\r\n\r\n[\t] T1.4: 닻";
 
 #[test]
 fn one_byte_changes() {
@@ -31,7 +30,7 @@ fn a_box_that_says_so_already_stays() {
 fn several_at_once() {
     let changed = set_ticks(TEXT, [("T1.4", true), ("T1.1", true), ("T1.2", false)]).unwrap();
     let done: Vec<bool> = parse(&changed).tasks.iter().map(|task| task.done).collect();
-    assert_eq!(done, [true, false, false, true]);
+    assert_eq!(done, [false, true, false, true]);
     // The last word on a task counts.
     assert_eq!(
         set_ticks(TEXT, [("T1.1", true), ("T1.1", false)]).unwrap(),
@@ -51,7 +50,7 @@ fn unknown_tasks_and_missing_boxes_are_errors() {
         boxless,
         TickError::NoTickBox {
             id: "T1.3".to_owned(),
-            line: 4
+            line: 2
         }
     );
     assert_eq!(boxless.code(), "no_tick_box");

@@ -1,0 +1,160 @@
+//! `bowline orchestrate`.
+
+use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb};
+use crate::commands::{here, orchestrate_view};
+use crate::korean;
+use crate::output::{Output, Tone};
+use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
+use bowline_engine::operations::orchestrate::{self, Plan};
+use bowline_engine::{Context, Error};
+use bowline_words::Lang;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+
+pub(crate) fn run(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    args: &OrchestrateArgs,
+) -> Result<ExitCode, Error> {
+    match &args.verb {
+        OrchestrateVerb::Plan { file } => {
+            let plan = orchestrate::plan(context, folder, file.as_deref())?;
+            if output.json {
+                output.line(&plan_json(&plan).to_string());
+            } else {
+                show_plan(output, &plan);
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        OrchestrateVerb::Status => {
+            let mut glance = orchestrate::glance(context, folder)?;
+            glance.view = here::reachable(glance.view);
+            if output.json {
+                let mut body = output.view_json(&glance.view);
+                orchestrate_view::add_json(&mut body, &glance);
+                output.line(&body.to_string());
+                return Ok(ExitCode::SUCCESS);
+            }
+            here::status_of(output, &glance.view)
+        }
+    }
+}
+
+fn needs(file: &TasksFile) -> std::collections::HashMap<&TaskId, Vec<&TaskId>> {
+    file.dependencies().collect()
+}
+
+fn plan_json(plan: &Plan) -> Value {
+    let file = &plan.file;
+    let needs = needs(file);
+    let tasks = file.tasks.iter().map(|task| {
+        json!({
+            "id": task.id,
+            "phase": task.phase,
+            "section": (task.section > 0).then(|| format!("{}.{}", task.phase, task.section)),
+            "title": task.title,
+            "needs": needs.get(&task.id).cloned().unwrap_or_default(),
+            "parallel": task.parallel_with,
+            "assignee": task.assignee,
+            "worktree": task.worktree,
+            "done": task.done,
+            "status": task.progress.name(),
+            "line": task.line,
+        })
+    });
+    let phases = file.phases.iter().map(|phase| {
+        let sections = phase.sections.iter().map(|section| {
+            json!({ "number": format!("{}.{}", phase.number, section.number), "title": section.title })
+        });
+        let mut body = json!({ "number": phase.number, "title": phase.title });
+        let sections: Vec<Value> = sections.collect();
+        if !sections.is_empty() {
+            body["sections"] = sections.into();
+        }
+        body
+    });
+    let groups = file
+        .groups
+        .iter()
+        .map(|group| json!({ "id": group.id, "tasks": group.tasks }));
+    let notes = file.findings.iter().map(|finding| {
+        json!({
+            "line": finding.line,
+            "code": finding.code,
+            "severity": finding.severity,
+            "text": finding.message,
+        })
+    });
+    json!({
+        "file": plan.path,
+        "project": file.project,
+        "phases": phases.collect::<Vec<_>>(),
+        "tasks": tasks.collect::<Vec<_>>(),
+        "groups": groups.collect::<Vec<_>>(),
+        "notes": notes.collect::<Vec<_>>(),
+    })
+}
+
+fn show_plan(output: &Output, plan: &Plan) {
+    let file = &plan.file;
+    let done = file.tasks.iter().filter(|task| task.done).count();
+    let name = file.project.as_deref().unwrap_or_default();
+    output.line(&format!(
+        "{}  {done}/{}  {}",
+        output.tone(Tone::Strong, &here::one_line(name)),
+        file.tasks.len(),
+        output.tone(Tone::Faint, &plan.path.display().to_string()),
+    ));
+    let needs = needs(file);
+    for number in file.phase_numbers() {
+        let heading = file.phases.iter().find(|phase| phase.number == number);
+        let title = heading.map_or("", |phase| &phase.title);
+        let head = format!(
+            "{} {number}  {}",
+            output.say("phase", "단계"),
+            here::one_line(title)
+        );
+        output.line(&output.tone(Tone::Strong, head.trim_end()));
+        for task in file.tasks.iter().filter(|task| task.phase == number) {
+            let mark = if task.done { "✓" } else { "·" };
+            let tone = if task.done { Tone::Good } else { Tone::Faint };
+            let mut line = format!(
+                "  {} {}  {}",
+                output.tone(tone, mark),
+                task.id,
+                here::one_line(&task.title)
+            );
+            if let Some(needed) = needs.get(&task.id) {
+                let ids: Vec<&str> = needed.iter().map(|id| id.as_str()).collect();
+                line.push_str(&format!("  ← {}", ids.join(" ")));
+            }
+            if let Some(who) = &task.assignee {
+                line.push_str(&format!("  @{}", here::one_line(who)));
+            }
+            output.line(line.trim_end());
+        }
+    }
+    for group in &file.groups {
+        let ids: Vec<&str> = group.tasks.iter().map(TaskId::as_str).collect();
+        let word = output.say("group", "묶음");
+        output.line(&format!("{word} {}  {}", group.id, ids.join(" ")));
+    }
+    for finding in &file.findings {
+        let (word, tone) = match finding.severity {
+            Severity::Error => (output.say("error", "오류"), Tone::Bad),
+            Severity::Warning => (output.say("warning", "경고"), Tone::Busy),
+        };
+        let head = output.tone(tone, &format!("{word}[{}]", finding.code.as_str()));
+        let line = output.say("line", "줄");
+        output.talk(&format!(
+            "{head}: {line} {}: {}",
+            finding.line,
+            match output.lang {
+                Lang::En => finding.message.clone(),
+                Lang::Ko => korean::plans::translated(&finding.message),
+            }
+        ));
+    }
+}

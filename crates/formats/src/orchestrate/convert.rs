@@ -1,0 +1,459 @@
+//! A document of another family in the words of 2.0. What has no place there stays where it is.
+
+use super::families::{
+    COMPLETED, FAILED, IN_PROGRESS, LISTS, Old, PHASE, PHASE_STATUS, PHASES_DONE, PROJECT, SKIPPED,
+    STARTED, TOTAL, UPDATED, WEBHOOK, by_id, entry, is_done, is_version, phase_entries, phase_word,
+    snake,
+};
+use super::{Mode, VERSION, phase_told_by};
+use crate::finding::{Finding, Severity};
+use crate::time;
+use bowline_words::message::Found;
+use serde_json::{Map, Value, json};
+
+/// A document in the making.
+pub(super) struct Convert<'v> {
+    old: &'v Old<'v>,
+    /// Ids by list, in the order they were met.
+    lists: Vec<(&'static str, String)>,
+    counts: Map<String, Value>,
+    noted: Map<String, Value>,
+    /// Keys whose facts have another place now.
+    moved: Vec<&'v str>,
+    findings: Vec<Finding>,
+}
+
+impl<'v> Convert<'v> {
+    pub(super) fn new(old: &'v Old<'v>) -> Self {
+        let note = Finding {
+            severity: Severity::Note,
+            code: "older_version",
+            pointer: if old.map.contains_key("version") {
+                "/version".into()
+            } else {
+                String::new()
+            },
+            message: Found::OlderFile {
+                written: VERSION.into(),
+            },
+            repair: None,
+        };
+        Convert {
+            old,
+            lists: Vec::new(),
+            counts: Map::new(),
+            noted: Map::new(),
+            moved: Vec::new(),
+            findings: vec![note],
+        }
+    }
+
+    /// The new document, and what is to be said about the old one.
+    pub(super) fn run(mut self) -> (Value, Vec<Finding>) {
+        let old = self.old;
+        for (list, names) in LISTS {
+            for name in names {
+                if let Some(key) = old.key(&[name]) {
+                    let before = self.lists.len();
+                    self.list(list, key, &old.map[key]);
+                    if names == SKIPPED {
+                        self.skipped(before);
+                    }
+                }
+            }
+        }
+        match old.map.get("tasks") {
+            Some(Value::Object(tasks)) if by_id(tasks) => self.tasks_by_id("pending", tasks),
+            Some(Value::Object(tasks)) => {
+                for (list, names) in LISTS {
+                    for name in names {
+                        if let Some(value) = tasks.get(*name) {
+                            self.list(list, "tasks", value);
+                        }
+                    }
+                }
+            }
+            Some(Value::Array(items)) => {
+                for (id, map) in items.iter().filter_map(entry) {
+                    let status = map
+                        .and_then(|map| map.get("status"))
+                        .unwrap_or(&Value::Null);
+                    self.lists
+                        .push((list_of(status).unwrap_or("pending"), id.to_owned()));
+                }
+            }
+            Some(_) | None => {}
+        }
+        if let Some(key) = old.key(TOTAL)
+            && old.map[key].is_u64()
+        {
+            self.counts.insert("total".into(), old.map[key].clone());
+            self.moved.push(key);
+        }
+        self.nested_counts();
+        let checkpoints = self.checkpoints();
+        let value = self.document(checkpoints);
+        (value, self.findings)
+    }
+
+    /// Notes of the ids met since then that they were skipped.
+    fn skipped(&mut self, since: usize) {
+        for (_, id) in &self.lists[since..] {
+            let noted = self
+                .noted
+                .entry(id.as_str())
+                .or_insert_with(|| Map::new().into());
+            if let Value::Object(noted) = noted {
+                noted.insert("skipped".into(), true.into());
+            }
+        }
+    }
+
+    /// Numbers that some files keep in an object of their own, where nothing else tells them.
+    fn nested_counts(&mut self) {
+        let places = ["progress", "stats", "statistics", "summary"];
+        for numbers in places
+            .iter()
+            .filter_map(|place| self.old.map.get(*place)?.as_object())
+        {
+            let numbers = Old { map: numbers };
+            for (count, names) in [
+                ("total", TOTAL),
+                ("completed", COMPLETED),
+                ("failed", FAILED),
+            ] {
+                if let Some(number) = numbers.get(names).filter(|number| number.is_u64()) {
+                    self.counts.entry(count).or_insert_with(|| number.clone());
+                }
+            }
+        }
+    }
+
+    /// The ids of one list, however it is written; a number stays a number.
+    fn list(&mut self, list: &'static str, key: &'v str, value: &'v Value) {
+        match value {
+            Value::Array(items) => {
+                let mut whole = true;
+                for item in items {
+                    let Some((id, map)) = entry(item) else {
+                        whole = false;
+                        continue;
+                    };
+                    self.lists.push((list, id.to_owned()));
+                    self.note(id, map);
+                }
+                if whole {
+                    self.moved.push(key);
+                } else {
+                    self.findings.push(Finding {
+                        severity: Severity::Warning,
+                        code: "bad_id",
+                        pointer: crate::json::child("", key),
+                        message: Found::OddIdsKept,
+                        repair: None,
+                    });
+                }
+            }
+            Value::Object(tasks) if by_id(tasks) => {
+                self.tasks_by_id(list, tasks);
+                self.moved.push(key);
+            }
+            Value::Object(_) => {
+                if let Some((id, map)) = entry(value) {
+                    self.lists.push((list, id.to_owned()));
+                    self.note(id, map);
+                    self.moved.push(key);
+                }
+            }
+            Value::Number(_) if value.is_u64() => {
+                self.counts.insert(list.into(), value.clone());
+                self.moved.push(key);
+            }
+            Value::String(_) => {
+                if let Some((id, _)) = entry(value) {
+                    self.lists.push((list, id.to_owned()));
+                    self.moved.push(key);
+                }
+            }
+            Value::Null => self.moved.push(key),
+            Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn tasks_by_id(&mut self, list: &'static str, tasks: &'v Map<String, Value>) {
+        for (id, value) in tasks {
+            let said = value.get("status").unwrap_or(value);
+            self.lists.push((list_of(said).unwrap_or(list), id.clone()));
+            self.note(id, value.as_object());
+        }
+    }
+
+    /// Keeps what an entry says beside its id and status.
+    fn note(&mut self, id: &str, map: Option<&Map<String, Value>>) {
+        let mut kept = Map::new();
+        for (key, value) in map
+            .into_iter()
+            .flatten()
+            .filter(|(_, value)| !value.is_null())
+        {
+            match (key.as_str(), value) {
+                ("id" | "task_id" | "taskId" | "task" | "status", _) => {}
+                ("attempts" | "retries" | "retry_count" | "retryCount", Value::Number(_))
+                    if value.is_u64() =>
+                {
+                    kept.insert("attempts".into(), value.clone());
+                }
+                ("error" | "reason", Value::String(_)) => {
+                    kept.entry("error").or_insert_with(|| value.clone());
+                }
+                ("started_at" | "phase" | "attempts" | "error", _) => {
+                    kept.insert(format!("{key}_told"), value.clone());
+                }
+                _ => {
+                    kept.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        if !kept.is_empty() {
+            self.noted.insert(id.to_owned(), kept.into());
+        }
+    }
+
+    /// The phases that are done, whichever way that is said, beside the checkpoints there are.
+    fn checkpoints(&mut self) -> Map<String, Value> {
+        let old = self.old;
+        let mut all = old
+            .map
+            .get("checkpoints")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        let mut done: Vec<(u32, Option<&Value>)> = Vec::new();
+        if let Some(Value::Array(phases)) = old.get(PHASES_DONE) {
+            done.extend(
+                phases
+                    .iter()
+                    .filter_map(phase_word)
+                    .map(|number| (number, None)),
+            );
+            self.moved.extend(
+                old.key(PHASES_DONE)
+                    .filter(|_| phases.iter().all(|it| phase_word(it).is_some())),
+            );
+        }
+        for names in PHASE_STATUS {
+            for (number, status) in old.get(&[names]).map(phase_entries).unwrap_or_default() {
+                self.phase_tasks(status);
+                if is_done(status) {
+                    done.push((number, Some(status)));
+                }
+            }
+        }
+        for (number, status) in done.into_iter().filter(|(number, _)| *number != u32::MAX) {
+            let tasks: Vec<&str> = self
+                .lists
+                .iter()
+                .filter(|(list, id)| *list == "completed" && phase_told_by(id) == Some(number))
+                .map(|(_, id)| id.as_str())
+                .collect();
+            let mut entry = Map::new();
+            let at = ["completed_at", "completedAt"]
+                .iter()
+                .find_map(|key| status?.get(*key)?.as_str());
+            if let Some(at) = at.and_then(time::parse) {
+                entry.insert("completed_at".into(), time::utc(at).into());
+            }
+            entry.insert("status".into(), "completed".into());
+            if !tasks.is_empty() {
+                entry.insert("tasks_count".into(), tasks.len().into());
+                entry.insert("tasks".into(), tasks.into());
+            }
+            all.entry(format!("phase_{number}"))
+                .or_insert_with(|| entry.into());
+        }
+        all
+    }
+
+    /// The tasks an entry of a phase names.
+    fn phase_tasks(&mut self, phase: &'v Value) {
+        let finished = is_done(phase);
+        for (key, value) in phase.as_object().into_iter().flatten() {
+            let list = match snake(key).as_str() {
+                name if COMPLETED.contains(&name) => "completed",
+                name if FAILED.contains(&name) => "failed",
+                name if IN_PROGRESS.contains(&name) => "in_progress",
+                "tasks" if finished => "completed",
+                "tasks" => "pending",
+                _ => continue,
+            };
+            for item in value.as_array().into_iter().flatten() {
+                if let Some((id, map)) = entry(item) {
+                    let said = map.and_then(|map| map.get("status")).and_then(list_of);
+                    self.lists.push((said.unwrap_or(list), id.to_owned()));
+                }
+            }
+        }
+    }
+
+    fn time(&mut self, names: &[&str]) -> Option<String> {
+        let found = names.iter().find_map(|name| {
+            let key = self.old.key(&[name])?;
+            let at = time::parse(self.old.map[key].as_str()?)?;
+            Some((key, time::utc(at)))
+        });
+        let (key, text) = found?;
+        self.moved.push(key);
+        Some(text)
+    }
+
+    fn document(&mut self, checkpoints: Map<String, Value>) -> Value {
+        let old = self.old;
+        let mut execution = old
+            .map
+            .get("execution")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        let (started, updated) = (self.time(STARTED), self.time(UPDATED));
+        if let Some(at) = started.clone().or_else(|| updated.clone()) {
+            execution.entry("started_at").or_insert(at.into());
+        }
+        if let Some(at) = updated.or(started) {
+            execution.entry("last_updated").or_insert(at.into());
+        }
+        if let Some(key) = old.key(PHASE) {
+            // A word nobody knows stays where it is, too.
+            if phase_word(&old.map[key]).is_some() || old.map[key].is_null() {
+                self.moved.push(key);
+            }
+            execution
+                .entry("current_phase")
+                .or_insert_with(|| old.map[key].clone());
+        }
+        execution
+            .entry("worktree")
+            .or_insert_with(|| match old.map.get("worktree") {
+                Some(Value::String(path)) => path.as_str().into(),
+                Some(_) | None => Value::Null,
+            });
+        let mut config = old
+            .map
+            .get("config")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        if let Some(key) = old.key(WEBHOOK)
+            && old.map[key].is_string()
+        {
+            config
+                .entry("slack_webhook_url")
+                .or_insert_with(|| old.map[key].clone());
+            self.moved.push(key);
+        }
+        let mut tasks = Map::new();
+        for list in [
+            "pending",
+            "ready",
+            "in_progress",
+            "completed",
+            "failed",
+            "blocked",
+        ] {
+            let mut seen = std::collections::HashSet::new();
+            let ids = self
+                .lists
+                .iter()
+                .filter(|(of, _)| *of == list)
+                .map(|(_, id)| id.as_str());
+            let ids: Vec<&str> = ids.filter(|id| seen.insert(*id)).collect();
+            tasks.insert(list.into(), ids.into());
+        }
+        let project = old.get(PROJECT).and_then(Value::as_str).unwrap_or_default();
+        let mode = old
+            .map
+            .get("mode")
+            .cloned()
+            .unwrap_or_else(|| Mode::Normal.name().into());
+        let mut value = json!({
+            "version": VERSION,
+            "mode": mode,
+            "project": project,
+            "execution": execution,
+            "tasks": tasks,
+            "checkpoints": checkpoints,
+            "config": config,
+        });
+        let Value::Object(map) = &mut value else {
+            return value;
+        };
+        let mut book = old
+            .map
+            .get("bookkeeping")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        if !self.noted.is_empty() {
+            book.insert("tasks".into(), std::mem::take(&mut self.noted).into());
+        }
+        if !self.counts.is_empty() {
+            book.insert("counts".into(), std::mem::take(&mut self.counts).into());
+        }
+        if !book.is_empty() {
+            map.insert("bookkeeping".into(), book.into());
+        }
+        self.moved
+            .extend(old.key(PROJECT).filter(|key| old.map[*key].is_string()));
+        let stays = |key: &str| !self.moved.contains(&key);
+        // A version that is no version of this format is the program's own.
+        let theirs = old.map.get("version").filter(|it| !is_version(it));
+        if let Some(version) = theirs {
+            map.insert("program_version".into(), version.clone());
+        }
+        for (key, kept) in old.map.iter().filter(|(key, _)| stays(key)) {
+            let held = matches!(key.as_str(), "version" | "mode");
+            match map.get(key) {
+                None => drop(map.insert(key.clone(), kept.clone())),
+                // The name is taken by something of another shape.
+                Some(_)
+                    if matches!(
+                        key.as_str(),
+                        "tasks" | "checkpoints" | "execution" | "config" | "bookkeeping"
+                    ) || held =>
+                {
+                    if key == "checkpoints" && !kept.is_object() {
+                        map.insert("earlier_checkpoints".into(), kept.clone());
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        value
+    }
+}
+
+/// The list a status word puts a task in.
+fn list_of(status: &Value) -> Option<&'static str> {
+    if status.as_bool() == Some(true) {
+        return Some("completed");
+    }
+    Some(
+        match status
+            .as_str()?
+            .trim()
+            .to_ascii_lowercase()
+            .replace(['-', ' '], "_")
+            .as_str()
+        {
+            "completed" | "complete" | "done" | "merged" | "finished" | "passed" | "success"
+            | "skipped" | "완료" => "completed",
+            "in_progress" | "inprogress" | "running" | "started" | "active" | "진행중" => {
+                "in_progress"
+            }
+            "failed" | "failure" | "error" | "실패" => "failed",
+            "ready" => "ready",
+            "blocked" => "blocked",
+            "pending" | "todo" | "open" | "not_started" | "대기" => "pending",
+            _ => return None,
+        },
+    )
+}

@@ -1,0 +1,350 @@
+//! The families of the file that are about. Each says the same facts under other names; here they get those of 2.0.
+
+use super::convert::Convert;
+use crate::finding::Finding;
+use crate::tasks_md::{TaskId, id_at_start};
+use serde_json::{Map, Value};
+
+/// The code of a file that is none of ours.
+pub const FOREIGN: &str = "not_an_orchestration";
+
+pub(super) const COMPLETED: &[&str] = &[
+    "completed_tasks",
+    "completed",
+    "done_tasks",
+    "done",
+    "tasks_completed",
+    "completed_count",
+];
+pub(super) const SKIPPED: &[&str] = &["skipped_tasks", "skipped"];
+pub(super) const IN_PROGRESS: &[&str] = &[
+    "in_progress_tasks",
+    "in_progress",
+    "running_tasks",
+    "active_tasks",
+    "current_tasks",
+    "current_task",
+];
+pub(super) const FAILED: &[&str] = &["failed_tasks", "failed"];
+const READY: &[&str] = &["ready_tasks", "ready"];
+const PENDING: &[&str] = &[
+    "pending_tasks",
+    "pending",
+    "remaining_tasks",
+    "remaining",
+    "next_tasks",
+    "next_task",
+    "todo",
+];
+const BLOCKED: &[&str] = &["blocked_tasks", "blocked"];
+/// The lists of 2.0 with the names they have elsewhere. What was skipped counts as completed.
+pub(super) const LISTS: [(&str, &[&str]); 7] = [
+    ("completed", COMPLETED),
+    ("completed", SKIPPED),
+    ("in_progress", IN_PROGRESS),
+    ("failed", FAILED),
+    ("ready", READY),
+    ("pending", PENDING),
+    ("blocked", BLOCKED),
+];
+pub(super) const TOTAL: &[&str] = &["total_tasks", "tasks_total", "task_count", "total"];
+pub(super) const PHASE: &[&str] = &["current_phase", "phase"];
+pub(super) const PHASES_DONE: &[&str] = &["completed_phases", "phases_completed"];
+pub(super) const PHASE_STATUS: &[&str] = &["phase_status", "phases", "phase_statuses"];
+pub(super) const STARTED: &[&str] = &["started_at", "created_at", "start_time", "started"];
+pub(super) const UPDATED: &[&str] = &[
+    "last_updated",
+    "updated_at",
+    "last_update",
+    "last_updated_at",
+];
+pub(super) const PROJECT: &[&str] = &["project", "project_name"];
+pub(super) const WEBHOOK: &[&str] = &["slack_webhook_url", "slack_webhook"];
+const PLAN: &[&str] = &[
+    "tasks_file",
+    "tasks_doc",
+    "task_file",
+    "plan_file",
+    "tasks_path",
+];
+/// Keys of a file that somebody made before a run began.
+const NEUTRAL: &[&str] = &[
+    "version",
+    "mode",
+    "status",
+    "name",
+    "description",
+    "config",
+    "completed_at",
+];
+
+/// What a document is.
+pub(super) enum Family {
+    /// The lists of 2.0: read as it is.
+    Lists,
+    /// Another family, as 2.0 would say it.
+    Other(Value, Vec<Finding>),
+    /// Not about an orchestration.
+    Foreign,
+}
+
+/// Tells the family of a document.
+pub(super) fn family(value: &Value) -> Family {
+    // What says nothing at all is no other program's either: it is damage.
+    let Some(map) = value.as_object().filter(|map| !map.is_empty()) else {
+        return Family::Lists;
+    };
+    let old = Old { map };
+    if let Some(Value::Object(tasks)) = map.get("tasks")
+        && !by_id(tasks)
+        && !tasks.values().any(Value::is_number)
+        && (map.contains_key("execution") || old.key(PHASE).is_none())
+        && (tasks.is_empty() || lists_of(tasks))
+    {
+        return Family::Lists;
+    }
+    match old.is_known() {
+        true => {
+            let (value, findings) = Convert::new(&old).run();
+            Family::Other(value, findings)
+        }
+        false => Family::Foreign,
+    }
+}
+
+/// The file of the plan that a document of any family names.
+pub fn plan_file(value: &Value) -> Option<&str> {
+    let old = Old {
+        map: value.as_object()?,
+    };
+    old.get(PLAN)?
+        .as_str()
+        .filter(|path| !path.trim().is_empty())
+}
+
+/// What a document says of the phase the run is in: its number, and that all are done as the largest there is.
+pub(super) fn phase_word(value: &Value) -> Option<u32> {
+    match value {
+        Value::Number(number) => {
+            let whole = number
+                .as_f64()
+                .filter(|it| (0.0..1e9).contains(it))?
+                .floor();
+            format!("{whole:.0}").parse().ok()
+        }
+        Value::String(text) => {
+            let word = text.trim().to_ascii_lowercase();
+            if matches!(
+                word.as_str(),
+                "done" | "complete" | "completed" | "all_done" | "finished" | "완료"
+            ) {
+                return Some(u32::MAX);
+            }
+            let number = word
+                .trim_start_matches("phase")
+                .trim_start_matches("페이즈");
+            let number = number.trim_start_matches(['p', 'm', ' ', '_', '-']);
+            let whole = number.split('.').next()?;
+            let digits = number
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.');
+            (digits && !whole.is_empty())
+                .then(|| whole.parse().ok())
+                .flatten()
+        }
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The number in the name of a phase: `P0`, `phase_0`, `Phase 0: Setup`.
+fn phase_name(name: &str) -> Option<u32> {
+    if let Some(number) = phase_word(&Value::from(name)) {
+        return Some(number);
+    }
+    let word = name.trim().to_ascii_lowercase();
+    let rest = word
+        .strip_prefix("phase")
+        .or_else(|| word.strip_prefix(['p', 'm']))?;
+    let rest = rest.trim_start_matches([' ', '_', '-']);
+    let end = rest.find(|c: char| !c.is_ascii_digit())?;
+    let bound = !rest[end..].starts_with(char::is_alphabetic);
+    bound.then(|| rest[..end].parse().ok()).flatten()
+}
+
+/// What is said of each phase: an object by name, or a list of objects with one.
+pub(super) fn phase_entries(phases: &Value) -> Vec<(u32, &Value)> {
+    let told = |it: &Value| it.is_string() || it.is_object();
+    match phases {
+        Value::Object(map) => map
+            .iter()
+            .filter(|(_, it)| told(it))
+            .filter_map(|(name, it)| Some((phase_name(name)?, it)))
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .filter_map(|it| {
+                let named = ["id", "phase", "number", "name"]
+                    .iter()
+                    .find_map(|key| it.get(*key))?;
+                let number = phase_word(named).or_else(|| phase_name(named.as_str()?))?;
+                Some((number, it))
+            })
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
+}
+
+/// The first of some keys that a document has, with its value.
+pub(super) fn phase_told(value: &Value) -> Option<&Value> {
+    let execution = value.pointer("/execution/current_phase");
+    execution.or_else(|| {
+        Old {
+            map: value.as_object()?,
+        }
+        .get(PHASE)
+    })
+}
+
+pub(super) fn is_done(value: &Value) -> bool {
+    let word = value.as_str().or_else(|| value.get("status")?.as_str());
+    let word = word.map(|word| word.trim().to_ascii_lowercase());
+    matches!(
+        word.as_deref(),
+        Some("done" | "complete" | "completed" | "merged" | "finished" | "완료")
+    )
+}
+
+/// `completedTasks` as `completed_tasks`.
+pub(super) fn snake(key: &str) -> String {
+    let mut plain = String::with_capacity(key.len() + 4);
+    for c in key.chars() {
+        match c {
+            'A'..='Z' => {
+                if !plain.is_empty() && !plain.ends_with('_') {
+                    plain.push('_');
+                }
+                plain.push(c.to_ascii_lowercase());
+            }
+            '-' | ' ' => plain.push('_'),
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// The id an entry of a list names, and the entry itself where it says more.
+pub(super) fn entry(item: &Value) -> Option<(&str, Option<&Map<String, Value>>)> {
+    fn id(value: &Value) -> Option<&str> {
+        let text = value.as_str()?;
+        match TaskId::new(text) {
+            Ok(_) => Some(text),
+            // `T1.1: title`.
+            Err(_) => id_at_start(text),
+        }
+    }
+    match item {
+        Value::String(_) => Some((id(item)?, None)),
+        Value::Object(map) => {
+            let named = ["id", "task_id", "taskId", "task"]
+                .iter()
+                .find_map(|key| map.get(*key));
+            Some((id(named?)?, Some(map)))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
+    }
+}
+
+/// A document whose keys are looked up by what they mean.
+pub(super) struct Old<'v> {
+    pub(super) map: &'v Map<String, Value>,
+}
+
+impl<'v> Old<'v> {
+    /// The key of the document that means one of some names, the first of them first.
+    pub(super) fn key(&self, names: &[&str]) -> Option<&'v str> {
+        let named = |name: &&str| self.map.keys().find(|key| snake(key) == **name);
+        names.iter().find_map(named).map(String::as_str)
+    }
+
+    /// The value of the first of some names that says something.
+    pub(super) fn get(&self, names: &[&str]) -> Option<&'v Value> {
+        names.iter().find_map(|name| {
+            self.key(&[name])
+                .and_then(|key| self.map.get(key))
+                .filter(|it| !it.is_null())
+        })
+    }
+
+    /// Whether something in it is said as one of our families says it.
+    fn is_known(&self) -> bool {
+        let phase = self
+            .get(PHASE)
+            .is_some_and(|value| phase_word(value).is_some());
+        let listed = |value: &Value| match value {
+            Value::Array(items) => items.iter().all(|item| entry(item).is_some()),
+            Value::Object(map) => by_id(map),
+            Value::Number(_) => true,
+            Value::String(_) | Value::Null | Value::Bool(_) => false,
+        };
+        let lists = LISTS.iter().any(|(_, names)| {
+            let found = self.get(names);
+            found.is_some_and(listed)
+                || names.iter().any(|name| {
+                    self.key(&[name])
+                        .and_then(|key| self.map.get(key))
+                        .is_some_and(listed)
+                })
+        });
+        let phases = self.get(PHASES_DONE).is_some_and(Value::is_array)
+            || self.get(PHASE_STATUS).is_some_and(|phases| {
+                let entries = phase_entries(phases);
+                let size = phases
+                    .as_object()
+                    .map(Map::len)
+                    .or(phases.as_array().map(Vec::len));
+                !entries.is_empty() && Some(entries.len()) == size
+            });
+        let tasks = match self.map.get("tasks") {
+            Some(Value::Object(map)) => by_id(map) || lists_of(map),
+            Some(Value::Array(items)) => {
+                phase && !items.is_empty() && items.iter().all(|item| entry(item).is_some())
+            }
+            Some(_) | None => false,
+        };
+        let begun = [PROJECT, STARTED, UPDATED, PLAN, WEBHOOK, TOTAL];
+        let neutral = |key: &String| {
+            let key = snake(key);
+            NEUTRAL.contains(&key.as_str())
+                || begun.iter().any(|names| names.contains(&key.as_str()))
+        };
+        let placeholder = !self.map.is_empty()
+            && self.map.keys().all(neutral)
+            && (self.get(PROJECT).is_some() || self.get(STARTED).is_some());
+        phase || lists || phases || tasks || placeholder
+    }
+}
+
+/// Tasks by their ids, each with a status.
+pub(super) fn by_id(map: &Map<String, Value>) -> bool {
+    !map.is_empty()
+        && map.iter().all(|(key, value)| {
+            TaskId::new(key).is_ok()
+                && key.contains(|c: char| c.is_ascii_digit())
+                && (value.is_object() || value.is_string() || value.is_boolean())
+        })
+}
+
+/// The lists of 2.0, some of them as numbers or objects.
+fn lists_of(map: &Map<String, Value>) -> bool {
+    LISTS.iter().any(|(list, _)| map.contains_key(*list))
+}
+
+/// Versions of this format have at most two numbers, and begin with 1 or 2.
+pub(super) fn is_version(value: &Value) -> bool {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let parts: Vec<&str> = text.trim().split('.').collect();
+    parts.len() <= 2 && parts.iter().all(|part| part.parse::<u32>().is_ok())
+}

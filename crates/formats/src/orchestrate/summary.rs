@@ -1,0 +1,172 @@
+//! What any file of the kind says at a glance, whatever its family.
+
+use super::families::{Family, family, phase_told, phase_word};
+use super::{Meta, plan_file};
+use crate::finding::Finding;
+use crate::json::JsonDocument;
+use bowline_machines::orchestrate::{Landing, Status};
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// A file at a glance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Name and mode, and whom to tell.
+    pub meta: Meta,
+    /// The plan it names, as written.
+    pub plan_file: Option<String>,
+    /// Tasks that are done: those it lists, or the number it gives.
+    pub done: usize,
+    /// All tasks, as far as the file knows.
+    pub total: usize,
+    /// Whether it tells how many there are; else `total` is what it happens to name.
+    pub counted: bool,
+    /// The phase, as the file says it; a number where it is one.
+    pub phase: Value,
+    /// Phases that are done.
+    pub phases_done: Vec<u32>,
+    /// The ids by list, each in the strongest of those it is in.
+    pub lists: Vec<(Status, Vec<String>)>,
+    /// Numbers the file gives without ids, by the name of the list, and `total`.
+    pub counts: Vec<(String, u64)>,
+    /// Whatever is odd about it.
+    pub findings: Vec<Finding>,
+}
+
+impl Summary {
+    /// Whether the file alone shows that everything is done: it says so, or it knows how many tasks there are.
+    pub fn finished(&self) -> bool {
+        let told = self.phase.is_string() && phase_word(&self.phase) == Some(u32::MAX);
+        told || (self.counted && self.done > 0 && self.done == self.total)
+    }
+
+    /// Whether it tells of no work at all.
+    pub fn untouched(&self) -> bool {
+        self.done == 0
+            && self.phases_done.is_empty()
+            && self.lists.iter().all(|(_, ids)| ids.is_empty())
+    }
+
+    /// The ids of a list.
+    pub fn ids(&self, status: Status) -> &[String] {
+        let found = self.lists.iter().find(|(of, _)| *of == status);
+        found.map_or(&[], |(_, ids)| ids)
+    }
+}
+
+/// Reads a file at a glance.
+pub fn summary(document: &JsonDocument) -> Result<Summary, Vec<Finding>> {
+    let read = super::known(document)?;
+    let new = match family(document.value()) {
+        Family::Other(value, _) => value,
+        Family::Lists | Family::Foreign => document.value().clone(),
+    };
+    let facts = &read.state.facts;
+    let merged = facts
+        .phases
+        .iter()
+        .filter(|phase| phase.landing.as_ref().is_some_and(Landing::landed));
+    let mut phases_done: Vec<u32> = merged.clone().map(|phase| phase.number).collect();
+    phases_done.sort_unstable();
+    phases_done.dedup();
+    // The strongest list first: what is completed is nowhere else.
+    let strongest = [
+        Status::Completed,
+        Status::Failed,
+        Status::InProgress,
+        Status::Ready,
+        Status::Blocked,
+        Status::Pending,
+    ];
+    let recorded = merged
+        .flat_map(|phase| &phase.tasks)
+        .map(|id| (id, Status::Completed));
+    let claims: Vec<(&str, Status)> = facts
+        .claims
+        .iter()
+        .map(|(id, status)| (id, *status))
+        .chain(recorded)
+        .map(|(id, status)| (&**id, status))
+        .collect();
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut lists = Vec::new();
+    for status in strongest {
+        let here = claims
+            .iter()
+            .filter(|(_, of)| *of == status)
+            .map(|(id, _)| *id);
+        let ids: Vec<String> = here
+            .filter(|id| seen.insert(id))
+            .map(str::to_owned)
+            .collect();
+        lists.push((status, ids));
+    }
+    let numbers = new
+        .pointer("/bookkeeping/counts")
+        .and_then(Value::as_object);
+    let counts: Vec<(String, u64)> = numbers
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, number)| Some((name.clone(), number.as_u64()?)))
+        .collect();
+    let number = |name: &str| {
+        let found = counts.iter().find(|(of, _)| of == name);
+        found
+            .and_then(|(_, number)| usize::try_from(*number).ok())
+            .unwrap_or(0)
+    };
+    let metrics = new.pointer("/metrics/total_tasks").and_then(Value::as_u64);
+    let metrics = metrics
+        .and_then(|total| usize::try_from(total).ok())
+        .unwrap_or(0);
+    let listed = lists
+        .first()
+        .map_or(0, |(_, ids): &(Status, Vec<String>)| ids.len());
+    let done = listed.max(number("completed"));
+    Ok(Summary {
+        meta: Meta::read(document.value()),
+        plan_file: plan_file(document.value()).map(str::to_owned),
+        done,
+        // A list that is only a number counts, too.
+        total: lists
+            .iter()
+            .map(|(status, ids)| ids.len().max(number(status.name())))
+            .sum::<usize>()
+            .max(number("total"))
+            .max(metrics),
+        counted: number("total") > 0 || metrics > 0,
+        phase: phase(document.value()),
+        phases_done,
+        lists,
+        counts,
+        findings: read.findings,
+    })
+}
+
+/// The phase as the file says it: a number where it is one, its own word otherwise.
+fn phase(value: &Value) -> Value {
+    let told = phase_told(value).cloned().unwrap_or(Value::Null);
+    match phase_word(&told) {
+        Some(u32::MAX) | None => told,
+        Some(number) => number.into(),
+    }
+}
+
+/// A document as it may be shown: addresses that whoever knows them may post to are masked.
+pub fn masked(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| {
+                let secret = key.to_ascii_lowercase().contains("webhook") && value.is_string();
+                (
+                    key.clone(),
+                    if secret { "***".into() } else { masked(value) },
+                )
+            })
+            .collect(),
+        Value::Array(items) => items.iter().map(masked).collect(),
+        Value::String(text) if text.contains("hooks.slack.com/") => "***".into(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}

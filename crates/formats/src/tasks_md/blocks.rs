@@ -1,0 +1,373 @@
+//! From Markdown to the parts of it that can mean something, in the order of the file. What is a heading, a list, a table or
+//! code is CommonMark's to say; here only the places of the text are kept.
+
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use super::head::What;
+
+/// Lines of front matter that are looked through for its end.
+const FRONT_MATTER_LINES_MAX: usize = 200;
+
+/// Spaces a tab stands for.
+const TAB_WIDTH: usize = 4;
+
+/// How a line of text stands in the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A heading of this level.
+    Heading(u8),
+    /// The first line of a list item.
+    Item,
+    /// Any other line of a paragraph or item.
+    Line,
+    /// A line of an indented code block: no header, but people indent their fields so.
+    Indented,
+}
+
+/// One line of text, without what the containers around it put before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row<'a> {
+    pub(super) kind: Kind,
+    /// Byte position of its first character.
+    pub(super) start: usize,
+    /// The characters up to the end of the line, outer space removed.
+    pub(super) text: &'a str,
+    /// Counted from 1.
+    pub(super) line: usize,
+    /// How far its first character is indented; for items that of the list mark.
+    pub(super) column: usize,
+}
+
+/// A part of the document.
+#[derive(Debug)]
+pub(super) enum Block<'a> {
+    Row(Row<'a>),
+    /// The rows of a table, the head first; each cell with its place.
+    Table(Vec<Vec<Row<'a>>>),
+    /// The lines of a Mermaid fence, with their numbers.
+    Mermaid(Vec<(usize, &'a str)>),
+    /// A fence or comment, begun on this line, that the text never ends.
+    Unclosed(usize),
+}
+
+/// The text with the places of its lines.
+pub(super) struct Source<'a> {
+    pub(super) text: &'a str,
+    line_starts: Vec<usize>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes());
+        let line_starts = std::iter::once(0).chain(ends.map(|at| at + 1)).collect();
+        Self { text, line_starts }
+    }
+
+    /// The number of the line a byte stands on, from 1.
+    pub(super) fn line(&self, at: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= at)
+    }
+
+    /// The place of a line with its line end.
+    pub(super) fn line_range(&self, line: usize) -> Range<usize> {
+        let start = self.line_starts.get(line - 1).copied();
+        let end = self.line_starts.get(line).copied();
+        start.unwrap_or(self.text.len())..end.unwrap_or(self.text.len())
+    }
+
+    /// The end of the line a byte stands on, before its line end.
+    fn line_end(&self, at: usize) -> usize {
+        let next = self.line_starts.get(self.line(at));
+        let end = next.map_or(self.text.len(), |next| next - 1);
+        let end = end.max(at);
+        at + self.text[at..end].trim_end().len()
+    }
+
+    fn row(&self, kind: Kind, start: usize, mark: usize) -> Row<'a> {
+        let start = start.min(self.text.len());
+        let line = self.line(mark);
+        let before = &self.text[self.line_starts[line - 1]..mark];
+        let width = |c: char| if c == '\t' { TAB_WIDTH } else { 1 };
+        Row {
+            kind,
+            start,
+            text: &self.text[start..self.line_end(start)],
+            line: self.line(start),
+            // A line can be as long as the file; nobody indents so far.
+            column: before.chars().take(256).map(width).sum(),
+        }
+    }
+}
+
+/// Where the Markdown begins: behind a byte order mark and front matter.
+fn body_start(text: &str) -> usize {
+    let bom = text.len() - text.trim_start_matches('\u{feff}').len();
+    let mut lines = text[bom..].split_inclusive('\n');
+    let mut at = bom;
+    match lines.next() {
+        Some(first) if first.trim_end() == "---" => at += first.len(),
+        _ => return bom,
+    }
+    for (count, line) in lines.take(FRONT_MATTER_LINES_MAX).enumerate() {
+        at += line.len();
+        if matches!(line.trim_end(), "---" | "...") {
+            return at;
+        }
+        // A rule stands before something else: front matter begins at once.
+        if count == 0 && (line.trim().is_empty() || line.starts_with('#')) {
+            return bom;
+        }
+    }
+    bom
+}
+
+/// What the inline parts that come now belong to.
+enum Leaf {
+    None,
+    /// A heading of this level, not begun yet.
+    Heading(u8),
+    /// Lines of a paragraph or item; the next one not begun yet when `true`.
+    Lines(bool),
+    /// A code block: what its lines are for.
+    Mermaid(Vec<(usize, usize)>),
+    Indented,
+    Skipped,
+}
+
+/// Cuts a text into its parts.
+pub(super) fn blocks<'a>(source: &Source<'a>) -> Vec<Block<'a>> {
+    let base = body_start(source.text);
+    let markdown = &source.text[base..];
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+    let mut cutter = Cutter {
+        source,
+        out: Vec::new(),
+        leaf: Leaf::None,
+        after_break: 0,
+        items: Vec::new(),
+        table: Vec::new(),
+        in_table: false,
+    };
+    for (event, range) in Parser::new_ext(markdown, options).into_offset_iter() {
+        cutter.event(event, range.start + base..range.end + base);
+    }
+    cutter.out
+}
+
+struct Cutter<'s, 'a> {
+    source: &'s Source<'a>,
+    out: Vec<Block<'a>>,
+    leaf: Leaf,
+    /// Where the line break before the next line ends.
+    after_break: usize,
+    /// The open list items: the place of the mark, and whether the first line was met.
+    items: Vec<(usize, bool)>,
+    table: Vec<Vec<Row<'a>>>,
+    in_table: bool,
+}
+
+impl<'a> Cutter<'_, 'a> {
+    fn event(&mut self, event: Event<'_>, range: Range<usize>) {
+        match event {
+            Event::Start(tag) => self.start(tag, range),
+            Event::End(tag) => self.end(tag),
+            Event::SoftBreak | Event::HardBreak => {
+                self.after_break = range.end;
+                if let Leaf::Lines(fresh) = &mut self.leaf {
+                    *fresh = true;
+                }
+            }
+            Event::Text(_) if matches!(self.leaf, Leaf::Mermaid(_) | Leaf::Indented) => {
+                self.code(range);
+            }
+            Event::Text(_)
+            | Event::Code(_)
+            | Event::InlineHtml(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::FootnoteReference(_)
+            | Event::TaskListMarker(_) => self.inline(range.start),
+            Event::Html(_) | Event::Rule => {}
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
+        match tag {
+            Tag::Heading { level, .. } => {
+                let text = self.source.text[range].trim_end();
+                // Fields above a `---` are a heading for CommonMark, and fields for whoever wrote them.
+                let phase = || {
+                    let mut lines = text.lines();
+                    let title = lines.next().map(|line| super::head::read(line, 0).what);
+                    matches!(title, Some(What::Phase { .. })) && lines.count() == 1
+                };
+                let heading = text.starts_with('#') || level == HeadingLevel::H1 || phase();
+                self.leaf = match heading {
+                    true => Leaf::Heading(level as u8),
+                    false => Leaf::Lines(true),
+                };
+            }
+            Tag::Paragraph => self.leaf = Leaf::Lines(true),
+            Tag::Item => {
+                // The range of an item may begin with the indentation of its mark.
+                let item = &self.source.text[range.clone()];
+                let indent = item.len() - item.trim_start_matches([' ', '\t']).len();
+                self.items.push((range.start + indent, false));
+                self.leaf = Leaf::Lines(true);
+            }
+            Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
+                self.unclosed_fence(&range);
+                let language = info.split([' ', '\t', '{', ',']).next();
+                let mermaid = language.is_some_and(|it| it.eq_ignore_ascii_case("mermaid"));
+                self.leaf = match mermaid {
+                    true => Leaf::Mermaid(Vec::new()),
+                    false => Leaf::Skipped,
+                };
+            }
+            Tag::CodeBlock(CodeBlockKind::Indented) => self.leaf = Leaf::Indented,
+            Tag::HtmlBlock => {
+                let html = &self.source.text[range.clone()];
+                if html.trim_start().starts_with("<!--") && !html.contains("-->") {
+                    let line = self.source.line(range.start);
+                    self.out.push(Block::Unclosed(line));
+                }
+                self.leaf = Leaf::Skipped;
+            }
+            Tag::Table(_) => self.in_table = true,
+            Tag::TableHead | Tag::TableRow => self.table.push(Vec::new()),
+            Tag::TableCell => {
+                let raw = &self.source.text[range.clone()];
+                let text = raw.trim_matches(|c: char| c.is_whitespace() || c == '|');
+                let skipped = raw.len() - raw.trim_start_matches(['|', ' ', '\t']).len();
+                let start = range.start + skipped.min(raw.len());
+                let row = Row {
+                    text,
+                    ..self.source.row(Kind::Line, start, start)
+                };
+                if let Some(cells) = self.table.last_mut() {
+                    cells.push(row);
+                }
+            }
+            Tag::Emphasis
+            | Tag::Strong
+            | Tag::Strikethrough
+            | Tag::Link { .. }
+            | Tag::Image { .. } => {
+                self.inline(range.start);
+            }
+            Tag::List(_)
+            | Tag::BlockQuote(_)
+            | Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::MetadataBlock(_)
+            | Tag::Superscript
+            | Tag::Subscript => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Item => {
+                self.items.pop();
+                self.leaf = Leaf::None;
+            }
+            // More text of the item may follow what was nested in it.
+            TagEnd::List(_) => self.leaf = Leaf::Lines(true),
+            TagEnd::CodeBlock => {
+                if let Leaf::Mermaid(lines) = std::mem::replace(&mut self.leaf, Leaf::None) {
+                    let line = |(start, end): (usize, usize)| {
+                        (self.source.line(start), &self.source.text[start..end])
+                    };
+                    let lines = lines.into_iter().map(line).collect();
+                    self.out.push(Block::Mermaid(lines));
+                }
+                self.leaf = Leaf::Lines(true);
+            }
+            TagEnd::Heading(_) | TagEnd::Paragraph | TagEnd::HtmlBlock => {
+                self.leaf = Leaf::Lines(true);
+            }
+            TagEnd::Table => {
+                self.in_table = false;
+                self.out.push(Block::Table(std::mem::take(&mut self.table)));
+                self.leaf = Leaf::Lines(true);
+            }
+            _ => {}
+        }
+    }
+
+    /// A part of running text begins here.
+    fn inline(&mut self, at: usize) {
+        if self.in_table {
+            return;
+        }
+        match self.leaf {
+            Leaf::Heading(level) => {
+                let row = self.source.row(Kind::Heading(level), at, at);
+                self.out.push(Block::Row(row));
+                self.leaf = Leaf::Lines(false);
+            }
+            Leaf::Lines(true) => {
+                let at = at.max(self.after_break);
+                let row = match self.items.last_mut() {
+                    Some((mark, met @ false)) => {
+                        *met = true;
+                        self.source.row(Kind::Item, at, *mark)
+                    }
+                    // It belongs to the item even where it is not indented.
+                    Some((mark, true)) => {
+                        let item = self.source.row(Kind::Item, at, *mark);
+                        let line = self.source.row(Kind::Line, at, at);
+                        let column = line.column.max(item.column + 1);
+                        Row { column, ..line }
+                    }
+                    None => self.source.row(Kind::Line, at, at),
+                };
+                self.out.push(Block::Row(row));
+                self.leaf = Leaf::Lines(false);
+            }
+            Leaf::Lines(false) | Leaf::None | Leaf::Skipped => {}
+            Leaf::Mermaid(_) | Leaf::Indented => {}
+        }
+    }
+
+    /// Text of a code block: one line or several.
+    fn code(&mut self, range: Range<usize>) {
+        let mut at = range.start;
+        for line in self.source.text[range].split_inclusive('\n') {
+            let end = at + line.trim_end().len();
+            match &mut self.leaf {
+                // The parser gives the end of a line apart where it is `\r\n`.
+                Leaf::Mermaid(lines) if end > at => lines.push((at, end)),
+                Leaf::Indented if end > at => {
+                    let start = at + (line.len() - line.trim_start().len());
+                    let row = self.source.row(Kind::Indented, start, start);
+                    self.out.push(Block::Row(row));
+                }
+                _ => {}
+            }
+            at += line.len();
+        }
+    }
+
+    /// Says so when a fence reaches the end of the text without a line that closes it.
+    fn unclosed_fence(&mut self, range: &Range<usize>) {
+        if !self.source.text[range.end..].trim().is_empty() {
+            return;
+        }
+        let fence = self.source.text[range.clone()].trim_end();
+        let mark = fence.chars().next().unwrap_or('`');
+        let length = fence.chars().take_while(|c| *c == mark).count();
+        let last = fence.rsplit('\n').next().unwrap_or_default();
+        let last = last.trim_start_matches([' ', '\t', '>']);
+        let closes =
+            fence.contains('\n') && last.len() >= length && last.chars().all(|c| c == mark);
+        if !closes {
+            let line = self.source.line(range.start);
+            self.out.push(Block::Unclosed(line));
+        }
+    }
+}

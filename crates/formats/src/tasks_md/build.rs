@@ -1,0 +1,400 @@
+//! From what a plan names to its tasks, groups and phases: the same id twice becomes one task, or a finding.
+
+use std::collections::HashMap;
+
+use super::fields;
+use super::finding::{Finding, FindingCode};
+use super::head::Names;
+use super::id::{TaskId, leading_number, phase_told_by};
+use super::parse::without_comment;
+use super::roles::{Role, expanded};
+use super::status::{self, Progress};
+use super::survey::{Candidate, Place, Survey};
+use super::{Group, PhaseHeading, Section, Task, slug::slug};
+
+/// Whose fields a text holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    Task(usize),
+    /// The tasks of one header, by its place in [`Built::sets`].
+    Tasks(usize),
+    Group(usize),
+    Phase(u32),
+    Nobody,
+}
+
+/// The tasks of a plan before their fields are known.
+pub(super) struct Built {
+    pub(super) project: Option<String>,
+    pub(super) phases: Vec<PhaseHeading>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) index: HashMap<TaskId, usize>,
+    pub(super) groups: Vec<Group>,
+    /// The tasks of each group by position.
+    pub(super) members: Vec<Vec<usize>>,
+    /// The tasks of headers that name several.
+    pub(super) sets: Vec<Vec<usize>>,
+    /// Steps, and the task they belong to.
+    pub(super) steps: HashMap<String, usize>,
+    pub(super) worktrees: HashMap<u32, String>,
+    /// For each candidate whose fields the text below it holds.
+    pub(super) owners: Vec<Option<Owner>>,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Built {
+    /// Gives a candidate a task, or one more.
+    fn own(&mut self, candidate: usize, task: usize) {
+        match self.owners[candidate] {
+            None => self.owners[candidate] = Some(Owner::Task(task)),
+            Some(Owner::Task(first)) => {
+                self.owners[candidate] = Some(Owner::Tasks(self.sets.len()));
+                self.sets.push(vec![first, task]);
+            }
+            Some(Owner::Tasks(set)) => self.sets[set].push(task),
+            Some(Owner::Group(_) | Owner::Phase(_) | Owner::Nobody) => {}
+        }
+    }
+
+    /// The tasks that are meant by an owner.
+    pub(super) fn meant(&self, owner: Owner) -> Vec<usize> {
+        match owner {
+            Owner::Task(task) => vec![task],
+            Owner::Tasks(set) => self.sets[set].clone(),
+            Owner::Group(group) => self.members[group].clone(),
+            Owner::Phase(_) | Owner::Nobody => Vec::new(),
+        }
+    }
+}
+
+pub(super) fn build(survey: &Survey<'_>) -> Built {
+    let mut built = Built {
+        project: survey.first_heading.and_then(project_name),
+        phases: phases(survey),
+        tasks: Vec::new(),
+        index: HashMap::new(),
+        groups: Vec::new(),
+        members: Vec::new(),
+        sets: Vec::new(),
+        steps: HashMap::new(),
+        worktrees: HashMap::new(),
+        owners: vec![None; survey.candidates.len()],
+        findings: Vec::new(),
+    };
+    tasks(survey, &mut built);
+    groups(survey, &mut built);
+    built
+}
+
+/// How well a candidate says that it is the task: the box first, then the heading.
+fn rank(one: &Candidate<'_>) -> u8 {
+    let place = match one.place {
+        Place::Heading(_) => 0,
+        Place::Item | Place::Line | Place::Bold => 1,
+        Place::Cell => 2,
+    };
+    place + if one.boxed { 0 } else { 3 }
+}
+
+fn tasks(survey: &Survey<'_>, built: &mut Built) {
+    let all = &survey.candidates;
+    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut order: Vec<String> = Vec::new();
+    for (at, one) in all
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| survey.roles[*at] == Role::Task)
+    {
+        for id in expanded(&one.named.names) {
+            let met = places.entry(id.clone()).or_default();
+            if met.is_empty() {
+                order.push(id);
+            }
+            met.push(at);
+        }
+    }
+    for id in order {
+        let Ok(task_id) = TaskId::new(&id) else {
+            continue;
+        };
+        let met = &places[&id];
+        // A header of its own counts before one that stands for many.
+        let several = |at: &usize| !matches!(all[*at].named.names, Names::One(_));
+        let Some(&main) = met
+            .iter()
+            .min_by_key(|at| (several(at), rank(&all[**at]), **at))
+        else {
+            continue;
+        };
+        for &other in met.iter().filter(|other| **other != main) {
+            let within = [all[other].item, all[other].above].contains(&Some(main));
+            if !within && clash(&all[main], &all[other]) {
+                let (first, second) = (
+                    all[main].line.min(all[other].line),
+                    all[main].line.max(all[other].line),
+                );
+                let message =
+                    format!("task `{id}` is already on line {first}; this one is not read");
+                let finding = Finding::new(FindingCode::DuplicateId, second, message);
+                built
+                    .findings
+                    .push(finding.with_lines([first]).with_path([task_id.clone()]));
+                continue;
+            }
+            built.own(other, built.tasks.len());
+        }
+        built.own(main, built.tasks.len());
+        built.index.insert(task_id.clone(), built.tasks.len());
+        let task = task(task_id, main, met, survey, &mut built.findings);
+        built.tasks.push(task);
+    }
+    for (at, one) in all.iter().enumerate() {
+        let id = one.named.names.first();
+        match survey.roles[at] {
+            Role::Step(whole) => {
+                if let Some(Owner::Task(task)) = built.owners[whole] {
+                    built.steps.insert(id.to_owned(), task);
+                    built.owners[at] = Some(Owner::Task(task));
+                }
+            }
+            Role::Boxless | Role::Nothing | Role::Group => {
+                if let Some(&task) = built.index.get(id) {
+                    // Said again: what stands there is about the task, too. A remark in a list is only a remark.
+                    let heading = matches!(one.place, Place::Heading(_) | Place::Cell);
+                    built.owners[at] = heading.then_some(Owner::Task(task));
+                } else if survey.roles[at] == Role::Boxless {
+                    let message = format!(
+                        "heading `{id}` has no box, and the tasks of this plan have one; it is not a task"
+                    );
+                    let finding = Finding::new(FindingCode::NoBox, one.line, message);
+                    built.findings.push(finding);
+                }
+            }
+            Role::Task => {}
+        }
+    }
+}
+
+/// Whether two headers of one id are two tasks that somebody gave the same id.
+fn clash(main: &Candidate<'_>, other: &Candidate<'_>) -> bool {
+    let plain = |one: &Candidate<'_>| {
+        let title = fields::titled(one.named.title).title;
+        let letters = title.chars().filter(|c| c.is_alphanumeric());
+        letters.flat_map(char::to_lowercase).collect::<String>()
+    };
+    let (a, b) = (plain(main), plain(other));
+    rank(main) == rank(other) && !other.aside && !main.aside && !a.contains(&b) && !b.contains(&a)
+}
+
+fn task(
+    id: TaskId,
+    main: usize,
+    met: &[usize],
+    survey: &Survey<'_>,
+    findings: &mut Vec<Finding>,
+) -> Task {
+    let one = &survey.candidates[main];
+    let several = !matches!(one.named.names, Names::One(_));
+    let mut title = without_comment(one.named.title);
+    let mut marks: Vec<status::Mark> = one.mark.iter().filter(|_| !several).cloned().collect();
+    let mut progress = one.mark.as_ref().map_or(Progress::Open, |mark| mark.says);
+    let mut shorten = |title: &mut &str| {
+        if let Some((mark, kept)) = status::at_end(title, one.named.title_at) {
+            progress = progress.max(mark.says);
+            if !several {
+                marks.push(mark);
+            }
+            *title = kept;
+        }
+    };
+    shorten(&mut title);
+    title = fields::titled(title).title;
+    shorten(&mut title);
+    let told = phase_told_by(id.as_str());
+    let stated = met
+        .iter()
+        .find_map(|at| survey.candidates[*at].named.stated);
+    let around = one
+        .phase
+        .or_else(|| met.iter().find_map(|at| survey.candidates[*at].phase));
+    let phase = stated.or(around);
+    let number = phase
+        .map(|phase| phase.whole)
+        .or(told)
+        .or(id.first_number())
+        .unwrap_or(0);
+    let mut note = |code: FindingCode, message: String| {
+        findings.push(Finding::new(code, one.line, message).with_path([id.clone()]));
+    };
+    match (stated, told, around) {
+        (Some(stated), Some(told), _) if stated.whole != told => {
+            let stated = stated.whole;
+            note(
+                FindingCode::WrongPhase,
+                format!("the header of `{id}` says phase {stated}, its id phase {told}"),
+            );
+        }
+        (None, Some(told), Some(around)) if around.whole != told => {
+            let around = around.whole;
+            let message = format!(
+                "task `{id}` stands below phase {around}, which counts; its id says phase {told}"
+            );
+            note(FindingCode::PhaseMismatch, message);
+        }
+        _ => {}
+    }
+    if title.is_empty()
+        && met
+            .iter()
+            .all(|at| survey.candidates[*at].named.title.is_empty())
+    {
+        note(FindingCode::EmptyTitle, format!("task `{id}` has no title"));
+    }
+    if let Some(mark) = one.odd {
+        let message = format!("the box of task `{id}` holds `{mark}`; it counts as not done");
+        note(FindingCode::UnknownTick, message);
+    }
+    if title.is_empty() {
+        let other = met.iter().map(|at| survey.candidates[*at].named.title);
+        title = other
+            .filter(|title| !title.is_empty())
+            .map(|title| fields::titled(title).title)
+            .next()
+            .unwrap_or("");
+    }
+    let heading = matches!(one.place, Place::Heading(_) | Place::Item) && !several;
+    Task {
+        id,
+        phase: number,
+        section: around
+            .filter(|it| it.whole == number)
+            .map_or(0, |phase| phase.half),
+        title: title.to_owned(),
+        done: progress == Progress::Done,
+        progress,
+        assignee: None,
+        worktree: None,
+        dependencies: Vec::new(),
+        parallel_with: Vec::new(),
+        line: one.line,
+        marks,
+        body: 0..0,
+        title_end: heading.then(|| one.named.title_at + one.named.title.len()),
+    }
+}
+
+fn groups(survey: &Survey<'_>, built: &mut Built) {
+    let mut at_id: HashMap<&str, usize> = HashMap::new();
+    for (at, one) in survey.candidates.iter().enumerate() {
+        let id = one.named.names.first();
+        if survey.roles[at] != Role::Group
+            || built.index.contains_key(id)
+            || !matches!(one.named.names, Names::One(_))
+        {
+            continue;
+        }
+        let Ok(task_id) = TaskId::new(id) else {
+            continue;
+        };
+        let group = *at_id.entry(id).or_insert_with(|| {
+            built.groups.push(Group {
+                id: task_id,
+                tasks: Vec::new(),
+                line: one.line,
+            });
+            built.groups.len() - 1
+        });
+        built.owners[at] = Some(Owner::Group(group));
+    }
+    let mut by_id: Vec<Vec<usize>> = vec![Vec::new(); built.groups.len()];
+    let mut by_place = by_id.clone();
+    for (at, task) in built.tasks.iter().enumerate() {
+        let id = task.id.as_str();
+        for (end, _) in id.match_indices(['-', '.']) {
+            if let Some(&group) = at_id.get(&id[..end]) {
+                by_id[group].push(at);
+            }
+        }
+    }
+    for (at, _) in survey.candidates.iter().enumerate() {
+        let Some(Owner::Task(_) | Owner::Tasks(_)) = built.owners[at] else {
+            continue;
+        };
+        for above in survey.above(at) {
+            if let Some(Owner::Group(group)) = built.owners[above] {
+                by_place[group].extend(
+                    built.owners[at]
+                        .map(|it| built.meant(it))
+                        .unwrap_or_default(),
+                );
+            }
+        }
+    }
+    for (group, (id, mut place)) in built.groups.iter_mut().zip(by_id.into_iter().zip(by_place)) {
+        place.sort_unstable();
+        place.dedup();
+        let members = if id.is_empty() { place } else { id };
+        group.tasks = members
+            .iter()
+            .map(|at| built.tasks[*at].id.clone())
+            .collect();
+        built.members.push(members);
+    }
+}
+
+/// The phases, one per number: their first heading that is a title.
+fn phases(survey: &Survey<'_>) -> Vec<PhaseHeading> {
+    let mut phases: Vec<PhaseHeading> = Vec::new();
+    let mut known: HashMap<u32, usize> = HashMap::new();
+    let mut titled: HashMap<u32, bool> = HashMap::new();
+    for found in &survey.phases {
+        let number = found.number.whole;
+        let at = *known.entry(number).or_insert_with(|| {
+            phases.push(PhaseHeading {
+                number,
+                title: String::new(),
+                slug: String::new(),
+                line: found.line,
+                worktree: None,
+                sections: Vec::new(),
+            });
+            phases.len() - 1
+        });
+        let phase = &mut phases[at];
+        let half = found.number.half;
+        if half > 0 && !phase.sections.iter().any(|section| section.number == half) {
+            let title = found.title.to_owned();
+            phase.sections.push(Section {
+                number: half,
+                title,
+                line: found.line,
+            });
+        }
+        let title = status::at_end(found.title, 0).map_or(found.title, |(_, kept)| kept);
+        // The title of a half phase stands in until the whole one has its own.
+        let better = half == 0 || phase.title.is_empty();
+        if !found.aside && better && !titled.get(&number).copied().unwrap_or(false) {
+            (phase.title, phase.slug, phase.line) = (title.to_owned(), slug(title), found.line);
+            titled.insert(number, half == 0);
+        }
+    }
+    phases
+}
+
+/// The title of the file without a leading `TASKS:`; `# TASKS` alone names no project.
+fn project_name(heading: &str) -> Option<String> {
+    const PREFIX: &str = "tasks";
+    let name = match heading.get(..PREFIX.len()) {
+        Some(head) if head.eq_ignore_ascii_case(PREFIX) => {
+            let rest = heading[PREFIX.len()..].trim_start();
+            match rest.strip_prefix([':', '：']) {
+                Some(name) => name.trim(),
+                None if rest.is_empty() || rest.eq_ignore_ascii_case(".md") => "",
+                None => heading,
+            }
+        }
+        _ => heading,
+    };
+    let bare = leading_number(name).is_some_and(|(_, length)| length == name.len());
+    (!name.is_empty() && !bare).then(|| name.to_owned())
+}

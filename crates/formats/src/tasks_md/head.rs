@@ -1,0 +1,458 @@
+//! What the text of a heading, list item or line begins with: a box, a phase, an id, a title.
+
+use super::id::{Shape, dotted_numbers, last_number, leading_id, leading_number, shape};
+use super::refs::full_end;
+use super::status::{Mark, sign, tick_box};
+
+/// Decorations that are passed over before a name.
+const DECORATIONS_MAX: usize = 12;
+
+/// Most ids one header may list.
+const LISTED_MAX: usize = 64;
+
+/// Marks of emphasis.
+const EMPHASIS: [&str; 6] = ["**", "__", "~~", "`", "*", "_"];
+
+/// Words before the number of a phase. Those of the second kind count where the plan has none of the first.
+const PHASE_WORDS: [(&str, PhaseWord); 8] = [
+    ("phase", PhaseWord::Phase),
+    ("페이즈", PhaseWord::Phase),
+    ("milestone", PhaseWord::Other),
+    ("마일스톤", PhaseWord::Other),
+    ("stage", PhaseWord::Other),
+    ("sprint", PhaseWord::Other),
+    ("스프린트", PhaseWord::Other),
+    ("단계", PhaseWord::Other),
+];
+
+/// Words before the number of a task.
+const TASK_WORDS: [&str; 3] = ["task", "태스크", "작업"];
+
+/// How a phase is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PhaseWord {
+    /// `Phase 1`.
+    Phase,
+    /// `P1`, `M1`.
+    Letter,
+    /// `Milestone 1`, `1단계`.
+    Other,
+}
+
+/// The number of a phase, and of its section: `1.5` is section 5 of phase 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PhaseNumber {
+    pub(super) whole: u32,
+    pub(super) half: u32,
+}
+
+/// The ids a header names.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Names<'a> {
+    One(&'a str),
+    Several(Vec<&'a str>),
+    Range(&'a str, &'a str),
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn first(&self) -> &'a str {
+        match self {
+            Names::One(id) | Names::Range(id, _) => id,
+            Names::Several(ids) => ids.first().copied().unwrap_or_default(),
+        }
+    }
+}
+
+/// What stands between id and title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Separator {
+    /// A colon, a dash, a full stop, or brackets around the id: nobody writes so by accident.
+    Clear,
+    /// Only space.
+    Space,
+    /// Nothing follows.
+    End,
+}
+
+/// A name with its title.
+#[derive(Debug)]
+pub(super) struct Named<'a> {
+    pub(super) names: Names<'a>,
+    pub(super) shape: Shape,
+    pub(super) separator: Separator,
+    pub(super) stated: Option<PhaseNumber>,
+    /// The title as written, and its place.
+    pub(super) title: &'a str,
+    pub(super) title_at: usize,
+}
+
+/// What a text is about.
+#[derive(Debug)]
+pub(super) enum What<'a> {
+    Task(Named<'a>),
+    Phase {
+        number: PhaseNumber,
+        word: PhaseWord,
+        title: &'a str,
+    },
+    Other,
+}
+
+/// What a text begins with.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    /// The box, or the sign in its place.
+    pub(super) mark: Option<Mark>,
+    /// Whether it is a box.
+    pub(super) boxed: bool,
+    /// What the box holds, when nobody knows what that means.
+    pub(super) odd: Option<char>,
+    /// The text without box and decoration.
+    pub(super) text: &'a str,
+    pub(super) what: What<'a>,
+}
+
+/// Reads the beginning of a text that stands at `offset`.
+pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
+    let mut head = Head {
+        mark: None,
+        boxed: false,
+        odd: None,
+        text,
+        what: What::Other,
+    };
+    let (mut rest, mut emphasis) = (text, false);
+    for _ in 0..DECORATIONS_MAX {
+        rest = rest.trim_start();
+        let at = offset + (text.len() - rest.len());
+        if !head.boxed
+            && let Some((mark, odd, after)) = tick_box(rest, at)
+        {
+            (head.mark, head.odd, head.boxed) = (Some(mark), odd, true);
+            rest = after;
+        } else if head.boxed
+            && let Some((_, _, after)) = tick_box(rest, at)
+        {
+            // A second box beside the first says nothing.
+            rest = after;
+        } else if let Some((mark, after)) = sign(rest, at) {
+            head.mark.get_or_insert(mark);
+            rest = after;
+        } else if let Some(marker) = EMPHASIS.iter().find(|it| rest.starts_with(**it)) {
+            emphasis = true;
+            rest = &rest[marker.len()..];
+        } else if let Some(after) = numbering(rest) {
+            rest = after;
+        } else if let Some(first) = rest.chars().next()
+            && !first.is_alphanumeric()
+            && !"[(<\\【".contains(first)
+        {
+            rest = &rest[first.len_utf8()..];
+        } else {
+            break;
+        }
+    }
+    head.text = rest;
+    head.what = what(rest, offset + (text.len() - rest.len()), emphasis);
+    head
+}
+
+/// `3. ` or `2) ` before a box, a phase or an id with letters: the number of a section or list.
+fn numbering(text: &str) -> Option<&str> {
+    let (_, length) = leading_number(text)?;
+    let section = length + dotted_numbers(&text[length..]);
+    let after = text[section..].strip_prefix(['.', ')']);
+    let after = match after {
+        Some(after) => after,
+        None if section > length => &text[section..],
+        None => return None,
+    };
+    let next = after.trim_start();
+    let told = || {
+        let bare = next.trim_start_matches(['*', '_', '`']);
+        phase_prefix(bare).is_some()
+            || shape(leading_id(bare)).is_some_and(|it| it != Shape::Number)
+    };
+    (next.len() < after.len() && (next.starts_with('[') || told())).then_some(next)
+}
+
+fn what(text: &str, offset: usize, emphasis: bool) -> What<'_> {
+    let (bracket, inner) = opened(text);
+    if let Some((word, number, after)) = phase_prefix(inner) {
+        let after = match bracket {
+            Some(close) => after.strip_prefix(close),
+            None => Some(after),
+        };
+        let Some(after) = after else {
+            return What::Other;
+        };
+        let next = after.trim_start();
+        let comma = next.strip_prefix([',', '，', '/', '·', '>']);
+        let name = comma.unwrap_or(next).trim_start();
+        let at = offset + (text.len() - name.len());
+        if word == PhaseWord::Phase
+            && let Some(named) = named(name, at, emphasis)
+        {
+            let colon = named.separator == Separator::Clear && named.shape == Shape::Strong;
+            if (comma.is_some() && named.shape != Shape::Number) || colon {
+                let stated = Some(number);
+                return What::Task(Named { stated, ..named });
+            }
+        }
+        return match phase_title(after, word) {
+            Some(title) => What::Phase {
+                number,
+                word,
+                title: clean(title, emphasis),
+            },
+            None => What::Other,
+        };
+    }
+    named(text, offset, emphasis).map_or(What::Other, What::Task)
+}
+
+/// The bracket a text begins with, as the one that closes it, and the text inside.
+fn opened(text: &str) -> (Option<char>, &str) {
+    for (open, close) in [('[', ']'), ('(', ')'), ('【', '】')] {
+        if let Some(inner) = text.strip_prefix(open) {
+            return (Some(close), inner.trim_start_matches(['*', '`', '_']));
+        }
+    }
+    (None, text)
+}
+
+/// The phase a text begins with, and what follows its number.
+fn phase_prefix(text: &str) -> Option<(PhaseWord, PhaseNumber, &str)> {
+    let number = |rest: &'_ str| {
+        let (whole, length) = leading_number(rest)?;
+        let dotted = dotted_numbers(&rest[length..]);
+        let half = leading_number(rest[length..length + dotted].trim_start_matches('.'));
+        let half = half.map_or(0, |(half, _)| half);
+        Some((PhaseNumber { whole, half }, length + dotted))
+    };
+    for (word, kind) in PHASE_WORDS {
+        let Some(head) = text.get(..word.len()) else {
+            continue;
+        };
+        if head.eq_ignore_ascii_case(word) {
+            let rest = text[word.len()..].trim_start_matches([' ', '\t', '-', '#', '_']);
+            let (number, length) = number(rest)?;
+            return Some((kind, number, &rest[length..]));
+        }
+    }
+    if let Some(rest) = text.strip_prefix(['P', 'M']) {
+        let (number, length) = number(rest)?;
+        let after = &rest[length..];
+        let task = after.starts_with('-') || after.starts_with(|c: char| c.is_alphanumeric());
+        return (!task).then_some((PhaseWord::Letter, number, after));
+    }
+    let (number, length) = number(text.strip_prefix('제').unwrap_or(text))?;
+    let rest = text.strip_prefix('제').unwrap_or(text)[length..].trim_start();
+    let after = rest.strip_prefix("단계")?;
+    Some((PhaseWord::Other, number, after))
+}
+
+/// The title behind the number of a phase; `None` when the text is about several phases, or about something else.
+fn phase_title(after: &str, word: PhaseWord) -> Option<&str> {
+    if after.starts_with(|c: char| c.is_alphanumeric() || c == '/' || c == '+') {
+        return None;
+    }
+    let next = after.trim_start();
+    let title = next
+        .trim_start_matches(|c: char| c.is_whitespace() || ":：-–—.|,，)]*_`~&→/+·•".contains(c));
+    let between = &next[..next.len() - title.len()];
+    if between.contains(['~', '&', '→', '/', '+', ',']) {
+        return None;
+    }
+    // `Phase 1 - 3`, `P0 – P2`: several.
+    if between.contains(['-', '–', '—']) {
+        let second = match phase_prefix(title) {
+            Some((other, ..)) => other == word,
+            None => leading_number(title).is_some_and(|(_, length)| {
+                !title[length..].starts_with(|c: char| c.is_alphanumeric() || c == '.')
+            }),
+        };
+        if second {
+            return None;
+        }
+    }
+    Some(title)
+}
+
+/// Id and title at the start of a text.
+fn named(text: &str, offset: usize, emphasis: bool) -> Option<Named<'_>> {
+    let (bracket, inner) = opened(text);
+    let (worded, name) = task_word(inner);
+    let id = leading_id(name);
+    let mut found = shape(id)?;
+    if worded {
+        found = Shape::Strong;
+    }
+    let mut after = &name[id.len()..];
+    if after.starts_with(|c: char| c.is_alphanumeric()) {
+        return None;
+    }
+    if let Some(close) = bracket {
+        after = after
+            .trim_start_matches(['*', '`', '_'])
+            .strip_prefix(close)?;
+        // The target of a link.
+        if let Some(link) = after.strip_prefix('(') {
+            after = link.find(')').map_or(after, |end| &link[end + 1..]);
+        }
+    }
+    let (names, after) = several(id, strip_closers(after, emphasis));
+    let next = after.trim_start();
+    let spaced = next.len() < after.len();
+    let mut separator = Separator::Clear;
+    let title = if let Some(title) = next.strip_prefix('：') {
+        title
+    } else if let Some(title) = next.strip_prefix(':') {
+        // `10:30` and `S3://x` are no titles.
+        if found != Shape::Strong && !title.is_empty() && !title.starts_with([' ', '\t', '*']) {
+            return None;
+        }
+        title
+    } else if let Some(title) = next.strip_prefix(['-', '–', '—', '|', '.', ')'])
+        && (title.is_empty() || title.starts_with(char::is_whitespace))
+    {
+        title
+    } else if next.is_empty() {
+        separator = Separator::End;
+        next
+    } else if spaced || next.starts_with(['(', '[', '（']) {
+        separator = Separator::Space;
+        next
+    } else {
+        return None;
+    };
+    if bracket.is_some() && separator == Separator::Space {
+        separator = Separator::Clear;
+    }
+    let cleaned = clean(title, emphasis);
+    Some(Named {
+        names,
+        shape: found,
+        separator,
+        stated: None,
+        title: cleaned,
+        title_at: offset + place_in(text, cleaned),
+    })
+}
+
+/// The id in brackets that a heading with a box ends with, where it begins with none: `### [ ] Title (T1.1)`.
+pub(super) fn named_at_end(text: &str, offset: usize) -> Option<Named<'_>> {
+    let inner = text.strip_suffix([')', ']'])?;
+    let open = inner.rfind(['(', '['])?;
+    let id = inner[open + 1..].trim();
+    let title = text[..open].trim_end();
+    (shape(id) == Some(Shape::Strong) && !title.is_empty()).then_some(Named {
+        names: Names::One(id),
+        shape: Shape::Strong,
+        separator: Separator::Clear,
+        stated: None,
+        title,
+        title_at: offset,
+    })
+}
+
+/// `Task 1.1`, `작업 3`: the rest behind the word.
+fn task_word(text: &str) -> (bool, &str) {
+    for word in TASK_WORDS {
+        if let Some(head) = text.get(..word.len())
+            && head.eq_ignore_ascii_case(word)
+            && let Some(rest) = text[word.len()..].strip_prefix([' ', '\t', '#'])
+        {
+            return (true, rest.trim_start_matches([' ', '\t', '#', '*', '`']));
+        }
+    }
+    (false, text)
+}
+
+fn strip_closers(text: &str, emphasis: bool) -> &str {
+    if !emphasis {
+        return text;
+    }
+    text.trim_start_matches("~~")
+        .trim_start_matches(['*', '_', '`'])
+}
+
+/// Further ids behind the first: a range, or a list.
+fn several<'a>(first: &'a str, after: &'a str) -> (Names<'a>, &'a str) {
+    if let Some((end, rest)) = range_end(after, first) {
+        let full = full_end(first, end);
+        let stems = (last_number(first), last_number(&full));
+        if matches!(stems, (Some((one, low, _)), Some((other, high, _))) if one == other && low < high)
+        {
+            return (Names::Range(first, end), rest);
+        }
+    }
+    let (mut ids, mut after) = (vec![first], after);
+    while let Some(next) = after
+        .trim_start()
+        .strip_prefix([',', '/', '&', '+', '·', '，', '、'])
+        && ids.len() < LISTED_MAX
+    {
+        let next = next.trim_start_matches([' ', '\t', '*', '`']);
+        let id = leading_id(next);
+        if shape(id) != Some(Shape::Strong) {
+            break;
+        }
+        ids.push(id);
+        after = next[id.len()..].trim_start_matches(['*', '`']);
+    }
+    match ids.len() {
+        1 => (Names::One(first), after),
+        _ => (Names::Several(ids), after),
+    }
+}
+
+/// The other end of a range that goes on behind its first id, and what follows: `~T1.6`, ` ~ P2-S1-T7`, `-T5`, `~6`.
+pub(super) fn range_end<'a>(after: &'a str, first: &str) -> Option<(&'a str, &'a str)> {
+    let next = after.trim_start();
+    let spaced = next.len() < after.len();
+    let (sign, rest) = [
+        "~", "〜", "～", "∼", "–", "—", "...", "..", "…", "-", "부터", "to ", "through ",
+    ]
+    .into_iter()
+    .find_map(|sign| next.strip_prefix(sign).map(|rest| (sign, rest)))?;
+    let rest = rest.trim_start().trim_start_matches(['*', '`', '[']);
+    let end = leading_id(rest);
+    let after = &rest[end.len()..];
+    let whole = shape(end) == Some(Shape::Strong);
+    // A bare number ends a range only behind a sign that is for nothing else.
+    let number = matches!(sign, "~" | "〜" | "～" | "∼" | ".." | "..." | "…")
+        && shape(end) == Some(Shape::Number)
+        && !first.is_empty();
+    let wordy = matches!(sign, "부터" | "to " | "through ");
+    let glued = after.starts_with(|c: char| c.is_alphanumeric() && c.is_ascii());
+    if glued || !(whole || number) || (wordy && !spaced && sign != "부터") {
+        return None;
+    }
+    Some((end, after.trim_start_matches(['*', '`', ']'])))
+}
+
+/// A title without outer space, closing `#`s, and what is left of emphasis that was begun before the id.
+fn clean(title: &str, emphasis: bool) -> &str {
+    let mut title = title.trim();
+    let unhashed = title.trim_end_matches('#');
+    if unhashed.len() < title.len()
+        && (unhashed.is_empty() || unhashed.ends_with(char::is_whitespace))
+    {
+        title = unhashed.trim_end();
+    }
+    if emphasis {
+        for marker in EMPHASIS {
+            if title.matches(marker).count() % 2 == 1 {
+                title = title.strip_prefix(marker).unwrap_or(title);
+                title = title.strip_suffix(marker).unwrap_or(title);
+            }
+        }
+    }
+    title.trim()
+}
+
+/// Where a part of a text begins in it.
+pub(super) fn place_in(whole: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
+}

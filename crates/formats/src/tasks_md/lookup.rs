@@ -1,0 +1,244 @@
+//! Which tasks fields and diagrams name, and what is wrong with the names.
+
+use super::fields::Field;
+use super::finding::{Finding, FindingCode};
+use super::id::{Shape, TaskId, leading_id, shape};
+use super::mermaid::{Link, Node};
+use super::parse::{PendingField, excerpt, without_comment};
+use super::refs::{Found, Mentions, Names, Ref, mentions};
+use super::{EDGES_MAX, Edge};
+
+/// Names of a plan being looked up, and what came of it.
+pub(super) struct Lookup<'t> {
+    pub(super) names: Names<'t>,
+    pub(super) needs: Vec<Vec<usize>>,
+    pub(super) written: Vec<Vec<TaskId>>,
+    pub(super) beside: Vec<Vec<TaskId>>,
+    pub(super) findings: Vec<Finding>,
+    told_too_many: bool,
+}
+
+impl<'t> Lookup<'t> {
+    pub(super) fn new(names: Names<'t>, tasks: usize, findings: Vec<Finding>) -> Self {
+        Lookup {
+            names,
+            needs: vec![Vec::new(); tasks],
+            written: vec![Vec::new(); tasks],
+            beside: vec![Vec::new(); tasks],
+            findings,
+            told_too_many: false,
+        }
+    }
+
+    /// The tasks a field names, for all whose field it is.
+    pub(super) fn field(&mut self, pending: &PendingField<'_>, owners: &[usize]) {
+        let value = without_comment(pending.value);
+        let Mentions { refs, unread } = mentions(value, &|word| self.names.knows(word));
+        let Some(&first) = owners.first() else { return };
+        let id = self.names.task(first).id.clone();
+        for one in refs {
+            for &task in owners {
+                self.reference(pending, one, task);
+                if self.names.exhausted() {
+                    if !std::mem::replace(&mut self.told_too_many, true) {
+                        self.findings.push(too_many(pending.line));
+                    }
+                    return;
+                }
+            }
+        }
+        for text in unread.into_iter().filter(|_| pending.field == Field::Needs) {
+            let message = format!(
+                "`{}` in the dependencies of `{id}` names no task",
+                excerpt(text)
+            );
+            let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
+            self.findings.push(finding.with_path([id.clone()]));
+        }
+    }
+
+    fn reference(&mut self, pending: &PendingField<'_>, one: Ref<'_>, task: usize) {
+        let own = self.names.task(task);
+        let found = match one {
+            Ref::One(name) => self.names.find(name, Some(task)),
+            Ref::Range(first, end) => match self.names.range(first, end, Some(task)) {
+                Ok(tasks) => Found::Tasks(tasks.into_iter().filter(|at| *at != task).collect()),
+                Err(end) => return self.missing(pending, end, task),
+            },
+            Ref::Prefix(stem) => {
+                let tasks = self.names.beginning(stem);
+                if tasks.is_empty() {
+                    return self.missing(pending, stem.trim_end_matches(['-', '.']), task);
+                }
+                Found::Tasks(tasks.into_iter().filter(|at| *at != task).collect())
+            }
+            Ref::Phase(number) => {
+                // Earlier phases come first in any case.
+                if number >= own.phase && pending.field == Field::Needs {
+                    let message = format!(
+                        "`{}` of phase {} names phase {number}, which orders nothing",
+                        own.id, own.phase
+                    );
+                    let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
+                    self.findings.push(finding.with_path([own.id.clone()]));
+                }
+                return;
+            }
+        };
+        match (found, one) {
+            (Found::Tasks(tasks), _) => {
+                let ids = tasks.iter().map(|at| self.names.task(*at).id.clone());
+                if pending.field == Field::Beside {
+                    self.beside[task].extend(ids.filter(|id| *id != own.id));
+                } else {
+                    self.written[task].extend(ids);
+                    self.needs[task].extend(tasks);
+                }
+            }
+            (Found::Ambiguous(tasks), Ref::One(name)) => {
+                let ids: Vec<TaskId> = tasks
+                    .iter()
+                    .map(|at| self.names.task(*at).id.clone())
+                    .collect();
+                let told = ids
+                    .iter()
+                    .map(TaskId::as_str)
+                    .collect::<Vec<_>>()
+                    .join("` or `");
+                let message = format!("`{name}` at task `{}` could be `{told}`", own.id);
+                let code = match pending.field {
+                    Field::Beside => FindingCode::MissingParallel,
+                    _ => FindingCode::AmbiguousDep,
+                };
+                let finding = Finding::new(code, pending.line, message);
+                self.findings
+                    .push(finding.with_path(std::iter::once(own.id.clone()).chain(ids)));
+            }
+            (Found::Own, Ref::One(name)) => {
+                let message = format!(
+                    "task `{}` names its own group `{name}`, which orders nothing",
+                    own.id
+                );
+                let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
+                self.findings.push(finding.with_path([own.id.clone()]));
+            }
+            (Found::Missing, Ref::One(name)) => self.missing(pending, name, task),
+            (Found::Ambiguous(_) | Found::Own | Found::Missing, _) => {}
+        }
+    }
+
+    fn missing(&mut self, pending: &PendingField<'_>, name: &str, task: usize) {
+        let id = self.names.task(task).id.clone();
+        let Ok(other) = TaskId::new(name) else { return };
+        let finding = match pending.field {
+            Field::Beside => {
+                let message =
+                    format!("task `{id}` may run beside `{other}`, which is not in the file");
+                Finding::new(FindingCode::MissingParallel, pending.line, message)
+                    .with_path([id, other])
+            }
+            _ => {
+                self.written[task].push(other.clone());
+                missing_dep(&id, &other, pending.line)
+            }
+        };
+        self.findings.push(finding);
+    }
+
+    /// The arrows of the diagrams.
+    pub(super) fn links(&mut self, links: Vec<Link<'_>>) -> Vec<Edge> {
+        let mut edges = Vec::new();
+        for link in links {
+            let (before, after) = (self.node(link.before), self.node(link.after));
+            match (before, after) {
+                (End::Tasks(before), End::Tasks(after)) => {
+                    if edges
+                        .len()
+                        .saturating_add(before.len().saturating_mul(after.len()))
+                        > EDGES_MAX
+                    {
+                        self.findings.push(too_many(link.line));
+                        return edges;
+                    }
+                    for &last in &after {
+                        let one = before.len() == 1 && after.len() == 1;
+                        for &first in before.iter().filter(|first| one || **first != last) {
+                            self.needs[last].push(first);
+                            let id = |at: usize| self.names.task(at).id.clone();
+                            edges.push(Edge {
+                                before: id(first),
+                                after: id(last),
+                                line: link.line,
+                            });
+                        }
+                    }
+                }
+                (End::Missing(before), End::Tasks(after)) => {
+                    for last in after {
+                        let finding = missing_dep(&self.names.task(last).id, &before, link.line);
+                        self.findings.push(finding);
+                    }
+                }
+                (_, End::Missing(node)) | (End::Missing(node), End::Other) => {
+                    let message = format!("the diagram names `{node}`, which is not in the file");
+                    let finding = Finding::new(FindingCode::MissingNode, link.line, message);
+                    self.findings.push(finding.with_path([node]));
+                }
+                (End::Tasks(_) | End::Other, End::Other) | (End::Other, End::Tasks(_)) => {}
+            }
+        }
+        edges
+    }
+
+    /// The tasks a node stands for: by the id its label starts with, else by its own name.
+    fn node(&self, node: Node<'_>) -> End {
+        let label = node.label.map_or("", leading_id);
+        let exact = self.names.is_id(node.id);
+        let words = if exact {
+            [node.id, label]
+        } else {
+            [label, node.id]
+        };
+        for word in words {
+            if !word.is_empty()
+                && let Found::Tasks(tasks) = self.names.find(word, None)
+            {
+                return End::Tasks(tasks);
+            }
+        }
+        // With a label of its own a node's name is free.
+        let named = shape(label).is_some();
+        if let Some(task) = self.names.folded(node.id).filter(|_| !named) {
+            return End::Tasks(vec![task]);
+        }
+        let strong = |word: &str| {
+            shape(word) == Some(Shape::Strong) && (word.contains('.') || word.contains('-'))
+        };
+        let word = match (named, node.label) {
+            (true, _) => label,
+            (false, None) => node.id,
+            (false, Some(_)) => "",
+        };
+        match TaskId::new(word) {
+            Ok(id) if strong(word) => End::Missing(id),
+            Ok(_) | Err(_) => End::Other,
+        }
+    }
+}
+
+/// What an end of an arrow is.
+enum End {
+    Tasks(Vec<usize>),
+    Missing(TaskId),
+    Other,
+}
+
+pub(super) fn too_many(line: usize) -> Finding {
+    let message = format!("the plan has more than {EDGES_MAX} dependencies; the rest was not read");
+    Finding::new(FindingCode::TooManyEdges, line, message)
+}
+
+fn missing_dep(id: &TaskId, other: &TaskId, line: usize) -> Finding {
+    let message = format!("task `{id}` needs `{other}`, which is not in the file");
+    Finding::new(FindingCode::MissingDep, line, message).with_path([id.clone(), other.clone()])
+}

@@ -1,0 +1,467 @@
+//! Which tasks a value names: ids as written, short ids, groups, ranges.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+
+use super::fields::is_none;
+use super::head::range_end;
+use super::id::{ID_BYTES_MAX, Shape, TaskId, last_number, leading_id, shape};
+use super::{EDGES_MAX, Group, Task};
+
+/// Longest range that is expanded.
+pub(super) const RANGE_MAX: u32 = 1_000;
+
+/// Most tasks an ambiguous name is told with.
+const NAMED_MAX: usize = 4;
+
+/// A word of a value that names something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ref<'a> {
+    One(&'a str),
+    Range(&'a str, &'a str),
+    /// Everything that begins so: `P1-R*`.
+    Prefix(&'a str),
+    Phase(u32),
+}
+
+/// What a value says.
+#[derive(Debug, Default)]
+pub(super) struct Mentions<'a> {
+    pub(super) refs: Vec<Ref<'a>>,
+    /// Parts in which no id was found although one was expected.
+    pub(super) unread: Vec<&'a str>,
+}
+
+/// Finds the names in a value. Remarks in parentheses count only where nothing stands outside of them.
+pub(super) fn mentions<'a>(value: &'a str, known: &impl Fn(&str) -> bool) -> Mentions<'a> {
+    let mut all = Mentions::default();
+    if is_none(value) {
+        return all;
+    }
+    let close = value.rfind([')', '）']);
+    read(value, close, known, &mut all);
+    if all.refs.is_empty() {
+        let mut inside = Mentions::default();
+        read(value, None, known, &mut inside);
+        if !inside.refs.is_empty() {
+            return inside;
+        }
+    }
+    all
+}
+
+fn read<'a>(
+    value: &'a str,
+    last_close: Option<usize>,
+    known: &impl Fn(&str) -> bool,
+    all: &mut Mentions<'a>,
+) {
+    let (mut at, mut depth) = (0, 0usize);
+    let (mut item_start, mut item_refs, mut words) = (0, all.refs.len(), 0usize);
+    let mut prose = Vec::new();
+    let mut end_item = |item: &'a str, refs: usize, words: usize, all: &mut Mentions<'a>| {
+        let item = item.trim();
+        if refs == all.refs.len() && words > 0 && !is_none(item) {
+            let odd = item.is_ascii() && words == 1 && item.contains(|c: char| !c.is_alphabetic());
+            if odd {
+                all.unread.push(item)
+            } else {
+                prose.push(item)
+            }
+        }
+    };
+    while let Some(c) = value[at..].chars().next() {
+        let here = at;
+        at += c.len_utf8();
+        match c {
+            '(' | '（' if last_close.is_some_and(|close| close > here) => depth += 1,
+            ')' | '）' => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            ',' | ';' | '，' | '、' | '；' => {
+                end_item(&value[item_start..here], item_refs, words, all);
+                (item_start, item_refs, words) = (at, all.refs.len(), 0);
+            }
+            c if c.is_alphanumeric() => {
+                words += 1;
+                at = word(value, here, known, all);
+            }
+            _ => {}
+        }
+    }
+    end_item(&value[item_start..], item_refs, words, all);
+    // Prose beside ids is a remark; prose alone may be a dependency nobody would see.
+    if all.refs.is_empty() {
+        all.unread.extend(prose);
+    }
+}
+
+/// Reads the word at a place, and says where to go on.
+fn word<'a>(
+    value: &'a str,
+    at: usize,
+    known: &impl Fn(&str) -> bool,
+    all: &mut Mentions<'a>,
+) -> usize {
+    let rest = &value[at..];
+    let id = leading_id(rest);
+    let behind = at + id.len();
+    if let Some(stem) = wildcard(value, at, behind) {
+        all.refs.push(Ref::Prefix(stem));
+        return at + stem.len() + 1;
+    }
+    let is_known = |id: &str| !id.is_empty() && id.len() <= ID_BYTES_MAX && known(id);
+    if is_known(id) || shape(id) == Some(Shape::Strong) {
+        // `T1.1-T1.3` is one word and two ids.
+        if !is_known(id)
+            && let Some((first, end)) = glued(id)
+        {
+            all.refs.push(Ref::Range(first, end));
+            return behind;
+        }
+        let after = &value[behind..];
+        if let Some((end, rest)) = range_end(after, id) {
+            all.refs.push(Ref::Range(id, end));
+            return value.len() - rest.len();
+        }
+        all.refs.push(Ref::One(id));
+        return behind;
+    }
+    if let Some((first, end)) = glued(id) {
+        all.refs.push(Ref::Range(first, end));
+        return behind;
+    }
+    let letters = id.trim_start_matches(['P', 'M']);
+    if id.len() == letters.len() + 1
+        && let Ok(phase) = letters.split('.').next().unwrap_or_default().parse()
+    {
+        all.refs.push(Ref::Phase(phase));
+        return behind;
+    }
+    let word_end = at
+        + rest
+            .find(|c: char| !super::id::is_word_char(c))
+            .unwrap_or(rest.len());
+    let name = &value[at..word_end];
+    if name.eq_ignore_ascii_case("phase") || name == "페이즈" {
+        let next = value[word_end..].trim_start();
+        if let Some((phase, length)) = super::id::leading_number(next) {
+            all.refs.push(Ref::Phase(phase));
+            return value.len() - next.len() + length;
+        }
+    }
+    // A name that is an id by the plan's own word, with a particle behind it.
+    if behind > at {
+        behind.max(at + 1)
+    } else {
+        word_end.max(at + rest.chars().next().map_or(1, char::len_utf8))
+    }
+}
+
+/// The text before a `*` that stands for the rest of an id, and is no mark of emphasis.
+fn wildcard(value: &str, at: usize, behind: usize) -> Option<&str> {
+    let rest = &value[behind..];
+    let star = rest.strip_prefix(['-', '.']).unwrap_or(rest);
+    let alone = star.starts_with('*') && !star.starts_with("**") && !value[..at].ends_with('*');
+    let stem = &value[at..value.len() - star.len()];
+    (alone && stem.contains(|c: char| c.is_ascii_digit())).then_some(stem)
+}
+
+/// Two ids joined by a hyphen: `T1.1-T1.3`.
+fn glued(word: &str) -> Option<(&str, &str)> {
+    let middle = word.find("-T").or_else(|| word.find("-P"))?;
+    let (first, end) = (&word[..middle], &word[middle + 1..]);
+    let strong = |id: &str| shape(id) == Some(Shape::Strong) && id.contains('.');
+    (strong(first) && strong(end)).then_some((first, end))
+}
+
+/// What a name stands for.
+pub(super) enum Found {
+    Tasks(Vec<usize>),
+    /// It could mean any of these.
+    Ambiguous(Vec<usize>),
+    /// The group the task itself is in.
+    Own,
+    Missing,
+}
+
+/// Everything that can be named.
+pub(super) struct Names<'t> {
+    index: &'t HashMap<TaskId, usize>,
+    tasks: &'t [Task],
+    groups: HashMap<&'t str, &'t [usize]>,
+    /// Steps, and the task they are a part of.
+    steps: &'t HashMap<String, usize>,
+    /// Tasks and groups by each end of their ids, in their phase and anywhere; a few of each, for more than one is too many.
+    ends: HashMap<(Option<u32>, &'t str), Vec<&'t str>>,
+    /// Ids in order, to find those that continue one.
+    sorted: Vec<(&'t str, usize)>,
+    /// Ids with every separator alike, as diagrams must write them.
+    folded: HashMap<String, Vec<usize>>,
+    /// How many tasks names may still stand for in all.
+    left: Cell<usize>,
+}
+
+impl<'t> Names<'t> {
+    pub(super) fn new(
+        index: &'t HashMap<TaskId, usize>,
+        tasks: &'t [Task],
+        groups: &'t [Group],
+        members: &'t [Vec<usize>],
+        steps: &'t HashMap<String, usize>,
+    ) -> Self {
+        let groups: HashMap<&str, &[usize]> = groups
+            .iter()
+            .zip(members)
+            .map(|(group, members)| (group.id.as_str(), members.as_slice()))
+            .collect();
+        let mut ends: HashMap<(Option<u32>, &str), Vec<&str>> = HashMap::new();
+        let phase = |at: &usize| tasks[*at].phase;
+        let tasks_named = tasks
+            .iter()
+            .map(|task| (task.id.as_str(), Some(task.phase)));
+        let groups_named = groups
+            .iter()
+            .map(|(id, members)| (*id, members.first().map(phase)));
+        for (id, phase) in tasks_named.chain(groups_named) {
+            for (at, _) in id.match_indices('-') {
+                for place in [phase, None] {
+                    let same = ends.entry((place, &id[at + 1..])).or_default();
+                    if same.len() < NAMED_MAX && !same.contains(&id) {
+                        same.push(id);
+                    }
+                }
+            }
+        }
+        let mut sorted: Vec<(&str, usize)> = tasks
+            .iter()
+            .enumerate()
+            .map(|(at, task)| (task.id.as_str(), at))
+            .collect();
+        sorted.sort_unstable();
+        let mut folded: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, task) in tasks.iter().enumerate() {
+            folded
+                .entry(fold(task.id.as_str(), "_"))
+                .or_default()
+                .push(at);
+            folded
+                .entry(fold(task.id.as_str(), ""))
+                .or_default()
+                .push(at);
+        }
+        Names {
+            index,
+            tasks,
+            groups,
+            steps,
+            ends,
+            sorted,
+            folded,
+            left: Cell::new(EDGES_MAX),
+        }
+    }
+
+    /// The task at a position.
+    pub(super) fn task(&self, at: usize) -> &'t Task {
+        &self.tasks[at]
+    }
+
+    /// Whether a word is an id of the plan, or the end of one.
+    pub(super) fn knows(&self, word: &str) -> bool {
+        let end = || shape(word).is_some() && self.ends.contains_key(&(None, word));
+        self.index.contains_key(word)
+            || self.groups.contains_key(word)
+            || self.steps.contains_key(word)
+            || end()
+    }
+
+    /// Whether a word is the whole id of a task or group.
+    pub(super) fn is_id(&self, word: &str) -> bool {
+        self.index.contains_key(word) || self.groups.contains_key(word)
+    }
+
+    /// What a name means in the words of a task.
+    pub(super) fn find(&self, name: &str, from: Option<usize>) -> Found {
+        if let Some(&task) = self.index.get(name) {
+            return Found::Tasks(vec![task]);
+        }
+        if let Some(members) = self.group(name) {
+            return match from.is_some_and(|from| members.contains(&from)) {
+                true => Found::Own,
+                false => Found::Tasks(members),
+            };
+        }
+        if let Some(&task) = self.steps.get(name) {
+            return Found::Tasks(vec![task]);
+        }
+        match self.by_end(name, from) {
+            Found::Missing => {}
+            found => return found,
+        }
+        // `T1.1` and `Task 1.1` are the same for people.
+        let other = match name.strip_prefix('T') {
+            Some(number) => self.index.get(number),
+            None => None,
+        };
+        other.map_or(Found::Missing, |&task| Found::Tasks(vec![task]))
+    }
+
+    /// The tasks of a group, told by its heading or by their ids alone.
+    fn group(&self, name: &str) -> Option<Vec<usize>> {
+        if let Some(members) = self.groups.get(name) {
+            self.spend(members.len());
+            return Some(members.to_vec());
+        }
+        // `P1` is a phase, whatever ids begin with it.
+        shape(name)?;
+        let start = self.sorted.partition_point(|(id, _)| *id < name);
+        let within = self.sorted[start..]
+            .iter()
+            .take_while(|(id, _)| id.starts_with(name));
+        let mut members: Vec<usize> = within
+            .inspect(|_| self.spend(1))
+            .filter(|(id, _)| id[name.len()..].starts_with('-'))
+            .map(|(_, at)| *at)
+            .collect();
+        members.sort_unstable();
+        (!members.is_empty()).then_some(members)
+    }
+
+    fn spend(&self, tasks: usize) {
+        self.left.set(self.left.get().saturating_sub(tasks));
+    }
+
+    /// Whether names have stood for more tasks than are looked at.
+    pub(super) fn exhausted(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    /// Every task whose id begins so.
+    pub(super) fn beginning(&self, stem: &str) -> Vec<usize> {
+        let start = self.sorted.partition_point(|(id, _)| *id < stem);
+        let within = self.sorted[start..]
+            .iter()
+            .take_while(|(id, _)| id.starts_with(stem));
+        let mut tasks: Vec<usize> = within
+            .inspect(|_| self.spend(1))
+            .map(|(_, at)| *at)
+            .collect();
+        tasks.sort_unstable();
+        tasks
+    }
+
+    /// The one task or group that ends in a name: among its own neighbours first, then in its phase, then anywhere.
+    fn by_end(&self, name: &str, from: Option<usize>) -> Found {
+        let stand_for = |id: &str| match self.index.get(id) {
+            Some(&task) => vec![task],
+            None => self.group(id).unwrap_or_default(),
+        };
+        let from = from.map(|from| &self.tasks[from]);
+        let mut parent = from.map_or("", |from| from.id.as_str());
+        while let Some((above, _)) = parent.rsplit_once('-') {
+            let near = format!("{above}-{name}");
+            if self.index.contains_key(near.as_str()) || self.groups.contains_key(near.as_str()) {
+                return Found::Tasks(stand_for(&near));
+            }
+            parent = above;
+        }
+        let phase = from.and_then(|from| self.ends.get(&(Some(from.phase), name)));
+        match phase
+            .or_else(|| self.ends.get(&(None, name)))
+            .map(Vec::as_slice)
+        {
+            None => Found::Missing,
+            Some([id]) => Found::Tasks(stand_for(id)),
+            Some(several) => Found::Ambiguous(
+                several
+                    .iter()
+                    .flat_map(|id| stand_for(id))
+                    .take(NAMED_MAX)
+                    .collect(),
+            ),
+        }
+    }
+
+    /// Every task of a range; the end that is not there, if one is not.
+    pub(super) fn range<'a>(
+        &self,
+        first: &'a str,
+        end: &'a str,
+        from: Option<usize>,
+    ) -> Result<Vec<usize>, &'a str> {
+        let one = |found: Found| match found {
+            Found::Tasks(tasks) => Some(tasks),
+            Found::Ambiguous(_) | Found::Own | Found::Missing => None,
+        };
+        let first_tasks = one(self.find(first, from)).ok_or(first)?;
+        let full = full_end(first, end);
+        let last_tasks = one(self.find(&full, from))
+            .or_else(|| one(self.find(end, from)))
+            .ok_or(end)?;
+        let numbers = (last_number(first), last_number(&full));
+        if let (Some((stem, low, width)), Some((other, high, _))) = numbers
+            && stem == other
+            && low <= high
+            && high - low <= RANGE_MAX
+        {
+            let mut all = Vec::new();
+            for number in low..=high {
+                self.spend(1);
+                let id = format!("{stem}{number:0width$}");
+                let plain = format!("{stem}{number}");
+                let found = one(self.find(&plain, from)).or_else(|| one(self.find(&id, from)));
+                all.extend(found.into_iter().flatten());
+            }
+            return Ok(all);
+        }
+        let low = first_tasks
+            .iter()
+            .chain(&last_tasks)
+            .min()
+            .copied()
+            .unwrap_or(0);
+        let high = first_tasks
+            .iter()
+            .chain(&last_tasks)
+            .max()
+            .copied()
+            .unwrap_or(0);
+        self.spend(high - low);
+        Ok((low..=high).collect())
+    }
+
+    /// The task of a diagram's node by its name, where separators had to be left out.
+    pub(super) fn folded(&self, name: &str) -> Option<usize> {
+        if name.len() > ID_BYTES_MAX {
+            return None;
+        }
+        let found = self.folded.get(&fold(name, "_"))?;
+        let found: HashSet<usize> = found.iter().copied().collect();
+        match found.len() {
+            1 => found.into_iter().next(),
+            _ => None,
+        }
+    }
+}
+
+/// An id with all separators written as one.
+fn fold(id: &str, separator: &str) -> String {
+    id.split(['.', '-', '_'])
+        .collect::<Vec<_>>()
+        .join(separator)
+}
+
+/// The end of a range, written in full: `P12-T1~T5` ends with `P12-T5`.
+pub(super) fn full_end(first: &str, end: &str) -> String {
+    if shape(end) == Some(Shape::Number)
+        && let Some((stem, ..)) = last_number(first)
+    {
+        // `T1.1~1.6` repeats a part of what stands before.
+        let last = end.rsplit(['.', '-']).next().unwrap_or(end);
+        return format!("{stem}{last}");
+    }
+    match first.rsplit_once('-') {
+        Some((parent, _)) if !end.contains('-') => format!("{parent}-{end}"),
+        _ => end.to_owned(),
+    }
+}

@@ -1,0 +1,219 @@
+//! Where a plan says how far a task is, and in which form: a box, a sign, or a word. A change is written in the same form.
+
+use std::ops::Range;
+
+/// How far a task is, as the plan says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Progress {
+    /// Not begun.
+    #[default]
+    Open,
+    /// Being worked on.
+    InProgress,
+    /// Done.
+    Done,
+}
+
+impl Progress {
+    /// The word in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "pending",
+            Self::InProgress => "in_progress",
+            Self::Done => "done",
+        }
+    }
+}
+
+/// One place that says how far a task is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Byte range of what changes; empty where a sign would be put in.
+    pub at: Range<usize>,
+    /// What it says now.
+    pub says: Progress,
+    /// What stands there when the task is done.
+    pub when_done: &'static str,
+    /// What stands there when it is not.
+    pub when_open: &'static str,
+}
+
+/// Signs, what they say, and their partners when done and when open.
+const SIGNS: [(&str, Progress, &str, &str); 13] = [
+    ("✅", Progress::Done, "✅", "⬜"),
+    ("☑️", Progress::Done, "☑️", "☐"),
+    ("☑", Progress::Done, "☑", "☐"),
+    ("✔️", Progress::Done, "✔️", "☐"),
+    ("✔", Progress::Done, "✔", "☐"),
+    ("⬜", Progress::Open, "✅", "⬜"),
+    ("🔲", Progress::Open, "✅", "🔲"),
+    ("◻️", Progress::Open, "✅", "◻️"),
+    ("☐", Progress::Open, "☑", "☐"),
+    ("⏳", Progress::Open, "✅", "⏳"),
+    ("🔄", Progress::InProgress, "✅", "⬜"),
+    ("🚧", Progress::InProgress, "✅", "⬜"),
+    ("🟡", Progress::InProgress, "✅", "⬜"),
+];
+
+/// Words, what they say, and their partners when done and when open. Longer ones first where one begins like another.
+const WORDS: [(&str, Progress, &str, &str); 40] = [
+    ("완료됨", Progress::Done, "완료됨", "대기"),
+    ("완료함", Progress::Done, "완료함", "대기"),
+    ("완료", Progress::Done, "완료", "대기"),
+    ("미완료", Progress::Open, "완료", "미완료"),
+    ("진행 중", Progress::InProgress, "완료", "대기"),
+    ("진행중", Progress::InProgress, "완료", "대기"),
+    ("진행", Progress::InProgress, "완료", "대기"),
+    ("대기 중", Progress::Open, "완료", "대기 중"),
+    ("대기중", Progress::Open, "완료", "대기중"),
+    ("대기", Progress::Open, "완료", "대기"),
+    ("미시작", Progress::Open, "완료", "미시작"),
+    ("미착수", Progress::Open, "완료", "미착수"),
+    ("시작 전", Progress::Open, "완료", "시작 전"),
+    ("예정", Progress::Open, "완료", "예정"),
+    ("보류", Progress::Open, "완료", "보류"),
+    ("COMPLETED", Progress::Done, "COMPLETED", "PENDING"),
+    ("Completed", Progress::Done, "Completed", "Pending"),
+    ("completed", Progress::Done, "completed", "pending"),
+    ("COMPLETE", Progress::Done, "COMPLETE", "PENDING"),
+    ("Complete", Progress::Done, "Complete", "Pending"),
+    ("complete", Progress::Done, "complete", "pending"),
+    ("finished", Progress::Done, "finished", "pending"),
+    ("DONE", Progress::Done, "DONE", "TODO"),
+    ("Done", Progress::Done, "Done", "Todo"),
+    ("done", Progress::Done, "done", "todo"),
+    ("closed", Progress::Done, "closed", "open"),
+    ("PENDING", Progress::Open, "COMPLETED", "PENDING"),
+    ("Pending", Progress::Open, "Completed", "Pending"),
+    ("pending", Progress::Open, "completed", "pending"),
+    ("TODO", Progress::Open, "DONE", "TODO"),
+    ("Todo", Progress::Open, "Done", "Todo"),
+    ("todo", Progress::Open, "done", "todo"),
+    ("Not started", Progress::Open, "Done", "Not started"),
+    ("not started", Progress::Open, "done", "not started"),
+    ("not_started", Progress::Open, "completed", "not_started"),
+    ("In progress", Progress::InProgress, "Done", "Todo"),
+    ("In Progress", Progress::InProgress, "Done", "Todo"),
+    ("in progress", Progress::InProgress, "done", "todo"),
+    ("in_progress", Progress::InProgress, "completed", "pending"),
+    ("in-progress", Progress::InProgress, "done", "todo"),
+];
+
+/// A box at the start of `text` (`[ ]`, `[x]`, `[]`, `\[ \]`), with the text after it. `offset` is where `text` stands.
+pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>, &str)> {
+    let inside = text
+        .strip_prefix("\\[")
+        .or_else(|| text.strip_prefix('['))?;
+    let close = inside.find(']')?;
+    let (held, after) = (&inside[..close], &inside[close + 1..]);
+    let held = held.strip_suffix('\\').unwrap_or(held);
+    let mut chars = held.chars().filter(|c| *c != '\u{fe0f}');
+    let mark = chars.next().unwrap_or(' ');
+    let blank = held.len() <= 3 && held.trim().is_empty();
+    // `[a](b)`, `[a][b]` and `[a]: b` are links; `[1]` and `[ab]` are text.
+    if (chars.next().is_some() && !blank) || after.starts_with(['(', ':']) {
+        return None;
+    }
+    let says = match mark {
+        'x' | 'X' | 'v' | 'V' | '✓' | '✔' | '✅' | '☑' => Progress::Done,
+        '/' | '~' => Progress::InProgress,
+        _ => Progress::Open,
+    };
+    let known = mark.is_whitespace() || says != Progress::Open;
+    if !known && mark.is_alphanumeric() {
+        return None;
+    }
+    let start = offset + (text.len() - inside.len());
+    let mark_of = Mark {
+        at: start..start + held.len(),
+        says,
+        when_done: "x",
+        when_open: " ",
+    };
+    Some((mark_of, (!known).then_some(mark), after))
+}
+
+/// A sign at the start of `text`, with the text after it.
+pub(super) fn sign(text: &str, offset: usize) -> Option<(Mark, &str)> {
+    let found = SIGNS.iter().find(|(sign, ..)| text.starts_with(sign))?;
+    Some((mark(found, offset), &text[found.0.len()..]))
+}
+
+fn mark(found: &(&'static str, Progress, &'static str, &'static str), offset: usize) -> Mark {
+    Mark {
+        at: offset..offset + found.0.len(),
+        says: found.1,
+        when_done: found.2,
+        when_open: found.3,
+    }
+}
+
+/// A status word at the start of `text` that ends there.
+fn word(text: &str, offset: usize) -> Option<(Mark, &str)> {
+    let whole = |word: &str| {
+        text.starts_with(word) && !text[word.len()..].starts_with(|c: char| c.is_alphanumeric())
+    };
+    let found = WORDS.iter().find(|(word, ..)| whole(word))?;
+    Some((mark(found, offset), &text[found.0.len()..]))
+}
+
+/// The value of a status field or cell: a box, a sign, a word, or a sign and a word.
+pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
+    let bare = text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`'));
+    let offset = offset + (text.len() - bare.len());
+    if let Some((mark, _, _)) = tick_box(bare, offset) {
+        return Some(mark);
+    }
+    if let Some((first, rest)) = sign(bare, offset) {
+        let next = rest.trim_start();
+        let behind = offset + (bare.len() - next.len());
+        // Both are one: the word says it, and the sign goes with it.
+        return Some(match word(next, behind) {
+            Some((second, _)) => Mark {
+                at: first.at.start..second.at.end,
+                says: second.says.max(first.says),
+                ..second
+            },
+            None => first,
+        });
+    }
+    let plain = bare.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '[');
+    word(plain, offset + (bare.len() - plain.len())).map(|(mark, _)| mark)
+}
+
+/// A sign, or a word in brackets, that ends a title: `Title ✅`, `Title ✅ 완료`, `Title (완료)`. The title without it.
+pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
+    let open = title.trim_end_matches([')', ']', '）', '*', '_', ' ']);
+    let tail = title
+        .char_indices()
+        .rev()
+        .take(16)
+        .last()
+        .map_or(0, |(at, _)| at);
+    let from = SIGNS
+        .iter()
+        .filter_map(|(sign, ..)| title[tail..].rfind(sign).map(|at| at + tail))
+        .min();
+    if let Some(at) = from {
+        let (mark, rest) = sign(&title[at..], offset + at)?;
+        let said = rest.trim_matches(|c: char| !c.is_alphanumeric());
+        let kept = title[..at].trim_end_matches(['(', '[', '（', ' ', '\t', '-', '—', '–', '|']);
+        if said.is_empty() || word(said, 0).is_some_and(|(_, rest)| rest.is_empty()) {
+            let blank = title[..at].trim_end().len();
+            return Some((
+                Mark {
+                    at: offset + blank..offset + title.len(),
+                    says: mark.says,
+                    when_done: " ✅",
+                    when_open: "",
+                },
+                kept,
+            ));
+        }
+    }
+    let bracket = open.rfind(['(', '[', '（'])?;
+    let width = open[bracket..].chars().next().map_or(1, char::len_utf8);
+    let (mark, rest) = word(&open[bracket + width..], offset + bracket + width)?;
+    (rest.is_empty() && open.len() < title.len()).then(|| (mark, title[..bracket].trim_end()))
+}
