@@ -10,15 +10,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which of our crates may use which. Planned crates have their line already.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
+    ("bowline-words", &[]),
     ("bowline-machines", &[]),
     ("bowline-statefiles", &[]),
     ("bowline-supervisor", &[]),
-    ("bowline-formats", &["bowline-machines"]),
+    ("bowline-formats", &["bowline-machines", "bowline-words"]),
     ("bowline-store", &["bowline-formats", "bowline-machines"]),
     (
         "bowline-gate",
-        &["bowline-formats", "bowline-machines", "bowline-statefiles"],
+        &[
+            "bowline-formats",
+            "bowline-machines",
+            "bowline-statefiles",
+            "bowline-words",
+        ],
     ),
     (
         "bowline-engine",
@@ -29,6 +35,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "bowline-statefiles",
             "bowline-store",
             "bowline-supervisor",
+            "bowline-words",
         ],
     ),
     ("bowline-server", &["bowline-engine"]),
@@ -40,6 +47,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "bowline-gate",
             "bowline-mcp",
             "bowline-server",
+            "bowline-words",
         ],
     ),
     (
@@ -71,10 +79,14 @@ const TOOLS: &[&str] = &[
     "bowline-store",
     "bowline-supervisor",
     "bowline-test-support",
+    "bowline-words",
 ];
 
 /// What a crate may use of others, where that is a promise.
-const OUTSIDE_ONLY: [(&str, &[&str]); 1] = [("bowline-machines", &["imbl", "thiserror"])];
+const OUTSIDE_ONLY: [(&str, &[&str]); 2] = [
+    ("bowline-machines", &["imbl", "thiserror"]),
+    ("bowline-words", &[]),
+];
 
 /// What a crate must never use.
 const OUTSIDE_NEVER: [(&str, &[&str]); 3] = [

@@ -8,6 +8,7 @@ use bowline_engine::kinds::FileKind;
 use bowline_engine::supervisor::relay::{self, Asked, Printed};
 use bowline_engine::supervisor::{ATTEMPT_VARIABLE, Attempt, RELAY_VARIABLE};
 use bowline_engine::{Error, relayed, workspace};
+use bowline_words::message::{Advice, Wrong};
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -132,13 +133,13 @@ pub(crate) fn ask(
 }
 
 fn asked(socket: &Path, words: &[OsString]) -> Result<ExitCode, Error> {
-    let bad = |message: &str| Error::BadInput {
-        message: message.to_owned(),
-        hint: "use text that is UTF-8".into(),
+    let bad = |message: Wrong| Error::BadInput {
+        message,
+        hint: Advice::Utf8,
     };
     let words = words.iter().map(|word| word.to_str().map(str::to_owned));
     let words: Option<Vec<String>> = words.collect();
-    let words = words.ok_or_else(|| bad("a word of the command is not text"))?;
+    let words = words.ok_or_else(|| bad(Wrong::WordNotText))?;
     let folder = std::env::current_dir().map_err(|_| Error::NoFolder {
         path: PathBuf::from("."),
     })?;
@@ -147,7 +148,7 @@ fn asked(socket: &Path, words: &[OsString]) -> Result<ExitCode, Error> {
         let mut stdin = std::io::stdin().take(INPUT_BYTES_MAX);
         stdin
             .read_to_string(&mut input)
-            .map_err(|_| bad("the standard input cannot be read as text"))?;
+            .map_err(|_| bad(Wrong::InputNotText))?;
     }
     let code = relay::ask(socket, &Asked::new(words, folder, input), |what, bytes| {
         match what {

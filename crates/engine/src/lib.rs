@@ -22,6 +22,7 @@ pub mod rebuild;
 pub mod relayed;
 mod tree;
 mod trust;
+pub mod words;
 pub mod workspace;
 
 pub use context::Context;

@@ -2,7 +2,6 @@
 
 use super::agents_leave::Leave;
 use super::agents_watch::{Screen, blocked};
-use crate::args::Lang;
 use crate::args::agents::{AttachArgs, CgroupMode, RunAgentArgs, SandboxMode};
 use crate::korean;
 use crate::output::{Output, Tone};
@@ -14,6 +13,8 @@ use bowline_engine::supervisor::{
     Attempt, CgroupSupport, Condition, Exit, SandboxSupport, Swept, Want,
 };
 use bowline_engine::{Context, Error};
+use bowline_words::Lang;
+use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -127,8 +128,8 @@ fn wish(args: &RunAgentArgs) -> Result<GroupWish, Error> {
     };
     if wish.limits() && wish.mode == GroupMode::Off {
         return Err(Error::BadInput {
-            message: "a limit needs a control group, and '--cgroup off' wants none".into(),
-            hint: "leave one of the two away".into(),
+            message: Wrong::LimitWithoutGroup,
+            hint: Advice::LeaveOneAway,
         });
     }
     Ok(wish)

@@ -1,6 +1,5 @@
 //! `bowline develop`.
 
-use crate::args::Lang;
 use crate::args::develop::{
     CheckpointVerb, ClassName, DevelopArgs, DevelopVerb, EvidenceVerb, GateName, GateVerb,
     PhaseName, StrategyName,
@@ -16,6 +15,7 @@ use bowline_engine::machines::develop::{
 };
 use bowline_engine::operations::develop::{DevelopRun, Proof, run_in};
 use bowline_engine::{Context, Error, Refusal};
+use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, IsTerminal as _};
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! `bowline` alone and `bowline status`: what is here, and what can be done next.
 
-use crate::args::Lang;
 use crate::commands::{develop_view, memory_view, orchestrate_view, thinking};
 use crate::korean;
 use crate::output::{Output, Tone, exit_code};
@@ -8,6 +7,7 @@ use bowline_engine::files::{KnownFile, View};
 use bowline_engine::formats::finding::Severity;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{Context, Error, workspace};
+use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -233,7 +233,7 @@ pub(crate) fn next(output: &Output, view: &View) {
 pub(crate) fn status_word(output: &Output, word: &str) -> String {
     match output.lang {
         Lang::En => word.to_owned(),
-        Lang::Ko => korean::status(word).to_owned(),
+        Lang::Ko => korean::status(word),
     }
 }
 

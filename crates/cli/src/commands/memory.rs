@@ -11,6 +11,7 @@ use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
 use bowline_engine::machines::plan::{self, Command, FailureKind, NewTask, TRIES_MAX};
 use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::{Context, Error, workspace};
+use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -271,11 +272,11 @@ fn waiting(context: &Context, memory: &MemoryFolder, given: &str) -> Result<Stri
         [] => Ok(given.to_owned()),
         [id] => Ok((*id).to_owned()),
         [_, ..] => Err(Error::BadInput {
-            message: format!(
-                "'{given}' is the beginning of several ids: {}",
-                ids.join(", ")
-            ),
-            hint: "give more letters of the id".into(),
+            message: Wrong::SeveralIds {
+                given: given.into(),
+                ids: ids.join(", "),
+            },
+            hint: Advice::MoreLetters,
         }),
     }
 }

@@ -24,7 +24,9 @@ use crate::args::{Cli, Command, Deferred};
 use crate::output::Output;
 use bowline_engine::clock::{CLOCK_VARIABLE, Clock};
 use bowline_engine::formats::schema;
+use bowline_engine::words::shown;
 use bowline_engine::{Context, Error};
+use bowline_words::message::{Advice, Wrong};
 use clap::CommandFactory as _;
 use serde_json::json;
 use std::ffi::OsString;
@@ -42,14 +44,19 @@ pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<Exit
     let folder = std::path::absolute(&folder).unwrap_or(folder);
     if !folder.is_dir() {
         return Err(Error::BadInput {
-            message: format!("{} is not a folder", folder.display()),
-            hint: "give -C an existing folder".into(),
+            message: Wrong::NotAFolder {
+                path: shown(&folder),
+            },
+            hint: Advice::ExistingFolder,
         });
     }
     if let Some(text) = Clock::misread() {
         return Err(Error::BadInput {
-            message: format!("{CLOCK_VARIABLE} is '{text}', which is not a time"),
-            hint: "give it a time such as 2026-03-01T09:00:00Z, or unset it".into(),
+            message: Wrong::BadClock {
+                variable: CLOCK_VARIABLE,
+                text,
+            },
+            hint: Advice::ATime,
         });
     }
     let context = Context {
@@ -117,8 +124,8 @@ fn print_schema(output: &Output, kind: Option<&str>) -> Result<ExitCode, Error> 
             Some(text) => output.raw(text),
             None => {
                 return Err(Error::BadInput {
-                    message: format!("there is no schema '{kind}'"),
-                    hint: format!("use one of {}", names()),
+                    message: Wrong::NoSuchSchema { name: kind.into() },
+                    hint: Advice::OneOf { names: names() },
                 });
             }
         },
@@ -132,8 +139,8 @@ fn named_folder(folder: &Path, dir: &Path) -> Result<PathBuf, Error> {
     let there = path.ancestors().find(|path| path.exists());
     match there {
         Some(there) if !there.is_dir() => Err(Error::BadInput {
-            message: format!("{} is not a folder", there.display()),
-            hint: "give --dir a folder; it is made where it is missing".into(),
+            message: Wrong::NotAFolder { path: shown(there) },
+            hint: Advice::DirFolder,
         }),
         Some(_) | None => Ok(path),
     }

@@ -2,10 +2,12 @@
 
 use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb};
 use crate::commands::{here, orchestrate_view};
+use crate::korean;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{self, Plan};
 use bowline_engine::{Context, Error};
+use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -149,7 +151,10 @@ fn show_plan(output: &Output, plan: &Plan) {
         output.talk(&format!(
             "{head}: {line} {}: {}",
             finding.line,
-            output.found(&finding.message)
+            match output.lang {
+                Lang::En => finding.message.clone(),
+                Lang::Ko => korean::plans::translated(&finding.message),
+            }
         ));
     }
 }

@@ -4,7 +4,9 @@
 use super::presets;
 use super::run::Run;
 use crate::error::Error;
+use crate::words::{shown, system};
 use bowline_supervisor::{Relay, Sandbox};
+use bowline_words::message::{Advice, Wrong};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
@@ -167,11 +169,8 @@ fn holds_no_home(roots: &[PathBuf]) -> Result<(), Error> {
     match roots.iter().find(|root| home.starts_with(root)) {
         None => Ok(()),
         Some(root) => Err(Error::BadInput {
-            message: format!(
-                "{} cannot be granted: it holds the home folder",
-                root.display()
-            ),
-            hint: "name the folders in it that the agent needs".into(),
+            message: Wrong::HoldsHome { path: shown(root) },
+            hint: Advice::NameInnerFolders,
         }),
     }
 }
@@ -202,10 +201,13 @@ fn known(path: &Path) -> PathBuf {
 fn resolved(path: &Path, places: &[PathBuf]) -> Result<PathBuf, Error> {
     let missing = |error: io::Error| Error::BadInput {
         message: match error.kind() {
-            io::ErrorKind::NotFound => format!("{} is not there", path.display()),
-            _ => format!("{} cannot be granted: {error}", path.display()),
+            io::ErrorKind::NotFound => Wrong::NotThere { path: shown(path) },
+            _ => Wrong::NotGranted {
+                path: shown(path),
+                cause: system(&error),
+            },
         },
-        hint: "name a file or folder that exists: a sandbox is built around what is there".into(),
+        hint: Advice::NameExisting,
     };
     let whole = std::path::absolute(path).map_err(missing)?;
     let mut left: VecDeque<OsString> = words(&whole).collect();

@@ -12,9 +12,10 @@ use crate::rebuild::rebuild;
 use crate::relayed;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
-use bowline_formats::json::JsonDocument;
+use bowline_formats::json::{JsonDocument, ParseError};
 use bowline_formats::orchestrate::{self, FOREIGN};
 use bowline_statefiles::{ContentHash, Rescue, Situation, Snapshot, Source, StateFile};
+use bowline_words::message::Found;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -203,7 +204,7 @@ impl KnownFile {
     }
 
     fn parse(bytes: &[u8]) -> Result<JsonDocument, Vec<Finding>> {
-        JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error.to_string())])
+        JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error)])
     }
 
     /// Whether a file that is not there should be.
@@ -263,7 +264,7 @@ impl KnownFile {
             .iter()
             .map(|finding| Notice::Keeper {
                 code: finding.code(),
-                message: finding.to_string(),
+                words: crate::words::keeper(finding),
             })
             .collect();
         match &snapshot.situation {
@@ -347,7 +348,7 @@ impl KnownFile {
         }
         let reason = findings.last().map_or_else(
             || "unreadable".to_owned(),
-            |finding| finding.message.clone(),
+            |finding| finding.message.to_string(),
         );
         // A file that can be read and not believed is as good as damaged: of itself only its words are left. Asked under the
         // lock, as everything here.
@@ -420,30 +421,30 @@ impl KnownFile {
     }
 }
 
-fn unparsable(message: &str) -> Finding {
+fn unparsable(error: &ParseError) -> Finding {
     Finding {
         severity: Severity::Fatal,
         code: "not_json",
         pointer: String::new(),
-        message: message.to_owned(),
+        message: error.found(),
         repair: None,
     }
 }
 
 fn missing(snapshot: &Snapshot) -> Finding {
     let left = match snapshot.situation {
-        Situation::Absent => "the file and its journal are gone, but a copy is here",
+        Situation::Absent => Found::AllGone,
         Situation::Unmanaged
         | Situation::Clean
         | Situation::RolledForward { .. }
         | Situation::Outside { .. }
-        | Situation::Missing { .. } => "the file is gone, but its journal is here",
+        | Situation::Missing { .. } => Found::FileGone,
     };
     Finding {
         severity: Severity::Fatal,
         code: "file_missing",
         pointer: String::new(),
-        message: left.to_owned(),
+        message: left,
         repair: None,
     }
 }

@@ -5,9 +5,11 @@ use crate::error::Error;
 use crate::files::{KnownFile, View};
 use crate::kinds::FileKind;
 use crate::rebuild::TASKS_FILES;
+use crate::words::{cannot_be_read, shown};
 use crate::workspace;
 use bowline_formats::orchestrate::{self, Summary};
 use bowline_formats::tasks_md::{self, PLAN_BYTES_MAX, TasksFile};
+use bowline_words::message::{Advice, Wrong};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -104,15 +106,18 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
             path: path.to_owned(),
         },
         _ => Error::BadInput {
-            message: format!("{} cannot be read: {error}", path.display()),
-            hint: "name a Markdown file".into(),
+            message: Wrong::OfFile {
+                path: shown(path),
+                why: cannot_be_read(&error),
+            },
+            hint: Advice::NameMarkdown,
         },
     };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     if !file.metadata().map_err(unreadable)?.is_file() {
         return Err(Error::BadInput {
-            message: format!("{} is not a file", path.display()),
-            hint: "name a Markdown file".into(),
+            message: Wrong::NotAFile { path: shown(path) },
+            hint: Advice::NameMarkdown,
         });
     }
     let mut bytes = Vec::new();
@@ -128,8 +133,8 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
         }
         Err(_) => {
             return Err(Error::BadInput {
-                message: format!("{} is not UTF-8", path.display()),
-                hint: "save it as UTF-8".into(),
+                message: Wrong::NotUtf8 { path: shown(path) },
+                hint: Advice::SaveUtf8,
             });
         }
     };
