@@ -249,3 +249,68 @@ impl Disk for SplitDisk {
         RealDisk.try_lock(file)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+    use bowline_supervisor::SandboxSupport;
+    use bowline_test_support::{Lack, skip};
+    use std::os::unix::fs::symlink;
+
+    /// However a path of the agent's leads to the records, and whenever it began to: no step there has the rights for them.
+    #[test]
+    fn a_step_on_a_path_of_the_agent_does_not_reach_the_records() {
+        if !SandboxSupport::here()
+            .rows()
+            .iter()
+            .all(|(_, _, there)| *there)
+        {
+            return skip(
+                Lack::WholeSandbox,
+                "this kernel enforces a part of the sandbox only",
+            );
+        }
+        let world = tempfile::tempdir().unwrap();
+        let world = world.path().canonicalize().unwrap();
+        let (records, project) = (world.join("records"), world.join("project"));
+        for folder in [&records, &project] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        symlink(&records, project.join("link")).unwrap();
+        let sandbox = Sandbox::around(vec![project.clone()]);
+        let disk = SplitDisk {
+            records: records.clone(),
+            file: Box::leak(Box::new(sandbox)),
+        };
+        drop(disk.create_new(&records.join("seal")).unwrap());
+        drop(disk.create_new(&project.join("state")).unwrap());
+        let linked = project.join("link");
+        let climbing = records.join("../records/new");
+        let denied = [
+            disk.create_new(&linked.join("new")).map(drop),
+            disk.create_new(&climbing).map(drop),
+            disk.open_append(&linked.join("seal")).map(drop),
+            disk.open_write(&linked.join("seal")).map(drop),
+            disk.unlink(&linked.join("seal")),
+            disk.create_folders(&linked.join("folder")),
+            disk.exchange(&project.join("state"), &linked.join("seal")),
+            disk.rename(&project.join("state"), &linked.join("seal")),
+        ];
+        for (number, done) in denied.into_iter().enumerate() {
+            let kind = done.unwrap_err().kind();
+            let refused = [
+                io::ErrorKind::PermissionDenied,
+                io::ErrorKind::CrossesDevices,
+            ];
+            assert!(refused.contains(&kind), "{number}: {kind}");
+        }
+        let across = disk.rename(&project.join("state"), &records.join("seal"));
+        assert_eq!(across.unwrap_err().kind(), io::ErrorKind::CrossesDevices);
+        assert_eq!(disk.list(&records).unwrap(), ["seal"]);
+        disk.rename(&records.join("seal"), &records.join("other"))
+            .unwrap();
+        disk.rename(&project.join("state"), &project.join("other"))
+            .unwrap();
+    }
+}
