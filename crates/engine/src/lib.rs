@@ -19,6 +19,7 @@ mod notice;
 pub mod operations;
 pub mod process;
 pub mod rebuild;
+mod replay;
 mod tree;
 mod trust;
 pub mod workspace;

@@ -9,6 +9,7 @@ use crate::lost::{self, Verdict};
 pub use crate::notice::{Notice, Origin};
 use crate::operations;
 use crate::rebuild::rebuild;
+use crate::replay::OrchestrateReplay;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
@@ -16,6 +17,7 @@ use bowline_statefiles::{ContentHash, Rescue, Situation, Snapshot, Source, State
 use serde_json::Value;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A state file of a known kind at a place.
 #[derive(Debug, Clone)]
@@ -111,6 +113,15 @@ impl KnownFile {
         let file = StateFile::new(kind.layout(path))
             .with_lock_wait(context.lock_wait)
             .with_disk(context.disk.clone());
+        let file = match kind {
+            FileKind::Orchestrate => file.with_replay(Arc::new(OrchestrateReplay)),
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Develop => file,
+        };
         KnownFile {
             kind,
             path: path.to_owned(),

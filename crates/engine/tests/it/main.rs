@@ -10,6 +10,7 @@ mod gates;
 mod guarded;
 mod memory;
 mod outside;
+mod steps;
 mod travel;
 mod under_the_lock;
 

@@ -7,10 +7,12 @@ mod meta;
 mod migrate;
 mod order;
 mod read;
+mod step;
 mod write;
 
 pub use meta::{Meta, Mode, WebhookUrl};
 pub use read::{Known, known};
+pub use step::RecordedStep;
 
 use crate::StateFormat;
 use crate::finding::{Finding, Read};
