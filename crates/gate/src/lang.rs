@@ -16,7 +16,7 @@ pub enum Lang {
 impl Lang {
     /// The language that the environment asks for: [`LANG_VARIABLE`], then the locale as every program reads it.
     pub fn of_environment() -> Lang {
-        Lang::of(|name| std::env::var(name).ok())
+        Lang::of(|name| crate::locate::variable(name)?.into_string().ok())
     }
 
     /// The same with given variables. An empty one is as good as none.

@@ -2,6 +2,7 @@
 //! followed to where it leads before it is granted.
 
 use super::presets;
+use crate::context::Context;
 use crate::error::Error;
 use bowline_gate::locate;
 use bowline_supervisor::{Relay, Sandbox};
@@ -53,6 +54,7 @@ pub struct Grant {
 impl Grant {
     /// The sandbox around a folder. `state` is where Bowline keeps its own things.
     pub(super) fn decide(
+        context: &Context,
         wish: &SandboxWish,
         folder: &Path,
         command: &[String],
@@ -81,7 +83,7 @@ impl Grant {
                 Err(error) => return Err(error),
             }
         }
-        let preset = presets::of(command);
+        let preset = presets::of(&context.variables, command);
         let run = Run::of(&folder);
         let make: Vec<PathBuf> = preset
             .make
@@ -110,8 +112,7 @@ impl Grant {
         read.extend([program.with_file_name("bowline-shim"), program]);
         read.extend(run.side.iter().chain(&run.read).cloned());
         relay.write = run.side.into_iter().chain(run.write).collect();
-        let key = std::env::var_os(crate::context::EVIDENCE_KEY_VARIABLE);
-        relay.read.extend(key.map(PathBuf::from));
+        relay.read.extend(context.evidence_key.clone());
         let mut sandbox = Sandbox::around(write);
         sandbox.read.extend(real(read, &make));
         sandbox.connect.clone_from(&wish.connect);

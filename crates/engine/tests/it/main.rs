@@ -32,6 +32,7 @@ fn context() -> Context {
         what: "test".into(),
         disk: std::sync::Arc::new(bowline_engine::statefiles::RealDisk),
         evidence_key: None,
+        variables: bowline_engine::context::Variables::default(),
     }
 }
 
