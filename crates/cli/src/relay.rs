@@ -7,7 +7,7 @@ use crate::output::Output;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::supervisor::relay::{self, Asked, Printed};
 use bowline_engine::supervisor::{ATTEMPT_VARIABLE, Attempt, RELAY_VARIABLE};
-use bowline_engine::{Error, relayed, workspace};
+use bowline_engine::{Context, Error, relayed, workspace};
 use bowline_words::message::{Advice, Wrong};
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -68,7 +68,8 @@ pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result
         .folder
         .as_ref()
         .map_or(here.clone(), |it| here.join(it));
-    let file = workspace::locate(FileKind::Develop, &from);
+    let context = Context::from_environment("relay");
+    let file = workspace::locate(&context, FileKind::Develop, &from);
     match file.ancestors().take(2).find(|it| it.is_symlink()) {
         None => Ok(()),
         Some(link) => Err(refused(&format!("{} is a link", link.display()))),

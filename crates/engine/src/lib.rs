@@ -20,6 +20,7 @@ pub mod operations;
 pub mod process;
 pub mod rebuild;
 pub mod relayed;
+mod replay;
 mod tree;
 mod trust;
 pub mod words;

@@ -48,7 +48,7 @@ pub(crate) fn run_agent(
         best_effort: mode == SandboxMode::BestEffort,
     });
     let program = args.command.first().cloned().unwrap_or_default();
-    let agents = Agents::here();
+    let agents = Agents::here(context);
     let new = NewAgent {
         name: args.name.clone().unwrap_or(program),
         folder: at.clone(),
@@ -57,7 +57,7 @@ pub(crate) fn run_agent(
         group: wish(args)?,
         open_input: args.open_input,
     };
-    let grant = agents.grant(&new)?;
+    let grant = agents.grant(context, &new)?;
     if let Some(grant) = grant.as_ref().filter(|_| args.sandbox_report) {
         report_grant(output, grant);
         return Ok(ExitCode::SUCCESS);
@@ -135,8 +135,12 @@ fn wish(args: &RunAgentArgs) -> Result<GroupWish, Error> {
     Ok(wish)
 }
 
-pub(crate) fn attach(output: &Output, args: &AttachArgs) -> Result<ExitCode, Error> {
-    let agents = Agents::here();
+pub(crate) fn attach(
+    context: &Context,
+    output: &Output,
+    args: &AttachArgs,
+) -> Result<ExitCode, Error> {
+    let agents = Agents::here(context);
     let Some(id) = &args.id else {
         list(output, &agents.list());
         return Ok(ExitCode::SUCCESS);

@@ -18,10 +18,10 @@ pub(crate) fn run(
     repair: bool,
 ) -> Result<ExitCode, Error> {
     let files = if what.is_empty() {
-        workspace::discover(folder)
+        workspace::discover(context, folder)
     } else {
         what.iter()
-            .map(|name| workspace::resolve(folder, Some(name)))
+            .map(|name| workspace::resolve(context, folder, Some(name)))
             .collect::<Result<_, _>>()?
     };
     if files.is_empty() {

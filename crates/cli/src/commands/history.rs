@@ -111,7 +111,7 @@ pub(crate) fn restore(
 }
 
 fn named(context: &Context, folder: &Path, what: Option<&str>) -> Result<KnownFile, Error> {
-    match workspace::resolve(folder, what) {
+    match workspace::resolve(context, folder, what) {
         Ok((kind, path)) => Ok(KnownFile::new(context, kind, &path)),
         // A file that was thrown away still has its past.
         Err(Error::NoFile { kind, path }) => {

@@ -22,9 +22,9 @@ pub(crate) fn run(
     folder: &Path,
     args: &MemoryArgs,
 ) -> Result<ExitCode, Error> {
-    let memory = MemoryFolder::at(context, &memory_folder(folder, args)?);
+    let memory = MemoryFolder::at(context, &memory_folder(context, folder, args)?);
     let done = |changed: Changed, text: String| {
-        let view = here::reachable(changed.view);
+        let view = here::reachable(context, changed.view);
         output.changed(&Changed { view, ..changed }, &text);
         Ok(ExitCode::SUCCESS)
     };
@@ -75,7 +75,7 @@ pub(crate) fn run(
         MemoryVerb::History => here::status_of(output, &memory.history().view_or_empty(context)?),
         MemoryVerb::Status => here::status_of(
             output,
-            &here::reachable(memory.state().view_or_empty(context)?),
+            &here::reachable(context, memory.state().view_or_empty(context)?),
         ),
         MemoryVerb::Prune => prune(context, output, &memory),
         MemoryVerb::Backup => {
@@ -103,11 +103,11 @@ pub(crate) fn run(
     }
 }
 
-fn memory_folder(folder: &Path, args: &MemoryArgs) -> Result<PathBuf, Error> {
+fn memory_folder(context: &Context, folder: &Path, args: &MemoryArgs) -> Result<PathBuf, Error> {
     match &args.dir {
         Some(dir) => named_folder(folder, dir),
         None => {
-            let path = workspace::locate(FileKind::TaskState, folder);
+            let path = workspace::locate(context, FileKind::TaskState, folder);
             let parent = path.parent().map(Path::to_owned);
             Ok(parent.unwrap_or_else(|| folder.join(MEMORY_FOLDER)))
         }

@@ -84,7 +84,7 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         // Met only behind options: `bowline hook` itself is answered before arguments are parsed.
         Some(Command::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
         Some(Command::RunAgent(Deferred(args))) => agents::run_agent(context, output, folder, args),
-        Some(Command::Attach(Deferred(args))) => agents::attach(output, args),
+        Some(Command::Attach(Deferred(args))) => agents::attach(context, output, args),
         Some(Command::Status { what }) => here::status(context, output, folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(context, output, folder, what.as_deref(), *last)

@@ -30,7 +30,7 @@ pub(crate) fn run(
         }
         OrchestrateVerb::Status => {
             let mut glance = orchestrate::glance(context, folder)?;
-            glance.view = here::reachable(glance.view);
+            glance.view = here::reachable(context, glance.view);
             if output.json {
                 let mut body = output.view_json(&glance.view);
                 orchestrate_view::add_json(&mut body, &glance);

@@ -21,7 +21,7 @@ pub(crate) fn run(
     folder: &Path,
     args: &ThinkingArgs,
 ) -> Result<ExitCode, Error> {
-    let run = ThinkingRun::at(context, &task_folder(folder, args)?);
+    let run = ThinkingRun::at(context, &task_folder(context, folder, args)?);
     let (changed, text) = match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
             let title = title.as_ref().unwrap_or(id);
@@ -96,21 +96,21 @@ pub(crate) fn run(
             return thinking_board::show(context, output, &start);
         }
         ThinkingVerb::Status { all: false } => {
-            let view = here::reachable(run.file().view(context)?);
+            let view = here::reachable(context, run.file().view(context)?);
             return here::status_of(output, &view);
         }
     };
-    let view = here::reachable(changed.view);
+    let view = here::reachable(context, changed.view);
     output.changed(&Changed { view, ..changed }, &text);
     Ok(ExitCode::SUCCESS)
 }
 
-fn task_folder(folder: &Path, args: &ThinkingArgs) -> Result<PathBuf, Error> {
+fn task_folder(context: &Context, folder: &Path, args: &ThinkingArgs) -> Result<PathBuf, Error> {
     match (&args.dir, &args.verb) {
         (Some(dir), _) => named_folder(folder, dir),
         (None, ThinkingVerb::New { .. }) => Ok(folder.to_owned()),
         (None, _) => {
-            let path = workspace::locate(FileKind::Thinking, folder);
+            let path = workspace::locate(context, FileKind::Thinking, folder);
             let parent = path.parent().map(Path::to_owned);
             Ok(parent.unwrap_or_else(|| folder.to_owned()))
         }

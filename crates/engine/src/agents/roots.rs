@@ -3,6 +3,7 @@
 
 use super::presets;
 use super::run::Run;
+use crate::context::Context;
 use crate::error::Error;
 use crate::words::{shown, system};
 use bowline_supervisor::{Relay, Sandbox};
@@ -55,6 +56,7 @@ pub struct Grant {
 impl Grant {
     /// The sandbox around a folder. `state` is where Bowline keeps its own things.
     pub(super) fn decide(
+        context: &Context,
         wish: &SandboxWish,
         folder: &Path,
         command: &[String],
@@ -87,7 +89,7 @@ impl Grant {
                 Err(error) => return Err(error),
             }
         }
-        let preset = presets::of(command);
+        let preset = presets::of(&context.variables, command);
         let mut make: Vec<PathBuf> = preset.make.iter().map(|it| known(it)).collect();
         write.extend(real(preset.write, &make));
         let kept = keeps_ours(&write, &[state, &program]).and_then(|()| holds_no_home(&write));
@@ -115,8 +117,7 @@ impl Grant {
         read.extend([program.with_file_name("bowline-shim"), program]);
         read.extend(run.side.iter().chain(&run.read).cloned());
         relay.write = run.side.into_iter().chain(run.write).collect();
-        let key = std::env::var_os(crate::context::EVIDENCE_KEY_VARIABLE);
-        relay.read.extend(key.map(PathBuf::from));
+        relay.read.extend(context.evidence_key.clone());
         let mut sandbox = Sandbox::around(write);
         sandbox.read.extend(real(read, &make));
         sandbox.connect.clone_from(&wish.connect);

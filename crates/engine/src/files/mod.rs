@@ -10,6 +10,7 @@ pub use crate::notice::{Notice, Origin};
 use crate::operations;
 use crate::rebuild::rebuild;
 use crate::relayed;
+use crate::replay::OrchestrateReplay;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::{JsonDocument, ParseError};
@@ -19,6 +20,7 @@ use bowline_words::message::Found;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A state file of a known kind at a place.
 #[derive(Debug, Clone)]
@@ -118,6 +120,15 @@ impl KnownFile {
         let file = StateFile::new(layout)
             .with_lock_wait(context.lock_wait)
             .with_disk(context.disk.clone());
+        let file = match kind {
+            FileKind::Orchestrate => file.with_replay(Arc::new(OrchestrateReplay)),
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Develop => file,
+        };
         KnownFile {
             kind,
             path: path.to_owned(),

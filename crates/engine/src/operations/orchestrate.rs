@@ -63,8 +63,8 @@ impl Glance {
 }
 
 /// The root of the project a folder belongs to.
-fn root_of(folder: &Path) -> PathBuf {
-    let path = workspace::locate(FileKind::Orchestrate, folder);
+fn root_of(context: &Context, folder: &Path) -> PathBuf {
+    let path = workspace::locate(context, FileKind::Orchestrate, folder);
     let root = path.parent().and_then(Path::parent);
     root.unwrap_or(folder).to_owned()
 }
@@ -74,8 +74,8 @@ pub fn plan(context: &Context, folder: &Path, named: Option<&Path>) -> Result<Pl
     if let Some(path) = named {
         return read_plan(&folder.join(path));
     }
-    let root = root_of(folder);
-    let path = workspace::locate(FileKind::Orchestrate, folder);
+    let root = root_of(context, folder);
+    let path = workspace::locate(context, FileKind::Orchestrate, folder);
     // A state file that cannot be read names no plan; that is told by whoever shows it.
     let view = KnownFile::new(context, FileKind::Orchestrate, &path).view(context);
     let told = view
@@ -146,7 +146,7 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
 
 /// Looks at the state file of a project and at its plan. Writes nothing.
 pub fn glance(context: &Context, folder: &Path) -> Result<Glance, Error> {
-    let path = workspace::locate(FileKind::Orchestrate, folder);
+    let path = workspace::locate(context, FileKind::Orchestrate, folder);
     let file = KnownFile::new(context, FileKind::Orchestrate, &path);
     glance_at(file.view(context)?)
 }

@@ -56,7 +56,7 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
     let here = Path::new(".");
     let memory = MemoryFolder::at(context, &here.join(bowline_engine::kinds::MEMORY_FOLDER));
     let file = |name: &str| {
-        let (kind, path) = workspace::resolve(here, Some(name))?;
+        let (kind, path) = workspace::resolve(context, here, Some(name))?;
         Ok::<_, Error>(KnownFile::new(context, kind, &path))
     };
     let task = |trigger, command| memory.command(context, "task", trigger, json!({}), &command);

@@ -110,7 +110,7 @@ impl Known {
 impl DevelopRun {
     /// The run seen from a folder.
     pub fn at(context: &Context, folder: &Path) -> Self {
-        let path = workspace::locate(FileKind::Develop, folder);
+        let path = workspace::locate(context, FileKind::Develop, folder);
         DevelopRun {
             file: KnownFile::new(context, FileKind::Develop, &path),
         }
@@ -388,7 +388,9 @@ impl DevelopRun {
             independent: contract::independent(&planned),
             shared_file: contract::share_a_file(&planned),
             communication: false,
-            agent_teams_available: std::env::var_os(AGENT_TEAMS_VARIABLE)
+            agent_teams_available: context
+                .variables
+                .get(AGENT_TEAMS_VARIABLE)
                 .is_some_and(|value| value == "1"),
         })
     }
