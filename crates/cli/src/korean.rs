@@ -9,6 +9,7 @@ use bowline_engine::actor::Missing;
 use bowline_engine::files::{Notice, Origin};
 use bowline_engine::formats::finding::Severity;
 use bowline_engine::formats::memory::path::PathError;
+use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::plan;
 use bowline_engine::machines::thinking;
 use bowline_engine::{Error, Refusal, statefiles};
@@ -156,7 +157,7 @@ pub(crate) fn error(error: &Error) -> (String, String) {
         Error::Refused(Refusal::Thinking(refusal)) => thinking_refusal(refusal),
         Error::NoFile { kind, path } => (
             format!("{}에 {} 파일이 없습니다", path.display(), kind.name()),
-            kind.how_to_begin().unwrap_or_default().into(),
+            kind.how_to_begin().into(),
         ),
         Error::NothingHere { path } => (
             format!("{}와 그 위에 상태 파일이 없습니다", path.display()),
@@ -184,6 +185,14 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             "이 명령이 진행되는 동안 개발 실행이 다른 것으로 바뀌었습니다".into(),
             "'bowline develop status'를 확인하고 다시 실행할지 정하세요".into(),
         ),
+        Error::AlreadyExists { path }
+            if FileKind::of_path(path) == Some(FileKind::Orchestrate) =>
+        {
+            (
+                format!("{}이(가) 이미 있습니다", path.display()),
+                "'bowline orchestrate status'로 이어서 진행하세요. 'bowline orchestrate rebuild'는 계획의 내용을 받아들입니다".into(),
+            )
+        }
         Error::AlreadyExists { path } => (
             format!("{}이(가) 이미 있습니다", path.display()),
             "다른 폴더를 고르거나 'bowline status'로 이어서 진행하세요".into(),
@@ -208,6 +217,26 @@ pub(crate) fn error(error: &Error) -> (String, String) {
             format!("{}에 계획 파일이 없습니다", path.display()),
             "'bowline orchestrate plan FILE'로 지정하세요. 지정하지 않으면 docs/planning/06-tasks.md, docs/planning/TASKS.md, TASKS.md 순으로 찾습니다".into(),
         ),
+        Error::BadPlan { path, finding } => (
+            format!(
+                "{}:{}: {}",
+                path.display(),
+                finding.line,
+                sentences::translated(&finding.message)
+            ),
+            "계획을 고치세요. 'bowline orchestrate plan'으로 어떻게 읽히는지 볼 수 있습니다".into(),
+        ),
+        Error::AmbiguousTask { name, fitting } => (
+            format!("'{name}'에 맞는 작업이 여러 개입니다: {}", fitting.join(", ")),
+            "ID를 더 길게 적으세요".into(),
+        ),
+        Error::NoMerge { phase } => (
+            format!("단계 {phase}을(를) 병합해야 하는데 아직 병합하는 명령이 없습니다"),
+            format!("직접 병합한 뒤 'bowline orchestrate phase finish {phase} --no-git'을 실행하세요"),
+        ),
+        Error::Refused(Refusal::Orchestrate(refusal)) => {
+            crate::commands::orchestrate_words::refusal(refusal)
+        }
         Error::NewerVersion { path, message } => (
             format!(
                 "{}은(는) 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {}",

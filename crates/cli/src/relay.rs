@@ -93,7 +93,19 @@ fn is_relayed(cli: &Cli) -> bool {
             | DevelopVerb::Seal => true,
         },
         Some(Command::Orchestrate(Deferred(args))) => match args.verb {
-            OrchestrateVerb::Plan { .. } | OrchestrateVerb::Status => false,
+            OrchestrateVerb::Plan { .. }
+            | OrchestrateVerb::Status
+            | OrchestrateVerb::Next { .. }
+            | OrchestrateVerb::Verify
+            | OrchestrateVerb::Graph { .. }
+            | OrchestrateVerb::ForceComplete { .. } => false,
+            OrchestrateVerb::Init { .. }
+            | OrchestrateVerb::Start { .. }
+            | OrchestrateVerb::Complete { .. }
+            | OrchestrateVerb::Fail { .. }
+            | OrchestrateVerb::Retry { .. }
+            | OrchestrateVerb::Phase(_)
+            | OrchestrateVerb::Rebuild => true,
         },
         Some(Command::Memory(_) | Command::Verify { .. }) => true,
         Some(Command::Doctor { repair, .. }) => *repair,

@@ -6,7 +6,8 @@ use crate::notice::Notice;
 use crate::operations::develop::Fault;
 use bowline_formats::finding::Finding;
 use bowline_formats::memory::path::PathError;
-use bowline_machines::{Refuse, develop, plan, thinking};
+use bowline_formats::tasks_md;
+use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
 use bowline_statefiles as statefiles;
 use std::path::PathBuf;
 
@@ -39,6 +40,9 @@ pub enum Refusal {
     /// A develop run refused.
     #[error(transparent)]
     Develop(#[from] develop::Refusal),
+    /// An orchestration refused.
+    #[error(transparent)]
+    Orchestrate(#[from] orchestrate::Refusal),
 }
 
 impl Refuse for Refusal {
@@ -47,6 +51,7 @@ impl Refuse for Refusal {
             Refusal::Thinking(refusal) => refusal.code(),
             Refusal::Plan(refusal) => refusal.code(),
             Refusal::Develop(refusal) => refusal.code(),
+            Refusal::Orchestrate(refusal) => refusal.code(),
         }
     }
 
@@ -55,6 +60,7 @@ impl Refuse for Refusal {
             Refusal::Thinking(refusal) => refusal.hint(),
             Refusal::Plan(refusal) => refusal.hint(),
             Refusal::Develop(refusal) => refusal.hint(),
+            Refusal::Orchestrate(refusal) => refusal.hint(),
         }
     }
 }
@@ -116,6 +122,28 @@ pub enum Error {
     NoPlan {
         /// Where it was looked for.
         path: PathBuf,
+    },
+    /// The plan cannot be worked off.
+    #[error("{}:{}: {}", path.display(), finding.line, finding.message)]
+    BadPlan {
+        /// The plan.
+        path: PathBuf,
+        /// The first thing that forbids it.
+        finding: Box<tasks_md::Finding>,
+    },
+    /// Several tasks have an id that ends so.
+    #[error("'{name}' could be task {}", fitting.join(", "))]
+    AmbiguousTask {
+        /// What was asked for.
+        name: String,
+        /// Tasks that fit.
+        fitting: Vec<String>,
+    },
+    /// A phase is to be finished by a merge, which no command does yet.
+    #[error("phase {phase} would have to be merged, which no command does yet")]
+    NoMerge {
+        /// Which.
+        phase: u32,
     },
     /// A newer program wrote the file.
     #[error("{} was written by a newer version and is read-only here: {message}", path.display())]
@@ -373,6 +401,9 @@ impl Error {
             Error::Damaged { .. } => "damaged",
             Error::Foreign { .. } => "not_an_orchestration",
             Error::NoPlan { .. } => "no_plan",
+            Error::BadPlan { finding, .. } => finding.code.as_str(),
+            Error::AmbiguousTask { .. } => "ambiguous_task",
+            Error::NoMerge { .. } => "no_merge",
             Error::NewerVersion { .. } => "newer_version",
             Error::NeedsPerson { .. } => "needs_person",
             Error::PersonNotShown { .. } => "person_not_shown",
@@ -409,13 +440,18 @@ impl Error {
     pub fn hint(&self) -> String {
         match self {
             Error::Refused(refusal) => refusal.hint(),
-            Error::NoFile { kind, .. } => kind.how_to_begin().unwrap_or_default().into(),
+            Error::NoFile { kind, .. } => kind.how_to_begin().into(),
             Error::NothingHere { .. } => {
                 "begin with 'bowline thinking new ID --title T --goal G', or name a folder with -C"
                     .into()
             }
             Error::Ambiguous { .. } => "name one of them".into(),
             Error::UnknownKind { .. } => "name one of the files 'bowline' lists".into(),
+            Error::AlreadyExists { path }
+                if FileKind::of_path(path) == Some(FileKind::Orchestrate) =>
+            {
+                "go on with it: 'bowline orchestrate status'; 'bowline orchestrate rebuild' takes over what the plan says".into()
+            }
             Error::AlreadyExists { .. } => {
                 "choose another folder, or go on with the one there: 'bowline status'".into()
             }
@@ -426,6 +462,13 @@ impl Error {
             Error::NoPlan { .. } => {
                 "name it: 'bowline orchestrate plan FILE'; else it is looked for as docs/planning/06-tasks.md, docs/planning/TASKS.md and TASKS.md".into()
             }
+            Error::BadPlan { .. } => {
+                "mend the plan; 'bowline orchestrate plan' shows how it is read".into()
+            }
+            Error::AmbiguousTask { .. } => "give more of its id".into(),
+            Error::NoMerge { phase } => format!(
+                "merge it yourself, then 'bowline orchestrate phase finish {phase} --no-git'"
+            ),
             Error::NewerVersion { .. } => "update Bowline to change this file".into(),
             Error::NeedsPerson { .. } => "ask the person you work for".into(),
             Error::PersonNotShown { .. } => format!(
@@ -506,6 +549,8 @@ impl Error {
             Error::Refused(_)
             | Error::Foreign { .. }
             | Error::AlreadyExists { .. }
+            | Error::BadPlan { .. }
+            | Error::NoMerge { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
             | Error::PersonNotShown { .. }
@@ -522,9 +567,10 @@ impl Error {
             | Error::NotRelayed { .. }
             | Error::AgentNotStarted { .. } => ExitClass::Refused,
             Error::ProgramFailed { .. } => ExitClass::Failure,
-            Error::Ambiguous { .. } | Error::AmbiguousId { .. } | Error::BadInput { .. } => {
-                ExitClass::Usage
-            }
+            Error::Ambiguous { .. }
+            | Error::AmbiguousId { .. }
+            | Error::AmbiguousTask { .. }
+            | Error::BadInput { .. } => ExitClass::Usage,
             Error::NoFile { .. }
             | Error::NoPlan { .. }
             | Error::NothingHere { .. }

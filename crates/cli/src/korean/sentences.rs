@@ -564,7 +564,8 @@ pub(crate) fn translated(english: &str) -> String {
 
 /// All sentences; those about plans first, which nothing else is said like.
 fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    super::plans::SENTENCES.iter().chain(SENTENCES)
+    let verbs = crate::commands::orchestrate_words::SENTENCES;
+    super::plans::SENTENCES.iter().chain(verbs).chain(SENTENCES)
 }
 
 /// What stands in the holes of a pattern, if a text fits it.
