@@ -10,15 +10,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which of our crates may use which. Planned crates have their line already.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
+    ("bowline-words", &[]),
     ("bowline-machines", &[]),
     ("bowline-statefiles", &[]),
     ("bowline-supervisor", &[]),
-    ("bowline-formats", &["bowline-machines"]),
+    ("bowline-formats", &["bowline-machines", "bowline-words"]),
     ("bowline-store", &["bowline-formats", "bowline-machines"]),
     (
         "bowline-gate",
-        &["bowline-formats", "bowline-machines", "bowline-statefiles"],
+        &[
+            "bowline-formats",
+            "bowline-machines",
+            "bowline-statefiles",
+            "bowline-words",
+        ],
     ),
     (
         "bowline-engine",
@@ -29,6 +35,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "bowline-statefiles",
             "bowline-store",
             "bowline-supervisor",
+            "bowline-words",
         ],
     ),
     ("bowline-server", &["bowline-engine"]),
@@ -40,6 +47,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "bowline-gate",
             "bowline-mcp",
             "bowline-server",
+            "bowline-words",
         ],
     ),
     (
@@ -71,10 +79,14 @@ const TOOLS: &[&str] = &[
     "bowline-store",
     "bowline-supervisor",
     "bowline-test-support",
+    "bowline-words",
 ];
 
 /// What a crate may use of others, where that is a promise.
-const OUTSIDE_ONLY: [(&str, &[&str]); 1] = [("bowline-machines", &["imbl", "thiserror"])];
+const OUTSIDE_ONLY: [(&str, &[&str]); 2] = [
+    ("bowline-machines", &["imbl", "thiserror"]),
+    ("bowline-words", &[]),
+];
 
 /// What a crate must never use.
 const OUTSIDE_NEVER: [(&str, &[&str]); 3] = [
@@ -133,7 +145,7 @@ const BANS: [(&str, &[&str]); 5] = [
 ];
 
 /// Calls of the product's sources that only some places may make.
-const ONLY_IN: [(&str, &[&str]); 6] = [
+const ONLY_IN: [(&str, &[&str]); 7] = [
     ("SystemTime::now(", &["crates/engine/src/clock.rs"]),
     ("Timestamp::now(", &["crates/engine/src/clock.rs"]),
     ("Zoned::now(", &["crates/engine/src/clock.rs"]),
@@ -154,6 +166,26 @@ const ONLY_IN: [(&str, &[&str]); 6] = [
             "crates/engine/src/process.rs",
             // What only git knows, on the rare ways where it decides.
             "crates/gate/src/hook/world.rs",
+        ],
+    ),
+    (
+        "env::var",
+        &[
+            // Programs, and what only tests use.
+            "crates/cli/",
+            "crates/shim/",
+            "crates/test-support/",
+            // All that an operation is given; the clock is a part of it.
+            "crates/engine/src/context.rs",
+            "crates/engine/src/clock.rs",
+            // Who this process is, which nobody can say for it.
+            "crates/engine/src/actor.rs",
+            // What is started here has the variables of this process; their secrets are masked in what it prints.
+            "crates/engine/src/process.rs",
+            // The hook, which has no context: its variables, and where the side folders of runs are.
+            "crates/gate/src/locate.rs",
+            // By its mark a shim that an agent starts is known as the agent's.
+            "crates/supervisor/src/client/start.rs",
         ],
     ),
 ];
@@ -251,7 +283,7 @@ fn promised_bans_are_in_force() {
 
 /// Behind the lints, because not every crate has a `clippy.toml` and an `expect` is quickly written.
 #[test]
-fn only_some_places_read_the_clock_rename_and_spawn() {
+fn only_some_places_read_the_clock_and_the_environment_rename_and_spawn() {
     let mut wrong = Vec::new();
     for file in tracked() {
         let source = file.starts_with("crates/") && file.contains("/src/") && file.ends_with(".rs");

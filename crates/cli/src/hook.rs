@@ -24,5 +24,5 @@ fn help() -> ExitCode {
          Events: pre-tool-use, post-tool-use, session-start, pre-compact, stop, user-prompt-submit;\n\
          without one, the message names it\n",
     );
-    crate::output::finished(ExitCode::SUCCESS, crate::output::lang_of_locale())
+    crate::output::finished(ExitCode::SUCCESS, bowline_words::Lang::of_environment())
 }

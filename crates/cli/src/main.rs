@@ -36,7 +36,8 @@ fn main() -> ExitCode {
     let cli = match args::Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            let lang = usage::language(&arguments).unwrap_or_else(output::lang_of_locale);
+            let lang =
+                usage::language(&arguments).unwrap_or_else(bowline_words::Lang::of_environment);
             return output::finished(usage::tell(&error, lang, json), lang);
         }
     };

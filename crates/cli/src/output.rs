@@ -1,6 +1,6 @@
 //! What is printed where: data on stdout, talk on stderr, and the exit codes.
 
-use crate::args::{Common, Lang};
+use crate::args::Common;
 use crate::korean;
 use bowline_engine::files::{Changed, Notice, View};
 use bowline_engine::formats::client_hooks::quoted;
@@ -9,6 +9,7 @@ use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::formats::orchestrate::masked;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{Error, ExitClass};
+use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -38,7 +39,7 @@ impl Output {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Output {
             json: common.json,
-            lang: common.lang.unwrap_or_else(lang_of_locale),
+            lang: common.lang.map_or_else(Lang::of_environment, Lang::from),
             dry_run: common.dry_run,
             colour: !plain && std::io::stdout().is_terminal(),
         }
@@ -164,10 +165,7 @@ impl Output {
                 | Notice::Restored { .. }
                 | Notice::Keeper { .. } => self.say("note", "알림"),
             };
-            let text = match self.lang {
-                Lang::En => notice.to_string(),
-                Lang::Ko => korean::notice(notice),
-            };
+            let text = notice.say(self.lang);
             self.talk(&format!("{word}[{}]: {text}", notice.code()));
         }
     }
@@ -192,28 +190,17 @@ impl Output {
             Some(_) | None => String::new(),
         };
         let head = self.tone(tone, &format!("{word}[{}]", finding.code));
-        let mut text = format!("{head}:{place} {}", self.found(&finding.message));
+        let mut text = format!("{head}:{place} {}", finding.message.say(self.lang));
         if let Some(repair) = &finding.repair {
-            let (word, repair) = (self.say("repair", "고침"), self.found(repair));
+            let (word, repair) = (self.say("repair", "복구"), repair.say(self.lang));
             text.push_str(&format!("\n  {word}: {repair}"));
         }
         text
     }
 
-    /// A sentence of a finding in the language of the output.
-    pub(crate) fn found(&self, sentence: &str) -> String {
-        match self.lang {
-            Lang::En => sentence.to_owned(),
-            Lang::Ko => korean::sentences::translated(sentence),
-        }
-    }
-
     /// An error's message and hint in the language of the output.
     fn words(&self, error: &Error) -> (String, String) {
-        let (message, hint) = match self.lang {
-            Lang::En => (error.to_string(), error.hint()),
-            Lang::Ko => korean::error(error),
-        };
+        let (message, hint) = error.told(self.lang);
         (message, pasted(error, hint))
     }
 
@@ -221,7 +208,7 @@ impl Output {
     pub(crate) fn error_json(&self, error: &Error) -> Value {
         let (mut message, hint) = self.words(error);
         // One sentence with all its reasons: whoever reads JSON sees no lines below it.
-        for cause in causes(error) {
+        for cause in error.causes(self.lang) {
             message.push_str(&format!(": {cause}"));
         }
         let mut body = json!({ "code": error.code(), "message": message, "hint": hint });
@@ -245,11 +232,11 @@ impl Output {
             let (message, hint) = self.words(error);
             let head = self.say("error", "오류");
             self.talk(&format!("{head}[{}]: {message}", error.code()));
-            for cause in causes(error) {
+            for cause in error.causes(self.lang) {
                 self.talk(&format!("  {}: {cause}", self.say("because", "원인")));
             }
             if !hint.is_empty() {
-                self.talk(&format!("{}: {hint}", self.say("hint", "도움말")));
+                self.talk(&format!("{}: {hint}", self.say("hint", "힌트")));
             }
         }
         exit_code(error.class())
@@ -293,7 +280,7 @@ pub(crate) fn finished(code: ExitCode, lang: Lang) -> ExitCode {
         ),
         Lang::Ko => (
             format!("오류[io]: 표준 출력에 쓸 수 없습니다: {error}"),
-            "도움말: 출력이 가는 곳을 확인하세요. 요청한 변경은 이미 되었습니다",
+            "힌트: 출력이 가는 곳을 확인하세요. 요청한 변경은 이미 되었습니다",
         ),
     };
     talk(&message);
@@ -317,17 +304,6 @@ fn pasted(error: &Error, hint: String) -> String {
     let command = format!("bowline history {path}");
     hint.replace(&format!("'{command}'"), &command)
         .replace(&path, &word)
-}
-
-/// The reasons behind an error, the nearest first.
-fn causes(error: &Error) -> Vec<String> {
-    let mut causes = Vec::new();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        causes.push(cause.to_string());
-        source = cause.source();
-    }
-    causes
 }
 
 /// Text without what a terminal would obey: titles and paths come from others. Our own colours stay.
@@ -375,12 +351,4 @@ fn all_findings(view: &View) -> Vec<Value> {
         .iter()
         .map(|finding| finding.to_json(Some(&view.document)));
     notices.chain(found).collect()
-}
-
-/// The language the environment asks for.
-pub(crate) fn lang_of_locale() -> Lang {
-    match bowline_gate::lang::Lang::of_environment() {
-        bowline_gate::lang::Lang::En => Lang::En,
-        bowline_gate::lang::Lang::Ko => Lang::Ko,
-    }
 }

@@ -2,12 +2,13 @@
 //! the agent's shim, which starts a `bowline` outside for it; the output and the exit code are the same.
 
 use crate::args::develop::DevelopVerb;
-use crate::args::orchestrate::OrchestrateVerb;
-use crate::args::{Cli, Command, Deferred, ThinkingVerb};
+use crate::args::{Cli, Command, Deferred};
 use crate::output::Output;
+use bowline_engine::kinds::FileKind;
 use bowline_engine::supervisor::relay::{self, Asked, Printed};
 use bowline_engine::supervisor::{ATTEMPT_VARIABLE, Attempt, RELAY_VARIABLE};
-use bowline_engine::{Error, process};
+use bowline_engine::{Context, Error, relayed, workspace};
+use bowline_words::message::{Advice, Wrong};
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -29,16 +30,15 @@ pub(crate) fn serve(folder: Option<&OsString>) -> ExitCode {
     }
 }
 
-/// Prepares this process for an agent's command: it ends with the connection, and what it starts is in the agent's sandbox.
+/// Prepares this process for an agent's command: it ends with the connection, may touch the agent's roots and the records of
+/// its run, and what it starts is in the agent's sandbox.
 pub(crate) fn confine(folder: &Path) -> Result<Attempt, Error> {
     let attempt = Attempt::open(folder)?;
     relay::end_with_parent().map_err(|source| Error::ProgramFailed {
         program: "bowline".into(),
         message: source.to_string(),
     })?;
-    if let Some(sandbox) = &attempt.spec().sandbox {
-        process::confine(sandbox.clone());
-    }
+    relayed::hold(attempt.spec())?;
     Ok(attempt)
 }
 
@@ -53,31 +53,33 @@ pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result
         return Err(refused("there is no sandbox it would come from"));
     };
     if !is_relayed(cli) {
-        return Err(refused("it is no verb of an agent that changes the state"));
+        return Err(refused(
+            "it is no verb of an agent that changes the records of a run",
+        ));
     }
     let here = std::env::current_dir().and_then(|here| here.canonicalize());
-    let inside = here.is_ok_and(|here| sandbox.write.iter().any(|root| here.starts_with(root)));
-    match inside {
-        true => Ok(()),
-        false => Err(refused("it was given in a folder the agent may not write")),
+    let of_agent = |here: &PathBuf| sandbox.write.iter().any(|root| here.starts_with(root));
+    let Some(here) = here.ok().filter(of_agent) else {
+        return Err(refused("it was given in a folder the agent may not write"));
+    };
+    // For clear words: a link that comes later leads nowhere that the agent could not write itself.
+    let from = cli
+        .common
+        .folder
+        .as_ref()
+        .map_or(here.clone(), |it| here.join(it));
+    let context = Context::from_environment("relay");
+    let file = workspace::locate(&context, FileKind::Develop, &from);
+    match file.ancestors().take(2).find(|it| it.is_symlink()) {
+        None => Ok(()),
+        Some(link) => Err(refused(&format!("{} is a link", link.display()))),
     }
 }
 
-/// The verbs of agents that change the state, or need a scratch folder beside it. Everything else is done where it is asked
-/// for, as far as the sandbox allows.
+/// The verbs of agents that write the records of a run, or need a scratch folder beside them. Everything else is done where it
+/// is asked for, with the agent's own rights.
 fn is_relayed(cli: &Cli) -> bool {
     match &cli.command {
-        Some(Command::Thinking(Deferred(args))) => match args.verb {
-            ThinkingVerb::Status { .. } => false,
-            ThinkingVerb::New { .. }
-            | ThinkingVerb::Start { .. }
-            | ThinkingVerb::Output { .. }
-            | ThinkingVerb::Complete { .. }
-            | ThinkingVerb::Fail { .. }
-            | ThinkingVerb::Evaluate { .. }
-            | ThinkingVerb::Quality { .. }
-            | ThinkingVerb::Feedback(_) => true,
-        },
         Some(Command::Develop(Deferred(args))) => match args.verb {
             DevelopVerb::Resume | DevelopVerb::Status | DevelopVerb::Evidence(_) => false,
             DevelopVerb::Start { .. }
@@ -92,25 +94,13 @@ fn is_relayed(cli: &Cli) -> bool {
             | DevelopVerb::Adopt
             | DevelopVerb::Seal => true,
         },
-        Some(Command::Orchestrate(Deferred(args))) => match args.verb {
-            OrchestrateVerb::Plan { .. }
-            | OrchestrateVerb::Status
-            | OrchestrateVerb::Next { .. }
-            | OrchestrateVerb::Verify
-            | OrchestrateVerb::Graph { .. }
-            | OrchestrateVerb::ForceComplete { .. } => false,
-            OrchestrateVerb::Init { .. }
-            | OrchestrateVerb::Start { .. }
-            | OrchestrateVerb::Complete { .. }
-            | OrchestrateVerb::Fail { .. }
-            | OrchestrateVerb::Retry { .. }
-            | OrchestrateVerb::Phase(_)
-            | OrchestrateVerb::Rebuild => true,
-        },
-        Some(Command::Memory(_) | Command::Verify { .. }) => true,
-        Some(Command::Doctor { repair, .. }) => *repair,
+        Some(Command::Verify { .. }) => true,
         Some(
-            Command::Init { .. }
+            Command::Thinking(_)
+            | Command::Memory(_)
+            | Command::Orchestrate(_)
+            | Command::Doctor { .. }
+            | Command::Init { .. }
             | Command::Hook { .. }
             | Command::RunAgent(_)
             | Command::Attach(_)
@@ -144,13 +134,13 @@ pub(crate) fn ask(
 }
 
 fn asked(socket: &Path, words: &[OsString]) -> Result<ExitCode, Error> {
-    let bad = |message: &str| Error::BadInput {
-        message: message.to_owned(),
-        hint: "use text that is UTF-8".into(),
+    let bad = |message: Wrong| Error::BadInput {
+        message,
+        hint: Advice::Utf8,
     };
     let words = words.iter().map(|word| word.to_str().map(str::to_owned));
     let words: Option<Vec<String>> = words.collect();
-    let words = words.ok_or_else(|| bad("a word of the command is not text"))?;
+    let words = words.ok_or_else(|| bad(Wrong::WordNotText))?;
     let folder = std::env::current_dir().map_err(|_| Error::NoFolder {
         path: PathBuf::from("."),
     })?;
@@ -159,7 +149,7 @@ fn asked(socket: &Path, words: &[OsString]) -> Result<ExitCode, Error> {
         let mut stdin = std::io::stdin().take(INPUT_BYTES_MAX);
         stdin
             .read_to_string(&mut input)
-            .map_err(|_| bad("the standard input cannot be read as text"))?;
+            .map_err(|_| bad(Wrong::InputNotText))?;
     }
     let code = relay::ask(socket, &Asked::new(words, folder, input), |what, bytes| {
         match what {

@@ -1,7 +1,7 @@
 //! A command line that cannot be read: what is wrong with it and what would be right, as text or JSON.
 
-use crate::args::Lang;
 use crate::output::{print, printed, talk};
+use bowline_words::Lang;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ pub(crate) fn tell(error: &clap::Error, lang: Lang, json: bool) -> ExitCode {
     }
     let (head, usage, advice) = match lang {
         Lang::En => ("error", "usage", "hint"),
-        Lang::Ko => ("오류", "사용법", "도움말"),
+        Lang::Ko => ("오류", "사용법", "힌트"),
     };
     talk(&format!("{head}[usage]: {message}"));
     if let Some(line) = usage_line(error) {
@@ -112,9 +112,11 @@ fn hint(error: &clap::Error, lang: Lang) -> String {
         (Lang::En, Some(text)) => format!("did you mean {text}? 'bowline --help' says more"),
         (Lang::En, None) if !valid.is_empty() => format!("possible values: {valid}"),
         (Lang::En, None) => "'bowline --help' says more".into(),
-        (Lang::Ko, Some(text)) => format!("혹시 {text}인가요? 자세한 것은 'bowline --help'"),
+        (Lang::Ko, Some(text)) => {
+            format!("혹시 {text}인가요? 자세한 내용은 'bowline --help'를 참고하세요")
+        }
         (Lang::Ko, None) if !valid.is_empty() => format!("쓸 수 있는 값: {valid}"),
-        (Lang::Ko, None) => "자세한 것은 'bowline --help'".into(),
+        (Lang::Ko, None) => "자세한 내용은 'bowline --help'를 참고하세요".into(),
     }
 }
 

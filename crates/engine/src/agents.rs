@@ -4,6 +4,7 @@ mod group;
 mod list;
 mod presets;
 mod roots;
+mod run;
 mod shown;
 mod watch;
 
@@ -15,13 +16,14 @@ pub use watch::{Watched, Watcher};
 
 use crate::context::Context;
 use crate::error::Error;
-use bowline_gate::locate::state_home;
+use bowline_gate::locate::state_home_in;
 use bowline_statefiles::ContentHash;
 use bowline_supervisor::{
     ATTEMPT_VARIABLE, Attempt, Condition, Handle, RELAY_VARIABLE, Refused, Sent, Shim, Spec, State,
     Swept, TEMPORARY, Want, sweep,
 };
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -71,9 +73,10 @@ pub struct Ordered {
 
 impl Agents {
     /// Those of this user.
-    pub fn here() -> Agents {
+    pub fn here(context: &Context) -> Agents {
+        let variable = |name| context.variables.get(name).map(OsStr::to_owned);
         Agents {
-            folder: state_home().join("bowline/attempts"),
+            folder: state_home_in(variable).join("bowline/attempts"),
         }
     }
 
@@ -105,15 +108,16 @@ impl Agents {
         }
     }
 
-    /// Starts an agent with the environment of this process. The attempt is on the disk before anything runs.
+    /// Starts an agent with the environment of whoever asks. The attempt is on the disk before anything runs.
     pub fn start(&self, context: &Context, new: NewAgent) -> Result<(Attempt, Handle), Error> {
         let group = new.group.spec()?;
-        let grant = self.grant(&new)?;
+        let grant = self.grant(context, &new)?;
         self.forget_old();
         let id = self.new_id(context);
         let folder = self.folder.join(&id);
-        let mut environment: BTreeMap<String, String> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        let mut environment: BTreeMap<String, String> = context
+            .variables
+            .texts()
             .filter(|(name, _)| name != ATTEMPT_VARIABLE && name != RELAY_VARIABLE)
             .collect();
         let mut spec = Spec::new(&id, new.command, new.folder);
@@ -158,7 +162,7 @@ impl Agents {
 
     /// What the sandbox of an agent comes to, if it has one. Without a folder to work in, nothing comes of it: one that was
     /// removed has no path, and another that the shim finds in its place is not meant.
-    pub fn grant(&self, new: &NewAgent) -> Result<Option<Grant>, Error> {
+    pub fn grant(&self, context: &Context, new: &NewAgent) -> Result<Option<Grant>, Error> {
         if !new.folder.is_absolute() || !new.folder.is_dir() {
             return Err(Error::NoFolder {
                 path: new.folder.clone(),
@@ -166,7 +170,7 @@ impl Agents {
         }
         let state = self.folder.parent().unwrap_or(&self.folder);
         let wish = new.sandbox.as_ref();
-        wish.map(|wish| Grant::decide(wish, &new.folder, &new.command, state))
+        wish.map(|wish| Grant::decide(context, wish, &new.folder, &new.command, state))
             .transpose()
     }
 

@@ -4,9 +4,13 @@ use crate::actor::{self, Standing};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::kinds::FileKind;
+use crate::relayed;
 use bowline_formats::time;
 use bowline_machines::{Actor, Timestamp};
-use bowline_statefiles::{Disk, RealDisk, Request};
+use bowline_statefiles::{Disk, Request};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +18,31 @@ use std::time::Duration;
 
 /// Names the file with the key that evidence is signed with.
 pub const EVIDENCE_KEY_VARIABLE: &str = "BOWLINE_EVIDENCE_KEY_FILE";
+
+/// The variables a process was started with. Shown by their names alone: values may be secrets.
+#[derive(Clone, Default)]
+pub struct Variables(Arc<BTreeMap<OsString, OsString>>);
+
+impl Variables {
+    /// The value of one, if it is set to anything.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        let value = self.0.get(OsStr::new(name)).map(OsString::as_os_str);
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// Those that are text, for a process that shall have them too.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (String, String)> {
+        let text = |it: &OsString| it.to_str().map(str::to_owned);
+        let texts = self.0.iter();
+        texts.filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
 
 /// The surroundings of one operation.
 #[derive(Debug, Clone)]
@@ -32,21 +61,23 @@ pub struct Context {
     pub disk: Arc<dyn Disk>,
     /// The file with the key that evidence is signed with.
     pub evidence_key: Option<PathBuf>,
+    /// The variables of whoever asks.
+    pub variables: Variables,
 }
 
 impl Context {
     /// The surroundings this process finds itself in.
     pub fn from_environment(what: &str) -> Self {
+        let variables = Variables(Arc::new(std::env::vars_os().collect()));
         Context {
             clock: Clock::from_environment(),
             actor: None,
             lock_wait: Duration::from_millis(bowline_statefiles::LOCK_WAIT_MS),
             dry_run: false,
             what: what.to_owned(),
-            disk: Arc::new(RealDisk),
-            evidence_key: std::env::var_os(EVIDENCE_KEY_VARIABLE)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from),
+            disk: relayed::disk(),
+            evidence_key: variables.get(EVIDENCE_KEY_VARIABLE).map(PathBuf::from),
+            variables,
         }
     }
 

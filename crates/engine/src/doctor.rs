@@ -12,6 +12,8 @@ use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_machines::develop::{CheckpointStatus, Gate, Run};
 use bowline_statefiles::{ContentHash, Situation};
+use bowline_supervisor::RELAY_VARIABLE;
+use bowline_words::message::{Found, Repair};
 use serde_json::json;
 use std::cell::RefCell;
 use std::path::Path;
@@ -26,7 +28,7 @@ pub struct Diagnosis {
     /// Everything found, before any repair.
     pub findings: Vec<Finding>,
     /// What a repair did; empty without one.
-    pub repairs: Vec<String>,
+    pub repairs: Vec<Repair>,
     /// What is still there after a repair; the same as `findings` without one.
     pub remaining: Vec<Finding>,
 }
@@ -73,8 +75,8 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
             severity: Severity::Error,
             code: "history_owed",
             pointer: String::new(),
-            message: "a task that is over is not in the history yet".into(),
-            repair: Some("write it there".into()),
+            message: Found::HistoryOwed,
+            repair: Some(Repair::WriteThere),
         });
     }
     diagnosis.remaining = diagnosis.findings.clone();
@@ -88,7 +90,9 @@ fn journal_findings(file: &KnownFile) -> Result<Vec<Finding>, Error> {
         severity: Severity::Warning,
         code: one.code(),
         pointer: String::new(),
-        message: one.to_string(),
+        message: Found::Told {
+            notice: Box::new(crate::words::keeper(one)),
+        },
         repair: None,
     });
     let mut findings: Vec<Finding> = bad.collect();
@@ -98,10 +102,10 @@ fn journal_findings(file: &KnownFile) -> Result<Vec<Finding>, Error> {
             severity: Severity::Warning,
             code: "journal_broken",
             pointer: String::new(),
-            message: format!(
-                "the journal goes from line {} to line {}: history and undo end there",
-                pair[0], pair[1]
-            ),
+            message: Found::JournalGap {
+                from: pair[0],
+                to: pair[1],
+            },
             repair: None,
         });
     }
@@ -115,21 +119,30 @@ fn owes_history(file: &KnownFile) -> Result<bool, Error> {
 
 /// Examines a file and repairs what can be repaired: restores a damaged one, applies lost transitions again, mends fields,
 /// and writes what is owed to the history. Looks again afterwards.
+///
+/// A run is not repaired from inside a sandbox: its records cannot be written there, and nobody else does it for an agent.
 pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
+    if file.kind == FileKind::Develop && std::env::var_os(RELAY_VARIABLE).is_some() {
+        let diagnosis = examine(context, file)?;
+        let sound = |one: &Finding| one.severity < Severity::Error && one.repair.is_none();
+        return match diagnosis.findings.iter().all(sound) {
+            true => Ok(diagnosis),
+            false => Err(Error::NotRelayed {
+                what: "doctor --repair".into(),
+                reason: "a develop run is repaired outside of the sandbox".into(),
+            }),
+        };
+    }
     let mut diagnosis = mend(context, file)?;
     if owes_history(file)? {
         let folder = file.path.parent().unwrap_or(Path::new("."));
         MemoryFolder::at(context, folder).settle(context)?;
-        diagnosis
-            .repairs
-            .push("wrote the finished task to the history".into());
+        diagnosis.repairs.push(Repair::Wrote);
     }
     if file.kind == FileKind::TaskState {
         let folder = file.path.parent().unwrap_or(Path::new("."));
         let cleared = MemoryFolder::at(context, folder).clear_finished(context)?;
-        diagnosis
-            .repairs
-            .extend(cleared.iter().map(ToString::to_string));
+        diagnosis.repairs.extend(cleared.iter().map(told));
     }
     diagnosis.remaining = examine(context, file)?.findings;
     Ok(diagnosis)
@@ -145,12 +158,12 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         let recovered = file.recover(context, &diagnosis.findings)?;
         let document = file.view(context)?.document;
         if let Some(recovered) = recovered {
-            diagnosis.repairs.push(recovered.notice.to_string());
+            diagnosis.repairs.push(told(&recovered.notice));
             let found = JsonDocument::from_text(recovered.found).ok();
             let found = claimed.or_else(|| found.as_ref().and_then(run_in));
-            let told = found.zip(run_in(&document));
+            let both = found.zip(run_in(&document));
             diagnosis.repairs.extend(
-                told.iter()
+                both.iter()
                     .flat_map(|(found, left)| taken_back(found, left)),
             );
         }
@@ -196,34 +209,37 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
         let behind = |one: &&Finding| one.code == "rolled_forward";
         let completed = diagnosis.findings.iter().filter(behind).count();
         if completed > 0 && !context.dry_run {
-            diagnosis
-                .repairs
-                .push("completed what was committed and had not reached the file".into());
+            diagnosis.repairs.push(Repair::Completed);
         }
         return Ok(diagnosis);
     };
     let lost = lost.into_inner();
     diagnosis
         .repairs
-        .extend(lost.iter().map(|one| format!("applied {one} again")));
+        .extend(crate::words::passages(&lost).map(|passage| Repair::Applied { passage }));
     let mended = changed
         .view
         .notices
         .iter()
         .filter(|notice| matches!(notice, Notice::Mended(_)));
-    diagnosis.repairs.extend(mended.map(ToString::to_string));
+    diagnosis.repairs.extend(mended.map(told));
     diagnosis.document = Some(changed.view.document);
     Ok(diagnosis)
 }
 
+/// What happened to a file, as what a repair did.
+fn told(notice: &Notice) -> Repair {
+    Repair::Told {
+        notice: Box::new(notice.words()),
+    }
+}
+
 /// What a repaired run has no longer, in a line each.
-fn taken_back(found: &Run, left: &Run) -> Vec<String> {
+fn taken_back(found: &Run, left: &Run) -> Vec<Repair> {
     let mut told = Vec::new();
     if found.phase != left.phase {
         let (left, found) = (left.phase.name(), found.phase.name());
-        told.push(format!(
-            "phase {left} instead of {found}: the journal is gone, and this is what the copies and the evidence left of it show"
-        ));
+        told.push(Repair::OtherPhase { left, found });
     }
     let closed = |gate: &Gate| found.gates.is_open(*gate) && !left.gates.is_open(*gate);
     let gates: Vec<&str> = Gate::ALL
@@ -232,10 +248,9 @@ fn taken_back(found: &Run, left: &Run) -> Vec<String> {
         .map(|gate| gate.name())
         .collect();
     if !gates.is_empty() {
-        told.push(format!(
-            "closed {}: a repair leaves no gate open; each has to be passed again",
-            gates.join(", ")
-        ));
+        told.push(Repair::ClosedGates {
+            gates: gates.join(", "),
+        });
     }
     let open = left.unpassed();
     let again: Vec<&str> = found
@@ -245,10 +260,9 @@ fn taken_back(found: &Run, left: &Run) -> Vec<String> {
         .map(|known| known.id.as_str())
         .collect();
     if !again.is_empty() {
-        told.push(format!(
-            "no longer passed: {}; nothing that is left shows it",
-            again.join(", ")
-        ));
+        told.push(Repair::NoLongerPassed {
+            checkpoints: again.join(", "),
+        });
     }
     told
 }

@@ -8,6 +8,7 @@ use bowline_formats::json::JsonDocument;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Actor;
 use bowline_statefiles::{ContentHash, History, Line, Situation, Snapshot, kind};
+use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -176,11 +177,11 @@ fn go_back(
             path: file.path.clone(),
         })?;
         let earlier = JsonDocument::parse(text.as_bytes()).map_err(|error| Error::BadInput {
-            message: format!(
-                "the version after transition {} cannot be read: {error}",
-                way.version
-            ),
-            hint: "choose another one from 'bowline history'".into(),
+            message: Wrong::VersionUnreadable {
+                sequence: way.version,
+                found: Box::new(error.found()),
+            },
+            hint: Advice::ChooseFromHistory,
         })?;
         let earlier = kinds::brought_back(file.kind, &earlier, context.now_for(file.kind));
         let mut metadata = way.metadata;

@@ -19,8 +19,11 @@ mod notice;
 pub mod operations;
 pub mod process;
 pub mod rebuild;
+pub mod relayed;
+mod replay;
 mod tree;
 mod trust;
+pub mod words;
 pub mod workspace;
 
 pub use context::Context;

@@ -62,6 +62,21 @@ struct Change {
     after: Rc<Value>,
 }
 
+impl Change {
+    /// Whether it has to do with the task that a document is about. In the memory, what is queued behind the current task
+    /// has to do with none.
+    fn is_about(&self, kind: FileKind, value: &Value) -> bool {
+        let task = "/current_task";
+        if kind == FileKind::TaskState && self.before.pointer(task) == self.after.pointer(task) {
+            return true;
+        }
+        let about = identity(kind, value);
+        [&self.before, &self.after]
+            .into_iter()
+            .any(|version| identity(kind, version) == about)
+    }
+}
+
 /// The last versions before an edit.
 #[derive(Default)]
 struct Window {
@@ -113,6 +128,15 @@ impl Window {
         best.map(|(back, _)| back)
     }
 
+    /// What the last version and a document are about, where no version was ever about the same as the document.
+    fn stranger(&self, kind: FileKind, edited: &Value) -> Option<(String, String)> {
+        let is = identity(kind, edited)?;
+        let was = identity(kind, &self.versions.back()?.value)?;
+        let mut versions = self.versions.iter();
+        let known = versions.any(|known| identity(kind, &known.value).as_deref() == Some(&is));
+        (!known).then_some((was, is))
+    }
+
     /// The acknowledged transitions of the last `back` versions.
     fn changes(&self, back: usize) -> Vec<Change> {
         let skip = self.versions.len().saturating_sub(back);
@@ -155,19 +179,12 @@ pub(crate) fn by_edit(
             window.remember(usize::MAX, line, before, after);
         }
     })?;
-    let was = window.versions.back().map(|known| Rc::clone(&known.value));
-    if let Some((was, is)) = was.and_then(|was| another(file.kind, &was, edited)) {
+    if let Some((was, is)) = window.stranger(file.kind, edited) {
         return Ok(Verdict::Another { was, is });
     }
     let changes = Edit::of(&window, last, edited).changes(file)?;
     let lost = apply(file.kind, &changes, &mut edited.clone());
     Ok(Verdict::Edited { lost })
-}
-
-/// The ids of two tasks, where two documents are about different ones.
-fn another(kind: FileKind, was: &Value, is: &Value) -> Option<(String, String)> {
-    let (was, is) = (identity(kind, was)?, identity(kind, is)?);
-    (was != is).then_some((was, is))
 }
 
 /// What the outside edits in the journal lost, joined into the value the document has now; `None` when nothing is lost.
@@ -229,11 +246,7 @@ pub(crate) fn healed(
 fn apply(kind: FileKind, changes: &[Change], value: &mut Value) -> Vec<Lost> {
     let mut lost = Vec::new();
     for change in changes {
-        let about = identity(kind, value);
-        if ![&change.before, &change.after]
-            .into_iter()
-            .any(|version| identity(kind, version) == about)
-        {
+        if !change.is_about(kind, value) {
             continue;
         }
         let merged = merge(&change.before, &change.after, value);

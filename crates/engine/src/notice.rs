@@ -2,6 +2,7 @@
 
 use crate::lost::Lost;
 use bowline_formats::finding::{Finding, Severity};
+use bowline_words::{Lang, message as words};
 use std::path::PathBuf;
 
 /// Something that happened to a file, worth telling whoever works with it.
@@ -53,8 +54,8 @@ pub enum Notice {
     Keeper {
         /// A word for programs.
         code: &'static str,
-        /// A sentence for people.
-        message: String,
+        /// What it noticed.
+        words: words::Notice,
     },
 }
 
@@ -71,21 +72,6 @@ pub enum Origin {
     Rebuilt,
     /// Nowhere: it begins anew.
     Anew,
-}
-
-impl std::fmt::Display for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Origin::Journal => f.write_str("restored from the journal as it was last written"),
-            Origin::Version(sequence) => write!(
-                f,
-                "restored as after transition {sequence}; what came after it cannot be rebuilt"
-            ),
-            Origin::Copy(path) => write!(f, "restored from {}", path.display()),
-            Origin::Rebuilt => f.write_str("rebuilt from other files"),
-            Origin::Anew => f.write_str("nothing to restore it from was found, so it begins anew"),
-        }
-    }
 }
 
 impl Notice {
@@ -108,10 +94,9 @@ impl Notice {
     /// The notice as a finding about the whole file.
     pub fn to_finding(&self) -> Finding {
         let (severity, repair) = match self {
-            Notice::OutsideEdit { lost } if !lost.is_empty() => (
-                Severity::Error,
-                Some("'bowline doctor --repair' applies them again".to_owned()),
-            ),
+            Notice::OutsideEdit { lost } if !lost.is_empty() => {
+                (Severity::Error, Some(words::Repair::Reapply))
+            }
             Notice::Keeper { .. }
             | Notice::PutBack { .. }
             | Notice::AnotherTask { .. }
@@ -126,78 +111,17 @@ impl Notice {
             severity,
             code: self.code(),
             pointer: String::new(),
-            message: self.to_string(),
+            message: words::Found::Told {
+                notice: Box::new(self.words()),
+            },
             repair,
         }
     }
 }
 
+/// Debug text: the English sentence.
 impl std::fmt::Display for Notice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Notice::RolledForward { lines, completed } => write!(
-                f,
-                "{lines} committed change(s) had not reached the file{}",
-                match completed {
-                    true => " and were completed",
-                    false =>
-                        " yet; they are shown as committed, and the next change completes them",
-                }
-            ),
-            Notice::OutsideEdit { lost } if lost.is_empty() => {
-                f.write_str("the file was changed outside Bowline")
-            }
-            Notice::OutsideEdit { lost } => write!(
-                f,
-                "the file was changed outside Bowline and lacks acknowledged transitions: {}",
-                listed(lost)
-            ),
-            Notice::PutBack { sequence, taken } if taken.is_empty() => write!(
-                f,
-                "the file was put back by hand as it was after transition {sequence}"
-            ),
-            Notice::PutBack { sequence, taken } => write!(
-                f,
-                "the file was put back by hand as it was after transition {sequence}, which takes back {}; \
-                 'bowline restore NUMBER' brings a later version back",
-                listed(taken)
-            ),
-            Notice::AnotherTask { was, is } => write!(
-                f,
-                "the file is now about '{is}', it was about '{was}': nothing of that was applied to it"
-            ),
-            Notice::Distrusted { places } => write!(
-                f,
-                "changed outside Bowline and not believed: {}",
-                places.join(", ")
-            ),
-            Notice::NotIgnored => {
-                f.write_str("git does not ignore .develop-workflow/; add it to .gitignore")
-            }
-            Notice::Mended(finding) => match &finding.repair {
-                Some(repair) => write!(f, "{} {}: {repair}", finding.pointer, finding.message),
-                None => write!(f, "{} {}", finding.pointer, finding.message),
-            },
-            Notice::Restored {
-                from,
-                set_aside: Some(path),
-            } => {
-                write!(
-                    f,
-                    "the file was damaged: {from}; the damaged one is {}",
-                    path.display()
-                )
-            }
-            Notice::Restored {
-                from,
-                set_aside: None,
-            } => write!(f, "the file was missing: {from}"),
-            Notice::Keeper { message, .. } => f.write_str(message),
-        }
+        f.write_str(&self.say(Lang::En))
     }
-}
-
-fn listed(transitions: &[Lost]) -> String {
-    let names: Vec<String> = transitions.iter().map(ToString::to_string).collect();
-    names.join(", ")
 }

@@ -3,8 +3,8 @@
 //! Agents are not started here; a supervisor owns those.
 
 use crate::error::Error;
+use crate::relayed::as_agent;
 use bowline_statefiles::ContentHash;
-use bowline_supervisor::Sandbox;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::ffi::OsStr;
 use std::io::{PipeReader, Read as _, Write as _};
@@ -12,7 +12,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The end of an output that is kept.
@@ -58,33 +58,10 @@ const GIT_VARIABLES: [&str; 8] = [
     "GIT_NAMESPACE",
 ];
 
-/// The sandbox of everything that is started here, for a program that works for somebody in one.
-static CONFINED: OnceLock<Sandbox> = OnceLock::new();
-
-/// Puts everything that is started from now on into a sandbox. An agent's tests, and what its repository has git run, would
-/// otherwise be its way out.
-pub fn confine(sandbox: Sandbox) {
-    // Once is enough: nothing makes it wider again.
-    let _ = CONFINED.set(sandbox);
-}
-
-/// Starts a program, in the sandbox where there is one; it may then also write to a folder of ours.
+/// Starts a program, in the sandbox of the agent that it is started for, if it is; it may then also write to a folder of ours.
+/// An agent's tests, and what its repository has git run, would otherwise be its way out.
 fn start(command: &mut Command, ours: Option<&Path>) -> std::io::Result<Child> {
-    let Some(sandbox) = CONFINED.get() else {
-        return command.spawn();
-    };
-    let mut sandbox = sandbox.clone();
-    sandbox.write.extend(ours.map(Path::to_owned));
-    // A thread's sandbox is inherited by what it starts, and goes with the thread.
-    std::thread::scope(|scope| {
-        let started = scope.spawn(|| {
-            sandbox.enter().map_err(std::io::Error::other)?;
-            command.spawn()
-        });
-        started
-            .join()
-            .unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()))
-    })
+    as_agent(ours, || command.spawn())
 }
 
 /// What a command did.

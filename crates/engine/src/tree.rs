@@ -3,9 +3,11 @@
 use crate::context::Context;
 use crate::error::Error;
 use crate::process::git;
+use crate::words::{cannot_be_read, shown};
 use crate::workspace;
 use bowline_formats::develop::FOLDER_NAME;
 use bowline_gate::locate;
+use bowline_words::message::{Advice, Wrong};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,8 +112,11 @@ fn of_folder(root: &Path) -> Result<String, Error> {
         count += 1;
         if count > FILES_MAX {
             return Err(Error::BadInput {
-                message: format!("{} has more than {FILES_MAX} files", root.display()),
-                hint: "make it a git repository, and let git ignore what is made anew".into(),
+                message: Wrong::TooManyFiles {
+                    path: shown(root),
+                    max: FILES_MAX,
+                },
+                hint: Advice::UseGit,
             });
         }
         let digest = match bowline_gate::sealed::file_hash(&entry) {
@@ -183,8 +188,11 @@ fn short(hasher: &blake3::Hasher) -> String {
 
 fn failed(path: &Path, error: &std::io::Error) -> Error {
     Error::BadInput {
-        message: format!("{} cannot be read: {error}", path.display()),
-        hint: "see that every file of the project can be read".into(),
+        message: Wrong::OfFile {
+            path: shown(path),
+            why: cannot_be_read(error),
+        },
+        hint: Advice::ReadableProject,
     }
 }
 

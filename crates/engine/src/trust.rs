@@ -12,6 +12,7 @@ use bowline_gate::locate;
 use bowline_machines::Timestamp;
 use bowline_machines::develop::{Checkpoint, Gate, Phase, Run, closed};
 use bowline_statefiles::{Snapshot, StateFile};
+use bowline_words::message::Found;
 use std::path::Path;
 
 /// The document with what is not believed as it was before, and the names of what is not believed.
@@ -162,7 +163,7 @@ fn unbelievable(reason: String) -> Vec<Finding> {
         severity: Severity::Fatal,
         code: "journal_unreadable",
         pointer: String::new(),
-        message: reason,
+        message: Found::NotBelieved { reason },
         repair: None,
     }]
 }

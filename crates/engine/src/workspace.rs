@@ -1,10 +1,11 @@
 //! Where things are: the root of a kind, and the state files of a workspace.
 
+use crate::context::Context;
 use crate::error::Error;
 use crate::kinds::FileKind;
 pub use bowline_gate::locate::WORKSPACE_VARIABLE;
 pub(crate) use bowline_gate::locate::{absolute, git_top};
-use bowline_gate::locate::{develop_file, main_worktree};
+use bowline_gate::locate::{develop_file_of, main_worktree};
 use std::path::{Path, PathBuf};
 
 /// Folders below a root that are searched for state files.
@@ -14,13 +15,13 @@ const SEARCH_FOLDERS_MAX: usize = 5_000;
 
 /// The path of a kind's file as seen from a folder: in the named workspace, the nearest ancestor that has one, the main
 /// worktree of the same repository, the top of the repository, or the folder itself.
-pub fn locate(kind: FileKind, start: &Path) -> PathBuf {
-    if kind == FileKind::Develop {
-        return develop_file(start);
-    }
+pub fn locate(context: &Context, kind: FileKind, start: &Path) -> PathBuf {
     let relative = kind.relative_path();
-    if let Some(named) = std::env::var_os(WORKSPACE_VARIABLE) {
+    if let Some(named) = context.variables.get(WORKSPACE_VARIABLE) {
         return PathBuf::from(named).join(relative);
+    }
+    if kind == FileKind::Develop {
+        return develop_file_of(start);
     }
     let start = absolute(start);
     if let Some(found) = start
@@ -41,11 +42,11 @@ pub fn locate(kind: FileKind, start: &Path) -> PathBuf {
 }
 
 /// Every state file at, above and some way below a folder, nearest first.
-pub fn discover(start: &Path) -> Vec<(FileKind, PathBuf)> {
+pub fn discover(context: &Context, start: &Path) -> Vec<(FileKind, PathBuf)> {
     let mut found = Vec::new();
     for kind in FileKind::ALL {
         found.extend(
-            kind.files_at(&locate(kind, start))
+            kind.files_at(&locate(context, kind, start))
                 .into_iter()
                 .map(|path| (kind, path)),
         );
@@ -99,14 +100,18 @@ pub fn below(start: &Path, kinds: &[FileKind], depth_max: usize) -> Found {
 }
 
 /// The file a person means by a path, a kind's name, or nothing at all.
-pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf), Error> {
+pub fn resolve(
+    context: &Context,
+    start: &Path,
+    named: Option<&str>,
+) -> Result<(FileKind, PathBuf), Error> {
     let Some(named) = named else {
         let mut here: Vec<(FileKind, PathBuf)> = Vec::new();
         for kind in FileKind::ALL {
             // What only keeps things is asked for by name.
             if kind.has_moves() {
                 here.extend(
-                    kind.files_at(&locate(kind, start))
+                    kind.files_at(&locate(context, kind, start))
                         .into_iter()
                         .map(|path| (kind, path)),
                 );
@@ -130,7 +135,7 @@ pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf),
         };
     };
     if let Some(kind) = FileKind::from_name(named) {
-        let place = locate(kind, start);
+        let place = locate(context, kind, start);
         let mut paths = kind.files_at(&place);
         return match paths.len() {
             0 => Err(Error::NoFile { kind, path: place }),
@@ -140,7 +145,7 @@ pub fn resolve(start: &Path, named: Option<&str>) -> Result<(FileKind, PathBuf),
     }
     let path = absolute(start).join(named);
     if path.is_dir() {
-        return resolve(&path, None);
+        return resolve(context, &path, None);
     }
     match FileKind::of_path(&path) {
         Some(kind) => Ok((kind, path)),

@@ -9,6 +9,7 @@ use crate::reading::{Reading, put, put_time};
 use crate::time::{parse, utc};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{AgentStatus, BlockedBy, TaskStatus};
+use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value, json};
 
 /// The folder of the files, in the workspace.
@@ -164,7 +165,7 @@ impl StateFormat for CheckpointFile {
         let mut reading = Reading::begin(document)?;
         for place in ["/task", "/agent"] {
             if !reading.get(place).is_some_and(Value::is_object) {
-                let message = "there is nothing to take up again".into();
+                let message = Found::NothingToTakeUp;
                 return Err(reading.give_up(place, "missing_field", message));
             }
         }
@@ -248,7 +249,9 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
 fn read_progress(reading: &mut Reading<'_>) -> u32 {
     let progress = reading.count_or("/task/progress", 0);
     if progress > 100 {
-        let message = format!("is {progress}, but progress goes from 0 to 100");
+        let message = Found::ProgressRange {
+            value: progress.to_string(),
+        };
         let place = "/task/progress";
         reading.mend(Severity::Error, "out_of_range", place, message, 100.into());
     }
@@ -260,7 +263,9 @@ fn read_block(reading: &mut Reading<'_>) -> Option<BlockedBy> {
     let found = reading.get(place).and_then(Value::as_str);
     let block = BLOCKS.into_iter().find(|it| Some(it.name()) == found);
     if block.is_none() {
-        let message = "is not one of dependency, question, review, null".into();
+        let message = Found::NotOneOf {
+            words: "dependency, question, review, null".into(),
+        };
         reading.mend(Severity::Error, "unknown_word", place, message, Value::Null);
     }
     block
@@ -290,7 +295,9 @@ fn read_metadata(reading: &mut Reading<'_>, place: &str) -> Option<Value> {
     if found.is_object() || found.is_null() {
         return Some(found.clone());
     }
-    let message = "should be an object or null".into();
+    let message = Found::ShouldBe {
+        wanted: Kind::ObjectOrNull,
+    };
     reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
     Some(Value::Null)
 }
@@ -302,9 +309,9 @@ fn read_variables(reading: &mut Reading<'_>) -> Vec<String> {
     for (name, value) in map {
         if !is_sealed(value) && !value.is_null() {
             let place = child("/environment/variables", name);
-            let message = "holds a value; only names belong here".to_owned();
+            let message = Found::HoldsValue;
             reading.set(&place, Value::Null);
-            let repair = Some("take the value out".into());
+            let repair = Some(Repair::TakeValueOut);
             reading.note(Severity::Warning, "secret_in_file", &place, message, repair);
         }
     }
@@ -340,7 +347,7 @@ fn read_phases(reading: &mut Reading<'_>) -> Vec<u32> {
     let number = |item: &Value| item.as_u64().and_then(|it| u32::try_from(it).ok());
     let phases: Vec<u32> = items.iter().filter_map(number).collect();
     if phases.len() != items.len() {
-        let message = "not all of it are numbers of phases".into();
+        let message = Found::NotAllPhases;
         let value = phases.clone().into();
         reading.mend(Severity::Error, "wrong_type", list, message, value);
     }

@@ -18,6 +18,7 @@ use bowline_machines::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopMachine, Gate, Gates, Phase, Run, Strategy,
 };
 use bowline_machines::{Machine as _, Timestamp, Violation};
+use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value, json};
 
 /// The folder of the file, in the root of the project.
@@ -48,7 +49,7 @@ impl StateFormat for DevelopFile {
         let mut reading = Reading::begin(document)?;
         // A phase decides what is allowed. Guessing one could let through what was not.
         let Some(phase) = read_phase(&mut reading) else {
-            let message = "there is no phase that is known".into();
+            let message = Found::NoKnownPhase;
             return Err(reading.give_up("/phase", "unknown_phase", message));
         };
         let updated = reading.get("/updated_at").and_then(Value::as_str);
@@ -80,16 +81,25 @@ fn read_phase(reading: &mut Reading<'_>) -> Option<Phase> {
     let text = reading.get("/phase")?.as_str()?;
     if let Some(phase) = Phase::from_name(text) {
         if text != phase.name() {
-            let message = format!("{text} is an older name of {}", phase.name());
+            let message = Found::OlderName {
+                text: text.to_owned(),
+                name: phase.name(),
+            };
             reading.note(Severity::Note, "older_name", "/phase", message, None);
         }
         return Some(phase);
     }
     let phase = Phase::from_name(&text.trim().to_uppercase())?;
-    let message = format!("should be {}", phase.name());
+    let message = exactly(phase.name());
     let value = phase.name().into();
     reading.mend(Severity::Warning, "unknown_word", "/phase", message, value);
     Some(phase)
+}
+
+fn exactly(word: &'static str) -> Found {
+    Found::ShouldBe {
+        wanted: Kind::Exactly { word },
+    }
 }
 
 fn read_strategy(reading: &mut Reading<'_>) -> Option<Strategy> {
@@ -103,7 +113,7 @@ fn read_strategy(reading: &mut Reading<'_>) -> Option<Strategy> {
         .and_then(|it| Strategy::from_name(&plain(it)));
     match strategy {
         Some(strategy) if found.as_str() != Some(strategy.name()) => {
-            let message = format!("should be {}", strategy.name());
+            let message = exactly(strategy.name());
             let value = strategy.name().into();
             reading.mend(
                 Severity::Warning,
@@ -115,7 +125,9 @@ fn read_strategy(reading: &mut Reading<'_>) -> Option<Strategy> {
         }
         Some(_) => {}
         None => {
-            let message = "is not one of direct, subagent, agent-teams".into();
+            let message = Found::NotOneOf {
+                words: "direct, subagent, agent-teams".into(),
+            };
             reading.drop_key(Severity::Error, "unknown_word", "/strategy", message);
         }
     }
@@ -136,7 +148,9 @@ fn read_checkpoints(reading: &mut Reading<'_>) -> Vec<Checkpoint> {
     for (id, item) in map {
         let place = child("/checkpoints", id);
         if !item.is_object() {
-            let message = "should be an object".into();
+            let message = Found::ShouldBe {
+                wanted: Kind::Object,
+            };
             let value = json!({ "status": CheckpointStatus::Pending.name(), "iteration": 0 });
             reading.mend(Severity::Error, "wrong_type", &place, message, value);
             checkpoints.push(Checkpoint::pending(id));
@@ -159,7 +173,7 @@ fn read_checkpoints(reading: &mut Reading<'_>) -> Vec<Checkpoint> {
         let iteration = iteration.unwrap_or_else(|| {
             let first = u32::from(status != CheckpointStatus::Pending);
             let here = child(&place, "iteration");
-            let message = "is missing".into();
+            let message = Found::Missing;
             reading.mend(
                 Severity::Warning,
                 "missing_field",
@@ -256,16 +270,16 @@ fn place(violation: &Violation) -> String {
 }
 
 /// Mends what one rule says and tells how; `None` where only a person can.
-fn mend(run: &mut Run, violation: &Violation) -> Option<String> {
+fn mend(run: &mut Run, violation: &Violation) -> Option<Repair> {
     if let Some(closed) = Gate::from_name(&violation.place) {
         let gates = run.gates;
         run.gates = Gates::of(|gate| gate != closed && gates.is_open(gate));
-        return Some("close it".into());
+        return Some(Repair::Close);
     }
     match violation.rule {
         "times_in_order" => {
             run.updated_at = run.started_at;
-            Some("set it to started_at".into())
+            Some(Repair::SetItToStart)
         }
         "iteration_fits_status" => {
             let known = |it: &&mut Checkpoint| it.id == violation.place;
@@ -277,7 +291,10 @@ fn mend(run: &mut Run, violation: &Violation) -> Option<String> {
                 | CheckpointStatus::Escalated
                 | CheckpointStatus::Failed => checkpoint.iteration.clamp(1, ATTEMPTS_MAX),
             };
-            Some(format!("set iteration to {}", checkpoint.iteration))
+            Some(Repair::SetTo {
+                field: "iteration",
+                value: checkpoint.iteration.to_string(),
+            })
         }
         _ => None,
     }

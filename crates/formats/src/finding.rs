@@ -1,6 +1,8 @@
 //! What a tolerant reader has to say about a file: where, how bad, and how it would be repaired.
 
 use crate::json::JsonDocument;
+use bowline_words::Lang;
+use bowline_words::message::{Found, Repair};
 use serde_json::Value;
 
 /// How bad a finding is.
@@ -41,9 +43,9 @@ pub struct Finding {
     /// JSON pointer to the place; empty for the whole file.
     pub pointer: String,
     /// What is the matter, a sentence fragment.
-    pub message: String,
+    pub message: Found,
     /// What a repair does about it; `None` where only a person can.
-    pub repair: Option<String>,
+    pub repair: Option<Repair>,
 }
 
 impl Finding {
@@ -53,8 +55,8 @@ impl Finding {
             "severity": self.severity.name(),
             "code": self.code,
             "pointer": self.pointer,
-            "message": self.message,
-            "repair": self.repair,
+            "message": self.message.say(Lang::En),
+            "repair": self.repair.as_ref().map(|repair| repair.say(Lang::En)),
         });
         if let (Some(document), Some(map)) = (document, value.as_object_mut()) {
             let (line, column) = document.position(&self.pointer);

@@ -3,13 +3,14 @@
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::JsonDocument;
-use crate::reading::{Reading, at, put, put_time};
+use crate::reading::{Reading, at, put, put_time, rule_broken};
 use crate::time::utc;
 use bowline_machines::thinking::{
     AppliedLesson, Evaluation, Feedback, Lesson, Metric, Metrics, RETRIES_MAX, Run, Score, Stage,
     StageError, StageState, Status, ThinkingMachine,
 };
 use bowline_machines::{Machine as _, Timestamp};
+use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value, json};
 
 /// The file's name in its task folder.
@@ -40,7 +41,7 @@ impl StateFormat for ThinkingFile {
         let mut reading = Reading::begin(document)?;
         // Without its stages the file says nothing about progress: making them up would lose it silently.
         if !reading.get("/stages").is_some_and(Value::is_object) {
-            return Err(reading.give_up("/stages", "missing_field", "there are no stages".into()));
+            return Err(reading.give_up("/stages", "missing_field", Found::NoStages));
         }
         for name in ["task_id", "title", "goal"] {
             reading.text(&at(&[name]), "");
@@ -51,7 +52,7 @@ impl StateFormat for ThinkingFile {
                     Severity::Warning,
                     "missing_field",
                     &at(&[name]),
-                    "is missing".into(),
+                    Found::Missing,
                     None,
                 );
             }
@@ -177,7 +178,9 @@ fn read_evaluation(reading: &mut Reading<'_>) -> Evaluation {
         if let Some(value) = value
             && !(0.0..=10.0).contains(&value)
         {
-            let message = format!("is {value}, but scores go from 0 to 10");
+            let message = Found::ScoreRange {
+                value: value.to_string(),
+            };
             reading.note(Severity::Error, "out_of_range", &place, message, None);
         }
         scores.push(Score {
@@ -201,7 +204,9 @@ fn read_metrics(reading: &mut Reading<'_>) -> Metrics {
         if let Some(value) = value
             && !(0.0..=1.0).contains(&value)
         {
-            let message = format!("is {value}, but metrics go from 0 to 1");
+            let message = Found::MetricRange {
+                value: value.to_string(),
+            };
             reading.note(Severity::Error, "out_of_range", &place, message, None);
         }
         value
@@ -230,7 +235,7 @@ fn read_feedback(reading: &mut Reading<'_>) -> Feedback {
             let place = at(&["feedback", "from_execution", name]);
             match (name.as_str(), reading.number(&place)) {
                 (_, None) => {
-                    let message = "says nothing".into();
+                    let message = Found::SaysNothing;
                     reading.drop_key(Severity::Warning, "missing_field", &place, message);
                 }
                 ("goal_achievement", value) => feedback.goal_achievement = value,
@@ -263,8 +268,10 @@ fn read_next_lessons(reading: &mut Reading<'_>, feedback: &mut Feedback) {
                 stages: read_stages(reading, &format!("{place}/apply_to_stages")),
             },
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                let message = "should be an object or text".into();
-                let repair = Some("leave it out".into());
+                let message = Found::ShouldBe {
+                    wanted: Kind::ObjectOrText,
+                };
+                let repair = Some(Repair::LeaveOut);
                 reading.note(Severity::Error, "wrong_type", &place, message, repair);
                 continue;
             }
@@ -282,7 +289,7 @@ fn read_stages(reading: &mut Reading<'_>, pointer: &str) -> Vec<Stage> {
             Some(stage) => stages.push(stage),
             None => {
                 let place = format!("{pointer}/{index}");
-                let message = format!("there is no stage '{name}'");
+                let message = Found::NoSuchStage { name: name.clone() };
                 reading.note(Severity::Warning, "unknown_word", &place, message, None);
             }
         }
@@ -301,10 +308,7 @@ fn check_rules(reading: &mut Reading<'_>, run: &Run) {
         let running = state.status == Status::InProgress;
         let (pointer, value) = match violation.rule {
             "error_exactly_when_failed" if state.status != Status::Failed => {
-                let message = format!(
-                    "{}: {} {}",
-                    violation.rule, violation.place, violation.detail
-                );
+                let message = rule_broken(&violation);
                 reading.drop_key(Severity::Error, "rule_broken", &field("error"), message);
                 continue;
             }
@@ -322,7 +326,10 @@ fn check_rules(reading: &mut Reading<'_>, run: &Run) {
             }
         };
         reading.set(&pointer, value.clone());
-        reading.broken(&pointer, &violation, Some(format!("set it to {value}")));
+        let repair = Repair::SetIt {
+            value: value.to_string(),
+        };
+        reading.broken(&pointer, &violation, Some(repair));
     }
 }
 

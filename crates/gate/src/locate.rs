@@ -19,7 +19,7 @@ const WORKTREES_MAX: usize = 256;
 /// worktree when there is a journal, and where the file should be when nobody has it but the journal. Only then folders
 /// above the repository: a file there must not hide a run whose own file was removed.
 pub fn develop_file(start: &Path) -> PathBuf {
-    match std::env::var_os(WORKSPACE_VARIABLE) {
+    match variable(WORKSPACE_VARIABLE).filter(|named| !named.is_empty()) {
         Some(named) => in_root(Path::new(&named)),
         None => develop_file_of(start),
     }
@@ -84,10 +84,11 @@ pub fn opened(file: &Path) -> PathBuf {
 }
 
 /// A file in the repository's own folder that is there while a run of Bowline's is open: a run whose side folder was
-/// removed is not taken for one that another program began. Outside git there is none.
+/// removed is not taken for one that another program began. Outside git there is none. Its folder holds nothing else, so that
+/// whoever works for a sandboxed agent may write that folder and nothing of git's.
 pub fn witness(file: &Path) -> Option<PathBuf> {
     let top = git_top(root_of(&absolute(file)))?;
-    Some(git_common_dir(&top)?.join("bowline-develop-run"))
+    Some(git_common_dir(&top)?.join("bowline/develop-run"))
 }
 
 /// The run's file together with its side folder.
@@ -102,11 +103,16 @@ pub fn root_of(file: &Path) -> &Path {
 
 /// `$XDG_STATE_HOME`, or where it is when not set.
 pub fn state_home() -> PathBuf {
-    state_home_in(std::env::var_os)
+    state_home_in(variable)
+}
+
+/// A variable of this process: the one place where the gate reads them.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 /// The same in an environment of somebody else.
-pub(crate) fn state_home_in(variable: impl Fn(&'static str) -> Option<OsString>) -> PathBuf {
+pub fn state_home_in(variable: impl Fn(&'static str) -> Option<OsString>) -> PathBuf {
     let set = variable("XDG_STATE_HOME").filter(|value| !value.is_empty());
     set.map(PathBuf::from).unwrap_or_else(|| {
         let home = variable("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);

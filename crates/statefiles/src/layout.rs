@@ -26,6 +26,7 @@ pub struct Layout {
     file: PathBuf,
     side: Option<PathBuf>,
     archive: Option<Archive>,
+    links: bool,
 }
 
 impl Layout {
@@ -35,6 +36,7 @@ impl Layout {
             file: file.into(),
             side: None,
             archive: None,
+            links: true,
         }
     }
 
@@ -52,6 +54,14 @@ impl Layout {
         self
     }
 
+    /// Follows no link at the state file's name, and refuses a state file in its own side folder: for whoever may write the
+    /// side folder for somebody who may not. Links further up in the path are the disk's matter.
+    #[must_use]
+    pub fn without_links(mut self) -> Self {
+        self.links = false;
+        self
+    }
+
     /// The path of the state file as it was given.
     #[must_use]
     pub fn file(&self) -> &Path {
@@ -62,8 +72,15 @@ impl Layout {
     /// name share one lock.
     pub(crate) fn resolve(&self, disk: &dyn Disk) -> Result<Paths, Error> {
         let mut file = self.file.clone();
+        let within = |side: &PathBuf| file.starts_with(side);
+        if !self.links && self.side.as_ref().is_some_and(within) {
+            return Err(self.not_regular("a name among its own records"));
+        }
         for _ in 0..LINKS_MAX {
             match disk.stat(&file) {
+                Ok(Some(stat)) if stat.kind == FileKind::Link && !self.links => {
+                    return Err(self.not_regular("a link"));
+                }
                 Ok(Some(stat)) if stat.kind == FileKind::Link => {
                     let target = disk
                         .read_link(&file)
@@ -79,6 +96,13 @@ impl Layout {
         Err(Error::LinkLoop {
             path: self.file.clone(),
         })
+    }
+
+    fn not_regular(&self, what: &'static str) -> Error {
+        Error::NotRegular {
+            path: self.file.clone(),
+            what,
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// Only the owner looks into an attempt: output and input may be secret.
@@ -163,6 +164,13 @@ impl Attempt {
     /// Its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// A connection to its shim, for a [`crate::Dialogue`].
+    pub fn connect(&self) -> Result<UnixStream, Error> {
+        let connected =
+            File::open(&self.folder).and_then(|folder| UnixStream::connect(socket_path(&folder)));
+        connected.map_err(|source| Error::unreachable(self.id(), source))
     }
 
     /// What is to be run.

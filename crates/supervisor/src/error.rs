@@ -43,6 +43,13 @@ impl Refused {
         }
     }
 
+    /// What a shim's "no" means here.
+    pub(crate) fn told(no: No) -> (Refused, String) {
+        let known = Refused::all().into_iter().find(|why| why.code() == no.code);
+        // A later shim may have reasons this program does not know; the message still tells.
+        (known.unwrap_or(Refused::BadRequest), no.message)
+    }
+
     fn all() -> [Refused; 9] {
         [
             Refused::FencedOut,
@@ -184,13 +191,13 @@ impl Error {
         move |source| Error::Io { what, path, source }
     }
 
-    /// What a shim's "no" means here.
-    pub(crate) fn refused(no: No) -> Error {
-        let known = Refused::all().into_iter().find(|why| why.code() == no.code);
-        Error::Refused {
-            // A later shim may have reasons this program does not know; the message still tells.
-            why: known.unwrap_or(Refused::BadRequest),
-            message: no.message,
-        }
+    pub(crate) fn unreachable(attempt: &str, source: io::Error) -> Error {
+        let attempt = attempt.to_owned();
+        Error::Unreachable { attempt, source }
+    }
+
+    pub(crate) fn protocol(attempt: &str, message: String) -> Error {
+        let attempt = attempt.to_owned();
+        Error::Protocol { attempt, message }
     }
 }

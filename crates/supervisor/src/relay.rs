@@ -5,7 +5,8 @@
 //! agent may ask of that is decided there.
 
 use crate::error::Error;
-use rustix::process::{Signal, set_parent_process_death_signal};
+use crate::process::descendants;
+use rustix::process::{Signal, getpid, set_child_subreaper, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -26,6 +27,8 @@ const REQUEST_BYTES_MAX: u32 = 4 << 20;
 const REQUEST_MS_MAX: u64 = 10_000;
 /// The longest piece of output in one message.
 const PIECE_BYTES_MAX: usize = 64 << 10;
+/// Looks for what is left below, each after a round of ending it: the shim ends what outruns even these, with the agent.
+const LOOKS_MAX: usize = 1_000;
 /// A shell's way to say that a signal ended a program.
 const SIGNAL_BASE: i32 = 128;
 /// This program, whatever has been put at its path since it was started.
@@ -129,6 +132,8 @@ fn served(words: &[&str], folder: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidData.into());
     }
     stream.set_read_timeout(None)?;
+    // Whatever leaves its parent below stays below.
+    set_child_subreaper(Some(getpid()))?;
     let answers = Mutex::new(stream.try_clone()?);
     let tell = |what, bytes: &[u8]| match answers.lock() {
         Ok(mut answers) => write_message(&mut *answers, what, bytes),
@@ -150,6 +155,7 @@ fn served(words: &[&str], folder: &Path) -> io::Result<()> {
     )]
     std::thread::spawn(move || {
         let _ = stream.read(&mut [0]);
+        end_below();
         std::process::exit(1);
     });
     let status = std::thread::scope(|scope| {
@@ -157,7 +163,10 @@ fn served(words: &[&str], folder: &Path) -> io::Result<()> {
         scope.spawn(|| input.map(|mut input| input.write_all(asked.input.as_bytes())));
         scope.spawn(|| out.map(|out| pump(out, &|bytes| tell(OUT, bytes))));
         scope.spawn(|| err.map(|err| pump(err, &|bytes| tell(ERR, bytes))));
-        child.wait()
+        let status = child.wait();
+        // What it left behind may hold the pipes open.
+        end_below();
+        status
     })?;
     let code = status
         .code()
@@ -183,6 +192,22 @@ fn pump(mut from: impl Read, tell: &dyn Fn(&[u8]) -> io::Result<()>) -> io::Resu
             Ok(count) => tell(&piece[..count])?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Ends everything that was started for the one who asked, in sessions of its own or not. What comes while others are ended is
+/// found by the next look.
+fn end_below() {
+    let us = getpid().as_raw_nonzero().get();
+    for _ in 0..LOOKS_MAX {
+        let below = descendants(us);
+        let alive: Vec<_> = below.iter().filter(|one| !one.dead()).collect();
+        if alive.is_empty() {
+            return;
+        }
+        for one in alive {
+            one.signal(Signal::KILL);
         }
     }
 }

@@ -10,6 +10,7 @@ mod tests;
 
 pub(crate) use deferred::Deferred;
 
+use bowline_words::Lang;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -36,7 +37,7 @@ pub(crate) struct Common {
     pub(crate) json: bool,
     /// Language of texts (default: from the locale)
     #[arg(long, value_name = "LANG", global = true)]
-    pub(crate) lang: Option<Lang>,
+    pub(crate) lang: Option<LangName>,
     /// Say what would happen, and write nothing
     #[arg(long, global = true)]
     pub(crate) dry_run: bool,
@@ -44,11 +45,20 @@ pub(crate) struct Common {
 
 /// A language of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Lang {
+pub(crate) enum LangName {
     /// English
     En,
     /// 한국어
     Ko,
+}
+
+impl From<LangName> for Lang {
+    fn from(name: LangName) -> Lang {
+        match name {
+            LangName::En => Lang::En,
+            LangName::Ko => Lang::Ko,
+        }
+    }
 }
 
 /// An agent client that has hooks.

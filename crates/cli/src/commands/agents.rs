@@ -2,7 +2,6 @@
 
 use super::agents_leave::Leave;
 use super::agents_watch::{Screen, blocked};
-use crate::args::Lang;
 use crate::args::agents::{AttachArgs, CgroupMode, RunAgentArgs, SandboxMode};
 use crate::korean;
 use crate::output::{Output, Tone};
@@ -14,6 +13,8 @@ use bowline_engine::supervisor::{
     Attempt, CgroupSupport, Condition, Exit, SandboxSupport, Swept, Want,
 };
 use bowline_engine::{Context, Error};
+use bowline_words::Lang;
+use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -47,7 +48,7 @@ pub(crate) fn run_agent(
         best_effort: mode == SandboxMode::BestEffort,
     });
     let program = args.command.first().cloned().unwrap_or_default();
-    let agents = Agents::here();
+    let agents = Agents::here(context);
     let new = NewAgent {
         name: args.name.clone().unwrap_or(program),
         folder: at.clone(),
@@ -56,7 +57,7 @@ pub(crate) fn run_agent(
         group: wish(args)?,
         open_input: args.open_input,
     };
-    let grant = agents.grant(&new)?;
+    let grant = agents.grant(context, &new)?;
     if let Some(grant) = grant.as_ref().filter(|_| args.sandbox_report) {
         report_grant(output, grant);
         return Ok(ExitCode::SUCCESS);
@@ -127,15 +128,19 @@ fn wish(args: &RunAgentArgs) -> Result<GroupWish, Error> {
     };
     if wish.limits() && wish.mode == GroupMode::Off {
         return Err(Error::BadInput {
-            message: "a limit needs a control group, and '--cgroup off' wants none".into(),
-            hint: "leave one of the two away".into(),
+            message: Wrong::LimitWithoutGroup,
+            hint: Advice::LeaveOneAway,
         });
     }
     Ok(wish)
 }
 
-pub(crate) fn attach(output: &Output, args: &AttachArgs) -> Result<ExitCode, Error> {
-    let agents = Agents::here();
+pub(crate) fn attach(
+    context: &Context,
+    output: &Output,
+    args: &AttachArgs,
+) -> Result<ExitCode, Error> {
+    let agents = Agents::here(context);
     let Some(id) = &args.id else {
         list(output, &agents.list());
         return Ok(ExitCode::SUCCESS);

@@ -1,9 +1,9 @@
 //! Shows the output of an agent, as it is or as events.
 
-use crate::args::Lang;
 use crate::output::Output;
 use bowline_engine::agents::Watcher;
 use bowline_engine::supervisor::{Blocked, Stream};
+use bowline_words::Lang;
 use serde_json::json;
 use std::io::{self, Write as _};
 

@@ -1,6 +1,5 @@
 //! `bowline develop`.
 
-use crate::args::Lang;
 use crate::args::develop::{
     CheckpointVerb, ClassName, DevelopArgs, DevelopVerb, EvidenceVerb, GateName, GateVerb,
     PhaseName, StrategyName,
@@ -16,6 +15,7 @@ use bowline_engine::machines::develop::{
 };
 use bowline_engine::operations::develop::{DevelopRun, Proof, run_in};
 use bowline_engine::{Context, Error, Refusal};
+use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, IsTerminal as _};
 use std::path::Path;
@@ -88,16 +88,16 @@ pub(crate) fn run(
             return develop_evidence::export(context, output, folder, file, key.as_deref());
         }
         DevelopVerb::Status => {
-            let view = here::reachable(run.file().view(context)?);
+            let view = here::reachable(context, run.file().view(context)?);
             return here::status_of(output, &view);
         }
     };
-    Ok(told(output, changed, &text))
+    Ok(told(context, output, changed, &text))
 }
 
 /// Prints a change.
-fn told(output: &Output, changed: Changed, text: &str) -> ExitCode {
-    let view = here::reachable(changed.view);
+fn told(context: &Context, output: &Output, changed: Changed, text: &str) -> ExitCode {
+    let view = here::reachable(context, changed.view);
     output.changed(&Changed { view, ..changed }, text);
     ExitCode::SUCCESS
 }
@@ -145,7 +145,7 @@ fn start(
         let sealed = sealed(context, output, run)?;
         output.talk(&format!("{}: {sealed}", output.say("note", "알림")));
     }
-    Ok(told(output, changed, &format!("✓ {text}")))
+    Ok(told(context, output, changed, &format!("✓ {text}")))
 }
 
 enum Answer {
@@ -235,12 +235,13 @@ fn gate(
             let passed = run.gate_pass(context, gate, proof, &Told(output))?;
             would_run(output, passed.would_run.as_deref());
             let text = format!("✓ gates.{}: true", gate.name());
-            Ok(told(output, passed.changed, &text))
+            Ok(told(context, output, passed.changed, &text))
         }
         GateVerb::Reset { name } => {
             let gate = Gate::from(*name);
             let changed = run.gate_reset(context, gate)?;
             Ok(told(
+                context,
                 output,
                 changed,
                 &format!("✓ gates.{}: false", gate.name()),
@@ -271,14 +272,14 @@ fn checkpoint(
         } => {
             let changed = run.checkpoint_start(context, id, override_reason.as_deref())?;
             let text = standing(&changed, id);
-            Ok(told(output, changed, &text))
+            Ok(told(context, output, changed, &text))
         }
         CheckpointVerb::Pass { id, run: command } => {
             let passed = run.checkpoint_pass(context, id, command.as_deref(), &Told(output))?;
             would_run(output, passed.would_run.as_deref());
             let text = standing(&passed.changed, id);
             let good = passed.changed.moved.to == CheckpointStatus::Passed.name();
-            told(output, passed.changed, &text);
+            told(context, output, passed.changed, &text);
             // Asked to pass and not passed: whoever chains commands must see it.
             Ok(if good {
                 ExitCode::SUCCESS
@@ -289,7 +290,7 @@ fn checkpoint(
         CheckpointVerb::Fail { id, class } => {
             let changed = run.checkpoint_fail(context, id, FailureClass::from(*class))?;
             let text = standing(&changed, id);
-            Ok(told(output, changed, &text))
+            Ok(told(context, output, changed, &text))
         }
     }
 }
@@ -338,7 +339,7 @@ fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCo
     let report = develop_view::report(output, &state);
     let action = action(output, &state);
     let needs_person = run.next(context, &view)?.iter().any(|next| next.person);
-    let view = here::reachable(view);
+    let view = here::reachable(context, view);
     if output.json {
         let mut value = output.view_json(&view);
         value["report"] = json!(report);

@@ -2,7 +2,9 @@
 
 use crate::output::Output;
 use bowline_engine::operations::develop::{DevelopRun, Verified, verify_file};
+use bowline_engine::words::{shown, system};
 use bowline_engine::{Context, Error};
+use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -82,8 +84,13 @@ pub(crate) fn export(
     }
     if !output.dry_run {
         std::fs::write(&target, bundle.text()).map_err(|error| Error::BadInput {
-            message: format!("{} cannot be written: {error}", target.display()),
-            hint: "name a file in a folder that is there and that you may write".into(),
+            message: Wrong::OfFile {
+                path: shown(&target),
+                why: Why::CannotBeWritten {
+                    cause: system(&error),
+                },
+            },
+            hint: Advice::WritableFile,
         })?;
     }
     let signed = bundle.signature.is_some();

@@ -18,10 +18,10 @@ pub(crate) fn run(
     repair: bool,
 ) -> Result<ExitCode, Error> {
     let files = if what.is_empty() {
-        workspace::discover(folder)
+        workspace::discover(context, folder)
     } else {
         what.iter()
-            .map(|name| workspace::resolve(folder, Some(name)))
+            .map(|name| workspace::resolve(context, folder, Some(name)))
             .collect::<Result<_, _>>()?
     };
     if files.is_empty() {
@@ -65,7 +65,7 @@ pub(crate) fn run(
     let body = json!({ "healthy": healthy, "files": reports });
     // Only a repair would have written anything.
     if repair && context.dry_run {
-        let text = output.say("nothing was repaired", "아무것도 고치지 않았습니다");
+        let text = output.say("nothing was repaired", "아무것도 복구하지 않았습니다");
         output.done(body, &[text.to_owned()]);
     } else if output.json {
         output.line(&body.to_string());
@@ -84,7 +84,7 @@ fn report(diagnosis: &Diagnosis) -> serde_json::Value {
         "path": diagnosis.file.path,
         "healthy": diagnosis.healthy(),
         "findings": diagnosis.findings.iter().map(|finding| finding.to_json(document)).collect::<Vec<_>>(),
-        "repairs": diagnosis.repairs,
+        "repairs": diagnosis.repairs.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 
@@ -112,8 +112,8 @@ fn tell(output: &Output, diagnosis: &Diagnosis, repaired: bool) {
     for repair in &diagnosis.repairs {
         output.line(&format!(
             "  {}: {}",
-            output.tone(Tone::Good, output.say("repaired", "고쳤음")),
-            output.found(repair)
+            output.tone(Tone::Good, output.say("repaired", "복구함")),
+            repair.say(output.lang)
         ));
     }
     if !diagnosis.healthy() {

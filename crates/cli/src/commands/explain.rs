@@ -2,6 +2,7 @@
 
 use crate::output::Output;
 use bowline_engine::Error;
+use bowline_words::message::{Advice, Wrong};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -16,8 +17,8 @@ pub(crate) fn run(output: &Output, code: Option<&str>) -> Result<ExitCode, Error
     };
     let Some((_, text)) = sections().find(|(name, _)| *name == code) else {
         return Err(Error::BadInput {
-            message: format!("there is no code '{code}'"),
-            hint: "'bowline explain' lists all codes".into(),
+            message: Wrong::NoSuchCode { code: code.into() },
+            hint: Advice::AllCodes,
         });
     };
     let (english, korean) = languages(text);

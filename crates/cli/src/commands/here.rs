@@ -1,6 +1,5 @@
 //! `bowline` alone and `bowline status`: what is here, and what can be done next.
 
-use crate::args::Lang;
 use crate::commands::{develop_view, memory_view, orchestrate_view, thinking};
 use crate::korean;
 use crate::output::{Output, Tone, exit_code};
@@ -8,6 +7,7 @@ use bowline_engine::files::{KnownFile, View};
 use bowline_engine::formats::finding::Severity;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{Context, Error, workspace};
+use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,10 +17,10 @@ use unicode_width::UnicodeWidthStr as _;
 pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
     let mut files = Vec::new();
     let mut worst = ExitCode::SUCCESS;
-    for (kind, path) in workspace::discover(folder) {
+    for (kind, path) in workspace::discover(context, folder) {
         match KnownFile::new(context, kind, &path).view(context) {
             Ok(view) => {
-                let view = reachable(view);
+                let view = reachable(context, view);
                 if output.json {
                     let mut value = output.view_json(&view);
                     value["status"] = json!(view.examined.status);
@@ -66,9 +66,9 @@ pub(crate) fn status(
     folder: &Path,
     what: Option<&str>,
 ) -> Result<ExitCode, Error> {
-    let (kind, path) = match workspace::resolve(folder, what) {
+    let (kind, path) = match workspace::resolve(context, folder, what) {
         Err(Error::NothingHere { path }) if what.is_none() => {
-            let mut below = workspace::discover(folder);
+            let mut below = workspace::discover(context, folder);
             match below.len() {
                 0 => return Err(Error::NothingHere { path }),
                 1 => below.remove(0),
@@ -76,30 +76,30 @@ pub(crate) fn status(
             }
         }
         Err(Error::Ambiguous { .. }) if what.is_none() => return show(context, output, folder),
-        Ok(_) if what.is_none() && !output.json && several(folder) => {
+        Ok(_) if what.is_none() && !output.json && several(context, folder) => {
             return show(context, output, folder);
         }
         resolved => resolved?,
     };
     let view = KnownFile::new(context, kind, &path).view(context)?;
-    status_of(output, &reachable(view))
+    status_of(output, &reachable(context, view))
 }
 
 /// Whether more than one piece of work is here.
-fn several(folder: &Path) -> bool {
-    let found = workspace::discover(folder);
+fn several(context: &Context, folder: &Path) -> bool {
+    let found = workspace::discover(context, folder);
     found.iter().filter(|(kind, _)| kind.has_moves()).count() > 1
 }
 
 /// A look whose next commands work where the caller stands: for a file that is not found from there they name its folder.
-pub(crate) fn reachable(mut view: View) -> View {
+pub(crate) fn reachable(context: &Context, mut view: View) -> View {
     let mut findings = view.examined.findings.iter();
     if findings.any(|finding| finding.severity == Severity::ReadOnly) {
         // Every command would be refused.
         view.examined.next.clear();
     }
     let here = current_folder();
-    if workspace::locate(view.kind, &here) == view.path {
+    if workspace::locate(context, view.kind, &here) == view.path {
         return view;
     }
     let Some(root) = view
@@ -233,7 +233,7 @@ pub(crate) fn next(output: &Output, view: &View) {
 pub(crate) fn status_word(output: &Output, word: &str) -> String {
     match output.lang {
         Lang::En => word.to_owned(),
-        Lang::Ko => korean::status(word).to_owned(),
+        Lang::Ko => korean::status(word),
     }
 }
 

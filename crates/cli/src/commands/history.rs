@@ -4,6 +4,7 @@ use crate::commands::here::{pad, status_word};
 use crate::output::Output;
 use bowline_engine::files::KnownFile;
 use bowline_engine::{Context, Error, history, workspace};
+use bowline_words::message::{Advice, Wrong};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -91,8 +92,10 @@ pub(crate) fn restore(
         _ => (None, &what[0]),
     };
     let sequence: u64 = number.parse().map_err(|_| Error::BadInput {
-        message: format!("'{number}' is not the number of a transition"),
-        hint: "'bowline history' lists them".into(),
+        message: Wrong::NotATransition {
+            number: number.clone(),
+        },
+        hint: Advice::ListTransitions,
     })?;
     let file = named(context, folder, named_file)?;
     let changed = history::restore(context, &file, sequence, state_only)?;
@@ -108,7 +111,7 @@ pub(crate) fn restore(
 }
 
 fn named(context: &Context, folder: &Path, what: Option<&str>) -> Result<KnownFile, Error> {
-    match workspace::resolve(folder, what) {
+    match workspace::resolve(context, folder, what) {
         Ok((kind, path)) => Ok(KnownFile::new(context, kind, &path)),
         // A file that was thrown away still has its past.
         Err(Error::NoFile { kind, path }) => {

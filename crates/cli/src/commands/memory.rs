@@ -11,6 +11,7 @@ use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
 use bowline_engine::machines::plan::{self, Command, FailureKind, NewTask, TRIES_MAX};
 use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::{Context, Error, workspace};
+use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,9 +22,9 @@ pub(crate) fn run(
     folder: &Path,
     args: &MemoryArgs,
 ) -> Result<ExitCode, Error> {
-    let memory = MemoryFolder::at(context, &memory_folder(folder, args)?);
+    let memory = MemoryFolder::at(context, &memory_folder(context, folder, args)?);
     let done = |changed: Changed, text: String| {
-        let view = here::reachable(changed.view);
+        let view = here::reachable(context, changed.view);
         output.changed(&Changed { view, ..changed }, &text);
         Ok(ExitCode::SUCCESS)
     };
@@ -74,7 +75,7 @@ pub(crate) fn run(
         MemoryVerb::History => here::status_of(output, &memory.history().view_or_empty(context)?),
         MemoryVerb::Status => here::status_of(
             output,
-            &here::reachable(memory.state().view_or_empty(context)?),
+            &here::reachable(context, memory.state().view_or_empty(context)?),
         ),
         MemoryVerb::Prune => prune(context, output, &memory),
         MemoryVerb::Backup => {
@@ -102,11 +103,11 @@ pub(crate) fn run(
     }
 }
 
-fn memory_folder(folder: &Path, args: &MemoryArgs) -> Result<PathBuf, Error> {
+fn memory_folder(context: &Context, folder: &Path, args: &MemoryArgs) -> Result<PathBuf, Error> {
     match &args.dir {
         Some(dir) => named_folder(folder, dir),
         None => {
-            let path = workspace::locate(FileKind::TaskState, folder);
+            let path = workspace::locate(context, FileKind::TaskState, folder);
             let parent = path.parent().map(Path::to_owned);
             Ok(parent.unwrap_or_else(|| folder.join(MEMORY_FOLDER)))
         }
@@ -271,11 +272,11 @@ fn waiting(context: &Context, memory: &MemoryFolder, given: &str) -> Result<Stri
         [] => Ok(given.to_owned()),
         [id] => Ok((*id).to_owned()),
         [_, ..] => Err(Error::BadInput {
-            message: format!(
-                "'{given}' is the beginning of several ids: {}",
-                ids.join(", ")
-            ),
-            hint: "give more letters of the id".into(),
+            message: Wrong::SeveralIds {
+                given: given.into(),
+                ids: ids.join(", "),
+            },
+            hint: Advice::MoreLetters,
         }),
     }
 }

@@ -4,6 +4,8 @@ use crate::args::memory::{FailureName, ResultName};
 use bowline_engine::Error;
 use bowline_engine::formats::memory::path::{VALUE_BYTES_MAX, value_of};
 use bowline_engine::machines::plan::{Artifact, FailureKind, NewStep, NewTask, TaskResult};
+use bowline_engine::words::{shown, system};
+use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::Value;
 use std::io::Read as _;
 use std::path::Path;
@@ -17,8 +19,10 @@ pub(crate) fn given(text: &str) -> Result<Value, Error> {
         return exact(text);
     }
     let bad = |error: std::io::Error| Error::BadInput {
-        message: format!("the value cannot be read: {error}"),
-        hint: "give it as an argument, or as text on the standard input".into(),
+        message: Wrong::ValueUnreadable {
+            cause: system(&error),
+        },
+        hint: Advice::GiveValue,
     };
     // Enough to be refused as too large; no more than that is read.
     let limit = u64::try_from(2 * VALUE_BYTES_MAX).unwrap_or(u64::MAX);
@@ -33,8 +37,10 @@ pub(crate) fn exact(text: &str) -> Result<Value, Error> {
     let value = value_of(text);
     match numbers(text).find(|number| !fits(number)) {
         Some(number) if !value.is_string() => Err(Error::BadInput {
-            message: format!("{number} is too large to be kept exactly"),
-            hint: "give it as text, in double quotes".into(),
+            message: Wrong::TooLargeNumber {
+                number: number.to_string(),
+            },
+            hint: Advice::AsText,
         }),
         Some(_) | None => Ok(value),
     }
@@ -85,19 +91,19 @@ fn fits(number: &str) -> bool {
 
 /// `name=…,agent=…,cluster=…,deps=1+2`.
 pub(crate) fn new_step(given: &str) -> Result<NewStep, Error> {
-    let bad = |message: String| Error::BadInput {
+    let bad = |message: Wrong| Error::BadInput {
         message,
-        hint: "for instance 'name=draft,agent=writer,deps=1+2'".into(),
+        hint: Advice::StepExample,
     };
     let mut step = NewStep::default();
     let mut keys = Vec::new();
     for part in given.split(',') {
         let (key, value) = part
             .split_once('=')
-            .ok_or_else(|| bad(format!("'{part}' is not KEY=VALUE")))?;
+            .ok_or_else(|| bad(Wrong::NotKeyValue { text: part.into() }))?;
         let (key, value) = (key.trim(), value.trim());
         if keys.contains(&key) {
-            return Err(bad(format!("'{key}' is given twice")));
+            return Err(bad(Wrong::GivenTwice { name: key.into() }));
         }
         keys.push(key);
         match key {
@@ -108,19 +114,20 @@ pub(crate) fn new_step(given: &str) -> Result<NewStep, Error> {
                 step.id = Some(
                     value
                         .parse()
-                        .map_err(|_| bad(format!("'{value}' is not a step number")))?,
+                        .map_err(|_| bad(Wrong::NotAStepNumber { text: value.into() }))?,
                 )
             }
             "deps" => {
                 for number in value.split('+').filter(|number| !number.is_empty()) {
-                    let id = number
-                        .trim()
-                        .parse()
-                        .map_err(|_| bad(format!("'{number}' is not a step number")))?;
+                    let id = number.trim().parse().map_err(|_| {
+                        bad(Wrong::NotAStepNumber {
+                            text: number.into(),
+                        })
+                    })?;
                     step.dependencies.push(id);
                 }
             }
-            other => return Err(bad(format!("a step has no '{other}'"))),
+            other => return Err(bad(Wrong::NoStepField { name: other.into() })),
         }
     }
     Ok(step)
@@ -128,23 +135,30 @@ pub(crate) fn new_step(given: &str) -> Result<NewStep, Error> {
 
 /// A plan file: `goal`, `success_criteria` and `steps` as in the state file.
 pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
-    let bad = |message: String| {
-        Error::BadInput {
-        message: format!("{}: {message}", path.display()),
-        hint: "a plan is {\"goal\": …, \"success_criteria\": […], \"steps\": [{\"name\": …, \"agent\": …, \"dependencies\": […]}]}".into(),
-    }
+    let bad = |why: Why| Error::BadInput {
+        message: Wrong::InFile {
+            path: shown(path),
+            why,
+        },
+        hint: Advice::PlanShape,
     };
-    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        bad(Why::System {
+            cause: system(&error),
+        })
+    })?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| {
+        bad(Why::NotJson {
+            text: error.to_string(),
+        })
+    })?;
     if new.goal.is_empty() {
         new.goal = text_of(&value, "goal");
     }
     let criteria = value["success_criteria"].as_array().into_iter().flatten();
     new.success_criteria
         .extend(criteria.filter_map(Value::as_str).map(str::to_owned));
-    let steps = value["steps"]
-        .as_array()
-        .ok_or_else(|| bad("there are no steps".into()))?;
+    let steps = value["steps"].as_array().ok_or_else(|| bad(Why::NoSteps))?;
     for step in steps {
         let number = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
         // `deps` is what the option --step calls them.
@@ -152,15 +166,21 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
             (Value::Null, Value::Null) => &[],
             (Value::Array(ids), Value::Null) | (Value::Null, Value::Array(ids)) => ids.as_slice(),
             (given, Value::Null) | (Value::Null, given) => {
-                return Err(bad(format!("{given} is not a list of step numbers")));
+                return Err(bad(Why::NotStepNumbers {
+                    text: given.to_string(),
+                }));
             }
-            (_, _) => return Err(bad("'dependencies' and 'deps' are the same".into())),
+            (_, _) => return Err(bad(Why::DepsTwice)),
         };
         let id = match &step["id"] {
             Value::Null => None,
             given => {
                 let id = number(given);
-                Some(id.ok_or_else(|| bad(format!("{given} is not a step number")))?)
+                Some(id.ok_or_else(|| {
+                    bad(Why::NotAStepNumber {
+                        text: given.to_string(),
+                    })
+                })?)
             }
         };
         new.steps.push(NewStep {
@@ -170,7 +190,13 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
             cluster: text_of(step, "cluster"),
             dependencies: dependencies
                 .iter()
-                .map(|id| number(id).ok_or_else(|| bad(format!("{id} is not a step number"))))
+                .map(|id| {
+                    number(id).ok_or_else(|| {
+                        bad(Why::NotAStepNumber {
+                            text: id.to_string(),
+                        })
+                    })
+                })
                 .collect::<Result<_, _>>()?,
         });
     }

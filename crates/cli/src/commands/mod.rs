@@ -26,7 +26,9 @@ use crate::args::{Cli, Command, Deferred};
 use crate::output::Output;
 use bowline_engine::clock::{CLOCK_VARIABLE, Clock};
 use bowline_engine::formats::schema;
+use bowline_engine::words::shown;
 use bowline_engine::{Context, Error};
+use bowline_words::message::{Advice, Wrong};
 use clap::CommandFactory as _;
 use serde_json::json;
 use std::ffi::OsString;
@@ -44,14 +46,19 @@ pub(crate) fn run(cli: &Cli, output: &Output, words: &[OsString]) -> Result<Exit
     let folder = std::path::absolute(&folder).unwrap_or(folder);
     if !folder.is_dir() {
         return Err(Error::BadInput {
-            message: format!("{} is not a folder", folder.display()),
-            hint: "give -C an existing folder".into(),
+            message: Wrong::NotAFolder {
+                path: shown(&folder),
+            },
+            hint: Advice::ExistingFolder,
         });
     }
     if let Some(text) = Clock::misread() {
         return Err(Error::BadInput {
-            message: format!("{CLOCK_VARIABLE} is '{text}', which is not a time"),
-            hint: "give it a time such as 2026-03-01T09:00:00Z, or unset it".into(),
+            message: Wrong::BadClock {
+                variable: CLOCK_VARIABLE,
+                text,
+            },
+            hint: Advice::ATime,
         });
     }
     let context = Context {
@@ -79,7 +86,7 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         // Met only behind options: `bowline hook` itself is answered before arguments are parsed.
         Some(Command::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
         Some(Command::RunAgent(Deferred(args))) => agents::run_agent(context, output, folder, args),
-        Some(Command::Attach(Deferred(args))) => agents::attach(output, args),
+        Some(Command::Attach(Deferred(args))) => agents::attach(context, output, args),
         Some(Command::Status { what }) => here::status(context, output, folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(context, output, folder, what.as_deref(), *last)
@@ -119,8 +126,8 @@ fn print_schema(output: &Output, kind: Option<&str>) -> Result<ExitCode, Error> 
             Some(text) => output.raw(text),
             None => {
                 return Err(Error::BadInput {
-                    message: format!("there is no schema '{kind}'"),
-                    hint: format!("use one of {}", names()),
+                    message: Wrong::NoSuchSchema { name: kind.into() },
+                    hint: Advice::OneOf { names: names() },
                 });
             }
         },
@@ -134,8 +141,8 @@ fn named_folder(folder: &Path, dir: &Path) -> Result<PathBuf, Error> {
     let there = path.ancestors().find(|path| path.exists());
     match there {
         Some(there) if !there.is_dir() => Err(Error::BadInput {
-            message: format!("{} is not a folder", there.display()),
-            hint: "give --dir a folder; it is made where it is missing".into(),
+            message: Wrong::NotAFolder { path: shown(there) },
+            hint: Advice::DirFolder,
         }),
         Some(_) | None => Ok(path),
     }

@@ -4,12 +4,14 @@ use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb};
 use crate::commands::{
     here, orchestrate_moves as moves, orchestrate_view, orchestrate_words as words,
 };
+use crate::korean;
 use crate::output::{Output, Tone};
 use bowline_engine::files::Changed;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan};
 use bowline_engine::{Context, Error};
+use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,31 +41,37 @@ pub(crate) fn run(
                 project: project.clone(),
             };
             let changed = run.init(context, &begin)?;
-            Ok(moves::done(output, changed, |it| words::begun(output, it)))
+            Ok(moves::done(context, output, changed, |it| {
+                words::begun(output, it)
+            }))
         }
         OrchestrateVerb::Next { phase } => Ok(moves::next(context, output, &run, *phase)),
         // Worktrees come with the command that runs agents: without it there is nothing to leave out.
         OrchestrateVerb::Start { id, no_git: _ } => {
-            Ok(moves::task(output, run.start(context, id)?))
+            Ok(moves::task(context, output, run.start(context, id)?))
         }
-        OrchestrateVerb::Complete { id } => Ok(moves::task(output, run.complete(context, id)?)),
+        OrchestrateVerb::Complete { id } => {
+            Ok(moves::task(context, output, run.complete(context, id)?))
+        }
         OrchestrateVerb::Fail { id, reason, retry } => {
             let changed = run.fail(context, id, reason.as_deref(), *retry)?;
-            Ok(moves::task(output, changed))
+            Ok(moves::task(context, output, changed))
         }
-        OrchestrateVerb::Retry { id } => Ok(moves::task(output, run.retry(context, id)?)),
+        OrchestrateVerb::Retry { id } => Ok(moves::task(context, output, run.retry(context, id)?)),
         OrchestrateVerb::ForceComplete { id, reason } => {
             let changed = run.force_complete(context, id, reason.as_deref())?;
-            Ok(moves::task(output, changed))
+            Ok(moves::task(context, output, changed))
         }
         OrchestrateVerb::Phase(PhaseVerb::Finish { phase, no_git }) => {
             let changed = run.finish_phase(context, *phase, *no_git)?;
             let say = |it: &Changed| words::phase_finished(output, it, *phase);
-            Ok(moves::done(output, changed, say))
+            Ok(moves::done(context, output, changed, say))
         }
         OrchestrateVerb::Rebuild => {
             let changed = run.rebuild(context)?;
-            Ok(moves::done(output, changed, |it| words::begun(output, it)))
+            Ok(moves::done(context, output, changed, |it| {
+                words::begun(output, it)
+            }))
         }
         OrchestrateVerb::Graph { format } => {
             let drawing = run.draw(context, (*format).into())?;
@@ -82,7 +90,7 @@ pub(crate) fn run(
         }
         OrchestrateVerb::Status => {
             let mut glance = orchestrate::glance(context, folder)?;
-            glance.view = here::reachable(glance.view);
+            glance.view = here::reachable(context, glance.view);
             if output.json {
                 let mut body = output.view_json(&glance.view);
                 orchestrate_view::add_json(&mut body, &glance);
@@ -203,7 +211,10 @@ fn show_plan(output: &Output, plan: &Plan) {
         output.talk(&format!(
             "{head}: {line} {}: {}",
             finding.line,
-            output.found(&finding.message)
+            match output.lang {
+                Lang::En => finding.message.clone(),
+                Lang::Ko => korean::plans::translated(&finding.message),
+            }
         ));
     }
 }

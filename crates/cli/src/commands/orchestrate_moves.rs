@@ -62,11 +62,12 @@ pub(crate) fn picture(output: &Output, drawing: &Drawing) {
 
 /// The outcome of a move.
 pub(crate) fn done(
+    context: &Context,
     output: &Output,
     changed: Changed,
     say: impl Fn(&Changed) -> String,
 ) -> ExitCode {
-    let view = here::reachable(changed.view);
+    let view = here::reachable(context, changed.view);
     let changed = Changed { view, ..changed };
     output.changed(&changed, &say(&changed));
     ExitCode::SUCCESS
@@ -202,6 +203,8 @@ fn comparison_json(output: &Output, found: &Comparison) -> Value {
 }
 
 /// The line of a task that moved.
-pub(crate) fn task(output: &Output, changed: Changed) -> ExitCode {
-    done(output, changed, |changed| words::moved(output, changed))
+pub(crate) fn task(context: &Context, output: &Output, changed: Changed) -> ExitCode {
+    done(context, output, changed, |changed| {
+        words::moved(output, changed)
+    })
 }

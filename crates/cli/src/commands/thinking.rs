@@ -8,7 +8,9 @@ use bowline_engine::formats::engagement;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::thinking::{Execution, RETRIES_MAX, Stage};
 use bowline_engine::operations::thinking::ThinkingRun;
+use bowline_engine::words::shown;
 use bowline_engine::{Context, Error, workspace};
+use bowline_words::message::{Advice, Wrong};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,14 +21,14 @@ pub(crate) fn run(
     folder: &Path,
     args: &ThinkingArgs,
 ) -> Result<ExitCode, Error> {
-    let run = ThinkingRun::at(context, &task_folder(folder, args)?);
+    let run = ThinkingRun::at(context, &task_folder(context, folder, args)?);
     let (changed, text) = match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
             let title = title.as_ref().unwrap_or(id);
             let changed = run.create(context, id, title, goal)?;
             let text = match output.lang {
-                crate::args::Lang::En => format!("✓ Task '{id}' created"),
-                crate::args::Lang::Ko => format!("✓ 작업 '{id}'을(를) 만들었습니다"),
+                bowline_words::Lang::En => format!("✓ Task '{id}' created"),
+                bowline_words::Lang::Ko => format!("✓ 작업 '{id}'을(를) 만들었습니다"),
             };
             (changed, text)
         }
@@ -94,21 +96,21 @@ pub(crate) fn run(
             return thinking_board::show(context, output, &start);
         }
         ThinkingVerb::Status { all: false } => {
-            let view = here::reachable(run.file().view(context)?);
+            let view = here::reachable(context, run.file().view(context)?);
             return here::status_of(output, &view);
         }
     };
-    let view = here::reachable(changed.view);
+    let view = here::reachable(context, changed.view);
     output.changed(&Changed { view, ..changed }, &text);
     Ok(ExitCode::SUCCESS)
 }
 
-fn task_folder(folder: &Path, args: &ThinkingArgs) -> Result<PathBuf, Error> {
+fn task_folder(context: &Context, folder: &Path, args: &ThinkingArgs) -> Result<PathBuf, Error> {
     match (&args.dir, &args.verb) {
         (Some(dir), _) => named_folder(folder, dir),
         (None, ThinkingVerb::New { .. }) => Ok(folder.to_owned()),
         (None, _) => {
-            let path = workspace::locate(FileKind::Thinking, folder);
+            let path = workspace::locate(context, FileKind::Thinking, folder);
             let parent = path.parent().map(Path::to_owned);
             Ok(parent.unwrap_or_else(|| folder.to_owned()))
         }
@@ -210,14 +212,16 @@ fn execution(
     };
     if let Some(metric) = metric.filter(|metric| metric.contains('=')) {
         return Err(Error::BadInput {
-            message: format!("'{metric}' gives a value, and so does --from"),
-            hint: "with --from, --metric is the name alone".into(),
+            message: Wrong::ValueTwice {
+                metric: metric.into(),
+            },
+            hint: Advice::MetricNameAlone,
         });
     }
     let measured = ThinkingRun::measured(path, metric)?;
     let target = target.or(measured.target).ok_or_else(|| Error::BadInput {
-        message: format!("{} has no target", path.display()),
-        hint: "say what was hoped for, for instance --target 5%".into(),
+        message: Wrong::NoTarget { path: shown(path) },
+        hint: Advice::SayTarget,
     })?;
     Ok(Execution {
         metric: measured.metric,
@@ -353,8 +357,8 @@ fn pairs(texts: &[String]) -> Result<Vec<(String, f64)>, Error> {
         let (name, value) = pair(text)?;
         if pairs.iter().any(|(given, _)| *given == name) {
             return Err(Error::BadInput {
-                message: format!("'{name}' is given twice"),
-                hint: "give each name once".into(),
+                message: Wrong::GivenTwice { name },
+                hint: Advice::EachOnce,
             });
         }
         pairs.push((name, value));
@@ -364,8 +368,8 @@ fn pairs(texts: &[String]) -> Result<Vec<(String, f64)>, Error> {
 
 fn pair(text: &str) -> Result<(String, f64), Error> {
     let (name, value) = text.split_once('=').ok_or_else(|| Error::BadInput {
-        message: format!("'{text}' is not NAME=VALUE"),
-        hint: "for instance practicality=8".into(),
+        message: Wrong::NotNameValue { text: text.into() },
+        hint: Advice::PairExample,
     })?;
     Ok((name.trim().to_owned(), number(value)?))
 }
@@ -373,8 +377,8 @@ fn pair(text: &str) -> Result<(String, f64), Error> {
 /// A number; percent becomes a fraction.
 fn number(text: &str) -> Result<f64, Error> {
     engagement::number(text).ok_or_else(|| Error::BadInput {
-        message: format!("'{text}' is not a number"),
-        hint: "give a number such as 8, 0.75 or 6.8%".into(),
+        message: Wrong::NotANumber { text: text.into() },
+        hint: Advice::NumberExample,
     })
 }
 

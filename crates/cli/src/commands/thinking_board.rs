@@ -27,7 +27,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
         let runs: Vec<Value> = board
             .rows
             .into_iter()
-            .map(|row| as_json(output, row))
+            .map(|row| as_json(context, output, row))
             .collect();
         let body = json!({ "folder": folder, "runs": runs, "complete": board.complete });
         output.line(&body.to_string());
@@ -43,7 +43,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
     for error in broken {
         output.error(error);
     }
-    table(output, &board);
+    table(context, output, &board);
     if !board.complete {
         output.talk(output.say(
             "note: there are too many folders below; some were not looked into",
@@ -53,13 +53,13 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
     Ok(code)
 }
 
-fn table(output: &Output, board: &Board) {
+fn table(context: &Context, output: &Output, board: &Board) {
     let standings = board
         .rows
         .iter()
         .filter_map(|row| row.standing.as_ref().ok());
     let lines: Vec<(Tone, [String; 8])> = standings
-        .map(|one| (tone(one.status), cells(output, one)))
+        .map(|one| (tone(one.status), cells(context, output, one)))
         .collect();
     if lines.is_empty() {
         return;
@@ -94,9 +94,9 @@ fn table(output: &Output, board: &Board) {
     }
 }
 
-fn cells(output: &Output, one: &Standing) -> [String; 8] {
+fn cells(context: &Context, output: &Output, one: &Standing) -> [String; 8] {
     let task = format!("{}  {}", one.task_id, one.title);
-    let view = here::reachable(one.view.clone());
+    let view = here::reachable(context, one.view.clone());
     let dash = || "-".to_owned();
     [
         cut(one_line(&task).trim(), TASK_WIDTH_MAX),
@@ -111,7 +111,7 @@ fn cells(output: &Output, one: &Standing) -> [String; 8] {
     ]
 }
 
-fn as_json(output: &Output, row: Row) -> Value {
+fn as_json(context: &Context, output: &Output, row: Row) -> Value {
     let one = match row.standing {
         Ok(one) => one,
         Err(error) => return json!({ "path": row.path, "error": output.error_json(&error) }),
@@ -121,7 +121,7 @@ fn as_json(output: &Output, row: Row) -> Value {
         .iter()
         .map(|(stage, status)| (stage.name().to_owned(), json!(status.name())))
         .collect();
-    let view = here::reachable(one.view);
+    let view = here::reachable(context, one.view);
     json!({
         "path": row.path,
         "task_id": one.task_id,

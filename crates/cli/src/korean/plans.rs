@@ -1,7 +1,7 @@
-//! What is said about plans and the state files of orchestrations, in Korean.
+//! What is found in plans, in Korean. These findings still come as English texts; they are to become messages of `words`.
 
 /// English sentences and their Korean, `{}` where a value stands, in the same order in both.
-pub(super) const SENTENCES: &[(&str, &str)] = &[
+const SENTENCES: &[(&str, &str)] = &[
     ("the file holds no task", "파일에 작업이 없습니다"),
     (
         "the plan has {} bytes; at {} and more it is not read",
@@ -89,27 +89,64 @@ pub(super) const SENTENCES: &[(&str, &str)] = &[
         "tasks need each other in a circle: {}",
         "작업들이 서로를 기다립니다: {}",
     ),
-    (
-        "the file is older than {}; the first change brings it up to date",
-        "{}보다 오래된 파일입니다. 처음 바꿀 때 새 형식이 됩니다",
-    ),
-    (
-        "says no phase that is known; it is kept. Which phase is the run in?",
-        "알 수 없는 단계 이름이라 그대로 두었습니다. 지금 어느 단계입니까?",
-    ),
-    (
-        "some of its entries are no ids of tasks; it is kept as it is",
-        "작업 ID가 아닌 항목이 있어 그대로 두었습니다",
-    ),
-    ("says no time", "시각이 없습니다"),
-    ("is not a time", "시각이 아닙니다"),
-    ("should be a time", "시각이어야 합니다"),
-    (
-        "the file is not about an orchestration",
-        "오케스트레이션에 관한 파일이 아닙니다",
-    ),
-    ("'{}' is read as normal", "'{}'은(는) normal로 읽습니다"),
-    ("{} is not UTF-8", "{}은(는) UTF-8이 아닙니다"),
-    ("save it as UTF-8", "UTF-8로 저장하세요"),
-    ("name a Markdown file", "Markdown 파일을 지정하세요"),
 ];
+
+/// A finding of a plan in Korean; as it is where nobody translated it.
+pub(crate) fn translated(english: &str) -> String {
+    let fits = |(pattern, korean): &(&str, &str)| Some(filled(korean, &holes(pattern, english)?));
+    SENTENCES
+        .iter()
+        .find_map(fits)
+        .unwrap_or_else(|| english.to_owned())
+}
+
+/// What stands in the holes of a pattern, if a text fits it.
+fn holes<'t>(pattern: &str, text: &'t str) -> Option<Vec<&'t str>> {
+    let mut parts = pattern.split("{}");
+    let mut rest = text.strip_prefix(parts.next()?)?;
+    let mut values = Vec::new();
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        let end = match parts.peek() {
+            None => rest.strip_suffix(part)?.len(),
+            Some(_) => rest.find(part)?,
+        };
+        values.push(&rest[..end]);
+        rest = &rest[end + part.len()..];
+    }
+    rest.is_empty().then_some(values)
+}
+
+fn filled(korean: &str, values: &[&str]) -> String {
+    let mut parts = korean.split("{}");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for (part, value) in parts.zip(values) {
+        text.push_str(value);
+        text.push_str(part);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_has_as_many_holes_in_both_languages() {
+        for (english, korean) in SENTENCES {
+            let count = |text: &str| text.matches("{}").count();
+            assert_eq!(count(english), count(korean), "{english}");
+        }
+    }
+
+    #[test]
+    fn no_pattern_hides_a_later_one() {
+        for (place, (english, _)) in SENTENCES.iter().enumerate() {
+            let text = english.replace("{}", "7");
+            let first = SENTENCES
+                .iter()
+                .position(|(pattern, _)| holes(pattern, &text).is_some());
+            assert_eq!(first, Some(place), "{english}");
+        }
+    }
+}

@@ -214,7 +214,7 @@ fn removing_what_bowline_keeps_opens_nothing_by_itself() {
     gated.held();
     // Whoever also takes the mark out of the folder of git is not held at this level. The evidence is gone with it.
     std::fs::remove_dir_all(&kept).unwrap();
-    std::fs::remove_file(gated.0.path(".git/bowline-develop-run")).unwrap();
+    std::fs::remove_file(gated.0.path(".git/bowline/develop-run")).unwrap();
     let forged = gated.0.read(STATE).replace("false", "true");
     gated.0.write(STATE, forged);
     gated.git(&["commit", "-qm", "work"], true);

@@ -43,6 +43,7 @@ mod orchestrate_verbs;
 mod person;
 mod places;
 mod repair;
+mod sandbox_escapes;
 mod sandboxed;
 mod scripted;
 mod streams;

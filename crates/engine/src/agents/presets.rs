@@ -5,6 +5,7 @@
 //! take a file out of a folder that may be written, so that only those parts are writable where a client keeps what it
 //! remembers. A client that insists on writing beside its settings gets a folder of its own in which they are links.
 
+use crate::context::Variables;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -173,18 +174,20 @@ const CLIENTS: [Client; 4] = [
 ];
 
 impl Folder {
-    fn path(&self) -> Option<PathBuf> {
-        let set = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty());
-        match set(self.variable) {
+    fn path(&self, variables: &Variables) -> Option<PathBuf> {
+        match variables.get(self.variable) {
             Some(named) => Some(PathBuf::from(named).join(self.below)),
-            None => Some(PathBuf::from(set("HOME")?).join(self.home)),
+            None => Some(PathBuf::from(variables.get("HOME")?).join(self.home)),
         }
     }
 }
 
 /// The roots for a command, when its program is a client that is known.
-pub(super) fn of(command: &[String]) -> Preset {
-    let Some(program) = command.first().and_then(|word| found(OsStr::new(word))) else {
+pub(super) fn of(variables: &Variables, command: &[String]) -> Preset {
+    let Some(program) = command
+        .first()
+        .and_then(|word| found(variables, OsStr::new(word)))
+    else {
         return Preset::default();
     };
     let named = |client: &&Client| Path::new(&command[0]).file_stem() == Some(client.name.as_ref());
@@ -196,7 +199,7 @@ pub(super) fn of(command: &[String]) -> Preset {
         ..Preset::default()
     };
     for folder in client.folders {
-        let Some(own) = folder.path() else {
+        let Some(own) = folder.path(variables) else {
             continue;
         };
         for part in folder.write {
@@ -223,18 +226,18 @@ pub(super) fn of(command: &[String]) -> Preset {
     preset.read.extend(installed(&program));
     preset
         .read
-        .extend(found(OsStr::new("node")).and_then(|node| node.canonicalize().ok()));
+        .extend(found(variables, OsStr::new("node")).and_then(|node| node.canonicalize().ok()));
     preset
 }
 
 /// The program by its name, as a shell finds it.
-fn found(name: &OsStr) -> Option<PathBuf> {
+fn found(variables: &Variables, name: &OsStr) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 {
         return path.is_file().then(|| path.to_owned());
     }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders)
+    let folders = variables.get("PATH")?;
+    std::env::split_paths(folders)
         .map(|folder| folder.join(name))
         .find(|path| {
             path.metadata()

@@ -2,9 +2,12 @@
 //! followed to where it leads before it is granted.
 
 use super::presets;
+use super::run::Run;
+use crate::context::Context;
 use crate::error::Error;
-use bowline_gate::locate;
+use crate::words::{shown, system};
 use bowline_supervisor::{Relay, Sandbox};
+use bowline_words::message::{Advice, Wrong};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
@@ -53,12 +56,17 @@ pub struct Grant {
 impl Grant {
     /// The sandbox around a folder. `state` is where Bowline keeps its own things.
     pub(super) fn decide(
+        context: &Context,
         wish: &SandboxWish,
         folder: &Path,
         command: &[String],
         state: &Path,
     ) -> Result<Grant, Error> {
-        let mut places = vec![resolved(&wish.here, &[])?];
+        let mut places = Vec::new();
+        // A folder that was removed has no path, and nothing is found by way of it.
+        if wish.here.is_absolute() {
+            places.push(resolved(&wish.here, &[])?);
+        }
         let folder = resolved(folder, &places)?;
         places.push(folder.clone());
         let program = std::env::current_exe().map_err(|source| Error::ProgramFailed {
@@ -81,21 +89,20 @@ impl Grant {
                 Err(error) => return Err(error),
             }
         }
-        let preset = presets::of(command);
-        let run = Run::of(&folder);
-        let make: Vec<PathBuf> = preset
-            .make
-            .iter()
-            .chain(&run.side)
-            .map(|it| known(it))
-            .collect();
+        let preset = presets::of(&context.variables, command);
+        let mut make: Vec<PathBuf> = preset.make.iter().map(|it| known(it)).collect();
         write.extend(real(preset.write, &make));
-        let kept = keeps_ours(&write, &[state, &program]);
+        let kept = keeps_ours(&write, &[state, &program]).and_then(|()| holds_no_home(&write));
         // Without a sandbox around what is ours, nothing is carried out for the agent outside.
         let relayed = kept.is_ok();
         if !wish.best_effort {
             kept?;
         }
+        let mut run = Run::of(&folder, &write);
+        if run_is_too_wide(&run, state, &program) {
+            run = Run::default();
+        }
+        make.extend(run.make.iter().map(|it| known(it)));
         let mut read = Vec::new();
         for root in &wish.read {
             read.push(resolved(root, &places)?);
@@ -110,8 +117,7 @@ impl Grant {
         read.extend([program.with_file_name("bowline-shim"), program]);
         read.extend(run.side.iter().chain(&run.read).cloned());
         relay.write = run.side.into_iter().chain(run.write).collect();
-        let key = std::env::var_os(crate::context::EVIDENCE_KEY_VARIABLE);
-        relay.read.extend(key.map(PathBuf::from));
+        relay.read.extend(context.evidence_key.clone());
         let mut sandbox = Sandbox::around(write);
         sandbox.read.extend(real(read, &make));
         sandbox.connect.clone_from(&wish.connect);
@@ -128,65 +134,6 @@ impl Grant {
             relay: relayed.then_some(relay),
         })
     }
-}
-
-/// What belongs to the develop run of a folder, for its gates to be decided inside as they are outside.
-#[derive(Default)]
-struct Run {
-    /// Journal, seal and evidence: for the agent to read, and to be written by whoever carries out its verbs. The agent may be
-    /// the one who begins the run.
-    side: Option<PathBuf>,
-    /// Further for the agent: the tree the run is about.
-    read: Vec<PathBuf>,
-    /// Further for whoever carries out its verbs.
-    write: Vec<PathBuf>,
-}
-
-impl Run {
-    fn of(folder: &Path) -> Run {
-        let file = locate::develop_file(folder);
-        let root = locate::root_of(&file);
-        let tops = [Some(root.to_owned()), locate::git_top(folder)];
-        let tops: Vec<PathBuf> = tops.into_iter().flatten().collect();
-        if !tops.iter().all(|top| is_own(top)) {
-            return Run::default();
-        }
-        let mut run = Run {
-            side: Some(locate::side_folder(&file)),
-            ..Run::default()
-        };
-        if locate::is_develop_file(&file) {
-            // What the worktrees of a repository share may be elsewhere.
-            let shared = tops.iter().filter_map(|top| locate::git_common_dir(top));
-            run.write.extend(shared);
-            run.read.clone_from(&run.write);
-            // A link in its place leads wherever an earlier agent likes.
-            let kept = file.parent().filter(|folder| !folder.is_symlink());
-            run.write.extend(kept.map(Path::to_owned));
-            run.read.extend(tops);
-        }
-        run
-    }
-}
-
-/// Whether a work tree is the repository's own, as far as it is in one: a `.git` that leads elsewhere must be known there.
-/// Otherwise an earlier agent could have named another repository's run as this one's.
-fn is_own(top: &Path) -> bool {
-    let git = top.join(".git");
-    let Ok(kind) = git.symlink_metadata().map(|it| it.file_type()) else {
-        return true;
-    };
-    if !kind.is_file() {
-        return kind.is_dir();
-    }
-    let back = || {
-        let link = std::fs::read_to_string(&git).ok()?;
-        let there = top.join(link.strip_prefix("gitdir:")?.trim());
-        let back = std::fs::read_to_string(there.join("gitdir")).ok()?;
-        let back = there.join(back.trim()).canonicalize().ok()?;
-        Some(back == git.canonicalize().ok()?)
-    };
-    back().unwrap_or(false)
 }
 
 /// Where roots lead, each once. Those that neither are there nor will be made cannot be granted.
@@ -216,6 +163,29 @@ fn keeps_ours(write: &[PathBuf], ours: &[&Path]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Nobody means to hand over all that a person has, or the whole machine.
+fn holds_no_home(roots: &[PathBuf]) -> Result<(), Error> {
+    let home = std::env::var_os("HOME").filter(|it| !it.is_empty());
+    let home = home.map_or_else(|| PathBuf::from("/"), |it| known(Path::new(&it)));
+    match roots.iter().find(|root| home.starts_with(root)) {
+        None => Ok(()),
+        Some(root) => Err(Error::BadInput {
+            message: Wrong::HoldsHome { path: shown(root) },
+            hint: Advice::NameInnerFolders,
+        }),
+    }
+}
+
+/// Whether more comes with the run than its tree and its records: a run may lie in a folder that holds everything.
+fn run_is_too_wide(run: &Run, state: &Path, program: &Path) -> bool {
+    let real = |roots: &[PathBuf]| -> Vec<PathBuf> { roots.iter().map(|it| known(it)).collect() };
+    let (read, write) = (real(&run.read), real(&run.write));
+    keeps_ours(&read, &[state]).is_err()
+        || keeps_ours(&write, &[state, program]).is_err()
+        || holds_no_home(&read).is_err()
+        || holds_no_home(&write).is_err()
+}
+
 /// A path with its links followed as far as it is there.
 fn known(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
@@ -232,10 +202,13 @@ fn known(path: &Path) -> PathBuf {
 fn resolved(path: &Path, places: &[PathBuf]) -> Result<PathBuf, Error> {
     let missing = |error: io::Error| Error::BadInput {
         message: match error.kind() {
-            io::ErrorKind::NotFound => format!("{} is not there", path.display()),
-            _ => format!("{} cannot be granted: {error}", path.display()),
+            io::ErrorKind::NotFound => Wrong::NotThere { path: shown(path) },
+            _ => Wrong::NotGranted {
+                path: shown(path),
+                cause: system(&error),
+            },
         },
-        hint: "name a file or folder that exists: a sandbox is built around what is there".into(),
+        hint: Advice::NameExisting,
     };
     let whole = std::path::absolute(path).map_err(missing)?;
     let mut left: VecDeque<OsString> = words(&whole).collect();

@@ -3,11 +3,13 @@
 use super::RunFolder;
 use crate::context::Context;
 use crate::error::Error;
-use crate::{process, tree};
+use crate::words::{cannot_be_read, shown, system};
+use crate::{process, relayed, tree};
 use bowline_formats::develop::evidence::{self, Evidence, FILE_NAME, Source, VERSION};
 use bowline_formats::time;
 use bowline_gate::locate;
 use bowline_statefiles::{ContentHash, append_line};
+use bowline_words::message::{Advice, Why, Wrong};
 use std::path::Path;
 use std::time::Duration;
 
@@ -142,23 +144,30 @@ pub(crate) fn all(run: &RunFolder) -> Result<Vec<Evidence>, Error> {
         Ok(bytes) => Ok(evidence::read(&String::from_utf8_lossy(&bytes)).0),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(Error::BadInput {
-            message: format!("{} cannot be read: {error}", path.display()),
-            hint: "see who may read it".into(),
+            message: Wrong::OfFile {
+                path: shown(&path),
+                why: Why::CannotBeRead {
+                    cause: system(&error),
+                },
+            },
+            hint: Advice::SeeReader,
         }),
     }
 }
 
 /// The key in a file. Space around it is an editor's, not the key's.
 pub(crate) fn read_key(path: &Path) -> Result<[u8; 32], Error> {
-    let bad = |message: String| Error::BadInput {
-        message: format!("the key {} {message}", path.display()),
-        hint: "make one with 'head -c 32 /dev/urandom | base64 > FILE', readable only by you"
-            .into(),
+    let bad = |why: Why| Error::BadInput {
+        message: Wrong::Key {
+            path: shown(path),
+            why,
+        },
+        hint: Advice::MakeKey,
     };
-    let bytes = std::fs::read(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+    let bytes = relayed::read_key(path).map_err(|error| bad(cannot_be_read(&error)))?;
     let key = bytes.trim_ascii();
     if key.is_empty() {
-        return Err(bad("is empty".into()));
+        return Err(bad(Why::IsEmpty));
     }
     Ok(blake3::derive_key(KEY_CONTEXT, key))
 }

@@ -2,7 +2,9 @@
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::words::shown;
 use bowline_statefiles::{Change, Layout, StateFile, UpdateError};
+use bowline_words::message::{Advice, Cause, Why, Wrong};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::convert::Infallible;
@@ -14,8 +16,15 @@ pub(super) fn write<T: Serialize>(
     content: &T,
 ) -> Result<String, Error> {
     let text = serde_json::to_string_pretty(content).map_err(|error| Error::BadInput {
-        message: format!("{} cannot be written: {error}", path.display()),
-        hint: "see what is to be written there".into(),
+        message: Wrong::OfFile {
+            path: shown(path),
+            why: Why::CannotBeWritten {
+                cause: Cause::Other {
+                    text: error.to_string(),
+                },
+            },
+        },
+        hint: Advice::SeeContent,
     })?;
     let text = text + "\n";
     let file = StateFile::new(Layout::new(path)).with_disk(context.disk.clone());

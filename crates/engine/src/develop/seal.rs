@@ -4,11 +4,13 @@ use super::{RunFolder, files};
 use crate::context::Context;
 use crate::error::Error;
 use crate::tree;
+use crate::words::{cannot_be_read, policy_fault, shown, system};
 use bowline_formats::develop::policy::{self, Policy};
 use bowline_formats::develop::seal::{FILE_NAME, Seal, VERSION};
 use bowline_formats::develop::settings;
 use bowline_formats::{glob, time};
 use bowline_statefiles::ContentHash;
+use bowline_words::message::{Advice, Why, Wrong};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -110,14 +112,17 @@ pub(crate) fn read(
 /// The policy in the root; everything may be left out.
 pub(crate) fn policy_of(root: &Path) -> Result<Policy, Error> {
     let path = root.join(policy::FILE_NAME);
-    let bad = |message: String| Error::BadInput {
-        message: format!("{} {message}", path.display()),
-        hint: "mend its [develop] table; 'bowline schema config' has the shape".into(),
+    let bad = |why: Why| Error::BadInput {
+        message: Wrong::OfFile {
+            path: shown(&path),
+            why,
+        },
+        hint: Advice::MendPolicy,
     };
     match std::fs::read_to_string(&path) {
-        Ok(text) => policy::read(&text).map_err(|error| bad(error.to_string())),
+        Ok(text) => policy::read(&text).map_err(|error| bad(policy_fault(error))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
-        Err(error) => Err(bad(format!("cannot be read: {error}"))),
+        Err(error) => Err(bad(cannot_be_read(&error))),
     }
 }
 
@@ -142,13 +147,18 @@ pub(crate) fn sealed_files(root: &Path, rules: &Policy) -> Result<BTreeMap<Strin
         }
         if files.len() >= FILES_MAX {
             return Err(Error::BadInput {
-                message: format!("more than {FILES_MAX} files are protected"),
-                hint: "protect fewer in the [develop] table of bowline.toml".into(),
+                message: Wrong::TooManyProtected { max: FILES_MAX },
+                hint: Advice::ProtectFewer,
             });
         }
         let hash = bowline_gate::sealed::file_hash(&entry).map_err(|error| Error::BadInput {
-            message: format!("{} cannot be read: {error}", entry.display()),
-            hint: "see that every protected file can be read".into(),
+            message: Wrong::OfFile {
+                path: shown(&entry),
+                why: Why::CannotBeRead {
+                    cause: system(&error),
+                },
+            },
+            hint: Advice::ReadableProtected,
         })?;
         files.insert(path, hash);
         Ok(())

@@ -52,7 +52,7 @@ impl KnownFile {
             None => Ok(()),
             Some(finding) => Err(Stop::Engine(Box::new(Error::NewerVersion {
                 path: self.path.clone(),
-                message: finding.message.clone(),
+                found: finding.message.clone(),
             }))),
         }
     }

@@ -9,14 +9,18 @@ use crate::lost::{self, Verdict};
 pub use crate::notice::{Notice, Origin};
 use crate::operations;
 use crate::rebuild::rebuild;
+use crate::relayed;
+use crate::replay::OrchestrateReplay;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
-use bowline_formats::json::JsonDocument;
+use bowline_formats::json::{JsonDocument, ParseError};
 use bowline_formats::orchestrate::{self, FOREIGN};
 use bowline_statefiles::{ContentHash, Rescue, Situation, Snapshot, Source, StateFile};
+use bowline_words::message::Found;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A state file of a known kind at a place.
 #[derive(Debug, Clone)]
@@ -109,9 +113,22 @@ pub struct Changed {
 impl KnownFile {
     /// A file of a kind at a place.
     pub fn new(context: &Context, kind: FileKind, path: &Path) -> Self {
-        let file = StateFile::new(kind.layout(path))
+        let layout = match relayed::is_held() {
+            true => kind.layout(path).without_links(),
+            false => kind.layout(path),
+        };
+        let file = StateFile::new(layout)
             .with_lock_wait(context.lock_wait)
             .with_disk(context.disk.clone());
+        let file = match kind {
+            FileKind::Orchestrate => file.with_replay(Arc::new(OrchestrateReplay)),
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Develop => file,
+        };
         KnownFile {
             kind,
             path: path.to_owned(),
@@ -198,7 +215,7 @@ impl KnownFile {
     }
 
     fn parse(bytes: &[u8]) -> Result<JsonDocument, Vec<Finding>> {
-        JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error.to_string())])
+        JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error)])
     }
 
     /// Whether a file that is not there should be.
@@ -258,7 +275,7 @@ impl KnownFile {
             .iter()
             .map(|finding| Notice::Keeper {
                 code: finding.code(),
-                message: finding.to_string(),
+                words: crate::words::keeper(finding),
             })
             .collect();
         match &snapshot.situation {
@@ -342,7 +359,7 @@ impl KnownFile {
         }
         let reason = findings.last().map_or_else(
             || "unreadable".to_owned(),
-            |finding| finding.message.clone(),
+            |finding| finding.message.to_string(),
         );
         // A file that can be read and not believed is as good as damaged: of itself only its words are left. Asked under the
         // lock, as everything here.
@@ -415,30 +432,30 @@ impl KnownFile {
     }
 }
 
-fn unparsable(message: &str) -> Finding {
+fn unparsable(error: &ParseError) -> Finding {
     Finding {
         severity: Severity::Fatal,
         code: "not_json",
         pointer: String::new(),
-        message: message.to_owned(),
+        message: error.found(),
         repair: None,
     }
 }
 
 fn missing(snapshot: &Snapshot) -> Finding {
     let left = match snapshot.situation {
-        Situation::Absent => "the file and its journal are gone, but a copy is here",
+        Situation::Absent => Found::AllGone,
         Situation::Unmanaged
         | Situation::Clean
         | Situation::RolledForward { .. }
         | Situation::Outside { .. }
-        | Situation::Missing { .. } => "the file is gone, but its journal is here",
+        | Situation::Missing { .. } => Found::FileGone,
     };
     Finding {
         severity: Severity::Fatal,
         code: "file_missing",
         pointer: String::new(),
-        message: left.to_owned(),
+        message: left,
         repair: None,
     }
 }

@@ -2,8 +2,10 @@
 
 use super::{Edit, is_executable, read};
 use crate::error::Error;
+use crate::words::shown;
 use bowline_formats::client_hooks::quoted;
 use bowline_gate::git_hook::GitHook;
+use bowline_words::message::{Advice, Wrong};
 use std::path::{Path, PathBuf};
 
 /// The first line after the interpreter: by it our scripts are known.
@@ -21,12 +23,11 @@ pub(super) fn put_in(folder: &Path, shim: &Path) -> Result<Vec<Edit>, Error> {
             // Two hooks that were there before cannot both be run later, and none is thrown away.
             if read(&aside)?.is_some_and(|known| known != theirs) {
                 return Err(Error::BadInput {
-                    message: format!(
-                        "{} and {} are both hooks of somebody else",
-                        path.display(),
-                        aside.display()
-                    ),
-                    hint: "make one of them".into(),
+                    message: Wrong::TwoForeignHooks {
+                        path: shown(&path),
+                        aside: shown(&aside),
+                    },
+                    hint: Advice::MakeOne,
                 });
             }
             // One that git would not have run is not run by us.

@@ -5,11 +5,13 @@ mod git_hooks;
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::words::{shown, system};
 use crate::{history, process};
 use bowline_formats::client_hooks::{self, Dialect, PROGRAM};
 use bowline_formats::json::JsonDocument;
 use bowline_gate::locate;
 use bowline_statefiles::write_whole;
+use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -202,8 +204,10 @@ pub fn shim() -> Result<PathBuf, Error> {
         .map(|program| program.with_file_name(PROGRAM))
         .filter(|path| path.is_file());
     beside.ok_or_else(|| Error::BadInput {
-        message: format!("{PROGRAM} is not beside this program"),
-        hint: "install both: 'cargo xtask install'".into(),
+        message: Wrong::NoShimBeside {
+            program: PROGRAM.into(),
+        },
+        hint: Advice::InstallBoth,
     })
 }
 
@@ -214,8 +218,13 @@ fn settings(path: &Path, program: Option<&str>, dialect: Dialect) -> Result<Opti
         None if program.is_none() => return Ok(None),
         None => JsonDocument::new(json!({})),
         Some(bytes) => JsonDocument::parse(bytes).map_err(|error| Error::BadInput {
-            message: format!("{}: {error}", path.display()),
-            hint: "mend the file; nothing was changed".into(),
+            message: Wrong::InFile {
+                path: shown(path),
+                why: Why::Found {
+                    found: Box::new(error.found()),
+                },
+            },
+            hint: Advice::MendNothingChanged,
         })?,
     };
     let value = match program {
@@ -223,8 +232,13 @@ fn settings(path: &Path, program: Option<&str>, dialect: Dialect) -> Result<Opti
         None => client_hooks::removed(document.value()),
     };
     let value = value.map_err(|error| Error::BadInput {
-        message: format!("{}: {error}", path.display()),
-        hint: "mend the file; nothing was changed".into(),
+        message: Wrong::InFile {
+            path: shown(path),
+            why: Why::Hooks {
+                text: error.to_string(),
+            },
+        },
+        hint: Advice::MendNothingChanged,
     })?;
     let ours_alone = program.is_none() && value == json!({});
     let after = (!ours_alone).then(|| document.reconcile(&value).text().as_bytes().to_vec());
@@ -243,8 +257,10 @@ fn plugin(path: PathBuf, program: Option<&str>) -> Result<Option<Edit>, Error> {
     match &edit.before {
         Some(text) if !client_hooks::is_our_plugin(text) && program.is_some() => {
             Err(Error::BadInput {
-                message: format!("{} is not of bowline", edit.path.display()),
-                hint: "move the file away; nothing was changed".into(),
+                message: Wrong::NotOurs {
+                    path: shown(&edit.path),
+                },
+                hint: Advice::MoveNothingChanged,
             })
         }
         Some(text) => Ok(client_hooks::is_our_plugin(text).then_some(edit)),
@@ -304,12 +320,10 @@ fn hooks_folder(root: &Path) -> Result<PathBuf, Error> {
         return Ok(folder);
     }
     Err(Error::BadInput {
-        message: format!(
-            "core.hooksPath is {}, which other repositories use too",
-            folder.display()
-        ),
-        hint: "give this repository hooks of its own: 'git config core.hooksPath .git/hooks'"
-            .into(),
+        message: Wrong::SharedHooks {
+            path: shown(&folder),
+        },
+        hint: Advice::OwnHooks,
     })
 }
 
@@ -333,7 +347,11 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
 
 fn unreadable(what: &'static str, path: &Path, error: std::io::Error) -> Error {
     Error::BadInput {
-        message: format!("cannot {what} {}: {error}", path.display()),
-        hint: "see to its permissions and try again".into(),
+        message: Wrong::CannotDo {
+            action: what,
+            path: shown(path),
+            cause: system(&error),
+        },
+        hint: Advice::SeePermissions,
     }
 }

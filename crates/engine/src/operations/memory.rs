@@ -17,6 +17,7 @@ use bowline_formats::memory::task_state;
 use bowline_formats::time;
 use bowline_machines::Machine as _;
 use bowline_machines::plan::{Command, Memory, NewTask, PlanMachine, Pruned, next_id, prune};
+use bowline_words::message as words;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -71,8 +72,8 @@ impl MemoryFolder {
     pub fn agent(&self, context: &Context, name: &str) -> Result<KnownFile, Error> {
         if !agent_memory::is_name(name) {
             return Err(Error::BadInput {
-                message: format!("'{name}' is not an agent's name"),
-                hint: "use small letters, digits and '-'".into(),
+                message: words::Wrong::NotAnAgentName { name: name.into() },
+                hint: words::Advice::SmallLetters,
             });
         }
         // Dated copies of all files of the memory are in one folder.
@@ -82,8 +83,8 @@ impl MemoryFolder {
             .any(|file| file.path.file_stem().is_some_and(|stem| stem == name))
         {
             return Err(Error::BadInput {
-                message: format!("'{name}' is the name of a file of the memory itself"),
-                hint: "give the agent another name".into(),
+                message: words::Wrong::MemoryFileName { name: name.into() },
+                hint: words::Advice::OtherAgentName,
             });
         }
         let path = self
@@ -194,9 +195,9 @@ impl MemoryFolder {
             // The change is committed and says so; what it owes the history is kept, and done by the next command.
             Err(error) => changed.view.notices.push(Notice::Keeper {
                 code: "history_owed",
-                message: format!(
-                    "the history could not be written now ({error}); the next command does it"
-                ),
+                words: words::Notice::HistoryNotWritten {
+                    error: error.to_string(),
+                },
             }),
         }
         Ok(changed)
@@ -279,14 +280,20 @@ impl MemoryFolder {
         file.replace(context, |_| {
             // The newest one as it is under the lock: another command may have made one since.
             let copy = wanted_of(&file)?.ok_or_else(missing)?;
-            let bad = |message: String| Error::BadInput {
-                message: format!("{} {message}", copy.display()),
-                hint: "choose another copy".into(),
+            let bad = |why: words::Why| Error::BadInput {
+                message: words::Wrong::OfFile {
+                    path: copy.display().to_string(),
+                    why,
+                },
+                hint: words::Advice::ChooseCopy,
             };
             let bytes =
-                std::fs::read(&copy).map_err(|error| bad(format!("cannot be read: {error}")))?;
-            let earlier =
-                JsonDocument::parse(&bytes).map_err(|error| bad(format!("is damaged: {error}")))?;
+                std::fs::read(&copy).map_err(|error| bad(crate::words::cannot_be_read(&error)))?;
+            let earlier = JsonDocument::parse(&bytes).map_err(|error| {
+                bad(words::Why::Damaged {
+                    found: Box::new(error.found()),
+                })
+            })?;
             let to = crate::kinds::examine(file.kind, &earlier)
                 .map_err(|findings| file.damaged(findings))?
                 .status;

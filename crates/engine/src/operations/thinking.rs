@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::files::{Changed, KnownFile, Moved};
 use crate::kinds::{FileKind, Thinking};
+use crate::words::{cannot_be_read, engagement_fault, settings_fault, shown};
 use bowline_formats::engagement::{self, Engagement};
 use bowline_formats::thinking::{FILE_NAME, new_document};
 use bowline_formats::thinking_settings::{
@@ -16,6 +17,7 @@ use bowline_formats::thinking_settings::{
 use bowline_machines::thinking::{
     AppliedLesson, Check, Command, Execution, Metric, Refusal, Run, Seen, Stage, Weights,
 };
+use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -54,8 +56,8 @@ impl ThinkingRun {
     ) -> Result<Changed, Error> {
         if id.trim().is_empty() {
             return Err(Error::BadInput {
-                message: "the task id is empty".into(),
-                hint: "give the task an id".into(),
+                message: Wrong::EmptyTaskId,
+                hint: Advice::GiveTaskId,
             });
         }
         let document = new_document(id, title, goal, context.now());
@@ -113,8 +115,8 @@ impl ThinkingRun {
             }
             if file.is_dir() {
                 return Err(Error::BadInput {
-                    message: format!("{path} is a folder, and an output is a file"),
-                    hint: "name the files in it".into(),
+                    message: Wrong::OutputIsFolder { path: path.clone() },
+                    hint: Advice::NameFiles,
                 });
             }
         }
@@ -190,8 +192,10 @@ impl ThinkingRun {
     pub fn record(&self, context: &Context, execution: &Execution) -> Result<Changed, Error> {
         if execution.metric == GOAL_ACHIEVEMENT {
             return Err(Error::BadInput {
-                message: format!("'{GOAL_ACHIEVEMENT}' is what is computed, not a metric"),
-                hint: "give the metric another name".into(),
+                message: Wrong::ComputedMetric {
+                    name: GOAL_ACHIEVEMENT,
+                },
+                hint: Advice::OtherMetric,
             });
         }
         let metadata = json!({ "metric": execution.metric, "actual": execution.actual, "target": execution.target });
@@ -202,16 +206,15 @@ impl ThinkingRun {
 
     /// What a file of measured values says; `wanted` names the value that is meant.
     pub fn measured(path: &Path, wanted: Option<&str>) -> Result<Engagement, Error> {
-        let bad = |message: String| {
-            Error::BadInput {
-            message: format!("{} {message}", path.display()),
-            hint: "it should be like {\"engagement_rate\": \"6.8%\", \"target\": \"5%\"}; --metric NAME says which number is meant"
-                .into(),
-        }
+        let bad = |why: Why| Error::BadInput {
+            message: Wrong::OfFile {
+                path: shown(path),
+                why,
+            },
+            hint: Advice::EngagementShape,
         };
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| bad(format!("cannot be read: {error}")))?;
-        engagement::read(&text, wanted).map_err(|error| bad(error.to_string()))
+        let text = std::fs::read_to_string(path).map_err(|error| bad(cannot_be_read(&error)))?;
+        engagement::read(&text, wanted).map_err(|error| bad(engagement_fault(error)))
     }
 
     /// Takes over what another task learnt.
@@ -219,8 +222,8 @@ impl ThinkingRun {
         let same = from.canonicalize().ok() == self.folder.canonicalize().ok();
         if same && self.folder.is_dir() {
             return Err(Error::BadInput {
-                message: "a task cannot take over its own lessons".into(),
-                hint: "name the folder of another task".into(),
+                message: Wrong::OwnLessons,
+                hint: Advice::OtherTask,
             });
         }
         let source = ThinkingRun::at(context, from).file.view(context)?;
@@ -278,15 +281,17 @@ impl ThinkingRun {
         else {
             return Ok(None);
         };
-        let bad = |message: String| Error::BadInput {
-            message: format!("{} {message}", path.display()),
-            hint: "mend the settings, or take the file away to use the defaults".into(),
+        let bad = |why: Why| Error::BadInput {
+            message: Wrong::OfFile {
+                path: shown(&path),
+                why,
+            },
+            hint: Advice::MendSettings,
         };
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| bad(format!("cannot be read: {error}")))?;
+        let text = std::fs::read_to_string(&path).map_err(|error| bad(cannot_be_read(&error)))?;
         read(&text)
             .map(Some)
-            .map_err(|error| bad(error.to_string()))
+            .map_err(|error| bad(settings_fault(error)))
     }
 
     /// What was measured against the standards of a stage.

@@ -10,6 +10,7 @@ mod gates;
 mod guarded;
 mod memory;
 mod outside;
+mod steps;
 mod travel;
 mod under_the_lock;
 
@@ -31,6 +32,7 @@ fn context() -> Context {
         what: "test".into(),
         disk: std::sync::Arc::new(bowline_engine::statefiles::RealDisk),
         evidence_key: None,
+        variables: bowline_engine::context::Variables::default(),
     }
 }
 

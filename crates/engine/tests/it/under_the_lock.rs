@@ -437,3 +437,32 @@ fn a_task_with_the_same_id_is_another_task_when_it_began_at_another_time() {
         "in_progress"
     );
 }
+
+#[test]
+fn a_queued_task_that_was_lost_comes_back_whatever_became_of_the_current_one() {
+    use bowline_engine::machines::plan::{Command, NewTask};
+    let folder = tempfile::tempdir().unwrap();
+    let memory = MemoryFolder::at(&context(), folder.path());
+    let path = folder.path().join("task-state.json");
+    let new = |name: &str| {
+        let task = NewTask {
+            name: name.into(),
+            ..NewTask::default()
+        };
+        memory.task_new(&context(), &task).unwrap();
+    };
+    new("first");
+    new("second");
+    let stale = fs::read_to_string(&path).unwrap();
+    new("third");
+    fs::write(&path, stale.replacen('{', "{\n  \"somebody\": 1,", 1)).unwrap();
+    let told = memory.state().view(&context()).unwrap().notices;
+    assert_eq!(told[0].code(), "lost_transition");
+    // Another task becomes the current one before anybody repairs.
+    let cancel = Command::TaskCancel;
+    memory
+        .command(&context(), "task", "CANCEL", json!({}), &cancel)
+        .unwrap();
+    doctor::repair(&context(), memory.state()).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().contains("third"));
+}

@@ -10,6 +10,7 @@ mod render;
 mod tests;
 mod tree;
 
+use bowline_words::message::Found;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -48,6 +49,25 @@ pub enum ParseError {
         /// Counted from 1.
         column: usize,
     },
+}
+
+impl ParseError {
+    /// The same as a finding says it.
+    pub fn found(&self) -> Found {
+        match self {
+            ParseError::NotUtf8 { offset } => Found::NotUtf8 { offset: *offset },
+            ParseError::Empty => Found::Empty,
+            ParseError::Syntax {
+                message,
+                line,
+                column,
+            } => Found::NotJson {
+                text: message.clone(),
+                line: *line,
+                column: *column,
+            },
+        }
+    }
 }
 
 impl JsonDocument {

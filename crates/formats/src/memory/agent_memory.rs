@@ -8,6 +8,7 @@ use crate::json::JsonDocument;
 use crate::reading::{Reading, put, put_time, put_version};
 use crate::time::utc;
 use bowline_machines::Timestamp;
+use bowline_words::message::Found;
 use serde_json::{Map, Value, json};
 
 /// The folder of these files in the memory folder.
@@ -92,7 +93,7 @@ impl StateFormat for AgentMemoryFile {
         let mut reading = Reading::begin(document)?;
         // The name is the one thing that cannot be made up.
         if !reading.get("/agent").is_some_and(Value::is_string) {
-            let message = "the agent has no name".into();
+            let message = Found::NoAgentName;
             return Err(reading.give_up("/agent", "missing_field", message));
         }
         reading.version(VERSION_MAJOR, VERSION);
@@ -101,7 +102,7 @@ impl StateFormat for AgentMemoryFile {
             .and_then(Value::as_str)
             .is_some_and(is_name)
         {
-            let message = "is not made of small letters, digits and dashes".into();
+            let message = Found::BadAgentName;
             reading.note(Severity::Error, "bad_name", "/agent", message, None);
         }
         let memory = AgentMemory {

@@ -8,6 +8,7 @@ use bowline_machines::Timestamp;
 use bowline_machines::plan::{
     Artifact, Context, FailureKind, Plan, PlanStep, StepError, StepStatus,
 };
+use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
 
@@ -94,7 +95,10 @@ fn read_error(reading: &mut Reading<'_>, place: &str, known: Timestamp) -> Optio
                 at: known,
                 retries: 0,
             };
-            let message = "should be an object, is text".into();
+            let message = Found::ShouldBeIs {
+                wanted: Kind::Object,
+                is: Kind::Text,
+            };
             let value = error_value(&error);
             reading.mend(Severity::Warning, "wrong_type", place, message, value);
             Some(error)
@@ -111,7 +115,9 @@ fn read_error(reading: &mut Reading<'_>, place: &str, known: Timestamp) -> Optio
             retries: reading.count_or(&field("retries"), 0),
         }),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
-            let message = "should be an object or null".into();
+            let message = Found::ShouldBe {
+                wanted: Kind::ObjectOrNull,
+            };
             reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
             None
         }
@@ -130,11 +136,18 @@ fn read_numbers(reading: &mut Reading<'_>, place: &str) -> Vec<u32> {
         if exact.is_none() {
             odd = true;
             let (severity, repair) = match number {
-                Some(number) => (Severity::Warning, format!("set it to {number}")),
-                None => (Severity::Error, "leave it out".into()),
+                Some(number) => (
+                    Severity::Warning,
+                    Repair::SetIt {
+                        value: number.to_string(),
+                    },
+                ),
+                None => (Severity::Error, Repair::LeaveOut),
             };
             let place = format!("{place}/{index}");
-            let message = "should be the number of a step".into();
+            let message = Found::ShouldBe {
+                wanted: Kind::StepNumber,
+            };
             reading.note(severity, "wrong_type", &place, message, Some(repair));
         }
     }
@@ -167,7 +180,10 @@ pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Arti
                     path: path.clone(),
                     description: String::new(),
                 };
-                let message = "should be an object, is text".into();
+                let message = Found::ShouldBeIs {
+                    wanted: Kind::Object,
+                    is: Kind::Text,
+                };
                 let value = artifact_value(&artifact);
                 reading.mend(Severity::Warning, "wrong_type", &here, message, value);
                 artifact
@@ -178,8 +194,10 @@ pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Arti
                 description: reading.text(&child(&here, "description"), ""),
             },
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                let message = "should be an object".into();
-                let repair = Some("leave it out".into());
+                let message = Found::ShouldBe {
+                    wanted: Kind::Object,
+                };
+                let repair = Some(Repair::LeaveOut);
                 reading.note(Severity::Error, "wrong_type", &here, message, repair);
                 continue;
             }

@@ -8,6 +8,7 @@ use crate::json::JsonDocument;
 use crate::reading::{Reading, put, put_time, put_version};
 use crate::time::utc;
 use bowline_machines::Timestamp;
+use bowline_words::message::Found;
 use serde_json::{Map, Value, json};
 
 /// The file's name in the memory folder.
@@ -62,7 +63,7 @@ impl StateFormat for SharedContextFile {
     fn read(document: &JsonDocument) -> Result<Read<SharedContext>, Vec<Finding>> {
         let mut reading = Reading::begin(document)?;
         if reading.get("/session").is_none() && reading.get("/shared_data").is_none() {
-            let message = "there is neither a session nor shared data".into();
+            let message = Found::NoSession;
             return Err(reading.give_up("/shared_data", "missing_field", message));
         }
         reading.version(VERSION_MAJOR, VERSION);

@@ -11,6 +11,7 @@ use bowline_machines::Timestamp;
 use bowline_machines::plan::{
     HistoryDetails, HistoryEntry, HistoryMetrics, TaskResult, statistics,
 };
+use bowline_words::message::Found;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -48,7 +49,7 @@ impl StateFormat for TaskHistoryFile {
         let mut reading = Reading::begin(document)?;
         // Without the list the past is lost; an empty one made up here would hide that.
         if !reading.get("/tasks").is_some_and(Value::is_array) {
-            let message = "there is no list of tasks".into();
+            let message = Found::NoTaskList;
             return Err(reading.give_up("/tasks", "missing_field", message));
         }
         reading.version(VERSION_MAJOR, VERSION);
@@ -59,7 +60,9 @@ impl StateFormat for TaskHistoryFile {
             let place = format!("/tasks/{index}");
             let entry = read_entry(&mut reading, &place);
             if !ids.insert(entry.id.clone()) {
-                let message = format!("the task '{}' is there twice", entry.id);
+                let message = Found::TaskTwice {
+                    id: entry.id.clone(),
+                };
                 reading.note(Severity::Warning, "duplicate_id", &place, message, None);
             }
             entries.push(entry);
@@ -107,7 +110,7 @@ fn read_entry(reading: &mut Reading<'_>, place: &str) -> HistoryEntry {
     let duration_seconds = match duration.and_then(|it| i64::try_from(it).ok()) {
         Some(seconds) => seconds,
         None => {
-            let message = "is missing".into();
+            let message = Found::Missing;
             let place = field("duration_seconds");
             reading.mend(
                 Severity::Warning,

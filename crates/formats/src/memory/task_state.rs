@@ -14,6 +14,7 @@ use bowline_machines::plan::{
     StepError, StepStatus, TRIES_MAX, Task, TaskStatus,
 };
 use bowline_machines::{Machine as _, Timestamp, Violation};
+use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
@@ -43,7 +44,7 @@ impl StateFormat for TaskStateFile {
         match reading.get("/current_task") {
             Some(Value::Null | Value::Object(_)) => {}
             None if reading.get("/pending_tasks").is_some_and(Value::is_array) => {
-                let message = "is missing".into();
+                let message = Found::Missing;
                 let place = "/current_task";
                 reading.mend(
                     Severity::Warning,
@@ -55,7 +56,7 @@ impl StateFormat for TaskStateFile {
             }
             // Saying "no task" here would lose the one that was.
             Some(_) | None => {
-                let message = "there is neither a task nor null".into();
+                let message = Found::NeitherTaskNorNull;
                 return Err(reading.give_up("/current_task", "missing_field", message));
             }
         }
@@ -126,7 +127,7 @@ fn read_issues(reading: &mut Reading<'_>, list: &str, known: Timestamp) -> Vec<I
             Some(_) | None => reading.flag(&field("resolved"), resolved_at.is_some()),
         };
         if resolved && resolved_at.is_none() {
-            let message = "is missing".into();
+            let message = Found::Missing;
             let place = field("resolved_at");
             let value = utc(known).into();
             reading.mend(Severity::Warning, "missing_field", &place, message, value);
@@ -174,7 +175,10 @@ fn read_queue(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Queued> {
                 };
                 let mut value = json!({});
                 write_queued(&mut value, &queued);
-                let message = "should be an object, is text".into();
+                let message = Found::ShouldBeIs {
+                    wanted: Kind::Object,
+                    is: Kind::Text,
+                };
                 reading.mend(Severity::Warning, "wrong_type", &place, message, value);
                 queue.push(queued);
             }
@@ -193,8 +197,10 @@ fn read_queue(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Queued> {
                 });
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                let message = "should be an object".into();
-                let repair = Some("leave it out".into());
+                let message = Found::ShouldBe {
+                    wanted: Kind::Object,
+                };
+                let repair = Some(Repair::LeaveOut);
                 reading.note(Severity::Error, "wrong_type", &place, message, repair);
                 continue;
             }
@@ -322,7 +328,7 @@ fn place(memory: &Memory, violation: &Violation) -> String {
 }
 
 /// Mends what one rule says of a task and tells how; `None` where only a person can.
-fn mend(task: &mut Task, violation: &Violation) -> Option<String> {
+fn mend(task: &mut Task, violation: &Violation) -> Option<Repair> {
     let (started, updated) = (task.started_at, task.updated_at);
     if let Some(id) = violation.place.strip_prefix("step ") {
         let id: u32 = id.parse().ok()?;
@@ -335,12 +341,12 @@ fn mend(task: &mut Task, violation: &Violation) -> Option<String> {
         "unresolved_escalation_exactly_when_failed" => {
             if task.status != TaskStatus::Failed {
                 task.status = TaskStatus::Failed;
-                return Some("set status to failed".into());
+                return Some(status_to("failed"));
             }
             let failed = |step: &&PlanStep| step.status == StepStatus::Failed;
             let Some(step) = task.plan.steps.iter().find(failed) else {
                 task.status = TaskStatus::InProgress;
-                return Some("set status to in_progress: no step failed".into());
+                return Some(Repair::NoStepFailed);
             };
             let error = step.error.as_ref();
             task.issues.push(Issue {
@@ -351,7 +357,7 @@ fn mend(task: &mut Task, violation: &Violation) -> Option<String> {
                 resolved: false,
                 resolved_at: None,
             });
-            return Some(format!("add an issue for the failed step {}", step.id));
+            return Some(Repair::AddIssue { step: step.id });
         }
         "escalated_step_is_failed" => {
             let plan = &task.plan;
@@ -362,7 +368,7 @@ fn mend(task: &mut Task, violation: &Violation) -> Option<String> {
                     issue.resolved_at = Some(updated);
                 }
             }
-            return Some("call the issue resolved".into());
+            return Some(Repair::CallResolved);
         }
         "resolved_at_exactly_when_resolved" => {
             for issue in &mut task.issues {
@@ -370,14 +376,24 @@ fn mend(task: &mut Task, violation: &Violation) -> Option<String> {
                     .resolved
                     .then_some(issue.resolved_at.unwrap_or(updated));
             }
-            return Some("make resolved_at agree with resolved".into());
+            return Some(Repair::AgreeResolved);
         }
         _ => return None,
     }
     Some(match violation.rule {
-        "times_in_order" => "set updated_at to started_at".into(),
-        _ => "set status to in_progress".into(),
+        "times_in_order" => Repair::SetToField {
+            field: "updated_at",
+            other: "started_at",
+        },
+        _ => status_to("in_progress"),
     })
+}
+
+fn status_to(word: &str) -> Repair {
+    Repair::SetTo {
+        field: "status",
+        value: word.into(),
+    }
 }
 
 fn mend_step(
@@ -385,14 +401,14 @@ fn mend_step(
     rule: &str,
     started: Timestamp,
     updated: Timestamp,
-) -> Option<String> {
-    let text = match rule {
+) -> Option<Repair> {
+    let repair = match rule {
         "retries_within_limit" => {
             step.retries = TRIES_MAX;
             if let Some(error) = &mut step.error {
                 error.retries = TRIES_MAX;
             }
-            "set retries to the limit"
+            Repair::SetToLimit { field: "retries" }
         }
         "error_exactly_when_failed" if step.status == StepStatus::Failed => {
             step.error = Some(StepError {
@@ -401,39 +417,49 @@ fn mend_step(
                 at: updated,
                 retries: step.retries,
             });
-            "add an error without a message"
+            Repair::AddError
         }
         "error_exactly_when_failed" => {
             step.error = None;
-            "set error to null"
+            Repair::SetNull { field: "error" }
         }
         "error_counts_like_its_step" => {
             if let Some(error) = &mut step.error {
                 error.retries = step.retries;
             }
-            "set error.retries to retries"
+            Repair::SetToField {
+                field: "error.retries",
+                other: "retries",
+            }
         }
         "started_at_exactly_when_begun" if step.status == StepStatus::Pending => {
             step.started_at = None;
-            "set started_at to null"
+            Repair::SetNull {
+                field: "started_at",
+            }
         }
         "started_at_exactly_when_begun" => {
             step.started_at = Some(step.completed_at.map_or(started, |end| end.min(started)));
-            "set started_at to the start of the task"
+            Repair::StartOfTask
         }
         "completed_at_exactly_when_completed" if step.status == StepStatus::Completed => {
             step.completed_at = Some(step.started_at.map_or(updated, |it| it.max(updated)));
-            "set completed_at to the task's last change"
+            Repair::EndOfTask
         }
         "completed_at_exactly_when_completed" => {
             step.completed_at = None;
-            "set completed_at to null"
+            Repair::SetNull {
+                field: "completed_at",
+            }
         }
         "times_in_order" => {
             step.completed_at = step.started_at;
-            "set completed_at to started_at"
+            Repair::SetToField {
+                field: "completed_at",
+                other: "started_at",
+            }
         }
         _ => return None,
     };
-    Some(text.into())
+    Some(repair)
 }

@@ -5,6 +5,7 @@ use crate::finding::Severity;
 use crate::json::child;
 use crate::reading::Reading;
 use bowline_machines::orchestrate::{Run, Status};
+use bowline_words::message::{Found, Named, Repair};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -111,31 +112,21 @@ fn check_lists(reading: &mut Reading<'_>, run: &Run) {
             .collect();
         let wrong = items.len() != seen.len() || !both.is_empty() || !elsewhere.is_empty();
         let notes = [
-            ("duplicate_id", twice, "there more than once", "keep one"),
-            (
-                "overlapping_lists",
-                both,
-                "also in the list that counts",
-                "take it out here",
-            ),
-            (
-                "derived_mismatch",
-                elsewhere,
-                "made something else by the rest of the file",
-                "move it",
-            ),
-            (
-                "unlisted_task",
-                unlisted,
-                "named elsewhere and in no list",
-                "add it here",
-            ),
+            ("duplicate_id", twice, Repair::KeepOne),
+            ("overlapping_lists", both, Repair::TakeOutHere),
+            ("derived_mismatch", elsewhere, Repair::Move),
+            ("unlisted_task", unlisted, Repair::AddHere),
         ];
-        for (code, ids, what, repair) in notes {
+        for (code, ids, repair) in notes {
             if !ids.is_empty() {
-                let message = format!("{} {what}", named(&ids));
-                let repair = Some(repair.to_owned());
-                reading.note(Severity::Warning, code, &place, message, repair);
+                let ids = named(&ids);
+                let message = match repair {
+                    Repair::KeepOne => Found::ListedTwice { ids },
+                    Repair::TakeOutHere => Found::ListedInBoth { ids },
+                    Repair::Move => Found::ListedWrongly { ids },
+                    _ => Found::Unlisted { ids },
+                };
+                reading.note(Severity::Warning, code, &place, message, Some(repair));
             }
         }
         let wanted = match sure(status) {
@@ -162,12 +153,12 @@ fn still_open(items: &[Value], run: &Run) -> Vec<Value> {
         .collect()
 }
 
-fn named(ids: &[&str]) -> String {
+fn named(ids: &[&str]) -> Named {
     let some = ids[..ids.len().min(NAMED_IDS_MAX)].join(", ");
     match ids.len().saturating_sub(NAMED_IDS_MAX) {
-        0 if ids.len() == 1 => format!("{some} is"),
-        0 => format!("{some} are"),
-        more => format!("{some} and {more} more are"),
+        0 if ids.len() == 1 => Named::One { id: some },
+        0 => Named::Several { ids: some },
+        more => Named::More { ids: some, more },
     }
 }
 

@@ -8,6 +8,7 @@ use super::families::{
 use super::{Mode, VERSION, phase_told_by};
 use crate::finding::{Finding, Severity};
 use crate::time;
+use bowline_words::message::Found;
 use serde_json::{Map, Value, json};
 
 /// A document in the making.
@@ -32,9 +33,9 @@ impl<'v> Convert<'v> {
             } else {
                 String::new()
             },
-            message: format!(
-                "the file is older than {VERSION}; the first change brings it up to date"
-            ),
+            message: Found::OlderFile {
+                written: VERSION.into(),
+            },
             repair: None,
         };
         Convert {
@@ -148,8 +149,7 @@ impl<'v> Convert<'v> {
                         severity: Severity::Warning,
                         code: "bad_id",
                         pointer: crate::json::child("", key),
-                        message: "some of its entries are no ids of tasks; it is kept as it is"
-                            .into(),
+                        message: Found::OddIdsKept,
                         repair: None,
                     });
                 }

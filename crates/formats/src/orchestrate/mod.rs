@@ -8,12 +8,14 @@ mod families;
 mod meta;
 mod order;
 mod read;
+mod step;
 mod summary;
 mod write;
 
 pub use families::{FOREIGN, plan_file};
 pub use meta::{Meta, Mode, WebhookUrl};
 pub use read::{Known, known};
+pub use step::RecordedStep;
 pub use summary::{Summary, masked, summary};
 
 use crate::StateFormat;

@@ -8,10 +8,11 @@ use crate::reading::Reading;
 use crate::tasks_md::TaskId;
 use crate::time::utc;
 use bowline_machines::orchestrate::{
-    Config, Facts, Graph, Id, Landing, NodeSpec, OrchestrateMachine, PhaseFacts, Run, Status,
-    TaskTime, Trace,
+    Config, Facts, Graph, GraphError, Id, Landing, NODES_MAX, NodeSpec, OrchestrateMachine,
+    PhaseFacts, Run, Status, TaskTime, Trace,
 };
 use bowline_machines::{Machine as _, Refuse as _, Timestamp};
+use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -43,7 +44,7 @@ pub(super) fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
         let graph = match Graph::new(known.nodes) {
             Ok(graph) => Arc::new(graph),
             Err(error) => {
-                let message = error.to_string();
+                let message = bad_graph(&error);
                 return Err(reading.give_up("/dependencies", error.code(), message));
             }
         };
@@ -56,6 +57,35 @@ pub(super) fn read(document: &JsonDocument) -> Result<Read<Run>, Vec<Finding>> {
     })
 }
 
+/// Why the tasks of a file make no graph.
+fn bad_graph(error: &GraphError) -> Found {
+    match error {
+        GraphError::DuplicateId { id } => Found::NodeTwice { id: id.to_string() },
+        GraphError::MissingDependency { id, dependency } => Found::NodeWithoutDependency {
+            id: id.to_string(),
+            dependency: dependency.to_string(),
+        },
+        GraphError::CircularDependency { path } => Found::NodesInCircle {
+            path: path.join("->"),
+        },
+        GraphError::LaterPhase {
+            id,
+            phase,
+            dependency,
+            later,
+        } => Found::NodeOfLaterPhase {
+            id: id.to_string(),
+            phase: *phase,
+            dependency: dependency.to_string(),
+            later: *later,
+        },
+        GraphError::TooMany { count } => Found::TooManyNodes {
+            count: *count,
+            max: NODES_MAX,
+        },
+    }
+}
+
 /// Reads a document of this version, or what an older one becomes.
 fn up_to_date<S>(
     document: &JsonDocument,
@@ -65,11 +95,8 @@ fn up_to_date<S>(
         Family::Lists => return read(begin(document)?),
         Family::Other(value, findings) => (value, findings),
         Family::Foreign => {
-            let mut findings = Reading::begin(document)?.give_up(
-                "",
-                FOREIGN,
-                "the file is not about an orchestration".into(),
-            );
+            let mut findings =
+                Reading::begin(document)?.give_up("", FOREIGN, Found::NotAnOrchestration);
             findings.retain(|finding| finding.code == FOREIGN);
             return Err(findings);
         }
@@ -92,7 +119,7 @@ fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
     let mut reading = Reading::begin(document)?;
     // Without its lists the file says nothing about progress: empty ones made up here would lose it silently.
     if !reading.get("/tasks").is_some_and(Value::is_object) {
-        let message = "there are no lists of tasks".into();
+        let message = Found::NoTaskLists;
         return Err(reading.give_up("/tasks", "missing_field", message));
     }
     // Many have none, and some have that of the program they are about.
@@ -112,10 +139,9 @@ fn begin(document: &JsonDocument) -> Result<Reading<'_>, Vec<Finding>> {
 fn read_mode(reading: &mut Reading<'_>, mode: &Value) {
     let word = mode.as_str().unwrap_or_default();
     if Mode::from_name(word).is_none() {
-        let message = format!(
-            "'{}' is read as normal",
-            word.chars().take(40).collect::<String>()
-        );
+        let message = Found::ReadAsNormal {
+            word: word.chars().take(40).collect(),
+        };
         let normal = Mode::Normal.name().into();
         let severity = match Mode::other_name(word) {
             Some(_) => Severity::Note,
@@ -174,9 +200,9 @@ fn read_times(reading: &mut Reading<'_>) -> (Timestamp, Timestamp) {
             continue;
         };
         let (severity, message) = match found {
-            Value::Null => (Severity::Note, "says no time".into()),
-            Value::String(_) => (Severity::Error, "is not a time".into()),
-            _ => (Severity::Error, "should be a time".into()),
+            Value::Null => (Severity::Note, Found::SaysNoTime),
+            Value::String(_) => (Severity::Error, Found::IsNoTime),
+            _ => (Severity::Error, Found::ShouldBe { wanted: Kind::Time }),
         };
         match sibling {
             Some(at) => reading.mend(severity, "bad_time", place, message, utc(at).into()),
@@ -195,7 +221,9 @@ fn read_phase(reading: &mut Reading<'_>) -> Option<u32> {
     let phase = phase_word(told);
     let word = told.as_str().is_some_and(|word| !word.trim().is_empty());
     if phase.is_none() && !word {
-        let message = "should be a whole number".into();
+        let message = Found::ShouldBe {
+            wanted: Kind::WholeNumber,
+        };
         reading.drop_key(
             Severity::Error,
             "wrong_type",
@@ -203,7 +231,7 @@ fn read_phase(reading: &mut Reading<'_>) -> Option<u32> {
             message,
         );
     } else if phase.is_none() {
-        let message = "says no phase that is known; it is kept. Which phase is the run in?".into();
+        let message = Found::UnknownPhaseKept;
         reading.note(
             Severity::Warning,
             "unknown_phase",
@@ -257,8 +285,8 @@ fn read_lists<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> Vec<(Id, Stat
         }
         let (listed, bad) = ids.list(reading.list(&place));
         if bad > 0 {
-            let message = format!("{bad} of its entries are no ids of tasks");
-            let repair = Some("leave them out".into());
+            let message = Found::NoIds { count: bad };
+            let repair = Some(Repair::LeaveThemOut);
             reading.note(Severity::Error, "bad_id", &place, message, repair);
         }
         claims.extend(listed.into_iter().map(|id| (id, status)));
@@ -296,12 +324,9 @@ fn read_dependencies<'d>(reading: &mut Reading<'d>, ids: &mut Ids<'d>) -> HashMa
         all.insert(id, needs);
     }
     if let Some((first, _)) = odd.first() {
-        let message = format!(
-            "{} entries hold something other than ids of tasks",
-            odd.len()
-        );
+        let message = Found::OddEntries { count: odd.len() };
         let place = child("/dependencies", first);
-        let repair = Some("keep the ids".into());
+        let repair = Some(Repair::KeepIds);
         reading.note(Severity::Error, "bad_id", &place, message, repair);
         if let Some(Value::Object(map)) = reading.fixed_mut().get_mut("dependencies") {
             let mut odd: HashMap<&str, Option<Value>> = odd.into_iter().collect();
@@ -337,7 +362,9 @@ fn read_config(reading: &mut Reading<'_>) -> Config {
             && !found.is_string()
             && !found.is_null()
         {
-            let message = "should be text or null".into();
+            let message = Found::ShouldBe {
+                wanted: Kind::TextOrNull,
+            };
             reading.mend(Severity::Error, "wrong_type", place, message, Value::Null);
         }
     }
@@ -369,7 +396,7 @@ fn read_checkpoints<'d>(
         let started_at = reading.time(&field("started_at"));
         let mut completed_at = reading.time(&field("completed_at"));
         if completed_at.is_some() && completed_at < started_at {
-            let message = "is before started_at".into();
+            let message = Found::BeforeStart;
             let value = item["started_at"].clone();
             let here = field("completed_at");
             reading.mend(Severity::Error, "rule_broken", &here, message, value);
@@ -379,7 +406,7 @@ fn read_checkpoints<'d>(
             None => None,
             Some(Value::Bool(merged)) => Some(*merged),
             Some(_) => {
-                let message = "should be true or false".into();
+                let message = Found::ShouldBe { wanted: Kind::Bool };
                 reading.drop_key(Severity::Error, "wrong_type", &field("merged"), message);
                 None
             }
@@ -392,7 +419,7 @@ fn read_checkpoints<'d>(
             Some(Value::Array(items)) => {
                 let (tasks, bad) = ids.list(items);
                 if bad > 0 {
-                    let message = format!("{bad} of its entries are no ids of tasks");
+                    let message = Found::NoIds { count: bad };
                     let kept: Vec<Value> = tasks.iter().map(|id| Value::from(&**id)).collect();
                     let here = field("tasks");
                     reading.mend(Severity::Error, "bad_id", &here, message, kept.into());
@@ -400,7 +427,9 @@ fn read_checkpoints<'d>(
                 tasks
             }
             Some(_) => {
-                let message = "should be a list of tasks".into();
+                let message = Found::ShouldBe {
+                    wanted: Kind::TaskList,
+                };
                 reading.drop_key(Severity::Error, "wrong_type", &field("tasks"), message);
                 Vec::new()
             }
@@ -473,13 +502,13 @@ fn read_bookkeeping<'d>(
         let place = || child("/bookkeeping/tasks", key);
         let known = ids.by_name.get(key.as_str()).cloned();
         let (Some(id), Value::Object(item)) = (known, item) else {
-            let message = "is not about a task of this run".into();
+            let message = Found::NotOfThisRun;
             reading.drop_key(Severity::Warning, "unlisted_task", &place(), message);
             continue;
         };
         let mut attempts = count(reading, item, "attempts", &place).unwrap_or(0);
         if attempts > limit {
-            let message = format!("{attempts} attempts are more than the limit");
+            let message = Found::TooManyAttempts { attempts };
             let here = child(&place(), "attempts");
             reading.mend(
                 Severity::Error,
@@ -519,7 +548,7 @@ fn count(
 ) -> Option<u32> {
     let value = item.get(name)?;
     if value.is_null() {
-        let message = "says nothing".into();
+        let message = Found::SaysNothing;
         let here = child(&place(), name);
         reading.drop_key(Severity::Warning, "missing_field", &here, message);
         return None;

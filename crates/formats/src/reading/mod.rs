@@ -9,6 +9,7 @@ use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, lookup, unescaped};
 use crate::time;
 use bowline_machines::Timestamp;
+use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value};
 
 /// A document being read. Every getter answers with something usable; what it had to make up is a finding.
@@ -28,15 +29,16 @@ impl<'d> Reading<'d> {
             findings: Vec::new(),
         };
         if !document.value().is_object() {
-            return Err(vec![reading.fatal(
-                "",
-                "wrong_type",
-                "the file is not a JSON object".into(),
-            )]);
+            return Err(vec![reading.fatal("", "wrong_type", Found::NotAnObject)]);
         }
         for pointer in document.duplicate_keys() {
-            let message = "the key stands more than once; the last one counts".into();
-            reading.note(Severity::Warning, "duplicate_key", &pointer, message, None);
+            reading.note(
+                Severity::Warning,
+                "duplicate_key",
+                &pointer,
+                Found::DuplicateKey,
+                None,
+            );
         }
         Ok(reading)
     }
@@ -51,13 +53,13 @@ impl<'d> Reading<'d> {
     }
 
     /// Gives up: everything found so far and why.
-    pub fn give_up(mut self, pointer: &str, code: &'static str, message: String) -> Vec<Finding> {
+    pub fn give_up(mut self, pointer: &str, code: &'static str, message: Found) -> Vec<Finding> {
         let last = self.fatal(pointer, code, message);
         self.findings.push(last);
         self.findings
     }
 
-    fn fatal(&self, pointer: &str, code: &'static str, message: String) -> Finding {
+    fn fatal(&self, pointer: &str, code: &'static str, message: Found) -> Finding {
         Finding {
             severity: Severity::Fatal,
             code,
@@ -73,8 +75,8 @@ impl<'d> Reading<'d> {
         severity: Severity,
         code: &'static str,
         pointer: &str,
-        message: String,
-        repair: Option<String>,
+        message: Found,
+        repair: Option<Repair>,
     ) {
         self.findings.push(Finding {
             severity,
@@ -91,10 +93,12 @@ impl<'d> Reading<'d> {
         severity: Severity,
         code: &'static str,
         pointer: &str,
-        message: String,
+        message: Found,
         value: Value,
     ) {
-        let repair = format!("set it to {}", shown(&value.to_string()));
+        let repair = Repair::SetIt {
+            value: shown(&value.to_string()).into(),
+        };
         self.set(pointer, value);
         self.note(severity, code, pointer, message, Some(repair));
     }
@@ -105,14 +109,14 @@ impl<'d> Reading<'d> {
         severity: Severity,
         code: &'static str,
         pointer: &str,
-        message: String,
+        message: Found,
     ) {
         if let Some((parent, key)) = pointer.rsplit_once('/')
             && let Some(Value::Object(map)) = self.fixed.pointer_mut(parent)
         {
             map.shift_remove(unescaped(key).as_ref());
         }
-        self.note(severity, code, pointer, message, Some("remove it".into()));
+        self.note(severity, code, pointer, message, Some(Repair::Remove));
     }
 
     /// The value at a pointer, as the file has it.
@@ -135,7 +139,10 @@ impl<'d> Reading<'d> {
         match self.get(pointer) {
             Some(Value::Object(map)) => Some(map),
             Some(other) => {
-                let message = format!("should be an object, is {}", type_name(other));
+                let message = Found::ShouldBeIs {
+                    wanted: Kind::Object,
+                    is: kind(other),
+                };
                 self.mend(
                     Severity::Error,
                     "wrong_type",
@@ -151,7 +158,7 @@ impl<'d> Reading<'d> {
                     Severity::Warning,
                     "missing_field",
                     pointer,
-                    "is missing".into(),
+                    Found::Missing,
                     value,
                 );
                 None
@@ -165,7 +172,10 @@ impl<'d> Reading<'d> {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Number(number)) => {
                 let text = number.to_string();
-                let message = "should be text, is a number".into();
+                let message = Found::ShouldBeIs {
+                    wanted: Kind::Text,
+                    is: Kind::Number,
+                };
                 self.mend(
                     Severity::Warning,
                     "wrong_type",
@@ -176,7 +186,7 @@ impl<'d> Reading<'d> {
                 text
             }
             other => {
-                self.complain(pointer, other, "text", Value::from(default));
+                self.complain(pointer, other, Kind::Text, Value::from(default));
                 default.to_owned()
             }
         }
@@ -209,7 +219,7 @@ impl<'d> Reading<'d> {
             self.complain(
                 pointer,
                 found,
-                &format!("one of {}", allowed()),
+                Kind::OneOf { words: allowed() },
                 Value::from(name(default)),
             );
             return default;
@@ -223,7 +233,10 @@ impl<'d> Reading<'d> {
             Some(&alike) => (alike, Severity::Warning),
             None => (default, Severity::Error),
         };
-        let message = format!("'{}' is not one of {}", shown(text), allowed());
+        let message = Found::WordNotOneOf {
+            word: shown(text).into(),
+            words: allowed(),
+        };
         self.mend(
             how,
             "unknown_word",
@@ -241,13 +254,15 @@ impl<'d> Reading<'d> {
             Some(Value::String(text)) => {
                 let time = time::parse(text);
                 if time.is_none() {
-                    let message = format!("'{}' is not a time", shown(text));
+                    let message = Found::NotATime {
+                        text: shown(text).into(),
+                    };
                     self.mend(Severity::Error, "bad_time", pointer, message, Value::Null);
                 }
                 time
             }
             other @ Some(_) => {
-                self.complain(pointer, other, "a time or null", Value::Null);
+                self.complain(pointer, other, Kind::TimeOrNull, Value::Null);
                 None
             }
         }
@@ -266,7 +281,7 @@ impl<'d> Reading<'d> {
                 self.complain(
                     pointer,
                     other,
-                    "a number or null",
+                    Kind::NumberOrNull,
                     number.map_or(Value::Null, Value::from),
                 );
                 number
@@ -299,7 +314,7 @@ impl<'d> Reading<'d> {
         self.complain(
             pointer,
             found,
-            "a whole number",
+            Kind::WholeNumber,
             Value::from(count.unwrap_or(0_u32)),
         );
         Some(count.unwrap_or(0))
@@ -315,14 +330,17 @@ impl<'d> Reading<'d> {
                 Value::String(text) => texts.push(text.clone()),
                 other => {
                     bad = true;
-                    let message = format!("should be text, is {}", type_name(other));
+                    let message = Found::ShouldBeIs {
+                        wanted: Kind::Text,
+                        is: kind(other),
+                    };
                     let place = format!("{pointer}/{index}");
                     self.note(
                         Severity::Error,
                         "wrong_type",
                         &place,
                         message,
-                        Some("leave it out".into()),
+                        Some(Repair::LeaveOut),
                     );
                 }
             }
@@ -338,7 +356,7 @@ impl<'d> Reading<'d> {
         match self.get(pointer) {
             Some(Value::Array(items)) => items,
             other => {
-                self.complain(pointer, other, "a list", Value::Array(Vec::new()));
+                self.complain(pointer, other, Kind::List, Value::Array(Vec::new()));
                 &[]
             }
         }
@@ -348,12 +366,14 @@ impl<'d> Reading<'d> {
     pub fn derived(&mut self, pointer: &str, expected: Value) {
         let found = self.get(pointer);
         if !found.is_some_and(|found| crate::json::same(found, &expected)) {
-            let is = found.map_or_else(|| "missing".to_owned(), Value::to_string);
-            let (is, makes) = (shown(&is), expected.to_string());
-            let message = format!(
-                "is {is}, but the rest of the file makes it {}",
-                shown(&makes)
-            );
+            let makes = shown(&expected.to_string()).to_owned();
+            let message = match found {
+                Some(found) => Found::Derived {
+                    is: shown(&found.to_string()).into(),
+                    makes,
+                },
+                None => Found::DerivedMissing { makes },
+            };
             self.mend(
                 Severity::Warning,
                 "derived_mismatch",
@@ -370,15 +390,16 @@ impl<'d> Reading<'d> {
             Some(Value::String(text)) => shown(text).to_owned(),
             Some(Value::Number(number)) => number.to_string(),
             other => {
-                self.complain("/version", other, "text", Value::from(written));
+                self.complain("/version", other, Kind::Text, Value::from(written));
                 return;
             }
         };
         match put::version_major(&text) {
             Some(found) if found > major => {
-                let message = format!(
-                    "version {text} is newer than {written}, the newest this program writes"
-                );
+                let message = Found::NewerVersion {
+                    found: text,
+                    written: written.into(),
+                };
                 self.note(
                     Severity::ReadOnly,
                     "newer_version",
@@ -388,14 +409,15 @@ impl<'d> Reading<'d> {
                 );
             }
             Some(found) if found < major => {
-                let message = format!(
-                    "version {text} is older than {written}; the first change brings it up to date"
-                );
+                let message = Found::OlderVersion {
+                    found: text,
+                    written: written.into(),
+                };
                 self.note(Severity::Note, "older_version", "/version", message, None);
             }
             Some(_) => {}
             None => {
-                let message = format!("'{text}' is not a version");
+                let message = Found::NotAVersion { text };
                 self.mend(
                     Severity::Warning,
                     "bad_version",
@@ -412,26 +434,26 @@ impl<'d> Reading<'d> {
         &mut self,
         pointer: &str,
         violation: &bowline_machines::Violation,
-        repair: Option<String>,
+        repair: Option<Repair>,
     ) {
-        let message = format!(
-            "{}: {} {}",
-            violation.rule, violation.place, violation.detail
-        );
+        let message = rule_broken(violation);
         self.note(Severity::Error, "rule_broken", pointer, message, repair);
     }
 
-    fn complain(&mut self, pointer: &str, found: Option<&Value>, wanted: &str, instead: Value) {
+    fn complain(&mut self, pointer: &str, found: Option<&Value>, wanted: Kind, instead: Value) {
         match found {
             None => self.mend(
                 Severity::Warning,
                 "missing_field",
                 pointer,
-                "is missing".into(),
+                Found::Missing,
                 instead,
             ),
             Some(other) => {
-                let message = format!("should be {wanted}, is {}", type_name(other));
+                let message = Found::ShouldBeIs {
+                    wanted,
+                    is: kind(other),
+                };
                 self.mend(Severity::Error, "wrong_type", pointer, message, instead);
             }
         }
@@ -462,13 +484,22 @@ fn synonym(word: &str) -> Option<&'static str> {
     })
 }
 
-fn type_name(value: &Value) -> &'static str {
+fn kind(value: &Value) -> Kind {
     match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+        Value::Null => Kind::Null,
+        Value::Bool(_) => Kind::Bool,
+        Value::Number(_) => Kind::Number,
+        Value::String(_) => Kind::Text,
+        Value::Array(_) => Kind::List,
+        Value::Object(_) => Kind::Object,
+    }
+}
+
+/// A broken rule of a machine.
+pub(crate) fn rule_broken(violation: &bowline_machines::Violation) -> Found {
+    Found::RuleBroken {
+        rule: violation.rule,
+        place: violation.place.clone(),
+        detail: violation.detail.clone(),
     }
 }

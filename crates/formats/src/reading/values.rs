@@ -4,6 +4,7 @@ use super::{Reading, shown};
 use crate::finding::Severity;
 use crate::time;
 use bowline_machines::Timestamp;
+use bowline_words::message::{Found, Kind, Repair};
 use serde_json::{Map, Value};
 
 /// The largest whole number every JSON reader keeps exactly.
@@ -16,7 +17,7 @@ impl<'d> Reading<'d> {
             Some(Value::Bool(flag)) => *flag,
             // A text "true" is not taken for true: flags open gates.
             found => {
-                self.complain(pointer, found, "true or false", Value::from(default));
+                self.complain(pointer, found, Kind::Bool, Value::from(default));
                 default
             }
         }
@@ -34,19 +35,21 @@ impl<'d> Reading<'d> {
             if let Some(time) = time::parse(text) {
                 return time;
             }
-            let message = format!("'{}' is not a time", shown(text));
+            let message = Found::NotATime {
+                text: shown(text).into(),
+            };
             let value = Value::from(spell(default));
             self.mend(Severity::Error, "bad_time", pointer, message, value);
             return default;
         }
-        self.complain(pointer, found, "a time", Value::from(spell(default)));
+        self.complain(pointer, found, Kind::Time, Value::from(spell(default)));
         default
     }
 
     /// A field that may be `null` but should be there.
     pub fn expect(&mut self, pointer: &str) {
         if self.get(pointer).is_none() {
-            let message = "is missing".into();
+            let message = Found::Missing;
             self.mend(
                 Severity::Note,
                 "missing_field",
@@ -60,7 +63,7 @@ impl<'d> Reading<'d> {
     /// A whole number from 0 that must be there; `default` where it is missing or `null`.
     pub fn count_or(&mut self, pointer: &str, default: u32) -> u32 {
         self.count(pointer).unwrap_or_else(|| {
-            let message = "is missing".into();
+            let message = Found::Missing;
             let value = default.into();
             self.mend(Severity::Warning, "missing_field", pointer, message, value);
             default
@@ -87,14 +90,14 @@ impl<'d> Reading<'d> {
             .and_then(|text| text.trim().parse().ok())
             .filter(|&number: &u64| number <= WHOLE_MAX)
             .unwrap_or(0);
-        self.complain(pointer, Some(found), "a whole number", Value::from(meant));
+        self.complain(pointer, Some(found), Kind::WholeNumber, Value::from(meant));
         Some(meant)
     }
 
     /// A whole number from 0 that may be large and must be there; `default` where it is missing or `null`.
     pub fn whole_or(&mut self, pointer: &str, default: u64) -> u64 {
         self.whole(pointer).unwrap_or_else(|| {
-            let message = "is missing".into();
+            let message = Found::Missing;
             let value = default.into();
             self.mend(Severity::Warning, "missing_field", pointer, message, value);
             default
@@ -114,9 +117,12 @@ impl<'d> Reading<'d> {
                 good.push(index);
                 continue;
             }
-            let message = format!("should be an object, is {}", super::type_name(item));
+            let message = Found::ShouldBeIs {
+                wanted: Kind::Object,
+                is: super::kind(item),
+            };
             let place = format!("{pointer}/{index}");
-            let repair = Some("leave it out".into());
+            let repair = Some(Repair::LeaveOut);
             self.note(Severity::Error, "wrong_type", &place, message, repair);
         }
         good

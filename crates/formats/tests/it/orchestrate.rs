@@ -78,7 +78,7 @@ fn a_file_as_it_was_begun_reads_with_what_is_ready() {
     golden::validate("orchestrate", document.value());
     assert_eq!(ids(&read.state, Status::Ready), "T0.1 T0.2");
     assert_eq!(
-        read.findings[0].message,
+        read.findings[0].message.to_string(),
         "T0.1, T0.2 are made something else by the rest of the file"
     );
 
@@ -186,7 +186,10 @@ fn tasks_that_wait_for_each_other_are_refused_with_their_path() {
     let fatal = OrchestrateFile::read(&JsonDocument::new(value)).unwrap_err();
     let last = fatal.last().unwrap();
     assert_eq!(last.code, "circular_dependency");
-    assert_eq!(last.message, "tasks depend on each other: T1.6->T1.7->T1.6");
+    assert_eq!(
+        last.message.to_string(),
+        "tasks depend on each other: T1.6->T1.7->T1.6"
+    );
     for text in ["{}", "[]", "{\"version\": \"2.0\"}", "{\"tasks\": []}"] {
         let document = JsonDocument::from_text(text.into()).unwrap();
         assert!(OrchestrateFile::read(&document).is_err(), "{text}");

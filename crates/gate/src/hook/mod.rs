@@ -146,7 +146,7 @@ fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, String> {
 }
 
 fn project() -> Option<PathBuf> {
-    std::env::var_os(PROJECT_VARIABLE)
+    locate::variable(PROJECT_VARIABLE)
         .filter(|it| !it.is_empty())
         .map(PathBuf::from)
 }

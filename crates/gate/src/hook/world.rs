@@ -1,6 +1,7 @@
 //! The world as it is: environment, folders, and git where only git knows.
 
 use crate::git_hook::History;
+use crate::locate;
 use crate::shell::{Surroundings, UNKNOWN_NAME};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +12,7 @@ pub struct World;
 
 impl Surroundings for World {
     fn variable(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
+        locate::variable(name)?.into_string().ok()
     }
 
     fn is_folder(&self, path: &Path) -> bool {

@@ -1,9 +1,13 @@
 //! The ordinary life of an attempt.
 
 use crate::actors::acting;
-use crate::support::{World, environment, shim, until, until_state};
-use bowline_supervisor::{Condition, Error, Handle, Refused, Sent, State, Stream, Want};
+use crate::support::{BOUND, World, environment, shim, until, until_state};
+use bowline_supervisor::{
+    Condition, Dialogue, Error, Event, Handle, Refused, Sent, State, Stream, Want,
+};
 use bowline_test_support::wait_until;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{Read, Write};
 use std::time::Duration;
 
 #[test]
@@ -25,12 +29,12 @@ fn an_agent_runs_says_something_and_ends() {
 fn nothing_runs_without_go_and_the_shim_leaves() {
     let world = World::with("echo never", |spec| spec.bounds.go_ms = 50);
     shim().start(&world.attempt).unwrap();
-    let left = wait_until(crate::support::BOUND, || {
+    let left = wait_until(BOUND, || {
         world.attempt.condition().unwrap() == Condition::Intended
     });
     assert!(left);
     // Nothing was begun: the attempt can still be made. On a busy machine a shim may leave again before it is told.
-    let begun = wait_until(crate::support::BOUND, || {
+    let begun = wait_until(BOUND, || {
         let handle = shim().start(&world.attempt);
         let handle = handle.and_then(|()| Handle::attach(&world.attempt, 1));
         handle.is_ok_and(|mut handle| handle.go(&environment()).is_ok())
@@ -186,7 +190,7 @@ fn one_thread_listens_to_many_agents() {
         handle.send(1, b"hello\n", false).unwrap();
     }
     let mut ended = [false; 5];
-    let all = wait_until(crate::support::BOUND, || {
+    let all = wait_until(BOUND, || {
         for (number, handle) in handles.iter_mut().enumerate() {
             if ended[number] {
                 continue;
@@ -206,6 +210,68 @@ fn one_thread_listens_to_many_agents() {
         ended == [true; 5]
     });
     assert!(all, "{ended:?}");
+}
+
+/// The same with the values alone and one loop over all connections, as a runner has it.
+#[test]
+fn one_poll_loop_has_the_dialogues_of_many_shims() {
+    let worlds: Vec<World> = (0..8)
+        .map(|number| World::script(&format!("read line; echo $line; exit {number}")))
+        .collect();
+    let connect = |(number, world): (usize, &World)| {
+        shim().start(&world.attempt).unwrap();
+        let stream = world.attempt.connect().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        (number, stream, Dialogue::new(world.attempt.id(), 1), 0)
+    };
+    let mut all: Vec<_> = worlds.iter().enumerate().map(connect).collect();
+    while !all.is_empty() {
+        let mut fds: Vec<PollFd<'_>> = all
+            .iter()
+            .map(|(_, stream, dialogue, _)| match dialogue.outgoing() {
+                [] => PollFd::new(stream, PollFlags::IN),
+                _ => PollFd::new(stream, PollFlags::IN | PollFlags::OUT),
+            })
+            .collect();
+        let patience = Timespec::try_from(BOUND).unwrap();
+        assert_ne!(poll(&mut fds, Some(&patience)).unwrap(), 0, "nobody moves");
+        all.retain_mut(|(number, stream, dialogue, listening)| {
+            let mut chunk = [0; 64];
+            let events = match stream.read(&mut chunk) {
+                // What is told last may be told to nobody: it is in the folder.
+                Ok(0) => {
+                    let exit = worlds[*number].attempt.exit().unwrap().unwrap();
+                    assert_eq!(exit.code, i32::try_from(*number).ok());
+                    return false;
+                }
+                Ok(count) => dialogue.receive(&chunk[..count]),
+                Err(_) => Vec::new(),
+            };
+            for event in events {
+                match event {
+                    Event::Greeted { status, .. } => {
+                        dialogue.go(&environment()).unwrap();
+                        dialogue.input(1, b"hello\n", false).unwrap();
+                        *listening = dialogue.wait(status.version, 0, 0).unwrap();
+                    }
+                    Event::Done { id, status, .. } if id == *listening => {
+                        let status = status.unwrap();
+                        let (out, err) = (status.out.end, status.err.end);
+                        *listening = dialogue.wait(status.version, out, err).unwrap();
+                    }
+                    Event::Done { .. } => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+            // A shim that has just left cannot be told any more.
+            let count = stream.write(dialogue.outgoing()).unwrap_or(0);
+            dialogue.written(count);
+            true
+        });
+    }
+    for world in &worlds {
+        assert_eq!(world.output(Stream::Out), "hello\n");
+    }
 }
 
 #[test]

@@ -325,12 +325,12 @@ fn a_write_through_an_old_descriptor_is_kept_whatever_became_of_the_file() {
         .unwrap();
     add(&place.file(), "b").unwrap();
     opened.write_all(b"late\n").unwrap();
-    let later = std::time::SystemTime::now() + Duration::from_secs(5);
     let file = std::fs::File::options()
         .write(true)
         .open(place.main())
         .unwrap();
-    file.set_modified(later).unwrap();
+    let written = file.metadata().unwrap().modified().unwrap();
+    file.set_modified(written + Duration::from_secs(5)).unwrap();
     add(&place.file(), "c").unwrap();
     assert_eq!(
         place.read(&format!("state.json.damaged-{STAMP}")),

@@ -1,13 +1,13 @@
-//! A connection to one shim.
+//! A connection to one shim, for whoever waits for each answer: a [`Dialogue`] with a socket and a clock.
 
-use crate::attempt::{Attempt, socket_path};
+use super::dialogue::{Dialogue, Event, Sent};
+use crate::attempt::Attempt;
 use crate::error::{Error, Refused};
-use crate::protocol::{
-    Answer, BODY_BYTES_MAX, Envelope, Environment, Hello, INTERRUPT, Lines, PROTOCOL, Request,
-    State, Status, Want,
-};
-use std::collections::BTreeMap;
-use std::fs::File;
+use crate::protocol::{Environment, Hello, State, Status, Want};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -16,23 +16,14 @@ use std::time::{Duration, Instant};
 /// How long a shim may take to answer anything but `wait`.
 const ANSWER_MS_MAX: u64 = 10_000;
 
-/// Whether a message was taken now or before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
-    /// It was taken.
-    Accepted,
-    /// It had been taken; nothing was sent again.
-    Already,
-}
+/// Read at once.
+const CHUNK_BYTES: usize = 4 << 10;
 
 /// A connection to the shim of one attempt. Attaching for the first time and again are the same.
 #[derive(Debug)]
 pub struct Handle {
     attempt: Attempt,
-    fence: u64,
-    stream: UnixStream,
-    lines: Lines,
-    next_id: u64,
+    wire: Wire,
     hello: Hello,
     status: Status,
 }
@@ -40,44 +31,31 @@ pub struct Handle {
 impl Handle {
     /// Connects to the shim of an attempt, with the fencing number under which it is given orders.
     pub fn attach(attempt: &Attempt, fence: u64) -> Result<Handle, Error> {
-        let unreachable = |source: io::Error| Error::Unreachable {
-            attempt: attempt.id().to_owned(),
-            source,
-        };
-        let folder = File::open(attempt.folder()).map_err(unreachable)?;
-        let mut stream = UnixStream::connect(socket_path(&folder)).map_err(unreachable)?;
+        let unreachable = |source| Error::unreachable(attempt.id(), source);
+        let stream = attempt.connect()?;
         let timeout = Some(Duration::from_millis(ANSWER_MS_MAX));
         stream.set_write_timeout(timeout).map_err(unreachable)?;
-        let mut lines = Lines::default();
-        let end = Instant::now() + Duration::from_millis(ANSWER_MS_MAX);
-        let greeting = receive(&mut stream, &mut lines, end).map_err(unreachable)?;
-        let protocol = |message: String| Error::Protocol {
-            attempt: attempt.id().to_owned(),
-            message,
-        };
-        if let Some(no) = greeting.no {
-            return Err(Error::refused(no));
-        }
-        let (Some(hello), Some(status)) = (greeting.hello, greeting.status) else {
-            return Err(protocol("it does not greet".into()));
-        };
-        if hello.protocol != PROTOCOL || hello.attempt != attempt.id() {
-            return Err(protocol(format!("{hello:?}")));
-        }
-        Ok(Handle {
-            attempt: attempt.clone(),
-            fence,
+        let mut wire = Wire {
             stream,
-            lines,
-            next_id: 1,
-            hello,
-            status,
-        })
+            dialogue: Dialogue::new(attempt.id(), fence),
+            events: VecDeque::new(),
+        };
+        match wire.next(soon()).map_err(unreachable)? {
+            Event::Greeted { hello, status } => Ok(Handle {
+                attempt: attempt.clone(),
+                wire,
+                hello,
+                status,
+            }),
+            Event::Refused { why, message, .. } => Err(Error::Refused { why, message }),
+            Event::Broken { message } => Err(Error::protocol(attempt.id(), message)),
+            Event::Done { .. } => Err(Error::protocol(attempt.id(), "an answer".into())),
+        }
     }
 
     /// Gives orders under another fencing number from now on.
     pub fn set_fence(&mut self, fence: u64) {
-        self.fence = fence;
+        self.wire.dialogue.set_fence(fence);
     }
 
     /// Who answers.
@@ -91,29 +69,17 @@ impl Handle {
     }
 
     /// Starts the agent with this environment and nothing else, unless it has been started.
-    pub fn go(&mut self, environment: &BTreeMap<String, String>) -> Result<&Status, Error> {
-        let environment: &Environment = environment;
-        let body = serde_json::to_vec(environment).map_err(|error| Error::Protocol {
-            attempt: self.attempt.id().to_owned(),
-            message: error.to_string(),
-        })?;
-        let request = Request::Go {
-            fence: self.fence,
-            bytes: body.len() as u64,
-        };
-        self.ask(request, &body)?;
+    pub fn go(&mut self, environment: &Environment) -> Result<&Status, Error> {
+        let asked = self.wire.dialogue.go(environment);
+        self.answer(asked, soon())?;
         Ok(&self.status)
     }
 
     /// How the agent shall be. The answer comes before it is so: see [`Handle::wait`]. An agent that has ended meanwhile
     /// cannot be wanted otherwise.
     pub fn want(&mut self, state: Want, generation: u64) -> Result<&Status, Error> {
-        let request = Request::Want {
-            fence: self.fence,
-            state,
-            generation,
-        };
-        match self.ask(request, &[]) {
+        let asked = self.wire.dialogue.want(state, generation);
+        match self.answer(asked, soon()) {
             Ok(_) => Ok(&self.status),
             Err(error) if state == Want::Ended => self.ended_or(error),
             Err(error) => Err(self.not_running_or(error)),
@@ -122,47 +88,23 @@ impl Handle {
 
     /// Hands message `seq` to the agent, at most 1 MiB. `last` closes its standard input behind it.
     pub fn send(&mut self, seq: u64, bytes: &[u8], last: bool) -> Result<Sent, Error> {
-        let request = Request::Input {
-            fence: self.fence,
-            seq,
-            bytes: bytes.len() as u64,
-            last,
-        };
-        match self.ask(request, bytes) {
-            Ok(true) => Ok(Sent::Already),
-            Ok(false) => Ok(Sent::Accepted),
-            Err(error) => Err(self.not_running_or(error)),
-        }
+        let asked = self.wire.dialogue.input(seq, bytes, last);
+        self.answer(asked, soon())
+            .map_err(|error| self.not_running_or(error))
     }
 
     /// Interrupts the agent (SIGINT to its own process group, as a terminal does) under this number, from 1 and growing. A
     /// paused agent hears it when it goes on. Shims of older versions cannot do it and are not asked.
     pub fn interrupt(&mut self, seq: u64) -> Result<Sent, Error> {
-        if !self.hello.features.iter().any(|one| one == INTERRUPT) {
-            return Err(Error::Refused {
-                why: Refused::Unsupported,
-                message: format!("the shim of attempt {} cannot interrupt", self.attempt.id()),
-            });
-        }
-        let request = Request::Interrupt {
-            fence: self.fence,
-            seq,
-        };
-        match self.ask(request, &[]) {
-            Ok(true) => Ok(Sent::Already),
-            Ok(false) => Ok(Sent::Accepted),
-            Err(error) => Err(self.not_running_or(error)),
-        }
+        let asked = self.wire.dialogue.interrupt(seq);
+        self.answer(asked, soon())
+            .map_err(|error| self.not_running_or(error))
     }
 
     /// Output up to these offsets has been processed.
     pub fn acknowledge(&mut self, out: u64, err: u64) -> Result<&Status, Error> {
-        let request = Request::Ack {
-            fence: self.fence,
-            out,
-            err,
-        };
-        match self.ask(request, &[]) {
+        let asked = self.wire.dialogue.acknowledge(out, err);
+        match self.answer(asked, soon()) {
             Ok(_) => Ok(&self.status),
             Err(error) => self.ended_or(error),
         }
@@ -170,7 +112,8 @@ impl Handle {
 
     /// How things are. An attempt that has ended meanwhile says so; its shim is gone.
     pub fn status(&mut self) -> Result<&Status, Error> {
-        match self.ask(Request::Status {}, &[]) {
+        let asked = self.wire.dialogue.status();
+        match self.answer(asked, soon()) {
             Ok(_) => Ok(&self.status),
             Err(error) => self.ended_or(error),
         }
@@ -184,15 +127,8 @@ impl Handle {
         err: u64,
         timeout: Duration,
     ) -> Result<Option<&Status>, Error> {
-        let request = Request::Wait {
-            version: self.status.version,
-            out,
-            err,
-        };
-        let heard = self
-            .send_request(request, &[])
-            .and_then(|id| self.receive(id, Instant::now() + timeout));
-        match heard {
+        let asked = self.wire.dialogue.wait(self.status.version, out, err);
+        match self.answer(asked, Instant::now() + timeout) {
             Ok(_) => Ok(Some(&self.status)),
             Err(Error::Unreachable { source, .. }) if source.kind() == io::ErrorKind::TimedOut => {
                 Ok(None)
@@ -201,54 +137,41 @@ impl Handle {
         }
     }
 
-    /// Asks to be told of news as [`Handle::wait`] does, without waiting for them: one thread can poll many handles, and call
-    /// [`Handle::heard`] for those that are readable.
+    /// Asks to be told of news as [`Handle::wait`] does, without waiting for them: one thread can poll a few handles, and
+    /// call [`Handle::heard`] for those that are readable. A loop over many has a [`Dialogue`] for each.
     pub fn listen(&mut self, out: u64, err: u64) -> Result<(), Error> {
-        let request = Request::Wait {
-            version: self.status.version,
-            out,
-            err,
-        };
-        self.send_request(request, &[]).map(drop)
+        let asked = self.wire.dialogue.wait(self.status.version, out, err);
+        self.say(asked).map(drop)
     }
 
     /// The newest status that has arrived, without waiting; `None` when none has.
     pub fn heard(&mut self) -> Result<Option<&Status>, Error> {
-        match self.arrived() {
-            Ok(true) => Ok(Some(&self.status)),
-            Ok(false) => Ok(None),
-            Err(source) => {
-                let error = self.unreachable(source);
-                self.ended_or(error).map(Some)
-            }
-        }
-    }
-
-    fn arrived(&mut self) -> io::Result<bool> {
-        self.stream.set_nonblocking(true)?;
         let mut news = false;
-        let closed = loop {
-            while let Some(line) = self.lines.line()? {
-                let answer: Answer = serde_json::from_slice(&line)?;
-                if let Some(status) = answer.status {
-                    self.status = status;
-                    news = true;
+        loop {
+            match self.wire.next(Instant::now()) {
+                Ok(Event::Done { status, .. }) => news |= self.learn(status),
+                Ok(Event::Greeted { .. } | Event::Refused { .. }) => {}
+                Ok(Event::Broken { message }) => {
+                    return Err(Error::protocol(self.attempt.id(), message));
+                }
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => break,
+                // The last words come before the end of the connection.
+                Err(_) if news => break,
+                Err(source) => {
+                    let error = Error::unreachable(self.attempt.id(), source);
+                    return self.ended_or(error).map(Some);
                 }
             }
-            match self.lines.fill(&mut self.stream) {
-                Ok(true) => {}
-                Ok(false) => break true,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break false,
-                Err(error) => return Err(error),
-            }
-        };
-        self.stream.set_nonblocking(false)?;
-        // The last words come before the end of the connection.
-        if closed && !news {
-            return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(news)
+        Ok(news.then_some(&self.status))
+    }
+
+    fn learn(&mut self, status: Option<Status>) -> bool {
+        let news = status.is_some();
+        if let Some(status) = status {
+            self.status = status;
+        }
+        news
     }
 
     /// A shim that does not answer any more may have left because all is over.
@@ -276,55 +199,32 @@ impl Handle {
         }
     }
 
-    fn ask(&mut self, request: Request, body: &[u8]) -> Result<bool, Error> {
-        if body.len() as u64 > BODY_BYTES_MAX {
-            return Err(Error::Refused {
-                why: Refused::InputFull,
-                message: format!("more than {BODY_BYTES_MAX} bytes at once"),
-            });
-        }
-        let id = self.send_request(request, body)?;
-        let end = Instant::now() + Duration::from_millis(ANSWER_MS_MAX);
-        let answer = self.receive(id, end)?;
-        match answer.no {
-            Some(no) => Err(Error::refused(no)),
-            None => Ok(answer.already),
-        }
+    fn say(&mut self, asked: Result<u64, Error>) -> Result<u64, Error> {
+        let said = self.wire.say();
+        said.map_err(|source| Error::unreachable(self.attempt.id(), source))
+            .and(asked)
     }
 
-    fn send_request(&mut self, request: Request, body: &[u8]) -> Result<u64, Error> {
-        let id = self.next_id;
-        self.next_id += 1;
-        let mut line =
-            serde_json::to_vec(&Envelope { id, request }).map_err(|error| Error::Protocol {
-                attempt: self.attempt.id().to_owned(),
-                message: error.to_string(),
-            })?;
-        line.push(b'\n');
-        let sent = self.stream.write_all(&line);
-        sent.and_then(|()| self.stream.write_all(body))
-            .map_err(|source| self.unreachable(source))?;
-        Ok(id)
-    }
-
-    /// The answer with this number. Later answers to earlier waits only bring their status.
-    fn receive(&mut self, id: u64, end: Instant) -> Result<Answer, Error> {
+    /// The answer to what was asked. Later answers to earlier waits only bring their status.
+    fn answer(&mut self, asked: Result<u64, Error>, end: Instant) -> Result<Sent, Error> {
+        let asked = self.say(asked)?;
         loop {
-            let mut answer = receive(&mut self.stream, &mut self.lines, end)
-                .map_err(|source| self.unreachable(source))?;
-            if let Some(status) = answer.status.take() {
-                self.status = status;
+            let event = self.wire.next(end);
+            match event.map_err(|source| Error::unreachable(self.attempt.id(), source))? {
+                Event::Done { id, sent, status } => {
+                    self.learn(status);
+                    if id == asked {
+                        return Ok(sent);
+                    }
+                }
+                Event::Refused { id, why, message } if [0, asked].contains(&id) => {
+                    return Err(Error::Refused { why, message });
+                }
+                Event::Refused { .. } | Event::Greeted { .. } => {}
+                Event::Broken { message } => {
+                    return Err(Error::protocol(self.attempt.id(), message));
+                }
             }
-            if answer.id == id || answer.id == 0 && answer.no.is_some() {
-                return Ok(answer);
-            }
-        }
-    }
-
-    fn unreachable(&self, source: io::Error) -> Error {
-        Error::Unreachable {
-            attempt: self.attempt.id().to_owned(),
-            source,
         }
     }
 }
@@ -332,28 +232,53 @@ impl Handle {
 /// To be polled together with others: readable when an answer is there.
 impl AsFd for Handle {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
+        self.wire.stream.as_fd()
     }
 }
 
-fn receive(stream: &mut UnixStream, lines: &mut Lines, end: Instant) -> io::Result<Answer> {
-    loop {
-        if let Some(line) = lines.line()? {
-            return Ok(serde_json::from_slice(&line)?);
-        }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match lines.fill(stream) {
-            Ok(true) => {}
-            Ok(false) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Err(io::ErrorKind::TimedOut.into());
+/// The end of patience for an answer to what is asked now.
+fn soon() -> Instant {
+    Instant::now() + Duration::from_millis(ANSWER_MS_MAX)
+}
+
+/// A dialogue over a socket.
+#[derive(Debug)]
+struct Wire {
+    stream: UnixStream,
+    dialogue: Dialogue,
+    events: VecDeque<Event>,
+}
+
+impl Wire {
+    /// Writes all there is to say.
+    fn say(&mut self) -> io::Result<()> {
+        let said = self.stream.write_all(self.dialogue.outgoing());
+        // Half a request cannot be said again: a connection that failed here is of no use any more.
+        self.dialogue.written(self.dialogue.outgoing().len());
+        said
+    }
+
+    /// The next event, if it comes before `end`.
+    fn next(&mut self, end: Instant) -> io::Result<Event> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(event);
             }
-            Err(error) => return Err(error),
+            let left = end.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).map_err(|_| io::ErrorKind::InvalidInput)?;
+            let mut fds = [PollFd::new(&self.stream, PollFlags::IN)];
+            match poll(&mut fds, Some(&left)) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let mut chunk = [0; CHUNK_BYTES];
+            match recv(&self.stream, &mut chunk, RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok((count, _)) => self.events.extend(self.dialogue.receive(&chunk[..count])),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 }

@@ -17,19 +17,23 @@ impl Lines {
     pub(crate) fn fill(&mut self, from: &mut impl Read) -> io::Result<bool> {
         let mut chunk = [0; CHUNK_BYTES];
         let count = from.read(&mut chunk)?;
-        self.bytes.extend_from_slice(&chunk[..count]);
+        self.push(&chunk[..count]);
         Ok(count > 0)
     }
 
-    /// The next line without its end, if it is whole.
+    /// Takes what has been read elsewhere.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next line without its end, if it is whole. One that is too long is refused, however much of it is here.
     pub(crate) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') else {
-            if self.bytes.len() > LINE_BYTES_MAX {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "a line is too long",
-                ));
-            }
+        let end = self.bytes.iter().position(|&byte| byte == b'\n');
+        if end.unwrap_or(self.bytes.len()) > LINE_BYTES_MAX {
+            let told = "a line is too long";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, told));
+        }
+        let Some(end) = end else {
             return Ok(None);
         };
         let mut line = self.take(end + 1);

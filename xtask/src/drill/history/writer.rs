@@ -9,6 +9,7 @@ use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::{Context, Error, ExitClass, doctor, history, workspace};
 use bowline_test_support::{Fault, FaultyDisk};
+use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -55,7 +56,7 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
     let here = Path::new(".");
     let memory = MemoryFolder::at(context, &here.join(bowline_engine::kinds::MEMORY_FOLDER));
     let file = |name: &str| {
-        let (kind, path) = workspace::resolve(here, Some(name))?;
+        let (kind, path) = workspace::resolve(context, here, Some(name))?;
         Ok::<_, Error>(KnownFile::new(context, kind, &path))
     };
     let task = |trigger, command| memory.command(context, "task", trigger, json!({}), &command);
@@ -93,19 +94,24 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
         ["undo", name, options @ ..] => history::undo(context, &file(name)?, !options.is_empty())?,
         ["restore", name, sequence, ..] => {
             let sequence = sequence.parse().map_err(|_| Error::BadInput {
-                message: format!("'{sequence}' is no number"),
-                hint: String::new(),
+                message: Wrong::NotATransition {
+                    number: (*sequence).into(),
+                },
+                hint: Advice::Nothing,
             })?;
             history::restore(context, &file(name)?, sequence, true)?
         }
         ["doctor", "--repair", name] => {
             let diagnosis = doctor::repair(context, &file(name)?)?;
-            return Ok(json!({ "healthy": diagnosis.healthy(), "repairs": diagnosis.repairs }));
+            let repairs: Vec<String> = diagnosis.repairs.iter().map(ToString::to_string).collect();
+            return Ok(json!({ "healthy": diagnosis.healthy(), "repairs": repairs }));
         }
         _ => {
             return Err(Error::BadInput {
-                message: format!("no such operation: {}", words.join(" ")),
-                hint: String::new(),
+                message: Wrong::NoSuchOperation {
+                    words: words.join(" "),
+                },
+                hint: Advice::Nothing,
             });
         }
     };

@@ -7,6 +7,8 @@ mod voice;
 use crate::output::Output;
 use bowline_engine::Error;
 use bowline_engine::formats::scenario::{Scenario, Speech, Step};
+use bowline_engine::words::{shown, system};
+use bowline_words::message::{Advice, Why, Wrong};
 use input::Input;
 use serde_json::json;
 use std::io;
@@ -34,12 +36,20 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Error> {
     let path = folder.join(file);
     let text = std::fs::read_to_string(&path).map_err(|error| Error::BadInput {
-        message: format!("the scenario {} cannot be read: {error}", path.display()),
-        hint: "name a scenario file; docs/scripted-agent.md says what is in one".into(),
+        message: Wrong::Scenario {
+            path: shown(&path),
+            cause: system(&error),
+        },
+        hint: Advice::NameScenario,
     })?;
     let scenario = Scenario::parse(&text).map_err(|error| Error::BadInput {
-        message: format!("{}: {error}", path.display()),
-        hint: "docs/scripted-agent.md lists the steps".into(),
+        message: Wrong::InFile {
+            path: shown(&path),
+            why: Why::BadScenario {
+                text: error.to_string(),
+            },
+        },
+        hint: Advice::ScenarioSteps,
     })?;
     let phase = std::env::var(PHASE_VARIABLE).ok();
     let phase = phase.and_then(|phase| phase.parse().ok()).unwrap_or(1);
@@ -48,8 +58,8 @@ pub(crate) fn run(
     let waits = rest.filter(|step| matches!(step, Step::Wait(_))).count();
     if turn > waits {
         return Err(Error::BadInput {
-            message: format!("there is no turn {turn}: the last wait is number {waits}"),
-            hint: "name a smaller number; 0 is the beginning".into(),
+            message: Wrong::NoSuchTurn { turn, last: waits },
+            hint: Advice::SmallerTurn,
         });
     }
     if output.dry_run {

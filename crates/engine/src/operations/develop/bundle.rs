@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::develop::{evidence, seal};
 use crate::error::Error;
 use crate::process::git;
+use crate::words::{shown, system};
 use crate::{tree, workspace};
 use bowline_formats::develop::bundle::{Bundle, FORMAT, VERSION};
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
@@ -13,6 +14,7 @@ use bowline_formats::time;
 use bowline_gate::locate;
 use bowline_machines::develop::Gate;
 use bowline_statefiles::ContentHash;
+use bowline_words::message::{Advice, Why, Wrong};
 use std::path::{Path, PathBuf};
 
 /// A file of evidence may be this long.
@@ -168,8 +170,10 @@ impl DevelopRun {
         match looked.code {
             Some(0) => Ok(()),
             _ => Err(Error::BadInput {
-                message: format!("{} would change the tree it is about", target.display()),
-                hint: "keep it outside the work tree, or where git ignores it".into(),
+                message: Wrong::ChangesItsTree {
+                    path: shown(&target),
+                },
+                hint: Advice::OutsideTree,
             }),
         }
     }
@@ -208,8 +212,13 @@ fn read(path: &Path) -> Result<Bundle, Error> {
         message,
     };
     let unreadable = |error: std::io::Error| Error::BadInput {
-        message: format!("{} cannot be read: {error}", path.display()),
-        hint: "name the file that 'bowline develop evidence export FILE' wrote".into(),
+        message: Wrong::OfFile {
+            path: shown(path),
+            why: Why::CannotBeRead {
+                cause: system(&error),
+            },
+        },
+        hint: Advice::NameBundle,
     };
     let length = std::fs::metadata(path).map_err(unreadable)?.len();
     if length > FILE_BYTES_MAX {

@@ -10,6 +10,7 @@ use crate::files::Changed;
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
 use bowline_machines::Actor;
 use bowline_machines::develop::{Command, Evidence, FailureClass, Gate, Refusal, Run};
+use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 
 /// Why a gate should open.
@@ -260,8 +261,8 @@ impl DevelopRun {
 fn not_empty(command: Option<&str>) -> Result<(), Error> {
     match command {
         Some(text) if text.trim().is_empty() => Err(Error::BadInput {
-            message: "the command of --run is empty".into(),
-            hint: "name the command that shows it, as in --run 'cargo test'".into(),
+            message: Wrong::EmptyCommand,
+            hint: Advice::NameCommand,
         }),
         Some(_) | None => Ok(()),
     }

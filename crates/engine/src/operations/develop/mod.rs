@@ -18,6 +18,7 @@ use crate::develop::{
 use crate::error::{Error, Refusal};
 use crate::files::{Changed, KnownFile, Moved, Notice, View};
 use crate::kinds::{Develop, FileKind};
+use crate::words::{cannot_be_read, contract_fault, shown, system};
 use crate::{tree, workspace};
 use bowline_formats::StateFormat as _;
 use bowline_formats::develop::contract::{self, Planned};
@@ -32,6 +33,7 @@ use bowline_machines::develop::{
     StrategyFacts,
 };
 use bowline_statefiles::StateFile;
+use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -108,7 +110,7 @@ impl Known {
 impl DevelopRun {
     /// The run seen from a folder.
     pub fn at(context: &Context, folder: &Path) -> Self {
-        let path = workspace::locate(FileKind::Develop, folder);
+        let path = workspace::locate(context, FileKind::Develop, folder);
         DevelopRun {
             file: KnownFile::new(context, FileKind::Develop, &path),
         }
@@ -210,8 +212,8 @@ impl DevelopRun {
             None | Some("auto") => Choice::Auto(self.facts(context, &known)?),
             Some(name) => {
                 Choice::Named(Strategy::from_name(name).ok_or_else(|| Error::BadInput {
-                    message: format!("there is no strategy '{name}'"),
-                    hint: "use direct, subagent, agent-teams or auto".into(),
+                    message: Wrong::NoSuchStrategy { name: name.into() },
+                    hint: Advice::Strategies,
                 })?)
             }
         };
@@ -272,24 +274,34 @@ impl DevelopRun {
         if context.dry_run {
             return Ok(());
         }
-        self.mark(&locate::opened(&self.file.path), true)?;
+        self.mark(context, &locate::opened(&self.file.path), true)?;
         let over = [Phase::Done.name(), "none"].contains(&changed.moved.to.as_str());
         match locate::witness(&self.file.path) {
-            Some(witness) => self.mark(&witness, !over),
+            Some(witness) => self.mark(context, &witness, !over),
             None => Ok(()),
         }
     }
 
-    fn mark(&self, path: &Path, there: bool) -> Result<(), Error> {
-        let done = match there {
-            true if path.exists() => return Ok(()),
-            true => std::fs::File::create(path).map(drop),
-            false => std::fs::remove_file(path),
+    fn mark(&self, context: &Context, path: &Path, there: bool) -> Result<(), Error> {
+        let (disk, folder) = (&context.disk, path.parent().unwrap_or(path));
+        let (done, already) = match there {
+            // Not by opening what is there: it may be a link.
+            true => (
+                disk.create_folders(folder)
+                    .and_then(|()| disk.create_new(path).map(drop)),
+                std::io::ErrorKind::AlreadyExists,
+            ),
+            false => (disk.unlink(path), std::io::ErrorKind::NotFound),
         };
         match done {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::BadInput {
-                message: format!("{} cannot be written: {error}", path.display()),
-                hint: "the change was made; see who may write the folder of git".into(),
+            Err(error) if error.kind() != already => Err(Error::BadInput {
+                message: Wrong::OfFile {
+                    path: shown(path),
+                    why: Why::CannotBeWritten {
+                        cause: system(&error),
+                    },
+                },
+                hint: Advice::ChangeWasMade,
             }),
             Ok(()) | Err(_) => Ok(()),
         }
@@ -376,7 +388,9 @@ impl DevelopRun {
             independent: contract::independent(&planned),
             shared_file: contract::share_a_file(&planned),
             communication: false,
-            agent_teams_available: std::env::var_os(AGENT_TEAMS_VARIABLE)
+            agent_teams_available: context
+                .variables
+                .get(AGENT_TEAMS_VARIABLE)
                 .is_some_and(|value| value == "1"),
         })
     }
@@ -388,14 +402,17 @@ impl DevelopRun {
 
     fn settings(&self) -> Result<Settings, Error> {
         let path = self.root().join(settings::FILE_NAME);
-        let bad = |message: String| Error::BadInput {
-            message: format!("{} cannot be read: {message}", path.display()),
-            hint: "mend the settings, or take the file away to use the defaults".into(),
+        let bad = |why: Why| Error::BadInput {
+            message: Wrong::OfFile {
+                path: shown(&path),
+                why,
+            },
+            hint: Advice::MendSettings,
         };
         match std::fs::read_to_string(&path) {
-            Ok(text) => settings::read(&text).map_err(bad),
+            Ok(text) => settings::read(&text).map_err(|text| bad(Why::Unreadable { text })),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Settings::default()),
-            Err(error) => Err(bad(error.to_string())),
+            Err(error) => Err(bad(cannot_be_read(&error))),
         }
     }
 }
@@ -433,15 +450,15 @@ fn known(context: &Context, path: &Path, file: &StateFile) -> Result<Known, Erro
 }
 
 fn read_contract(path: &Path) -> Result<Vec<Planned>, Error> {
-    let bad = |message: String| Error::BadInput {
-        message: format!("{} {message}", path.display()),
-        hint:
-            "a contract has 'checkpoints: [{id, description, validation: {command}, dependencies}]'"
-                .into(),
+    let bad = |why: Why| Error::BadInput {
+        message: Wrong::OfFile {
+            path: shown(path),
+            why,
+        },
+        hint: Advice::ContractShape,
     };
-    let text =
-        std::fs::read_to_string(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
-    contract::read(&text).map_err(|error| bad(error.to_string()))
+    let text = std::fs::read_to_string(path).map_err(|error| bad(cannot_be_read(&error)))?;
+    contract::read(&text).map_err(|error| bad(contract_fault(error)))
 }
 
 /// The run a readable document tells of.

@@ -14,6 +14,7 @@ use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state::TaskStateFile;
 use bowline_machines::plan::{HistoryEntry, Pruned, prune, push};
 use bowline_statefiles::Pending;
+use bowline_words::message as words;
 use serde_json::{Value, json};
 
 impl MemoryFolder {
@@ -74,7 +75,7 @@ impl MemoryFolder {
         let mut notices = changed.view.notices;
         notices.push(Notice::Keeper {
             code: "finished_task_cleared",
-            message: format!("task '{id}' is in the history already and is no longer current"),
+            words: words::Notice::AlreadyInHistory { id: id.clone() },
         });
         Ok(notices)
     }
@@ -118,7 +119,7 @@ pub(crate) fn finished_notice(context: &Context, file: &KnownFile, view: &View) 
     let still = file.file.load().is_ok_and(|now| now.seq == view.sequence);
     still.then(|| Notice::Keeper {
         code: "finished_task_current",
-        message: format!("task '{id}' is in the history already; the next change clears it"),
+        words: words::Notice::StillCurrent { id: id.clone() },
     })
 }
 

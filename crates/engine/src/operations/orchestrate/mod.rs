@@ -17,11 +17,13 @@ use crate::error::Error;
 use crate::files::{KnownFile, View};
 use crate::kinds::FileKind;
 use crate::rebuild::TASKS_FILES;
+use crate::words::{cannot_be_read, shown};
 use crate::workspace;
 use bowline_formats::orchestrate::{self, Summary};
 use bowline_formats::tasks_md::{self, PLAN_BYTES_MAX, TasksFile};
 use bowline_machines::Machine as _;
 use bowline_machines::orchestrate::OrchestrateMachine;
+use bowline_words::message::{Advice, Wrong};
 use merge::Ticks;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -78,8 +80,8 @@ impl Glance {
 }
 
 /// The root of the project a folder belongs to.
-fn root_of(folder: &Path) -> PathBuf {
-    let path = workspace::locate(FileKind::Orchestrate, folder);
+fn root_of(context: &Context, folder: &Path) -> PathBuf {
+    let path = workspace::locate(context, FileKind::Orchestrate, folder);
     let root = path.parent().and_then(Path::parent);
     root.unwrap_or(folder).to_owned()
 }
@@ -89,8 +91,8 @@ pub fn plan(context: &Context, folder: &Path, named: Option<&Path>) -> Result<Pl
     if let Some(path) = named {
         return read_plan(&folder.join(path));
     }
-    let root = root_of(folder);
-    let path = workspace::locate(FileKind::Orchestrate, folder);
+    let root = root_of(context, folder);
+    let path = workspace::locate(context, FileKind::Orchestrate, folder);
     // A state file that cannot be read names no plan; that is told by whoever shows it.
     let view = KnownFile::new(context, FileKind::Orchestrate, &path).view(context);
     let told = view
@@ -121,15 +123,18 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
             path: path.to_owned(),
         },
         _ => Error::BadInput {
-            message: format!("{} cannot be read: {error}", path.display()),
-            hint: "name a Markdown file".into(),
+            message: Wrong::OfFile {
+                path: shown(path),
+                why: cannot_be_read(&error),
+            },
+            hint: Advice::NameMarkdown,
         },
     };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     if !file.metadata().map_err(unreadable)?.is_file() {
         return Err(Error::BadInput {
-            message: format!("{} is not a file", path.display()),
-            hint: "name a Markdown file".into(),
+            message: Wrong::NotAFile { path: shown(path) },
+            hint: Advice::NameMarkdown,
         });
     }
     let mut bytes = Vec::new();
@@ -145,8 +150,8 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
         }
         Err(_) => {
             return Err(Error::BadInput {
-                message: format!("{} is not UTF-8", path.display()),
-                hint: "save it as UTF-8".into(),
+                message: Wrong::NotUtf8 { path: shown(path) },
+                hint: Advice::SaveUtf8,
             });
         }
     };
@@ -159,7 +164,7 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
 
 /// Looks at the state file of a project and at its plan. Writes nothing.
 pub fn glance(context: &Context, folder: &Path) -> Result<Glance, Error> {
-    let path = workspace::locate(FileKind::Orchestrate, folder);
+    let path = workspace::locate(context, FileKind::Orchestrate, folder);
     let file = KnownFile::new(context, FileKind::Orchestrate, &path);
     glance_at(file.view(context)?)
 }

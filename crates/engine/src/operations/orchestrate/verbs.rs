@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::files::{Changed, KnownFile, Moved, Notice, View};
 use crate::kinds::{FileKind, Orchestrate};
 use crate::rebuild::{TASKS_FILES, run_of};
+use crate::words::shown;
 use crate::workspace::{self, git_top};
 use bowline_formats::StateFormat as _;
 use bowline_formats::json::JsonDocument;
@@ -18,6 +19,7 @@ use bowline_machines::orchestrate::{
     Command, Config, Graph, Id, OrchestrateMachine, PhaseEnd, Refusal, Run, Status,
 };
 use bowline_statefiles::write_whole;
+use bowline_words::message::{self as words, Advice, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,7 +65,7 @@ pub struct Orchestration {
 impl Orchestration {
     /// The orchestration of the project a folder belongs to.
     pub fn at(context: &Context, folder: &Path) -> Self {
-        let path = workspace::locate(FileKind::Orchestrate, folder);
+        let path = workspace::locate(context, FileKind::Orchestrate, folder);
         let root = path.parent().and_then(Path::parent).unwrap_or(folder);
         Orchestration {
             folder: workspace::absolute(folder),
@@ -142,8 +144,10 @@ impl Orchestration {
             ..Config::default()
         };
         let run = run_of(&plan.file, config, now).ok_or_else(|| Error::BadInput {
-            message: format!("{} makes no graph of tasks", plan.path.display()),
-            hint: "see 'bowline orchestrate plan'".into(),
+            message: Wrong::NoGraph {
+                path: shown(&plan.path),
+            },
+            hint: Advice::SeePlan,
         })?;
         let named = begin.project.clone().or_else(|| plan.file.project.clone());
         let meta = Meta {
@@ -282,8 +286,10 @@ impl Orchestration {
         self.file.adjust(context, |document| {
             let run = merged(document, &plan.file, Ticks::All);
             let run = run.ok_or_else(|| Error::BadInput {
-                message: format!("{} and the state file make no graph", plan.path.display()),
-                hint: "see 'bowline orchestrate verify'".into(),
+                message: Wrong::NoGraphTogether {
+                    path: shown(&plan.path),
+                },
+                hint: Advice::SeeVerify,
             })?;
             let read = OrchestrateFile::read(document);
             let mut value = read.map_err(|findings| self.file.damaged(findings))?.fixed;
@@ -375,7 +381,10 @@ impl Orchestration {
                 Err(error) => {
                     changed.view.notices.push(Notice::Keeper {
                         code: "not_ticked",
-                        message: format!("task {id} is not ticked in the plan yet: {error}"),
+                        words: words::Notice::NotTickedYet {
+                            id: id.to_string(),
+                            why: error.to_string(),
+                        },
                     });
                     continue;
                 }
@@ -400,16 +409,14 @@ impl Orchestration {
             Some(plan) => Some(plan),
             None => find_plan(&self.root, told)?,
         };
-        let untold = |message: String| {
+        let untold = |words: words::Notice| {
             Ok(Some(Notice::Keeper {
                 code: "not_ticked",
-                message,
+                words,
             }))
         };
         let Some(plan) = plan else {
-            return untold(format!(
-                "task {id} is not ticked in the plan: there is none"
-            ));
+            return untold(words::Notice::NoPlanToTick { id: id.into() });
         };
         match set_tick(&plan.text, id, true) {
             Ok(text) if text == plan.text => Ok(None),
@@ -417,7 +424,10 @@ impl Orchestration {
                 write_whole(&*context.disk, &plan.path, text.as_bytes(), None)?;
                 Ok(None)
             }
-            Err(error) => untold(format!("task {id} is not ticked in the plan: {error}")),
+            Err(error) => untold(words::Notice::NotTicked {
+                id: id.into(),
+                why: error.to_string(),
+            }),
         }
     }
 }

@@ -1,0 +1,106 @@
+//! What a sandboxed agent is granted of the develop run its folder belongs to.
+//!
+//! Where that run is, is said by files that an earlier agent may have written. They are believed only where somebody else
+//! confirms it: the repository, in a folder that no agent writes.
+
+use bowline_gate::locate;
+use std::path::{Path, PathBuf};
+
+/// What belongs to the develop run of a folder, for its gates to be decided inside as they are outside.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// Journal, seal and evidence: for the agent to read, and to be written by whoever carries out its verbs. The agent may be
+    /// the one who begins the run.
+    pub(super) side: Option<PathBuf>,
+    /// Further for the agent: the tree the run is about.
+    pub(super) read: Vec<PathBuf>,
+    /// Further for whoever carries out its verbs.
+    pub(super) write: Vec<PathBuf>,
+    /// Those of them that are folders of ours, and made if they are not there.
+    pub(super) make: Vec<PathBuf>,
+}
+
+impl Run {
+    /// The run of a folder whose agent may write these roots; nothing of it where it is not believed.
+    pub(super) fn of(folder: &Path, agents: &[PathBuf]) -> Run {
+        Run::believed(folder, agents).unwrap_or_default()
+    }
+
+    fn believed(folder: &Path, agents: &[PathBuf]) -> Option<Run> {
+        let file = locate::develop_file(folder);
+        let root = locate::root_of(&file);
+        let tops = [locate::git_top(root), locate::git_top(folder)];
+        let mut shared = Vec::new();
+        for top in &tops {
+            let common = top.as_deref().map(|top| common(top, agents));
+            shared.push(match common {
+                Some(found) => Some(found?),
+                None => None,
+            });
+        }
+        // A repository may note any folder as a worktree of its own; that folder has to say so too.
+        let named = std::env::var_os(locate::WORKSPACE_VARIABLE).is_some();
+        let same = shared[0].is_some() && shared[0] == shared[1];
+        if !folder.starts_with(root) && !same && !named {
+            return None;
+        }
+        let mut run = Run {
+            side: Some(locate::side_folder(&file)),
+            ..Run::default()
+        };
+        run.make.extend(run.side.clone());
+        if locate::is_develop_file(&file) {
+            let witness = locate::witness(&file);
+            let witness = witness.as_deref().and_then(Path::parent);
+            // What the agent may write itself needs no more; elsewhere a link may be one that an earlier agent put there.
+            let more = |path: &&Path| {
+                !path.is_symlink() && !agents.iter().any(|root| path.starts_with(root))
+            };
+            for folder in [witness, file.parent()].into_iter().flatten().filter(more) {
+                run.write.push(folder.to_owned());
+            }
+            run.make.extend(witness.filter(more).map(Path::to_owned));
+            // What the worktrees of a repository share may be elsewhere.
+            run.read.extend(shared.into_iter().flatten());
+            run.read.push(root.to_owned());
+            run.read.extend(tops.into_iter().flatten());
+        }
+        Some(run)
+    }
+}
+
+/// The folder that all worktrees of a repository share, as far as it is believed.
+///
+/// A `.git` that leads elsewhere is believed where git itself put it: it names `<shared>/worktrees/<name>` of a repository, in a
+/// folder that this agent cannot write, and that folder names it. What else stands in there, a `commondir` for one, says
+/// nothing more. A person who grants the shared folder itself means this very repository.
+fn common(top: &Path, agents: &[PathBuf]) -> Option<PathBuf> {
+    let git = top.join(".git");
+    let kind = git.symlink_metadata().ok()?.file_type();
+    let common = match kind.is_file() {
+        true => linked(top, &git, agents)?,
+        false if kind.is_dir() => git.canonicalize().ok()?,
+        false => return None,
+    };
+    // Everybody else goes by what is written there.
+    (locate::git_common_dir(top)? == common).then_some(common)
+}
+
+fn linked(top: &Path, git: &Path, agents: &[PathBuf]) -> Option<PathBuf> {
+    let link = std::fs::read_to_string(git).ok()?;
+    let own = top.join(link.strip_prefix("gitdir:")?.trim());
+    let own = own.canonicalize().ok()?;
+    let worktrees = own.parent()?;
+    let common = worktrees.parent()?.to_owned();
+    let planted = |root: &PathBuf| own.starts_with(root) && *root != common;
+    if !worktrees.ends_with("worktrees") || agents.iter().any(planted) {
+        return None;
+    }
+    let back = std::fs::read_to_string(own.join("gitdir")).ok()?;
+    let back = own.join(back.trim()).canonicalize().ok()?;
+    let real = common.join("HEAD").is_file()
+        && ["objects", "refs"]
+            .iter()
+            .all(|it| common.join(it).is_dir());
+    (real && back == git.canonicalize().ok()?).then_some(common)
+}

@@ -1,0 +1,316 @@
+//! A process that carries out the verb of a sandboxed agent outside: what it may touch, and with whose rights.
+//!
+//! It writes the records of one run, which the agent may only read, and the run's file, which lies where the agent writes. Any
+//! name there may become a link at any moment, to the records for one. So nothing there is touched with the rights that the
+//! records need: each such step is made by a thread in a sandbox that holds none of them, and the kernel refuses whatever a
+//! link leads to. This is about what is written. What is read through a link is what the agent, too, could have read.
+
+use crate::error::Error;
+use bowline_gate::locate;
+use bowline_statefiles::{Disk, RealDisk, Stat};
+use bowline_supervisor::{Sandbox, Spec};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// What this process is held to.
+#[derive(Debug)]
+struct Held {
+    /// For what it runs: tests of the agent's, and git with what the repository has it run.
+    agent: Sandbox,
+    /// For the run's file and the mark in the repository: the agent's, and the folders of those two.
+    file: Sandbox,
+    /// The key that evidence is signed with, and where it was.
+    key: Option<(PathBuf, Vec<u8>)>,
+}
+
+static HELD: OnceLock<Held> = OnceLock::new();
+
+/// Holds this process to the verb of an agent: from now on it may touch what the agent may, and the records of the agent's run.
+/// To be called before any other thread is started. There is no way back.
+pub fn hold(spec: &Spec) -> Result<(), Error> {
+    let failed = |message: String| Error::ProgramFailed {
+        program: "bowline".into(),
+        message,
+    };
+    let (Some(agent), Some(relay)) = (&spec.sandbox, &spec.relay) else {
+        return Err(failed("there is no sandbox this would come from".into()));
+    };
+    let records = records();
+    let records = records.canonicalize().unwrap_or(records);
+    let mut file = agent.clone();
+    let beside = relay.write.iter().filter(|it| !it.starts_with(&records));
+    file.write.extend(beside.cloned());
+    let mut whole = agent.clone();
+    whole.write.extend(relay.write.iter().cloned());
+    // Read now: a link that the agent makes could name it later.
+    let key = std::env::var_os(crate::context::EVIDENCE_KEY_VARIABLE).map(PathBuf::from);
+    let key = key.and_then(|path| Some((path.clone(), std::fs::read(path).ok()?)));
+    whole.enter().map_err(failed)?;
+    let agent = agent.clone();
+    // Once is enough: nothing makes it wider again.
+    let _ = HELD.set(Held { agent, file, key });
+    Ok(())
+}
+
+/// Whether this process carries out the verb of a sandboxed agent.
+pub(crate) fn is_held() -> bool {
+    HELD.get().is_some()
+}
+
+/// The content of a file with a key.
+pub(crate) fn read_key(path: &Path) -> io::Result<Vec<u8>> {
+    let held = HELD.get().and_then(|held| held.key.as_ref());
+    match held.filter(|(known, _)| known == path) {
+        Some((_, bytes)) => Ok(bytes.clone()),
+        None => std::fs::read(path),
+    }
+}
+
+/// Does something as the agent would, where this process works for one; a folder of ours may be written too.
+pub(crate) fn as_agent<T: Send>(
+    ours: Option<&Path>,
+    step: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    let Some(held) = HELD.get() else {
+        return step();
+    };
+    let mut sandbox = held.agent.clone();
+    sandbox.write.extend(ours.map(Path::to_owned));
+    within(&sandbox, step)
+}
+
+/// Does something in a sandbox. A thread's sandbox is inherited by what it starts, and goes with the thread.
+fn within<T: Send>(
+    sandbox: &Sandbox,
+    step: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let done = scope.spawn(|| {
+            sandbox.enter().map_err(io::Error::other)?;
+            step()
+        });
+        let gone = |_| Err(io::ErrorKind::Other.into());
+        done.join().unwrap_or_else(gone)
+    })
+}
+
+/// Where the records of all develop runs are.
+fn records() -> PathBuf {
+    locate::state_home().join("bowline/develop")
+}
+
+/// The disk that state files and evidence are kept on.
+pub(crate) fn disk() -> Arc<dyn Disk> {
+    match HELD.get() {
+        None => Arc::new(RealDisk),
+        Some(held) => Arc::new(SplitDisk {
+            records: records(),
+            file: &held.file,
+        }),
+    }
+}
+
+/// The disk with the records in one half and everything else in the other. No step is made with the rights of both; a move
+/// from one to the other is refused as between two devices, and done by copying.
+#[derive(Debug)]
+struct SplitDisk {
+    records: PathBuf,
+    file: &'static Sandbox,
+}
+
+impl SplitDisk {
+    /// By the path's words alone: nothing that is found on the disk decides whose rights are used.
+    fn is_record(&self, path: &Path) -> bool {
+        let climbs = path.components().any(|part| part == Component::ParentDir);
+        path.starts_with(&self.records) && !climbs
+    }
+
+    fn at<T: Send>(
+        &self,
+        path: &Path,
+        step: impl FnOnce(&RealDisk) -> io::Result<T> + Send,
+    ) -> io::Result<T> {
+        match self.is_record(path) {
+            true => step(&RealDisk),
+            false => within(self.file, || step(&RealDisk)),
+        }
+    }
+
+    fn between(
+        &self,
+        from: &Path,
+        to: &Path,
+        step: impl FnOnce(&RealDisk) -> io::Result<()> + Send,
+    ) -> io::Result<()> {
+        match self.is_record(from) == self.is_record(to) {
+            true => self.at(from, step),
+            false => Err(io::ErrorKind::CrossesDevices.into()),
+        }
+    }
+}
+
+impl Disk for SplitDisk {
+    fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
+        RealDisk.stat(path)
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        RealDisk.read_link(path)
+    }
+
+    fn open_read(&self, path: &Path) -> io::Result<(File, Stat)> {
+        self.at(path, |disk| disk.open_read(path))
+    }
+
+    fn create_new(&self, path: &Path) -> io::Result<File> {
+        self.at(path, |disk| disk.create_new(path))
+    }
+
+    fn create_unnamed(&self, folder: &Path) -> io::Result<File> {
+        self.at(folder, |disk| disk.create_unnamed(folder))
+    }
+
+    fn publish(&self, file: &File, path: &Path) -> io::Result<()> {
+        self.at(path, |disk| disk.publish(file, path))
+    }
+
+    fn open_append(&self, path: &Path) -> io::Result<(File, bool)> {
+        self.at(path, |disk| disk.open_append(path))
+    }
+
+    fn open_write(&self, path: &Path) -> io::Result<File> {
+        self.at(path, |disk| disk.open_write(path))
+    }
+
+    fn read(&self, file: &File, limit: u64) -> io::Result<Vec<u8>> {
+        RealDisk.read(file, limit)
+    }
+
+    fn read_at(&self, file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+        RealDisk.read_at(file, offset, bytes)
+    }
+
+    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()> {
+        RealDisk.write(file, bytes)
+    }
+
+    fn truncate(&self, file: &File, bytes: u64) -> io::Result<()> {
+        RealDisk.truncate(file, bytes)
+    }
+
+    fn dress(&self, file: &File, like: &Stat) -> io::Result<()> {
+        RealDisk.dress(file, like)
+    }
+
+    fn sync_data(&self, file: &File) -> io::Result<()> {
+        RealDisk.sync_data(file)
+    }
+
+    fn sync_all(&self, file: &File) -> io::Result<()> {
+        RealDisk.sync_all(file)
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        self.at(path, |disk| disk.sync_folder(path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.between(from, to, |disk| disk.rename(from, to))
+    }
+
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        self.between(one, other, |disk| disk.exchange(one, other))
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.between(from, to, |disk| disk.rename_new(from, to))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.between(from, to, |disk| disk.link(from, to))
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        self.at(path, |disk| disk.unlink(path))
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
+        self.at(folder, |disk| disk.list(folder))
+    }
+
+    fn create_folders(&self, path: &Path) -> io::Result<()> {
+        self.at(path, |disk| disk.create_folders(path))
+    }
+
+    fn try_lock(&self, file: &File) -> io::Result<bool> {
+        RealDisk.try_lock(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+    use bowline_supervisor::SandboxSupport;
+    use bowline_test_support::{Lack, skip};
+    use std::os::unix::fs::symlink;
+
+    /// However a path of the agent's leads to the records, and whenever it began to: no step there has the rights for them.
+    #[test]
+    fn a_step_on_a_path_of_the_agent_does_not_reach_the_records() {
+        if !SandboxSupport::here()
+            .rows()
+            .iter()
+            .all(|(_, _, there)| *there)
+        {
+            return skip(
+                Lack::WholeSandbox,
+                "this kernel enforces a part of the sandbox only",
+            );
+        }
+        let world = tempfile::tempdir().unwrap();
+        let world = world.path().canonicalize().unwrap();
+        let (records, project) = (world.join("records"), world.join("project"));
+        for folder in [&records, &project] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        symlink(&records, project.join("link")).unwrap();
+        let sandbox = Sandbox::around(vec![project.clone()]);
+        let disk = SplitDisk {
+            records: records.clone(),
+            file: Box::leak(Box::new(sandbox)),
+        };
+        drop(disk.create_new(&records.join("seal")).unwrap());
+        drop(disk.create_new(&project.join("state")).unwrap());
+        let linked = project.join("link");
+        let climbing = records.join("../records/new");
+        let denied = [
+            disk.create_new(&linked.join("new")).map(drop),
+            disk.create_new(&climbing).map(drop),
+            disk.open_append(&linked.join("seal")).map(drop),
+            disk.open_write(&linked.join("seal")).map(drop),
+            disk.unlink(&linked.join("seal")),
+            disk.create_folders(&linked.join("folder")),
+            disk.exchange(&project.join("state"), &linked.join("seal")),
+            disk.rename(&project.join("state"), &linked.join("seal")),
+        ];
+        for (number, done) in denied.into_iter().enumerate() {
+            let kind = done.unwrap_err().kind();
+            let refused = [
+                io::ErrorKind::PermissionDenied,
+                io::ErrorKind::CrossesDevices,
+            ];
+            assert!(refused.contains(&kind), "{number}: {kind}");
+        }
+        let across = disk.rename(&project.join("state"), &records.join("seal"));
+        assert_eq!(across.unwrap_err().kind(), io::ErrorKind::CrossesDevices);
+        assert_eq!(disk.list(&records).unwrap(), ["seal"]);
+        disk.rename(&records.join("seal"), &records.join("other"))
+            .unwrap();
+        disk.rename(&project.join("state"), &project.join("other"))
+            .unwrap();
+    }
+}

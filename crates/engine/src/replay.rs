@@ -1,0 +1,36 @@
+//! The committed steps of a run, applied to a document that does not have them yet.
+
+use bowline_formats::StateFormat;
+use bowline_formats::json::JsonDocument;
+use bowline_formats::orchestrate::{OrchestrateFile, RecordedStep};
+use bowline_machines::Machine;
+use bowline_machines::orchestrate::OrchestrateMachine;
+use bowline_statefiles::Replay;
+use serde_json::value::RawValue;
+use std::error::Error;
+
+/// Steps of an orchestration are [`RecordedStep`]s. They are applied to the run that the document alone tells of: whoever
+/// commits some has written the graph they were decided on before.
+#[derive(Debug)]
+pub(crate) struct OrchestrateReplay;
+
+impl Replay for OrchestrateReplay {
+    fn replay(
+        &self,
+        text: &str,
+        steps: &[&RawValue],
+    ) -> Result<String, Box<dyn Error + Send + Sync>> {
+        let document = JsonDocument::parse(text.as_bytes())?;
+        let read = OrchestrateFile::read(&document).map_err(|findings| {
+            let told = findings.into_iter().last();
+            told.map_or_else(String::new, |finding| finding.message.to_string())
+        })?;
+        let (mut run, mut value) = (read.state, read.fixed);
+        for step in steps {
+            let RecordedStep { at, command } = serde_json::from_str(step.get())?;
+            OrchestrateMachine::advance(&mut run, command, at)?;
+        }
+        OrchestrateFile::write(&run, &mut value, run.updated_at());
+        Ok(document.reconcile(&value).text().to_owned())
+    }
+}

@@ -1,0 +1,492 @@
+//! What the engine has to say, handed to `words`: every error and notice as a message with plain parameters.
+
+mod input;
+mod refusals;
+
+pub use input::cannot_be_read;
+pub(crate) use input::{contract_fault, engagement_fault, policy_fault, settings_fault};
+
+use crate::actor::{ACTOR_PERSON, ACTOR_VARIABLE, Missing};
+use crate::error::{Error, Refusal};
+use crate::kinds::FileKind;
+use crate::lost::Lost;
+use crate::notice::{Notice, Origin};
+use crate::operations::develop::Fault;
+use bowline_formats::memory::path::PathError;
+use bowline_statefiles as statefiles;
+use bowline_supervisor as supervisor;
+use bowline_words::Lang;
+use bowline_words::message::{
+    AgentTrouble, Cause, EvidenceTrouble, FileTrouble, Notice as NoticeWords,
+    Origin as OriginWords, Owner, Passage, PathTrouble, Trouble,
+};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A path in a sentence.
+pub fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+impl Error {
+    /// Message and hint in a language.
+    pub fn told(&self, lang: Lang) -> (String, String) {
+        let trouble = match self {
+            Error::Refused(Refusal::Thinking(refusal)) => {
+                return refusals::thinking(refusal).say(lang);
+            }
+            Error::Refused(Refusal::Plan(refusal)) => return refusals::plan(refusal).say(lang),
+            Error::Refused(Refusal::Develop(refusal)) => {
+                return refusals::develop(refusal).say(lang);
+            }
+            Error::Refused(Refusal::Orchestrate(refusal)) => {
+                return refusals::orchestrate(refusal).say(lang);
+            }
+            Error::Path(error) => return path_trouble(error).say(lang),
+            Error::Evidence(fault) => return evidence_trouble(fault).say(lang),
+            Error::File(error) => return file_trouble(error).say(lang),
+            Error::Agent(error) => return agent_trouble(error).say(lang),
+            Error::AfterRepair { error, .. } => return error.told(lang),
+            Error::BadInput { message, hint } => return (message.say(lang), hint.say(lang)),
+            Error::NoFile { kind, path } => Trouble::NoFile {
+                kind: kind.name().into(),
+                path: shown(path),
+                begin: kind.how_to_begin().into(),
+            },
+            Error::NothingHere { path } => Trouble::NothingHere { path: shown(path) },
+            Error::Ambiguous { paths } => {
+                let paths: Vec<String> = paths.iter().map(|path| shown(path)).collect();
+                Trouble::Ambiguous {
+                    paths: paths.join(", "),
+                }
+            }
+            Error::UnknownKind { path } => Trouble::UnknownKind { path: shown(path) },
+            Error::Foreign { path } => Trouble::Foreign { path: shown(path) },
+            Error::NoPlan { path } => Trouble::NoPlan { path: shown(path) },
+            Error::AlreadyExists { path }
+                if FileKind::of_path(path) == Some(FileKind::Orchestrate) =>
+            {
+                Trouble::OrchestrationExists { path: shown(path) }
+            }
+            Error::AlreadyExists { path } => Trouble::AlreadyExists { path: shown(path) },
+            Error::BadPlan { path, finding } => Trouble::BadPlan {
+                path: shown(path),
+                line: finding.line,
+                found: finding.message.clone(),
+            },
+            Error::AmbiguousTask { name, fitting } => Trouble::AmbiguousTask {
+                name: name.clone(),
+                fitting: fitting.join(", "),
+            },
+            Error::NoMerge { phase } => Trouble::NoMerge { phase: *phase },
+            Error::Damaged { path, findings } => {
+                let path = shown(path);
+                match findings.first() {
+                    Some(finding) => Trouble::Damaged {
+                        path,
+                        found: finding.message.clone(),
+                    },
+                    None => Trouble::Unreadable { path },
+                }
+            }
+            Error::NewerVersion { path, found } => Trouble::NewerVersion {
+                path: shown(path),
+                found: found.clone(),
+            },
+            Error::NeedsPerson { what } => Trouble::NeedsPerson {
+                what: (*what).into(),
+            },
+            Error::PersonNotShown { refused, missing } => {
+                // Without a word about who asked.
+                let refused = match &**refused {
+                    Error::NeedsPerson { what } => Trouble::NeedsPersonAtAll {
+                        what: (*what).into(),
+                    }
+                    .say(lang),
+                    other => other.told(lang),
+                };
+                let (refused, _) = refused;
+                let (variable, person) = (ACTOR_VARIABLE.into(), ACTOR_PERSON.into());
+                match missing {
+                    Missing::Terminal => Trouble::NoTerminal {
+                        refused,
+                        variable,
+                        person,
+                    },
+                    Missing::Ancestors => Trouble::CutOff {
+                        refused,
+                        variable,
+                        person,
+                    },
+                }
+            }
+            Error::RunChanged => Trouble::RunChanged,
+            Error::NoSuchTransition { path, sequence } => Trouble::NoSuchTransition {
+                path: shown(path),
+                sequence: *sequence,
+            },
+            Error::NothingToUndo { path } => Trouble::NothingToUndo { path: shown(path) },
+            Error::EffectsLeft { sequence, trigger } => Trouble::EffectsLeft {
+                sequence: *sequence,
+                trigger: trigger.clone(),
+            },
+            Error::NoCopy { which, folder } => Trouble::NoCopy {
+                which: which.clone(),
+                folder: shown(folder),
+            },
+            Error::StaleEvidence { changes, tree_only } => {
+                let changes = changes.join(", ");
+                match tree_only {
+                    true => Trouble::StaleTree { changes },
+                    false => Trouble::StaleSeal { changes },
+                }
+            }
+            Error::NotVerified { reasons } => Trouble::NotVerified {
+                reasons: reasons.join("; "),
+            },
+            Error::ProgramFailed { program, message } => Trouble::ProgramFailed {
+                program: program.clone(),
+                said: message.clone(),
+            },
+            Error::NoAttempt { id } => Trouble::NoAttempt { id: id.clone() },
+            Error::AmbiguousId { id, fitting } => Trouble::AmbiguousId {
+                id: id.clone(),
+                fitting: fitting.join(", "),
+            },
+            Error::NotRunning { id } => Trouble::NotRunning { id: id.clone() },
+            Error::InputClosed { id } => Trouble::InputClosed { id: id.clone() },
+            Error::SilentShim { id, pid, stopped } => {
+                let id = id.clone();
+                match (*pid, *stopped) {
+                    (Some(pid), true) => Trouble::ShimStopped { id, pid },
+                    (Some(pid), false) => Trouble::ShimSilent { id, pid },
+                    (None, stopped) => Trouble::ShimSilentSomewhere { id, stopped },
+                }
+            }
+            Error::AgentNotStarted { id, message } => Trouble::AgentNotStarted {
+                id: id.clone(),
+                said: message.clone(),
+            },
+            Error::NoControlGroup { what, reason } => Trouble::NoControlGroup {
+                what: (*what).into(),
+                reason: reason.clone(),
+            },
+            Error::StateInSandbox { root, folder } => Trouble::StateInSandbox {
+                root: shown(root),
+                folder: shown(folder),
+            },
+            Error::RootThroughLink { link, target } => Trouble::RootThroughLink {
+                link: shown(link),
+                target: shown(target),
+            },
+            Error::NotRelayed { what, reason } => Trouble::NotRelayed {
+                what: what.clone(),
+                reason: reason.clone(),
+            },
+            Error::NoFolder { path } => Trouble::NoFolder { path: shown(path) },
+            Error::Output { over: true, .. } => Trouble::OutputAfterEnd,
+            Error::Output { over: false, .. } => Trouble::OutputGone,
+        };
+        trouble.say(lang)
+    }
+
+    /// The reasons behind the error in a language, the nearest first.
+    pub fn causes(&self, lang: Lang) -> Vec<String> {
+        let mut causes = Vec::new();
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            causes.push(match error.downcast_ref::<statefiles::Error>() {
+                Some(error) => file_trouble(error).say(lang).0,
+                None => cause(error).say(lang),
+            });
+            source = error.source();
+        }
+        causes
+    }
+}
+
+/// Why something underneath failed.
+fn cause(error: &(dyn std::error::Error + 'static)) -> Cause {
+    let text = error.to_string();
+    match error.downcast_ref::<io::Error>() {
+        Some(error) => system(error),
+        None => Cause::Other { text },
+    }
+}
+
+/// What the system said.
+pub fn system(error: &io::Error) -> Cause {
+    Cause::System {
+        kind: error.kind(),
+        number: error.raw_os_error(),
+        text: error.to_string(),
+    }
+}
+
+fn path_trouble(error: &PathError) -> PathTrouble {
+    let same = |path: &String| path.clone();
+    match error {
+        PathError::BadPath { path } => PathTrouble::BadPath { path: same(path) },
+        PathError::NotFound { path } => PathTrouble::NotFound { path: same(path) },
+        PathError::Protected { path } => PathTrouble::Protected { path: same(path) },
+        PathError::MustBeObject { path } => PathTrouble::MustBeObject { path: same(path) },
+        PathError::NoMembers { path } => PathTrouble::NoMembers { path: same(path) },
+        PathError::NotAList { path } => PathTrouble::NotAList { path: same(path) },
+        PathError::TooLarge { path, bytes, max } => PathTrouble::TooLarge {
+            path: same(path),
+            bytes: *bytes,
+            max: *max,
+        },
+    }
+}
+
+fn evidence_trouble(fault: &Fault) -> EvidenceTrouble {
+    match fault.clone() {
+        Fault::Damaged { path, message } => EvidenceTrouble::Damaged {
+            path: shown(&path),
+            said: message,
+        },
+        Fault::Unsigned { what } => EvidenceTrouble::Unsigned { what },
+        Fault::Forged { what } => EvidenceTrouble::Forged { what },
+        Fault::OtherRun { gate, found, run } => EvidenceTrouble::OtherRun { gate, found, run },
+        Fault::OtherPolicy { changes } => EvidenceTrouble::OtherPolicy {
+            changes: changes.join(", "),
+        },
+        Fault::OtherTree { wanted, found } => match wanted {
+            Some(wanted) => EvidenceTrouble::OtherTree { wanted, found },
+            None => EvidenceTrouble::NoTree { found },
+        },
+    }
+}
+
+fn file_trouble(error: &statefiles::Error) -> FileTrouble {
+    use statefiles::Error as E;
+    let shown = |path: &PathBuf| shown(path);
+    match error {
+        E::Locked {
+            path,
+            owner,
+            waited_ms,
+        } => FileTrouble::Locked {
+            path: shown(path),
+            owner: Owner {
+                pid: owner.pid,
+                host: owner.host.clone(),
+                what: match owner.pid {
+                    Some(pid) if pid.to_string() == owner.what => String::new(),
+                    Some(_) | None => owner.what.clone(),
+                },
+                at: owner.at.clone(),
+            },
+            waited_ms: *waited_ms,
+        },
+        E::Permission {
+            path, operation, ..
+        } => FileTrouble::Permission {
+            path: shown(path),
+            action: operation,
+        },
+        E::DiskFull {
+            path, operation, ..
+        } => FileTrouble::DiskFull {
+            path: shown(path),
+            action: operation,
+        },
+        E::NotRegular { path, what } => FileTrouble::NotRegular {
+            path: shown(path),
+            what,
+        },
+        E::TooBig {
+            path,
+            bytes,
+            bytes_max,
+        } => FileTrouble::TooBig {
+            path: shown(path),
+            bytes: *bytes,
+            bytes_max: *bytes_max,
+        },
+        E::NotUtf8 { path, valid_bytes } => FileTrouble::NotUtf8 {
+            path: shown(path),
+            valid_bytes: *valid_bytes,
+        },
+        E::LinkLoop { path } => FileTrouble::LinkLoop { path: shown(path) },
+        E::Contended { path, tries } => FileTrouble::Contended {
+            path: shown(path),
+            tries: *tries,
+        },
+        E::NeedsReplay { path } => FileTrouble::NeedsReplay { path: shown(path) },
+        E::NoDocument { path } => FileTrouble::NoDocument { path: shown(path) },
+        E::StepsNotWritten { path } => FileTrouble::StepsNotWritten { path: shown(path) },
+        E::NoSuchVersion { path, seq } => FileTrouble::NoSuchVersion {
+            path: shown(path),
+            seq: *seq,
+        },
+        E::NotRebuildable { path, seq } => FileTrouble::NotRebuildable {
+            path: shown(path),
+            seq: *seq,
+        },
+        E::NothingToRestore { path } => FileTrouble::NothingToRestore { path: shown(path) },
+        E::Unfinished { path, seq, .. } => FileTrouble::Unfinished {
+            path: shown(path),
+            seq: *seq,
+        },
+        E::Uncertain { path, seq, .. } => FileTrouble::Uncertain {
+            path: shown(path),
+            seq: *seq,
+        },
+        E::EarlierUnfinished { path, seq, .. } => FileTrouble::EarlierUnfinished {
+            path: shown(path),
+            seq: *seq,
+        },
+        E::Io {
+            path,
+            operation,
+            source,
+        } => {
+            let (path, action) = (shown(path), *operation);
+            match source.kind() {
+                io::ErrorKind::NotADirectory => FileTrouble::FileForFolder { path, action },
+                _ => FileTrouble::Io { path, action },
+            }
+        }
+        // The enum may grow; what is new is told by its debug text.
+        other => FileTrouble::Unknown {
+            text: other.to_string(),
+        },
+    }
+}
+
+fn agent_trouble(error: &supervisor::Error) -> AgentTrouble {
+    use supervisor::{Error as E, Refused};
+    match error {
+        E::Io { what, path, .. } => AgentTrouble::Io {
+            action: what,
+            path: shown(path),
+        },
+        E::Relay { path, .. } => AgentTrouble::Relay { path: shown(path) },
+        E::NoAttempt { path } => AgentTrouble::NoAttempt { path: shown(path) },
+        E::BadId { id } => AgentTrouble::BadId { id: id.clone() },
+        E::AttemptExists { path } => AgentTrouble::AttemptExists { path: shown(path) },
+        E::NotStarted { attempt, message } => AgentTrouble::NotStarted {
+            attempt: attempt.clone(),
+            said: message.clone(),
+        },
+        E::Unreachable { attempt, .. } => AgentTrouble::Unreachable {
+            attempt: attempt.clone(),
+        },
+        E::Protocol { attempt, message } => AgentTrouble::Protocol {
+            attempt: attempt.clone(),
+            said: message.clone(),
+        },
+        E::Refused { why, message } => {
+            let said = message.clone();
+            match why {
+                Refused::FencedOut => AgentTrouble::FencedOut { said },
+                Refused::StaleGeneration => AgentTrouble::StaleGeneration { said },
+                Refused::InputFull => AgentTrouble::InputFull { said },
+                Refused::InputGap => AgentTrouble::InputGap { said },
+                Refused::InputClosed => AgentTrouble::InputClosed { said },
+                Refused::NotRunning => AgentTrouble::NotRunning { said },
+                Refused::AgentPeer => AgentTrouble::AgentPeer { said },
+                Refused::BadRequest => AgentTrouble::BadRequest { said },
+                Refused::Unsupported => AgentTrouble::Unsupported { said },
+            }
+        }
+    }
+}
+
+impl Notice {
+    /// The notice in a language.
+    pub fn say(&self, lang: Lang) -> String {
+        self.words().say(lang)
+    }
+
+    pub(crate) fn words(&self) -> NoticeWords {
+        match self {
+            Notice::RolledForward { lines, completed } => match completed {
+                true => NoticeWords::RolledForward { lines: *lines },
+                false => NoticeWords::NotRolledForwardYet { lines: *lines },
+            },
+            Notice::OutsideEdit { lost } if lost.is_empty() => NoticeWords::OutsideEdit,
+            Notice::OutsideEdit { lost } => NoticeWords::LostTransitions { lost: listed(lost) },
+            Notice::PutBack { sequence, taken } if taken.is_empty() => NoticeWords::PutBack {
+                sequence: *sequence,
+            },
+            Notice::PutBack { sequence, taken } => NoticeWords::PutBackTaking {
+                sequence: *sequence,
+                taken: listed(taken),
+            },
+            Notice::AnotherTask { was, is } => NoticeWords::AnotherTask {
+                was: was.clone(),
+                is: is.clone(),
+            },
+            Notice::Distrusted { places } => NoticeWords::Distrusted {
+                places: places.join(", "),
+            },
+            Notice::NotIgnored => NoticeWords::NotIgnored,
+            Notice::Mended(finding) => {
+                let (pointer, found) = (finding.pointer.clone(), finding.message.clone());
+                match &finding.repair {
+                    Some(repair) => NoticeWords::MendedSo {
+                        pointer,
+                        found,
+                        repair: repair.clone(),
+                    },
+                    None => NoticeWords::Mended { pointer, found },
+                }
+            }
+            Notice::Restored { from, set_aside } => {
+                let from = match from {
+                    Origin::Journal => OriginWords::Journal,
+                    Origin::Version(sequence) => OriginWords::Version {
+                        sequence: *sequence,
+                    },
+                    Origin::Copy(path) => OriginWords::Copy { path: shown(path) },
+                    Origin::Rebuilt => OriginWords::Rebuilt,
+                    Origin::Anew => OriginWords::Anew,
+                };
+                match set_aside {
+                    Some(path) => NoticeWords::RestoredDamaged {
+                        from,
+                        aside: shown(path),
+                    },
+                    None => NoticeWords::RestoredMissing { from },
+                }
+            }
+            Notice::Keeper { words, .. } => words.clone(),
+        }
+    }
+}
+
+fn listed(transitions: &[Lost]) -> Vec<Passage> {
+    passages(transitions).collect()
+}
+
+/// Transitions that were lost or taken back.
+pub(crate) fn passages(transitions: &[Lost]) -> impl Iterator<Item = Passage> {
+    transitions.iter().map(|one| Passage::Passage {
+        sequence: one.sequence,
+        trigger: one.trigger.clone(),
+        to: one.to.clone(),
+    })
+}
+
+/// What the keeper of a file noticed.
+pub(crate) fn keeper(finding: &statefiles::Finding) -> NoticeWords {
+    use statefiles::Finding as F;
+    match finding {
+        F::BadJournalLine { offset } => NoticeWords::BadJournalLine { offset: *offset },
+        F::JournalSetAside { path } => NoticeWords::JournalSetAside { path: shown(path) },
+        F::JournalDoesNotFit { seq } => NoticeWords::JournalDoesNotFit { seq: *seq },
+        F::ReplayDiffers { seq } => NoticeWords::ReplayDiffers { seq: *seq },
+        F::ForeignLockTakenOver { owner } => NoticeWords::ForeignLockTakenOver {
+            owner: owner.clone(),
+        },
+        F::LockRemoved => NoticeWords::LockRemoved,
+        F::KeptAside { path } => NoticeWords::KeptAside { path: shown(path) },
+        // The enum may grow; what is new is told by its debug text.
+        other => NoticeWords::Odd {
+            text: other.to_string(),
+        },
+    }
+}

@@ -1,0 +1,266 @@
+//! Refusals of the machines as messages.
+
+use bowline_machines::plan::{StepStatus, TaskStatus};
+use bowline_machines::{develop, orchestrate, plan, thinking};
+use bowline_words::message::{DevelopNo, OrchestrateNo, PlanNo, Status, Thing, ThinkingNo};
+
+pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
+    use thinking::Refusal as R;
+    match refusal {
+        R::DependencyNotCompleted { stage, dependency } => ThinkingNo::DependencyNotCompleted {
+            stage: stage.name(),
+            dependency: dependency.name(),
+        },
+        R::OutputsMissing { stage, missing } => ThinkingNo::OutputsMissing {
+            stage: stage.name(),
+            missing: missing.join(", "),
+        },
+        R::AlreadyInProgress { stage } => ThinkingNo::AlreadyInProgress {
+            stage: stage.name(),
+        },
+        R::AlreadyCompleted { stage } => ThinkingNo::AlreadyCompleted {
+            stage: stage.name(),
+        },
+        R::NotInProgress { stage, status } => ThinkingNo::NotInProgress {
+            stage: stage.name(),
+            status: Status::of(status),
+        },
+        R::RetriesExhausted { stage } => ThinkingNo::RetriesExhausted {
+            stage: stage.name(),
+            tries: thinking::RETRIES_MAX,
+        },
+        R::NeedsPerson { stage } => ThinkingNo::NeedsPerson {
+            stage: stage.name(),
+        },
+        R::OverrideNotNeeded { stage, status } => ThinkingNo::OverrideNotNeeded {
+            stage: stage.name(),
+            status: Status::of(status),
+        },
+        R::Empty { what } => ThinkingNo::Empty {
+            what: Thing::of(what),
+        },
+        R::PathEscapes { path } => ThinkingNo::PathEscapes { path: path.clone() },
+        R::BelowThreshold { stage, checks } => ThinkingNo::BelowThreshold {
+            stage: stage.name(),
+            checks: checks.join(", "),
+        },
+        R::UnknownName { what, name, known } => ThinkingNo::UnknownName {
+            what: Thing::of(what),
+            name: name.clone(),
+            known: known.join(", "),
+        },
+        R::OutOfRange { name, value, max } => ThinkingNo::OutOfRange {
+            name: name.clone(),
+            value: value.to_string(),
+            max: max.to_string(),
+        },
+        R::BadTarget { metric } => ThinkingNo::BadTarget {
+            metric: metric.clone(),
+        },
+        R::AlreadyApplied { task_id } => ThinkingNo::AlreadyApplied {
+            task: task_id.clone(),
+        },
+        R::NoLessons { task_id } => ThinkingNo::NoLessons {
+            task: task_id.clone(),
+        },
+    }
+}
+
+fn numbers(ids: &[u32], between: &str) -> String {
+    let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+    ids.join(between)
+}
+
+pub(super) fn plan(refusal: &plan::Refusal) -> PlanNo {
+    use plan::Refusal as R;
+    match refusal.clone() {
+        R::NoTask => PlanNo::NoTask,
+        R::TaskState { id, status, verb } => match status {
+            TaskStatus::Pending => PlanNo::TaskPending { id, verb },
+            TaskStatus::InProgress => PlanNo::TaskInProgress { id, verb },
+            TaskStatus::Completed | TaskStatus::Cancelled => PlanNo::TaskClosed {
+                id,
+                status: Status::of(status.name()),
+                verb,
+            },
+            TaskStatus::Failed => PlanNo::TaskFailed { id, verb },
+            TaskStatus::Paused => PlanNo::TaskPaused { id, verb },
+        },
+        R::StepState { id, status, verb } => match status {
+            StepStatus::Pending | StepStatus::Failed => PlanNo::StepNotBegun {
+                id,
+                status: Status::of(status.name()),
+                verb,
+            },
+            StepStatus::InProgress => PlanNo::StepInProgress { id, verb },
+            StepStatus::Completed => PlanNo::StepCompleted { id, verb },
+        },
+        R::NoStep { task, id } => PlanNo::NoStep { task, id },
+        R::DependencyNotCompleted { id, missing } => {
+            let text = numbers(&missing, ", ");
+            match missing.len() {
+                1 => PlanNo::StepBefore { id, missing: text },
+                _ => PlanNo::StepsBefore { id, missing: text },
+            }
+        }
+        R::RetriesExhausted { id } => PlanNo::RetriesExhausted {
+            id,
+            tries: plan::TRIES_MAX,
+        },
+        R::DuplicateId { what, id } => PlanNo::DuplicateId {
+            what: Thing::of(what),
+            id,
+        },
+        R::MissingDependency { id, missing } => PlanNo::MissingDependency { id, missing },
+        R::CircularDependency { path } => PlanNo::CircularDependency {
+            path: numbers(&path, " -> "),
+        },
+        R::BadStepId => PlanNo::BadStepId,
+        R::TooMany { what, max } => PlanNo::TooMany {
+            what: Thing::of(what),
+            max,
+        },
+        R::Empty { what } => PlanNo::Empty {
+            what: Thing::of(what),
+        },
+        R::UnresolvedIssue { id, step } => PlanNo::UnresolvedIssue { id, step },
+        R::NeedsPerson { id } => PlanNo::NeedsPerson { id },
+        R::NotQueued { id } => PlanNo::NotQueued { id },
+    }
+}
+
+pub(super) fn develop(refusal: &develop::Refusal) -> DevelopNo {
+    use develop::Refusal as R;
+    match refusal.clone() {
+        R::NoRun => DevelopNo::NoRun,
+        R::RunOpen { feature, phase } => DevelopNo::RunOpen {
+            feature: develop::on_one_line(&feature),
+            phase: phase.name(),
+        },
+        R::WrongPhase {
+            what,
+            phase,
+            wanted,
+        } => DevelopNo::WrongPhase {
+            what,
+            phase: phase.name(),
+            wanted: wanted.name(),
+        },
+        R::NotBack { phase, to } => DevelopNo::NotBack {
+            phase: phase.name(),
+            to: to.name(),
+        },
+        R::GatesClosed { missing, phase } => {
+            let names: Vec<&str> = missing.iter().map(|gate| gate.name()).collect();
+            let names = names.join(", ");
+            match missing.first() {
+                Some(gate) if gate.phase() < phase => DevelopNo::GatesClosedBefore {
+                    missing: names,
+                    phase: gate.phase().name(),
+                },
+                Some(gate) => DevelopNo::GatesClosedHere {
+                    missing: names,
+                    gate: gate.name(),
+                },
+                None => DevelopNo::GatesClosed { missing: names },
+            }
+        }
+        R::GateAlreadyOpen { gate } => DevelopNo::GateAlreadyOpen { gate: gate.name() },
+        R::CheckpointsOpen { checkpoints } => DevelopNo::CheckpointsOpen {
+            checkpoints: checkpoints.join(", "),
+        },
+        R::EvidenceRequired { gate } => DevelopNo::EvidenceRequired { gate: gate.name() },
+        R::EvidenceRed { gate, exit_code } => DevelopNo::EvidenceRed {
+            gate: gate.name(),
+            exit_code,
+        },
+        R::EvidenceStale => DevelopNo::EvidenceStale,
+        R::NeedsPerson { what } => DevelopNo::NeedsPerson { what },
+        R::UnknownCheckpoint { id } => DevelopNo::UnknownCheckpoint { id },
+        R::DuplicateCheckpoint { id } => DevelopNo::DuplicateCheckpoint { id },
+        R::BadCheckpointId { shown, fault } => DevelopNo::BadCheckpointId {
+            shown,
+            fault,
+            chars_max: develop::ID_CHARS_MAX,
+        },
+        R::CheckpointIs { what, id, status } => {
+            let typed = develop::typed(&id);
+            match Status::of(status) {
+                status @ (Status::Escalated | Status::Failed) => DevelopNo::CheckpointFailed {
+                    what,
+                    id,
+                    status,
+                    typed,
+                },
+                Status::Pending => DevelopNo::CheckpointPending { what, id, typed },
+                status => DevelopNo::CheckpointIs { what, id, status },
+            }
+        }
+        R::Empty { what } => DevelopNo::Empty {
+            what: Thing::of(what),
+        },
+        R::AlreadyAdopted => DevelopNo::AlreadyAdopted,
+    }
+}
+
+pub(super) fn orchestrate(refusal: &orchestrate::Refusal) -> OrchestrateNo {
+    use orchestrate::Refusal as R;
+    use orchestrate::Status as S;
+    let word = |status: &S| Status::of(status.name());
+    match refusal {
+        R::NoTask { id } => OrchestrateNo::NoTask { id: id.to_string() },
+        R::NotReady {
+            id,
+            phase: Some((own, current)),
+            waits_for,
+        } if waits_for.is_empty() => OrchestrateNo::NotReadyYet {
+            id: id.to_string(),
+            own: *own,
+            current: *current,
+        },
+        R::NotReady { id, waits_for, .. } => OrchestrateNo::NotReady {
+            id: id.to_string(),
+            waits_for: waits_for.join(", "),
+        },
+        R::Blocked { id, by } => OrchestrateNo::Blocked {
+            id: id.to_string(),
+            by: by.join(", "),
+        },
+        R::TaskState { id, status, verb } => {
+            let (id, verb) = (id.to_string(), *verb);
+            match status {
+                S::Pending | S::Blocked => OrchestrateNo::NotBegun {
+                    id,
+                    status: word(status),
+                    verb,
+                },
+                S::Ready => OrchestrateNo::Ready { id, verb },
+                S::InProgress => OrchestrateNo::InProgress { id, verb },
+                S::Completed => OrchestrateNo::Completed { id, verb },
+                S::Failed => OrchestrateNo::Failed { id, verb },
+            }
+        }
+        R::NotFailed { id, status } => OrchestrateNo::NotFailed {
+            id: id.to_string(),
+            status: word(status),
+        },
+        R::NoFreePlace { max } => OrchestrateNo::NoFreePlace { max: *max },
+        R::NeedsPerson { id } => OrchestrateNo::NeedsPerson { id: id.to_string() },
+        R::NoPhase { phase } => OrchestrateNo::NoPhase { phase: *phase },
+        R::PhaseFinished { phase } => OrchestrateNo::PhaseFinished { phase: *phase },
+        R::PhaseNotCurrent { phase, current } => OrchestrateNo::PhaseNotCurrent {
+            phase: *phase,
+            current: *current,
+        },
+        R::PhaseIncomplete { phase, open, total } => OrchestrateNo::PhaseIncomplete {
+            phase: *phase,
+            done: total - open,
+            total: *total,
+        },
+        R::BadCommit { commit } => OrchestrateNo::BadCommit {
+            commit: commit.to_string(),
+            letters: orchestrate::COMMIT_CHARS,
+        },
+        R::Empty { what } => OrchestrateNo::Empty { what },
+    }
+}

@@ -1,0 +1,130 @@
+//! A step of a run as the journal keeps it between two writes of the file: a command and its time.
+//!
+//! `{"at":"2026-05-04T09:00:00Z","do":{"start":{"id":"T1.1"}}}`
+
+use crate::time::{parse, utc};
+use bowline_machines::orchestrate::{Command, Id, PhaseEnd};
+use bowline_machines::{Actor, Timestamp};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
+
+/// A command that was legal, and when it was given. The same steps on the same document give the same run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedStep {
+    /// When.
+    #[serde(serialize_with = "write_time", deserialize_with = "read_time")]
+    pub at: Timestamp,
+    /// What.
+    #[serde(rename = "do", with = "CommandShape")]
+    pub command: Command,
+}
+
+/// What a later version records must not be half understood: a field that is not known here stops.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Command", rename_all = "snake_case", deny_unknown_fields)]
+enum CommandShape {
+    Start {
+        id: Id,
+    },
+    Complete {
+        id: Id,
+    },
+    Fail {
+        id: Id,
+        reason: Option<Arc<str>>,
+        retry: bool,
+    },
+    ForceComplete {
+        id: Id,
+        #[serde(with = "ActorShape")]
+        by: Actor,
+        reason: Option<Arc<str>>,
+    },
+    Retry {
+        id: Id,
+    },
+    Lost {
+        gone: Vec<Id>,
+    },
+    PhaseFinish {
+        phase: u32,
+        #[serde(with = "PhaseEndShape")]
+        end: PhaseEnd,
+        worktree: Option<Arc<str>>,
+    },
+    SetWorktree {
+        path: Option<Arc<str>>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "PhaseEnd", rename_all = "snake_case", deny_unknown_fields)]
+enum PhaseEndShape {
+    Merged { commit: Arc<str> },
+    NoGit,
+    ChecksRed,
+    Conflict,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Actor", rename_all = "snake_case")]
+enum ActorShape {
+    Person,
+    Agent,
+}
+
+fn write_time<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&utc(*at))
+}
+
+fn read_time<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+    let text = String::deserialize(from)?;
+    parse(&text).ok_or_else(|| D::Error::custom(format!("'{text}' is no time")))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+
+    #[test]
+    fn every_command_has_one_shape() {
+        let shapes = [
+            r#"{"start":{"id":"T1.1"}}"#,
+            r#"{"complete":{"id":"T1.1"}}"#,
+            r#"{"fail":{"id":"T1.1","reason":"망","retry":true}}"#,
+            r#"{"force_complete":{"id":"T1.1","by":"person","reason":null}}"#,
+            r#"{"force_complete":{"id":"T1.1","by":"agent","reason":"so"}}"#,
+            r#"{"retry":{"id":"T1.1"}}"#,
+            r#"{"lost":{"gone":["T1.1","T1.2"]}}"#,
+            r#"{"phase_finish":{"phase":1,"end":{"merged":{"commit":"9f8e7d6"}},"worktree":"w"}}"#,
+            r#"{"phase_finish":{"phase":1,"end":"no_git","worktree":null}}"#,
+            r#"{"phase_finish":{"phase":1,"end":"checks_red","worktree":null}}"#,
+            r#"{"phase_finish":{"phase":1,"end":"conflict","worktree":null}}"#,
+            r#"{"set_worktree":{"path":null}}"#,
+        ];
+        for shape in shapes {
+            let text = format!(r#"{{"at":"2026-05-04T09:00:00Z","do":{shape}}}"#);
+            let step: RecordedStep = serde_json::from_str(&text).unwrap();
+            assert_eq!(step.at, Timestamp(1_777_885_200));
+            assert_eq!(serde_json::to_string(&step).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_not_wholly_understood_is_no_step() {
+        for text in [
+            r#"{"at":"2026-05-04T09:00:00Z","do":{"start":{"id":"T1.1","on":"quay-2"}}}"#,
+            r#"{"at":"2026-05-04T09:00:00Z","do":{"fly":{"id":"T1.1"}}}"#,
+            r#"{"at":"soon","do":{"start":{"id":"T1.1"}}}"#,
+            r#"{"at":"2026-05-04T09:00:00Z","do":{"start":{"id":"T1.1"}},"by":"me"}"#,
+        ] {
+            assert!(
+                serde_json::from_str::<RecordedStep>(text).is_err(),
+                "{text}"
+            );
+        }
+    }
+}

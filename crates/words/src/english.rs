@@ -1,0 +1,110 @@
+//! English. One line per sentence; the parameters stand in braces.
+
+mod found;
+mod input;
+mod refusals;
+mod troubles;
+
+pub(crate) use found::*;
+pub(crate) use input::*;
+pub(crate) use refusals::*;
+pub(crate) use troubles::*;
+
+use crate::Lang::En;
+use crate::message::Passage;
+
+fn listed(passages: &[Passage]) -> String {
+    let names: Vec<String> = passages.iter().map(|one| one.say(En)).collect();
+    names.join(", ")
+}
+
+table! {
+    notice: Notice => text {
+        RolledForward { lines } => "{lines} committed change(s) had not reached the file and were completed";
+        NotRolledForwardYet { lines } => "{lines} committed change(s) had not reached the file yet; they are shown as committed, and the next change completes them";
+        OutsideEdit => "the file was changed outside Bowline";
+        LostTransitions { lost } => "the file was changed outside Bowline and lacks acknowledged transitions: {0}" [listed(lost)];
+        PutBack { sequence } => "the file was put back by hand as it was after transition {sequence}";
+        PutBackTaking { sequence, taken } => "the file was put back by hand as it was after transition {sequence}, which takes back {0}; 'bowline restore NUMBER' brings a later version back" [listed(taken)];
+        AnotherTask { was, is } => "the file is now about '{is}', it was about '{was}': nothing of that was applied to it";
+        Distrusted { places } => "changed outside Bowline and not believed: {places}";
+        NotIgnored => "git does not ignore .develop-workflow/; add it to .gitignore";
+        Mended { pointer, found } => "{pointer} {0}" [found.say(En)];
+        MendedSo { pointer, found, repair } => "{pointer} {0}: {1}" [found.say(En), repair.say(En)];
+        RestoredDamaged { from, aside } => "the file was damaged: {0}; the damaged one is {aside}" [from.say(En)];
+        RestoredMissing { from } => "the file was missing: {0}" [from.say(En)];
+        BadJournalLine { offset } => "the journal line at byte {offset} cannot be read";
+        JournalSetAside { path } => "the journal could not be read and was set aside as {path}";
+        JournalDoesNotFit { seq } => "change {seq} of the journal does not fit the file";
+        ReplayDiffers { seq } => "the steps before mark {seq} were replayed to another text than the one written";
+        ForeignLockTakenOver { owner } => "the lock file of {owner} was left behind and was taken over";
+        LockRemoved => "the lock file was removed while its owner was still writing; nothing was lost, the owner was waited for";
+        KeptAside { path } => "a version written by another program was kept as {path}";
+        AlreadyInHistory { id } => "task '{id}' is in the history already and is no longer current";
+        HistoryNotWritten { error } => "the history could not be written now ({error}); the next command does it";
+        StillCurrent { id } => "task '{id}' is in the history already; the next change clears it";
+        NoPlanToTick { id } => "task {id} is not ticked in the plan: there is none";
+        NotTicked { id, why } => "task {id} is not ticked in the plan: {why}";
+        NotTickedYet { id, why } => "task {id} is not ticked in the plan yet: {why}";
+        Odd { text } => "{text}";
+    }
+
+    origin: Origin => text {
+        Journal => "restored from the journal as it was last written";
+        Version { sequence } => "restored as after transition {sequence}; what came after it cannot be rebuilt";
+        Copy { path } => "restored from {path}";
+        Rebuilt => "rebuilt from other files";
+        Anew => "nothing to restore it from was found, so it begins anew";
+    }
+
+    passage: Passage => text {
+        Passage { sequence, trigger, to } => "#{sequence} {trigger} to {to}";
+    }
+
+    cause: Cause => text {
+        System { text, .. } => "{text}";
+        Other { text } => "{text}";
+    }
+
+    status: Status => text {
+        Draft => "draft";
+        Pending => "pending";
+        Ready => "ready";
+        InProgress => "in_progress";
+        Review => "review";
+        Completed => "completed";
+        Failed => "failed";
+        Paused => "paused";
+        Cancelled => "cancelled";
+        Blocked => "blocked";
+        Idle => "idle";
+        Success => "success";
+        Failure => "failure";
+        Partial => "partial";
+        Passed => "passed";
+        Escalated => "escalated";
+        Other { word } => "{word}";
+    }
+
+    thing: Thing => text {
+        Feature => "feature";
+        Reason => "reason";
+        CheckpointId => "checkpoint id";
+        Goal => "goal";
+        Name => "name";
+        Title => "title";
+        Message => "message";
+        Code => "code";
+        Metric => "metric";
+        CoreValue => "core value";
+        Step => "step";
+        Steps => "steps";
+        Task => "task";
+        TaskId => "task id";
+        TaskName => "task name";
+        StepName => "step name";
+        ArtifactPath => "artifact path";
+        WaitingTasks => "waiting tasks";
+        Other { word } => "{word}";
+    }
+}

@@ -1,0 +1,152 @@
+//! 되지 않은 일: 내용 / 힌트.
+
+use crate::Lang::Ko;
+use crate::message::Owner;
+use crate::particle::*;
+
+/// Who holds a lock, as far as can be told.
+fn owner(owner: &Owner) -> String {
+    let mut text = match owner.pid {
+        Some(pid) => format!("프로세스 {pid}번"),
+        None => "다른 프로그램".to_owned(),
+    };
+    let more: Vec<&str> = [&owner.host, &owner.what, &owner.at]
+        .into_iter()
+        .filter(|word| !word.is_empty())
+        .map(String::as_str)
+        .collect();
+    if !more.is_empty() {
+        text.push_str(&format!(" ({})", more.join(", ")));
+    }
+    text
+}
+
+/// What could not be done, before "수 없습니다" and "권한이 없습니다".
+fn doing(action: &str) -> &'static str {
+    match action {
+        "read" | "look at" | "list" | "open" | "follow the link" | "find the folder" => "읽을",
+        "lock" | "describe the lock of" | "create a lock file in" | "open the lock" => "잠글",
+        "remove" => "지울",
+        "rename" | "put back" | "replace" | "rotate" => "옮길",
+        "create" | "make the folder" => "만들",
+        _ => "쓸",
+    }
+}
+
+fn irregular(what: &str) -> &'static str {
+    match what {
+        "a folder" => "폴더",
+        _ => "링크, 파이프 또는 장치",
+    }
+}
+
+table! {
+    trouble: Trouble => told {
+        NoFile { kind, path, begin } => "{path}에 {kind} 파일이 없습니다" / "{begin}";
+        NothingHere { path } => "{path}{과} 그 위에 상태 파일이 없습니다" / "'bowline thinking new ID --title T --goal G'로 시작하거나 -C로 폴더를 지정하세요";
+        Ambiguous { paths } => "상태 파일이 여러 개 있습니다: {paths}" / "하나를 지정하세요";
+        UnknownKind { path } => "{path}{은} Bowline이 아는 상태 파일이 아닙니다" / "'bowline'이 보여 주는 파일 가운데 하나를 지정하세요";
+        Foreign { path } => "{path}{은} 오케스트레이션 파일이 아닙니다" / "다른 프로그램의 파일이므로 그대로 둡니다. 여기서 시작하려면 다른 곳으로 옮기세요";
+        NoPlan { path } => "{path}에 계획 파일이 없습니다" / "'bowline orchestrate plan 파일'로 지정하세요. 지정하지 않으면 docs/planning/06-tasks.md, docs/planning/TASKS.md, TASKS.md 순으로 찾습니다";
+        AlreadyExists { path } => "{path}{이} 이미 있습니다" / "다른 폴더를 고르거나 'bowline status'로 이어서 진행하세요";
+        OrchestrationExists { path } => "{path}{이} 이미 있습니다" / "'bowline orchestrate status'로 이어서 진행하세요. 'bowline orchestrate rebuild'는 계획의 내용을 받아들입니다";
+        BadPlan { path, line, found } => "{path}:{line}: {found}" / "계획을 고치세요. 'bowline orchestrate plan'으로 어떻게 읽히는지 볼 수 있습니다";
+        AmbiguousTask { name, fitting } => "'{name}'에 맞는 작업이 여러 개입니다: {fitting}" / "ID를 더 길게 적으세요";
+        NoMerge { phase } => "단계 {phase}{을} 병합해야 하는데 아직 병합하는 명령이 없습니다" / "직접 병합한 뒤 'bowline orchestrate phase finish {phase} --no-git'을 실행하세요";
+        Damaged { path, found } => "{path}{이} 손상되었습니다: {0}" [found.say(Ko)] / "bowline doctor --repair {path}";
+        Unreadable { path } => "{path}{이} 손상되었습니다: 읽을 수 없음" / "bowline doctor --repair {path}";
+        NewerVersion { path, found } => "{path}{은} 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {0}" [found.say(Ko)] / "이 파일을 바꾸려면 Bowline을 업데이트하세요";
+        NeedsPerson { what } => "'{what}'{은} 사람만 할 수 있습니다" / "함께 일하는 사람에게 요청하세요";
+        NeedsPersonAtAll { what } => "'{what}'{은} 사람만 할 수 있습니다" / "함께 일하는 사람에게 요청하세요";
+        NoTerminal { refused, variable, person } => "{refused}. 사람이 실행했다는 표시가 없습니다: 터미널이 없습니다" / "터미널에서 실행하세요. 사람의 스크립트와 CI는 {variable}={person}{을} 설정합니다";
+        CutOff { refused, variable, person } => "{refused}. 사람이 실행했다는 표시가 없습니다: 터미널의 셸에서 떨어져 나온 프로세스입니다" / "터미널에서 실행하세요. 사람의 스크립트와 CI는 {variable}={person}{을} 설정합니다";
+        RunChanged => "이 명령이 진행되는 동안 개발 실행이 다른 것으로 바뀌었습니다" / "'bowline develop status'를 확인하고 다시 실행할지 정하세요";
+        NoSuchTransition { path, sequence } => "{path}에 전이 {sequence}번이 없습니다" / "'bowline history {path}'로 확인하세요";
+        NothingToUndo { path } => "{path}에 되돌릴 것이 없습니다" / "할 일이 없습니다";
+        EffectsLeft { sequence, trigger } => "전이 {sequence}번({trigger})은 파일 밖에 영향을 남겼습니다" / "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다";
+        NoCopy { which, folder } => "{folder}에 '{which}'{으로} 시작하는 사본이 없습니다" / "'bowline memory backup'으로 사본을 만듭니다";
+        StaleTree { changes } => "봉인하거나 확인한 뒤에 바뀌었습니다: {changes}" / "게이트를 다시 통과하세요: 'bowline develop gate reset 이름', 'bowline develop gate pass 이름'";
+        StaleSeal { changes } => "봉인하거나 확인한 뒤에 바뀌었습니다: {changes}" / "사람이 확인한 뒤 'bowline develop seal'로 다시 봉인합니다";
+        NotVerified { reasons } => "확인되지 않았습니다: {reasons}" / "이 트리에서 게이트를 다시 통과하세요";
+        ProgramFailed { program, said } => "'{program}' 실행에 실패했습니다: {said}" / "프로그램이 남긴 말을 확인하세요";
+        NoAttempt { id } => "에이전트 실행 '{id}'{이} 없습니다" / "'bowline attach'로 목록을 볼 수 있습니다";
+        AmbiguousId { id, fitting } => "'{id}'{으로} 시작하는 에이전트 실행이 여러 개입니다: {fitting}" / "ID를 더 길게 적으세요";
+        NotRunning { id } => "에이전트 실행 {id}의 에이전트가 실행 중이 아닙니다" / "'bowline attach'로 목록을 볼 수 있습니다";
+        InputClosed { id } => "에이전트 실행 {id}의 표준 입력은 닫혔거나 열린 적이 없습니다" / "보내려면 'bowline run-agent --open-input -- CMD'로 새로 시작하세요";
+        ShimStopped { id, pid } => "에이전트 실행 {id}의 심(shim)이 (프로세스 {pid}) 멈춰 있습니다" / "'kill -CONT {pid}'{으로} 계속하게 하거나, 모두 끝내려면 'kill -9 {pid}' 뒤에 'bowline attach {id} --end'를 실행하세요";
+        ShimSilent { id, pid } => "에이전트 실행 {id}의 심(shim)이 (프로세스 {pid}) 응답하지 않습니다" / "다시 해 보거나, 모두 끝내려면 'kill -9 {pid}' 뒤에 'bowline attach {id} --end'를 실행하세요";
+        ShimSilentSomewhere { id, stopped: true } => "에이전트 실행 {id}의 심(shim)이 멈춰 있습니다" / "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다";
+        ShimSilentSomewhere { id, stopped: false } => "에이전트 실행 {id}의 심(shim)이 응답하지 않습니다" / "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다";
+        AgentNotStarted { id, said } => "에이전트 실행 {id}의 에이전트를 시작할 수 없습니다: {said}" / "명령, 폴더, 샌드박스를 확인하세요";
+        NoControlGroup { what, reason } => "{what}{을} 여기서는 쓸 수 없습니다: {reason}" / "'bowline run-agent --sandbox-report'로 이 컴퓨터에서 되는 것을 볼 수 있습니다";
+        StateInSandbox { root, folder } => "샌드박스 안의 에이전트가 {root}에 쓸 수 있는데, 그 안에 Bowline의 {folder}{이} 있습니다" / "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요";
+        RootThroughLink { link, target } => "{link}{은} 에이전트가 쓰는 폴더 밖으로 나가는 링크입니다. {target}{으로} 이어집니다" / "링크를 지우거나, 정말 원한다면 이어지는 곳을 직접 적으세요";
+        NotRelayed { what, reason } => "'{what}'{은} 샌드박스 안의 에이전트를 위해 실행되지 않습니다: {reason}" / "자기 폴더에서 일하고, 그 밖의 것은 함께 일하는 사람에게 부탁하세요";
+        NoFolder { path } => "{path}{은} 폴더가 아니거나 지워졌습니다" / "있는 폴더로 가거나 폴더를 적으세요";
+        OutputAfterEnd => "출력을 보여 줄 수 없습니다" / "에이전트는 끝났습니다. 나머지는 'bowline attach ID'로 볼 수 있습니다";
+        OutputGone => "출력을 보여 줄 수 없습니다" / "에이전트는 계속 실행됩니다. 'bowline attach'로 목록을 볼 수 있습니다";
+    }
+
+    file_trouble: FileTrouble => told {
+        Locked { path, owner: who, waited_ms } => "{path}{이} 잠겨 있습니다. 잠근 쪽: {0} ({waited_ms} ms 기다림)" [owner(who)] / "작업이 끝날 때까지 기다리세요. 이 파일을 쓰는 프로그램이 아니라면 잠금 파일을 지우세요";
+        Permission { path, action } => "{path}{을} {0} 권한이 없습니다" [doing(action)] / "파일과 폴더의 소유자와 권한을 확인하세요";
+        DiskFull { path, action: _ } => "{path}{을} 쓸 공간이 없습니다" / "공간을 확보한 뒤 다시 실행하세요";
+        NotRegular { path, what } => "{path}{은} 일반 파일이 아니라 {0}입니다" [irregular(what)] / "옮기거나 다른 경로를 지정하세요";
+        TooBig { path, bytes, bytes_max } => "{path}{이} 너무 큽니다: {bytes}바이트, 한도는 {bytes_max}바이트" / "문서를 줄이세요";
+        NotUtf8 { path, valid_bytes } => "{path}{은} UTF-8 글이 아닙니다(처음 잘못된 바이트: {valid_bytes})" / "위의 내용을 확인하세요";
+        LinkLoop { path } => "{path}의 심볼릭 링크가 서로를 가리킵니다" / "링크가 파일을 가리키게 하세요";
+        Contended { path, tries } => "쓰는 동안 다른 프로그램이 {path}{을} {tries}번 바꿨습니다" / "잠금 없이 이 파일을 쓰는 프로그램을 멈추세요";
+        NeedsReplay { path } => "{path}에 그 프로그램만 적용할 수 있는 끝나지 않은 단계가 있습니다" / "위의 내용을 확인하세요";
+        NoDocument { path } => "{path}{이} 없습니다. 단계를 확정하기 전에 먼저 써야 합니다" / "위의 내용을 확인하세요";
+        StepsNotWritten { path } => "{path}에 확정되었으나 아직 쓰이지 않은 단계가 있습니다" / "위의 내용을 확인하세요";
+        NoSuchVersion { path, seq } => "{path}의 저널에 변경 {seq}번이 없습니다" / "위의 내용을 확인하세요";
+        NotRebuildable { path, seq } => "{path}{을} 변경 {seq}번 시점으로 다시 만들 수 없습니다" / "위의 내용을 확인하세요";
+        NothingToRestore { path } => "{path}{을} 복구할 만한 것을 찾지 못했습니다" / "온전한 사본을 그 자리에 두거나, 옮겨 놓고 새로 시작하세요";
+        Unfinished { path, seq } => "변경 {seq}번은 확정되었으나 {path}에는 아직 반영되지 않았습니다" / "명령을 되풀이하지 마세요. 다음 명령이 마무리합니다";
+        Uncertain { path, seq } => "{path}의 변경 {seq}번이 확정되었는지 알 수 없습니다" / "되풀이하기 전에 'bowline history'를 확인하세요";
+        EarlierUnfinished { path, seq } => "이전 명령의 변경 {seq}번을 {path}에 마저 쓸 수 없었습니다. 이번 명령은 아무것도 쓰지 않았습니다" / "막은 원인을 없애고 명령을 다시 실행하세요. 이전 변경을 먼저 마칩니다";
+        Io { path, action } => "{path}{을} {0} 수 없습니다" [doing(action)] / "위의 내용을 확인하세요";
+        FileForFolder { path, action } => "{path}{을} {0} 수 없습니다" [doing(action)] / "폴더가 있어야 할 자리에 파일이 있습니다. 옮기세요";
+        Unknown { text: _ } => "상태 파일을 다룰 수 없습니다" / "위의 내용을 확인하세요";
+    }
+
+    agent_trouble: AgentTrouble => told {
+        Io { action, path } => "{path}{을} {0} 수 없습니다" [doing(action)] / "디스크와 폴더의 소유자를 확인하세요";
+        Relay { path } => "명령이 샌드박스 밖에서 실행되지 못했습니다 ({path})" / "다시 실행해 보고, 그래도 안 되면 함께 일하는 사람에게 알리세요";
+        NoAttempt { path } => "{path}에 에이전트 실행 기록이 없습니다" / "'bowline attach'로 목록을 볼 수 있습니다";
+        BadId { id } => "'{id}'{은} 에이전트 실행 ID로 쓸 수 없습니다" / "영문자, 숫자, '-', '_', '.'만 100자까지 쓰세요";
+        AttemptExists { path } => "{path}에 이미 에이전트 실행 기록이 있습니다" / "새 에이전트 실행에는 새 ID를 쓰세요";
+        NotStarted { attempt, said } => "에이전트 실행 {attempt}의 심(shim)이 시작되지 않았습니다: {said}" / "bowline 옆에 bowline-shim이 있는지 확인하세요";
+        Unreachable { attempt } => "에이전트 실행 {attempt}의 심(shim)이 응답하지 않습니다" / "'bowline attach'로 끝났는지, 잃었는지 볼 수 있습니다";
+        Protocol { attempt, said } => "에이전트 실행 {attempt}의 심(shim)이 다른 규약을 씁니다: {said}" / "Bowline을 업데이트하세요";
+        FencedOut { said: _ } => "더 새로운 소유자가 이 에이전트 실행을 맡았습니다" / "이제 다른 서버가 이 에이전트 실행을 맡고 있습니다";
+        StaleGeneration { said: _ } => "그 사이에 더 새로운 지시가 있었습니다" / "상태를 다시 확인하고 결정하세요";
+        InputFull { said: _ } => "에이전트가 아직 읽지 않은 입력이 너무 많습니다" / "에이전트가 읽은 뒤에 다시 보내세요";
+        InputGap { said: _ } => "메시지 번호가 이어지지 않습니다" / "상태에 다음 번호가 있습니다";
+        InputClosed { said: _ } => "에이전트가 더는 입력을 받지 않습니다" / "새 에이전트 실행을 시작하세요";
+        NotRunning { said: _ } => "에이전트가 실행 중이 아닙니다" / "'bowline attach'로 어떻게 끝났는지 볼 수 있습니다";
+        AgentPeer { said: _ } => "에이전트는 자신의 심(shim)을 조종할 수 없습니다" / "함께 일하는 사람에게 요청하세요";
+        BadRequest { said: _ } => "요청을 이해할 수 없습니다" / "Bowline을 업데이트하세요";
+        Unsupported { said: _ } => "이 심(shim)은 중단 요청을 모르는 이전 버전입니다" / "에이전트를 끝내고 새로 시작하세요";
+    }
+
+    path_trouble: PathTrouble => told {
+        BadPath { path } => "'{path}'{은} 경로가 아닙니다" / "점으로 나눈 이름을 쓰세요. 예: shared_data.current_topic";
+        NotFound { path } => "'{path}'에 값이 없습니다" / "마지막 부분을 빼면 무엇이 있는지 볼 수 있습니다";
+        Protected { path } => "'{path}'{은} 바꿀 수 없습니다" / "Bowline이 직접 관리하는 값입니다";
+        MustBeObject { path } => "'{path}'{은} 객체여야 합니다" / "그 안의 값을 하나씩 저장하세요";
+        NoMembers { path } => "'{path}'{은} 안에 값을 담을 수 없는 값을 지나갑니다" / "더 짧은 경로를 쓰세요";
+        NotAList { path } => "'{path}'{은} 목록이 아닙니다" / "다른 경로에 추가하거나 먼저 목록으로 저장하세요";
+        TooLarge { path, bytes, max } => "'{path}'{이} {bytes}바이트가 됩니다. 최대 {max}바이트입니다" / "큰 값은 파일에 두고 경로만 저장하세요";
+    }
+
+    evidence_trouble: EvidenceTrouble => told {
+        Damaged { path, said: _ } => "{path}{은} 온전한 증거 파일이 아닙니다" / "개발 실행이 있는 곳에서 'bowline develop evidence export 파일 --key 파일'로 다시 쓰세요";
+        Unsigned { what } => "서명이 없습니다: {what}" / "BOWLINE_EVIDENCE_KEY_FILE을 정하고 게이트를 통과한 뒤 'bowline develop evidence export 파일 --key 파일'을 실행하세요";
+        Forged { what } => "이 키의 서명이 아닙니다: {what}" / "게이트를 통과할 때 쓴 키를 쓰세요. 같은 키라면 누군가 파일을 바꾼 것입니다";
+        OtherRun { gate, found, run } => "게이트 '{gate}'의 증거는 '{run}'{이} 아니라 '{found}' 실행의 것입니다" / "한 실행의 증거를 내보내세요";
+        OtherPolicy { changes } => "봉인한 것과 여기 있는 것이 다릅니다: {changes}" / "사람이 여기 있는 것을 봉인하고 게이트를 다시 통과하세요";
+        OtherTree { wanted, found } => "증거는 {wanted} 트리의 것이고 여기는 {found}입니다" / "확인된 커밋을 다른 파일 없이 체크아웃하거나 이 트리에서 마지막 게이트를 다시 통과하세요";
+        NoTree { found } => "증거에 트리가 없고 여기는 {found}입니다" / "확인된 커밋을 다른 파일 없이 체크아웃하거나 이 트리에서 마지막 게이트를 다시 통과하세요";
+    }
+}

@@ -1,0 +1,12 @@
+//! Every sentence that Bowline says, in every language it speaks.
+
+#[macro_use]
+mod table;
+
+mod english;
+mod korean;
+mod lang;
+pub mod message;
+mod particle;
+
+pub use lang::{LANG_VARIABLE, Lang};

@@ -1,0 +1,283 @@
+//! Everything that is told, without the words.
+
+mod found;
+mod input;
+mod word;
+
+pub use found::{Found, Kind, Named, Repair};
+pub use input::{Advice, Why, Wrong};
+pub use word::{Status, Thing};
+
+messages! {
+    /// What happened to a file.
+    Notice, notice => text {
+        RolledForward { lines: usize },
+        NotRolledForwardYet { lines: usize },
+        OutsideEdit,
+        LostTransitions { lost: Vec<Passage> },
+        PutBack { sequence: u64 },
+        PutBackTaking { sequence: u64, taken: Vec<Passage> },
+        AnotherTask { was: String, is: String },
+        Distrusted { places: String },
+        NotIgnored,
+        Mended { pointer: String, found: Found },
+        MendedSo { pointer: String, found: Found, repair: Repair },
+        RestoredDamaged { from: Origin, aside: String },
+        RestoredMissing { from: Origin },
+        BadJournalLine { offset: u64 },
+        JournalSetAside { path: String },
+        JournalDoesNotFit { seq: u64 },
+        ReplayDiffers { seq: u64 },
+        ForeignLockTakenOver { owner: String },
+        LockRemoved,
+        KeptAside { path: String },
+        AlreadyInHistory { id: String },
+        HistoryNotWritten { error: String },
+        StillCurrent { id: String },
+        NoPlanToTick { id: String },
+        NotTicked { id: String, why: String },
+        NotTickedYet { id: String, why: String },
+        Odd { text: String },
+    }
+
+    /// Where a restored document came from.
+    Origin, origin => text {
+        Journal,
+        Version { sequence: u64 },
+        Copy { path: String },
+        Rebuilt,
+        Anew,
+    }
+
+    /// A transition that was lost or taken back.
+    Passage, passage => text {
+        Passage { sequence: u64, trigger: String, to: String },
+    }
+
+    /// Why the system said no.
+    Cause, cause => text {
+        System { kind: std::io::ErrorKind, number: Option<i32>, text: String },
+        Other { text: String },
+    }
+}
+
+messages! {
+    /// Why an operation did not do what was asked.
+    Trouble, trouble => told {
+        NoFile { kind: String, path: String, begin: String },
+        NothingHere { path: String },
+        Ambiguous { paths: String },
+        UnknownKind { path: String },
+        Foreign { path: String },
+        NoPlan { path: String },
+        AlreadyExists { path: String },
+        OrchestrationExists { path: String },
+        BadPlan { path: String, line: usize, found: String },
+        AmbiguousTask { name: String, fitting: String },
+        NoMerge { phase: u32 },
+        Damaged { path: String, found: Found },
+        Unreadable { path: String },
+        NewerVersion { path: String, found: Found },
+        NeedsPerson { what: String },
+        NeedsPersonAtAll { what: String },
+        NoTerminal { refused: String, variable: String, person: String },
+        CutOff { refused: String, variable: String, person: String },
+        RunChanged,
+        NoSuchTransition { path: String, sequence: u64 },
+        NothingToUndo { path: String },
+        EffectsLeft { sequence: u64, trigger: String },
+        NoCopy { which: String, folder: String },
+        StaleTree { changes: String },
+        StaleSeal { changes: String },
+        NotVerified { reasons: String },
+        ProgramFailed { program: String, said: String },
+        NoAttempt { id: String },
+        AmbiguousId { id: String, fitting: String },
+        NotRunning { id: String },
+        InputClosed { id: String },
+        ShimStopped { id: String, pid: i32 },
+        ShimSilent { id: String, pid: i32 },
+        ShimSilentSomewhere { id: String, stopped: bool },
+        AgentNotStarted { id: String, said: String },
+        NoControlGroup { what: String, reason: String },
+        StateInSandbox { root: String, folder: String },
+        RootThroughLink { link: String, target: String },
+        NotRelayed { what: String, reason: String },
+        NoFolder { path: String },
+        OutputAfterEnd,
+        OutputGone,
+    }
+
+    /// Why a state file could not be locked, read or written.
+    FileTrouble, file_trouble => told {
+        Locked { path: String, owner: Owner, waited_ms: u64 },
+        Permission { path: String, action: &'static str },
+        DiskFull { path: String, action: &'static str },
+        NotRegular { path: String, what: &'static str },
+        TooBig { path: String, bytes: u64, bytes_max: u64 },
+        NotUtf8 { path: String, valid_bytes: usize },
+        LinkLoop { path: String },
+        Contended { path: String, tries: usize },
+        NeedsReplay { path: String },
+        NoDocument { path: String },
+        StepsNotWritten { path: String },
+        NoSuchVersion { path: String, seq: u64 },
+        NotRebuildable { path: String, seq: u64 },
+        NothingToRestore { path: String },
+        Unfinished { path: String, seq: u64 },
+        Uncertain { path: String, seq: u64 },
+        EarlierUnfinished { path: String, seq: u64 },
+        Io { path: String, action: &'static str },
+        FileForFolder { path: String, action: &'static str },
+        Unknown { text: String },
+    }
+
+    /// Why something about an agent's process could not be done.
+    AgentTrouble, agent_trouble => told {
+        Io { action: &'static str, path: String },
+        Relay { path: String },
+        NoAttempt { path: String },
+        BadId { id: String },
+        AttemptExists { path: String },
+        NotStarted { attempt: String, said: String },
+        Unreachable { attempt: String },
+        Protocol { attempt: String, said: String },
+        FencedOut { said: String },
+        StaleGeneration { said: String },
+        InputFull { said: String },
+        InputGap { said: String },
+        InputClosed { said: String },
+        NotRunning { said: String },
+        AgentPeer { said: String },
+        BadRequest { said: String },
+        Unsupported { said: String },
+    }
+
+    /// Why a path into the memory cannot be read or set.
+    PathTrouble, path_trouble => told {
+        BadPath { path: String },
+        NotFound { path: String },
+        Protected { path: String },
+        MustBeObject { path: String },
+        NoMembers { path: String },
+        NotAList { path: String },
+        TooLarge { path: String, bytes: usize, max: usize },
+    }
+
+    /// Why a file of evidence does not count here.
+    EvidenceTrouble, evidence_trouble => told {
+        Damaged { path: String, said: String },
+        Unsigned { what: String },
+        Forged { what: String },
+        OtherRun { gate: String, found: String, run: String },
+        OtherPolicy { changes: String },
+        OtherTree { wanted: String, found: String },
+        NoTree { found: String },
+    }
+
+    /// Why a thinking run refuses.
+    ThinkingNo, thinking_no => told {
+        DependencyNotCompleted { stage: &'static str, dependency: &'static str },
+        OutputsMissing { stage: &'static str, missing: String },
+        AlreadyInProgress { stage: &'static str },
+        AlreadyCompleted { stage: &'static str },
+        NotInProgress { stage: &'static str, status: Status },
+        RetriesExhausted { stage: &'static str, tries: u32 },
+        NeedsPerson { stage: &'static str },
+        OverrideNotNeeded { stage: &'static str, status: Status },
+        Empty { what: Thing },
+        PathEscapes { path: String },
+        BelowThreshold { stage: &'static str, checks: String },
+        UnknownName { what: Thing, name: String, known: String },
+        OutOfRange { name: String, value: String, max: String },
+        BadTarget { metric: String },
+        AlreadyApplied { task: String },
+        NoLessons { task: String },
+    }
+
+    /// What an orchestration refuses.
+    OrchestrateNo, orchestrate_no => told {
+        NoTask { id: String },
+        NotReady { id: String, waits_for: String },
+        NotReadyYet { id: String, own: u32, current: u32 },
+        Blocked { id: String, by: String },
+        NotBegun { id: String, status: Status, verb: &'static str },
+        Ready { id: String, verb: &'static str },
+        InProgress { id: String, verb: &'static str },
+        Completed { id: String, verb: &'static str },
+        Failed { id: String, verb: &'static str },
+        NotFailed { id: String, status: Status },
+        NoFreePlace { max: u32 },
+        NeedsPerson { id: String },
+        NoPhase { phase: u32 },
+        PhaseFinished { phase: u32 },
+        PhaseNotCurrent { phase: u32, current: u32 },
+        PhaseIncomplete { phase: u32, done: usize, total: usize },
+        BadCommit { commit: String, letters: usize },
+        Empty { what: &'static str },
+    }
+
+    /// Why the current task of the memory refuses.
+    PlanNo, plan_no => told {
+        NoTask,
+        TaskPending { id: String, verb: &'static str },
+        TaskInProgress { id: String, verb: &'static str },
+        TaskClosed { id: String, status: Status, verb: &'static str },
+        TaskFailed { id: String, verb: &'static str },
+        TaskPaused { id: String, verb: &'static str },
+        StepNotBegun { id: u32, status: Status, verb: &'static str },
+        StepInProgress { id: u32, verb: &'static str },
+        StepCompleted { id: u32, verb: &'static str },
+        NoStep { task: String, id: u32 },
+        StepBefore { id: u32, missing: String },
+        StepsBefore { id: u32, missing: String },
+        RetriesExhausted { id: u32, tries: u32 },
+        DuplicateId { what: Thing, id: String },
+        MissingDependency { id: u32, missing: u32 },
+        CircularDependency { path: String },
+        BadStepId,
+        TooMany { what: Thing, max: usize },
+        Empty { what: Thing },
+        UnresolvedIssue { id: String, step: u32 },
+        NeedsPerson { id: String },
+        NotQueued { id: String },
+    }
+
+    /// Why a develop run refuses.
+    DevelopNo, develop_no => told {
+        NoRun,
+        RunOpen { feature: String, phase: &'static str },
+        WrongPhase { what: &'static str, phase: &'static str, wanted: &'static str },
+        NotBack { phase: &'static str, to: &'static str },
+        GatesClosed { missing: String },
+        GatesClosedHere { missing: String, gate: &'static str },
+        GatesClosedBefore { missing: String, phase: &'static str },
+        GateAlreadyOpen { gate: &'static str },
+        CheckpointsOpen { checkpoints: String },
+        EvidenceRequired { gate: &'static str },
+        EvidenceRed { gate: &'static str, exit_code: i32 },
+        EvidenceStale,
+        NeedsPerson { what: &'static str },
+        UnknownCheckpoint { id: String },
+        DuplicateCheckpoint { id: String },
+        BadCheckpointId { shown: String, fault: &'static str, chars_max: usize },
+        CheckpointFailed { what: &'static str, id: String, status: Status, typed: String },
+        CheckpointPending { what: &'static str, id: String, typed: String },
+        CheckpointIs { what: &'static str, id: String, status: Status },
+        Empty { what: Thing },
+        AlreadyAdopted,
+    }
+}
+
+/// Who holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// Its process, where that is known.
+    pub pid: Option<u32>,
+    /// Its machine, or nothing.
+    pub host: String,
+    /// What it does, or nothing.
+    pub what: String,
+    /// Since when, or nothing.
+    pub at: String,
+}

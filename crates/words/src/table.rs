@@ -1,0 +1,66 @@
+//! How message enums and the tables of their sentences are written: one line each.
+
+/// Enums of messages. `=> text` is told as one sentence, `=> told` as a message with a hint.
+macro_rules! messages {
+    ($($(#[$doc:meta])* $name:ident, $table:ident => $sort:ident { $($variants:tt)* })+) => { $(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "what a message means is its English sentence")]
+        pub enum $name { $($variants)* }
+
+        messages!(@say $name, $table, $sort);
+    )+ };
+    (@say $name:ident, $table:ident, text) => {
+        /// Debug text: the English sentence.
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&crate::english::$table(self))
+            }
+        }
+
+        impl $name {
+            /// The sentence in a language.
+            pub fn say(&self, lang: crate::Lang) -> String {
+                match lang {
+                    crate::Lang::En => crate::english::$table(self),
+                    crate::Lang::Ko => crate::particle::fitted(&crate::korean::$table(self)),
+                }
+            }
+        }
+    };
+    (@say $name:ident, $table:ident, told) => {
+        impl $name {
+            /// Message and hint in a language.
+            pub fn say(&self, lang: crate::Lang) -> (String, String) {
+                match lang {
+                    crate::Lang::En => crate::english::$table(self),
+                    crate::Lang::Ko => {
+                        let (message, hint) = crate::korean::$table(self);
+                        let fitted = |text: String| crate::particle::fitted(&text);
+                        (fitted(message), fitted(hint))
+                    }
+                }
+            }
+        }
+    };
+}
+
+/// The sentences of enums in one language. A value that is not a parameter as it stands follows in brackets.
+macro_rules! table {
+    ($($function:ident: $name:ident => text { $($pattern:pat => $text:literal $([$($value:tt)*])?;)+ })+) => { $(
+        pub(crate) fn $function(message: &crate::message::$name) -> String {
+            use crate::message::$name::*;
+            match message {
+                $($pattern => format!($text $(, $($value)*)?),)+
+            }
+        }
+    )+ };
+    ($($function:ident: $name:ident => told { $($pattern:pat => $text:literal $([$($value:tt)*])? / $hint:literal $([$($more:tt)*])?;)+ })+) => { $(
+        pub(crate) fn $function(message: &crate::message::$name) -> (String, String) {
+            use crate::message::$name::*;
+            match message {
+                $($pattern => (format!($text $(, $($value)*)?), format!($hint $(, $($more)*)?)),)+
+            }
+        }
+    )+ };
+}
