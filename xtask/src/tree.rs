@@ -175,6 +175,13 @@ const ONLY_IN: [(&str, &[&str]); 7] = [
             "crates/cli/",
             "crates/shim/",
             "crates/test-support/",
+            // The locale, asked by programs and by the hook.
+            "crates/words/src/lang.rs",
+            // What a sandbox is built around, and what a process in one was given; still to come in by the context.
+            "crates/engine/src/agents/roots.rs",
+            "crates/engine/src/agents/run.rs",
+            "crates/engine/src/doctor.rs",
+            "crates/engine/src/relayed.rs",
             // All that an operation is given; the clock is a part of it.
             "crates/engine/src/context.rs",
             "crates/engine/src/clock.rs",
