@@ -93,6 +93,10 @@ pub struct FileDiff {
     pub change: FileChange,
     /// A unified diff; empty for a file that is no text.
     pub diff: String,
+    /// It is no text.
+    pub binary: bool,
+    /// Changes with its content; empty for a file that is gone.
+    pub hash: String,
     /// The diff was cut because it is too long.
     pub truncated: bool,
 }

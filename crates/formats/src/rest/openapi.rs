@@ -3,11 +3,11 @@
 use super::routes::{Access, Answer, Method, ROUTES, Route};
 use super::{
     Agent, Agents, AnswerRequest, Approval, Artifact, AskReport, ChangeRequest, Checkpoint,
-    Dependency, EditTask, ErrorBody, ErrorReport, EventBody, Health, InboxItem, Me, NeedReport,
+    Dependency, EditTask, ErrorBody, ErrorReport, EventBody, Health, InboxItem, NeedReport,
     NewTask, Node, Nothing, Page, Permission, Phase, PhaseCompleteReport, ProvideRequest, Question,
-    RejectRequest, Reported, RestoreRequest, Review, ReviewDiff, SayRequest, Saying, SignInLink,
-    Stats, StepReport, Task, TaskType, TokensReport, Utterance, VerbRequest, Verification,
-    Workspace, WorkspaceChange, WorkspaceState,
+    RejectRequest, Reported, RestoreRequest, Review, ReviewDiff, SayRequest, Saying, Session,
+    SignIn, SignInLink, Stats, StepReport, Task, TaskType, TokensReport, Utterance, VerbRequest,
+    Verification, Workspace, WorkspaceChange, WorkspaceState,
 };
 use crate::transition::Transition;
 use schemars::generate::SchemaSettings;
@@ -26,7 +26,7 @@ const ANSWERS: &[(&str, Shape)] = &[
     ("ErrorBody", shape::<ErrorBody>),
     ("EventBody", shape::<EventBody>),
     ("Health", shape::<Health>),
-    ("Me", shape::<Me>),
+    ("Session", shape::<Session>),
     ("SignInLink", shape::<SignInLink>),
     ("Task", shape::<Task>),
     ("TaskPage", shape::<Page<Task>>),
@@ -68,6 +68,7 @@ const BODIES: &[(&str, Shape)] = &[
     ("RejectRequest", shape::<RejectRequest>),
     ("SayRequest", shape::<SayRequest>),
     ("RestoreRequest", shape::<RestoreRequest>),
+    ("SignIn", shape::<SignIn>),
     ("VerbRequest", shape::<VerbRequest>),
     ("PhaseCompleteReport", shape::<PhaseCompleteReport>),
     ("AskReport", shape::<AskReport>),
@@ -188,6 +189,11 @@ fn parameters(route: &Route) -> Vec<Value> {
             "description": "The same key again gets the answer of the first time, and nothing is done twice.",
             "schema": { "type": "string", "maxLength": 100 },
         }));
+        all.push(json!({
+            "name": "If-Match", "in": "header", "required": false,
+            "description": "The `version` of the task that was looked at; when it moved on since, nothing is done and 409 `changed` is answered.",
+            "schema": { "type": "string" },
+        }));
     }
     all
 }
@@ -210,6 +216,18 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
     let mut success = json!({ "description": "Done." });
     if let Some(content) = content {
         success["content"] = content;
+    }
+    let header = match route.id {
+        "listTasks" => Some((
+            "X-Sequence",
+            "The latest event the list knows of: ask for events behind it.",
+        )),
+        "getLogs" | "getNodeLog" => Some(("X-Next-Offset", "Where to go on.")),
+        _ => None,
+    };
+    if let Some((name, about)) = header {
+        success["headers"] =
+            json!({ name: { "description": about, "schema": { "type": "integer" } } });
     }
     let mut all = json!({ route.status.to_string(): success });
     let error = find(ANSWERS, "ErrorBody", sent);
@@ -246,7 +264,7 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
     if route.path.contains('{') || route.access == Access::Agent {
         fails("404", "There is none.");
     }
-    if route.access == Access::Person || route.access == Access::Agent {
+    if route.body.is_some() || route.access == Access::Person {
         fails("409", "A rule refuses; nothing changed.");
         fails("413", "The body is too big.");
         fails("415", "The body is no JSON.");

@@ -102,7 +102,7 @@ const fn number(name: &'static str, about: &'static str) -> Query {
     }
 }
 
-const LIMIT: Query = number("limit", "How many at the most, 1 to 500");
+const LIMIT: Query = number("limit", "How many at the most, 1 to 1000");
 const CURSOR: Query = text("cursor", "`nextCursor` of the page before");
 const LIST: &[Query] = &[
     text("status", "Only those with this status"),
@@ -152,12 +152,14 @@ const fn route(
 
 /// Every route there is.
 #[rustfmt::skip]
-pub const ROUTES: [Route; 68] = [
+pub const ROUTES: [Route; 70] = [
     route(Method::Get, "/healthz", "health", Access::Open, &[], None, 200, Answer::Json("Health"), "Is the process up?"),
     route(Method::Get, "/readyz", "ready", Access::Open, &[], None, 200, Answer::Json("Health"), "Does it take requests? 503 while it starts or drains"),
     route(Method::Get, "/metrics", "metrics", Access::Read, &[], None, 200, Answer::Text, "Figures for Prometheus"),
     route(Method::Get, "/api/openapi.json", "openapi", Access::Read, &[], None, 200, Answer::Json("Value"), "This document"),
-    route(Method::Get, "/api/me", "me", Access::Read, &[], None, 200, Answer::Json("Me"), "Who asks, and whom"),
+    route(Method::Get, "/api/session", "getSession", Access::Read, &[], None, 200, Answer::Json("Session"), "Who asks, and whom"),
+    route(Method::Post, "/api/session", "signIn", Access::Open, &[], Some("SignIn"), 204, Answer::Empty, "Sign a browser in with the token: sets the cookie"),
+    route(Method::Delete, "/api/session", "signOut", Access::Read, &[], None, 204, Answer::Empty, "Sign a browser out"),
     route(Method::Post, "/api/sign-in-links", "newSignInLink", Access::Person, &[], None, 201, Answer::Json("SignInLink"), "Make a link that signs one browser in, once"),
     route(Method::Get, "/api/tasks", "listTasks", Access::Read, LIST, None, 200, Answer::Json("TaskPage"), "Tasks, newest first"),
     route(Method::Post, "/api/tasks", "createTask", Access::Person, &[], Some("NewTask"), 201, Answer::Json("Task"), "Make a draft, or with `submit` a pending task"),

@@ -198,15 +198,7 @@ pub struct Task {
     /// The name of the agent it is done by.
     pub agent: Option<String>,
     /// Where that agent stands; more in `/agent`.
-    pub agent_status: AgentStatus,
-    /// What the agent waits for.
-    pub blocked_by: Option<BlockedBy>,
-    /// Who stopped it.
-    pub paused_by: Option<PausedBy>,
-    /// When a limit ends.
-    pub resume_at: Option<String>,
-    /// Tokens used so far.
-    pub tokens_used: u64,
+    pub agent_state: AgentState,
     /// What it may use at the most.
     pub budget: Option<Budget>,
     /// The folder the agent works in; `null` before the first assignment.
@@ -219,6 +211,31 @@ pub struct Task {
     pub archived: bool,
     /// Why it failed, while it is failed.
     pub failure: Option<Failure>,
+    /// The number of its latest event. Send it as `If-Match` with a decision that is about the task as it was then.
+    pub version: u64,
+}
+
+/// An agent as a list shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct AgentState {
+    /// Where it stands.
+    pub status: AgentStatus,
+    /// Whether its process is there.
+    pub alive: bool,
+    /// The step it said it is at.
+    pub current_step: Option<String>,
+    /// What it waits for.
+    pub blocked_by: Option<BlockedBy>,
+    /// Who stopped it.
+    pub paused_by: Option<PausedBy>,
+    /// When a limit ends.
+    pub resume_at: Option<String>,
+    /// When it last said anything.
+    pub last_output: Option<String>,
+    /// Over all attempts.
+    pub tokens_used: u64,
 }
 
 /// The agent of a task.

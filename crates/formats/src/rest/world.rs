@@ -13,10 +13,14 @@ use serde_json::Value;
 pub struct InboxItem {
     /// What sort of thing.
     pub kind: InboxKind,
+    /// Of the review, question, dependency, permission or task.
+    pub id: String,
     /// The task.
     pub task_id: String,
     /// Its title.
     pub title: String,
+    /// Its version.
+    pub version: u64,
     /// Since when.
     pub since: String,
     /// The review, of kind `review`.
@@ -170,17 +174,35 @@ pub struct TypePhase {
     pub review: bool,
 }
 
+/// The token of the server, to sign a browser in with.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct SignIn {
+    /// The text of `DATA/token`.
+    pub token: String,
+}
+
+impl std::fmt::Debug for SignIn {
+    /// Never the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SignIn")
+    }
+}
+
 /// Who asks, and whom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
-pub struct Me {
+pub struct Session {
     /// Whose rights the caller has.
     pub role: Role,
     /// The task whose agent asks.
     pub task_id: Option<String>,
     /// The version of the server.
     pub version: String,
+    /// Another one after each start of the server.
+    pub instance: String,
 }
 
 /// Whose rights a caller has.
