@@ -8,8 +8,8 @@ mod wire;
 pub use wire::{Unreadable, Wire};
 
 use bowline_machines::job::{
-    Dependency, DependencyKind, DependencyStatus, Event, Failure, FailureCode, Job, Kind,
-    Life, Limits, Marker, Message, PausedBy, PhaseSpec, Process, Question, QuestionStatus, Reached,
+    Dependency, DependencyKind, DependencyStatus, Event, Failure, FailureCode, Job, Kind, Life,
+    Limits, Marker, Message, PausedBy, PhaseSpec, Process, Question, QuestionStatus, Reached,
     Review, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, TimerKind, Value as Given, Want,
 };
 use serde_json::Value;
