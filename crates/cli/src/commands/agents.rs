@@ -66,7 +66,7 @@ pub(crate) fn run_agent(
             folder: at.display().to_string(),
             command: words,
         };
-        let body = json!({ "folder": at, "command": args.command });
+        let body = json!({ "dryRun": true, "folder": at, "command": args.command });
         output.done(body, &[did.say(output.lang)]);
         return Ok(ExitCode::SUCCESS);
     }

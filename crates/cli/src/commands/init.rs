@@ -44,14 +44,16 @@ pub(crate) fn run(
         (false, true) => Did::HooksRemoved,
         (false, false) => Did::HooksInstalled,
     };
+    if !output.json {
+        for line in lines {
+            output.talk(&line);
+        }
+    }
     output.done(
         json!({"root": plan.root, "git": plan.git, "files": files}),
         &[last.say(output.lang)],
     );
     if !output.json {
-        for line in lines {
-            output.talk(&line);
-        }
         notes(output, &plan, uninstall);
     }
     Ok(ExitCode::SUCCESS)

@@ -110,8 +110,7 @@ table! {
         GeminiTrusts => "gemini reads the settings of a project only in a folder you trust";
         HooksInTree => "core.hooksPath leads into the work tree; a linked worktree is held only if these hooks are in it too";
         NoGit => "this is no git repository, so git holds nothing back";
-        NothingHeldYet => "nothing is held back before IMPLEMENT; from there on commits and pushes wait for the gates";
-        FilesChange { count } => "{count} file{0}; 'bowline init --dry-run --diff' shows each line" [s(*count)];
+        NothingHeldYet => "nothing is held back before IMPLEMENT; from there on writing, committing and pushing wait for the gates";
         AskGoOn => "1) go on  2) from the beginning  [1/2]";
         DesignAgain => "Begin again at phase 1: a design needs its context.";
         ReviewAgain => "Begin again at phase 2: the review is run again.";

@@ -106,8 +106,7 @@ table! {
         GeminiTrusts => "gemini는 신뢰한 폴더에서만 프로젝트 설정을 읽습니다";
         HooksInTree => "core.hooksPath가 작업 트리 안에 있어, 같은 훅이 없는 연결된 worktree는 막지 못합니다";
         NoGit => "git 저장소가 아니므로 git 훅은 설치하지 않았습니다";
-        NothingHeldYet => "IMPLEMENT 전에는 아무것도 막지 않습니다. 그때부터 커밋과 푸시는 게이트를 기다립니다";
-        FilesChange { count } => "파일 {count}개. 'bowline init --dry-run --diff'로 줄마다 볼 수 있습니다";
+        NothingHeldYet => "IMPLEMENT 전에는 아무것도 막지 않습니다. 그때부터 파일 수정과 커밋, 푸시는 게이트를 기다립니다";
         AskGoOn => "1) 이어서 진행  2) 처음부터  [1/2]";
         DesignAgain => "Phase 1부터 재시작 (설계는 컨텍스트 필요하므로)";
         ReviewAgain => "Phase 2부터 재시작 (리뷰 재실행)";

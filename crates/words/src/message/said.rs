@@ -106,7 +106,6 @@ messages! {
         HooksInTree,
         NoGit,
         NothingHeldYet,
-        FilesChange { count: usize },
         AskGoOn,
         DesignAgain,
         ReviewAgain,
