@@ -2,10 +2,12 @@
 
 mod found;
 mod input;
+mod said;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
 pub use input::{Advice, Why, Wrong};
+pub use said::{AgentState, Did, Label, Told};
 pub use word::{Status, Thing};
 
 messages! {
