@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::shell::root;
-use bowline_formats::schema;
+use bowline_formats::{rest, schema};
 use bowline_machines::develop::DevelopMachine;
 use bowline_machines::job::JobMachine;
 use bowline_machines::orchestrate::OrchestrateMachine;
@@ -53,6 +53,7 @@ fn pages() -> Vec<(String, String)> {
             pages.push((format!("formats/{kind}.md"), text));
         }
     }
+    pages.push(("openapi.json".into(), rest::openapi::text()));
     pages
 }
 
@@ -104,4 +105,13 @@ fn machine_pages() -> Vec<(String, String)> {
             ),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    /// The web page's client is made from it, and the server hands it out as it is kept.
+    #[test]
+    fn every_generated_page_is_what_the_code_says() {
+        assert_eq!(super::check(), Ok(()));
+    }
 }
