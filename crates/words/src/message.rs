@@ -2,10 +2,12 @@
 
 mod found;
 mod input;
+mod web;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
 pub use input::{Advice, Why, Wrong};
+pub use web::Web;
 pub use word::{Status, Thing};
 
 messages! {
