@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::shell::root;
 use crate::web;
-use bowline_formats::schema;
+use bowline_formats::{rest, schema};
 use bowline_machines::develop::DevelopMachine;
 use bowline_machines::job::JobMachine;
 use bowline_machines::orchestrate::OrchestrateMachine;
@@ -52,6 +52,7 @@ fn pages() -> Vec<(String, String)> {
             pages.push((format!("docs/formats/{kind}.md"), text));
         }
     }
+    pages.push(("docs/openapi.json".into(), rest::openapi::text()));
     pages
 }
 
@@ -103,4 +104,13 @@ fn machine_pages() -> Vec<(String, String)> {
             ),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    /// The web page's client is made from it, and the server hands it out as it is kept.
+    #[test]
+    fn every_generated_page_is_what_the_code_says() {
+        assert_eq!(super::check(), Ok(()));
+    }
 }

@@ -14,6 +14,8 @@ pub mod memory;
 pub mod merge;
 pub mod orchestrate;
 pub mod reading;
+#[cfg(feature = "rest")]
+pub mod rest;
 pub mod scenario;
 pub mod schema;
 pub mod tasks_md;
