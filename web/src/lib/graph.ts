@@ -22,7 +22,8 @@ export function reduced(graph: Graph): Graph {
   for (const [from, to] of known) next.get(from)?.push(to);
   const edges = known.filter(([from, to]) => {
     const waiting = (next.get(from) ?? []).filter((other) => other !== to);
-    const seen = new Set(waiting);
+    // A path that comes back to where it began implies nothing.
+    const seen = new Set([...waiting, from]);
     for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
       if (at === to) return false;
       for (const other of next.get(at) ?? []) {
@@ -103,7 +104,7 @@ export function criticalPath(graph: Graph): Set<string> {
   let end: string | undefined;
   for (const [id, value] of length) if (open.has(id) && value > (end === undefined ? 0 : (length.get(end) ?? 0))) end = id;
   const path = new Set<string>();
-  for (let at = end; at !== undefined; at = via.get(at)) if (open.has(at)) path.add(at);
+  for (let at = end; at !== undefined && !path.has(at); at = via.get(at)) if (open.has(at)) path.add(at);
   return path;
 }
 
