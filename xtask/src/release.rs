@@ -1,7 +1,7 @@
 //! The programs as they are released: built for speed, linked statically, and put where a shell finds them.
 
-use crate::{Outcome, web};
 use crate::shell::{cargo, command, host, root};
+use crate::{Outcome, web};
 use std::path::{Path, PathBuf};
 
 /// What a user gets, by package and program.

@@ -113,17 +113,26 @@ fn parameters(sentence: &str) -> Vec<&str> {
 /// Installs the packages of the lock file where that is newer than what is there.
 fn packages() -> Outcome {
     if !have("npm", &["--version"]) {
-        return Err("npm does not answer; the web page is built with Node.js 20.19 or newer".into());
+        return Err(
+            "npm does not answer; the web page is built with Node.js 20.19 or newer".into(),
+        );
     }
     let web = root().join("web");
-    let time = |path: PathBuf| std::fs::metadata(path).and_then(|file| file.modified()).ok();
+    let time = |path: PathBuf| {
+        std::fs::metadata(path)
+            .and_then(|file| file.modified())
+            .ok()
+    };
     let wanted = time(web.join("package-lock.json"));
     // npm writes this file last.
     let installed = time(web.join("node_modules/.package-lock.json"));
     if installed.is_some() && installed >= wanted {
         return Ok(());
     }
-    step("web packages", &mut npm(&["ci", "--ignore-scripts", "--loglevel=error"]))
+    step(
+        "web packages",
+        &mut npm(&["ci", "--ignore-scripts", "--loglevel=error"]),
+    )
 }
 
 fn npm(arguments: &[&str]) -> Command {
@@ -139,13 +148,23 @@ fn chromium() -> Outcome<PathBuf> {
     }
     let known = ["chromium", "chromium-browser", "google-chrome"];
     let found = || known.iter().find(|name| have(name, &["--version"]));
-    if found().is_none() && have("apt-get", &["--version"]) && rustix::process::geteuid().is_root() {
+    if found().is_none() && have("apt-get", &["--version"]) && rustix::process::geteuid().is_root()
+    {
         println!("installing chromium and fonts for Korean …");
         let packages = ["chromium", "fonts-noto-cjk"];
-        let mut install = command("apt-get", &["install", "-y", "-qq", "--no-install-recommends"]);
-        step("chromium", install.args(packages).env("DEBIAN_FRONTEND", "noninteractive"))?;
+        let mut install = command(
+            "apt-get",
+            &["install", "-y", "-qq", "--no-install-recommends"],
+        );
+        step(
+            "chromium",
+            install
+                .args(packages)
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+        )?;
     }
-    let name = found().ok_or("there is no Chromium; install it, or name one with BOWLINE_CHROMIUM")?;
+    let name =
+        found().ok_or("there is no Chromium; install it, or name one with BOWLINE_CHROMIUM")?;
     Ok(PathBuf::from(name))
 }
 
@@ -175,7 +194,8 @@ mod tests {
             };
             assert_eq!(sorted(&english), sorted(&korean), "{name}");
             // A particle that depends on a value cannot be chosen before the value is there.
-            for particle in ["은", "는", "이", "가", "을", "를", "과", "와", "으로", "로"] {
+            for particle in ["은", "는", "이", "가", "을", "를", "과", "와", "으로", "로"]
+            {
                 let after = format!("}}{particle} ");
                 assert!(!korean.contains(&after), "{name}: {korean}");
             }
