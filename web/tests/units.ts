@@ -8,6 +8,7 @@ import { scaleOf } from '../src/lib/gantt';
 import { criticalPath, folded, reduced, type Graph } from '../src/lib/graph';
 import type { Task } from '../src/lib/shapes';
 import { plain } from '../src/lib/text';
+import { verbOf } from '../src/lib/verbs';
 
 test('colours are believed, every other escape is dropped', () => {
   const { runs, end } = runsOf('\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07\x1b[2J\x1b[10;10Hend', NORMAL);
@@ -117,4 +118,12 @@ test('the order of a column is that of creation, whatever moves', () => {
     columnsOf(list, '', 'none').flatMap((column) => column.groups.flatMap((group) => group.tasks.map((one) => one.id)));
   assert.deepEqual(order([one, two]), ['two', 'one']);
   assert.deepEqual(order([{ ...one, updatedAt: '2026-01-09T00:00:00Z' }, two]), ['two', 'one']);
+});
+
+test('a proposed command is a button only when nothing has to be filled in', () => {
+  assert.deepEqual(verbOf('bowline thinking start planning'), { kind: 'thinking', verb: 'start', id: 'planning' });
+  assert.deepEqual(verbOf('bowline develop implement'), { kind: 'develop', verb: 'implement', id: null });
+  assert.equal(verbOf('bowline develop start FEATURE'), null);
+  assert.equal(verbOf('bowline orchestrate fail ID --reason TEXT'), null);
+  assert.equal(verbOf('bowline memory step start 1'), null);
 });

@@ -4,6 +4,7 @@ import type { paths } from './api.generated';
 import { session } from './session.svelte';
 import { settings, t } from './settings.svelte';
 import type { NewTask, Task, Trouble, WorkspaceKind } from './shapes';
+import type { Verb } from './verbs';
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; trouble: Trouble };
 
@@ -157,6 +158,8 @@ export const api = {
     listed(client.GET('/api/workspaces/{id}/{kind}', { params: { path: { id, kind } } })),
   workspaceTransitions: (id: string, kind: WorkspaceKind) =>
     listed(client.GET('/api/workspaces/{id}/{kind}/transitions', { params: { path: { id, kind } } })),
+  verb: (id: string, { kind, verb, id: about }: Verb, file: string) =>
+    told(client.POST('/api/workspaces/{id}/{kind}/{verb}', { params: { path: { id, kind, verb } }, body: { file, id: about } })),
   nodeLog: (id: string, node: string) =>
     `/api/workspaces/${encodeURIComponent(id)}/orchestrate/nodes/${encodeURIComponent(node)}/log`,
 

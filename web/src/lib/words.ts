@@ -312,6 +312,7 @@ export const words = {
     noStateFiles: "No state files",
     noStateFilesHint: "A run that is started in this folder appears here by itself.",
     nextCommands: "What can be done next",
+    doIt: "Do it",
     findingsN: "{n} findings in this file",
     kindOfThinking: "Thinking",
     kindOfMemory: "Memory",
@@ -706,6 +707,7 @@ export const words = {
     noStateFiles: "상태 파일이 없습니다",
     noStateFilesHint: "이 폴더에서 실행을 시작하면 저절로 나타납니다.",
     nextCommands: "다음에 할 수 있는 일",
+    doIt: "실행",
     findingsN: "이 파일에서 발견: {n}건",
     kindOfThinking: "사고 실행",
     kindOfMemory: "메모리",
@@ -1105,6 +1107,7 @@ export interface Parameters {
   noStateFiles: never;
   noStateFilesHint: never;
   nextCommands: never;
+  doIt: never;
   findingsN: 'n';
   kindOfThinking: never;
   kindOfMemory: never;

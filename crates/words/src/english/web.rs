@@ -312,6 +312,7 @@ table! {
         NoStateFiles => "No state files";
         NoStateFilesHint => "A run that is started in this folder appears here by itself.";
         NextCommands => "What can be done next";
+        DoIt => "Do it";
         FindingsN => "{{n}} findings in this file";
         KindOfThinking => "Thinking";
         KindOfMemory => "Memory";

@@ -312,6 +312,7 @@ table! {
         NoStateFiles => "상태 파일이 없습니다";
         NoStateFilesHint => "이 폴더에서 실행을 시작하면 저절로 나타납니다.";
         NextCommands => "다음에 할 수 있는 일";
+        DoIt => "실행";
         FindingsN => "이 파일에서 발견: {{n}}건";
         KindOfThinking => "사고 실행";
         KindOfMemory => "메모리";

@@ -342,6 +342,7 @@ web! {
     NoStateFiles,
     NoStateFilesHint,
     NextCommands,
+    DoIt,
     FindingsN,
     KindOfThinking,
     KindOfMemory,
