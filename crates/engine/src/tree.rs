@@ -14,7 +14,7 @@ use bowline_words::message::{Advice, Wrong};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -172,7 +172,8 @@ impl Listed {
                     let target = fs::read_link(place.join(path));
                     let target = target.map_err(|error| failed(&place.join(path), &error))?;
                     let file = links.join(names.len().to_string());
-                    fs::write(&file, target.as_os_str().as_bytes())
+                    fs::File::create(&file)
+                        .and_then(|mut it| it.write_all(target.as_os_str().as_bytes()))
                         .map_err(|error| failed(&file, &error))?;
                     file
                 }

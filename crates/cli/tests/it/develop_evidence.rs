@@ -177,7 +177,7 @@ fn signatures() {
     let unsigned = {
         world.quietly("develop gate pass architect_verified", 0);
         world.write("../home/key", "a key nobody guesses\n");
-        world.write("../home/other", "another\n");
+        world.write("../home/other", "another key nobody guesses\n");
         world.run("verify --key ../home/key")
     };
     let key = world.root().join("home/key");

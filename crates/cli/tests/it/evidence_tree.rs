@@ -12,7 +12,7 @@ fn run(command: &str) -> TestEnvironment {
     let world = TestEnvironment::repository();
     world.write(
         "bowline.toml",
-        &format!(
+        format!(
             "[develop]\nprotected = [\"check.sh\"]\n[develop.gates.review_clean_pass]\nrun = '{command}'\n"
         ),
     );
