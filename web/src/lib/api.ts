@@ -3,7 +3,7 @@ import createClient from 'openapi-fetch';
 import type { paths } from './api.generated';
 import { session } from './session.svelte';
 import { settings, t } from './settings.svelte';
-import type { NewTask, Task, Trouble, WorkspaceKind } from './shapes';
+import type { EditTask, NewTask, Task, Trouble, WorkspaceKind } from './shapes';
 import type { Verb } from './verbs';
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; trouble: Trouble };
@@ -85,6 +85,7 @@ export const api = {
 
   task: (id: string) => told(client.GET('/api/tasks/{id}', of(id))),
   newTask: (body: NewTask) => told(client.POST('/api/tasks', { body })),
+  editTask: (id: string, body: EditTask) => told(client.PATCH('/api/tasks/{id}', { ...of(id), body })),
   deleteTask: (id: string) => told(client.DELETE('/api/tasks/{id}', of(id))),
   inbox: () => listed(client.GET('/api/inbox')),
   types: () => listed(client.GET('/api/types')),
