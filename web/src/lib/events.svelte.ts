@@ -90,7 +90,7 @@ class Events {
     try {
       if (this.#last === null) {
         this.#last = await this.begin();
-        if (this.#last === null) return session.state === 'out' ? 'signed-out' : 'ended';
+        if (this.#last === null) return session.signedIn ? 'ended' : 'signed-out';
         this.#tell({ kind: 'anew', taskId: null, data: {} });
       }
       const response = await fetch('/api/events', {
