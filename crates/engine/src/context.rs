@@ -63,6 +63,8 @@ pub struct Context {
     pub evidence_key: Option<PathBuf>,
     /// The variables of whoever asks.
     pub variables: Variables,
+    /// The folder whoever asks stands in: commands that are advised work there.
+    pub here: PathBuf,
 }
 
 impl Context {
@@ -78,6 +80,7 @@ impl Context {
             disk: relayed::disk(),
             evidence_key: variables.get(EVIDENCE_KEY_VARIABLE).map(PathBuf::from),
             variables,
+            here: std::path::absolute(".").unwrap_or_else(|_| PathBuf::from(".")),
         }
     }
 

@@ -2,11 +2,13 @@
 
 mod found;
 mod input;
+mod said;
 mod web;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
 pub use input::{Advice, Why, Wrong};
+pub use said::{AgentState, Did, Label, Told};
 pub use web::Web;
 pub use word::{Status, Thing};
 
