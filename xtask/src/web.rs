@@ -53,6 +53,9 @@ fn in_browser(script: &str) -> Outcome {
         Err(why) => return skipped(&why),
     };
     let bowline = bowline()?;
+    if !have(&bowline.to_string_lossy(), &["serve", "--help"]) {
+        return skipped("this bowline has no server");
+    }
     let mut script = npm(&["run", "--silent", script]);
     script.env(CHROMIUM, chromium).env("BOWLINE", bowline);
     step("web in a browser", &mut script)
