@@ -112,7 +112,8 @@ export const api = {
 
   /** Verbs that need nothing but the task. */
   move(id: string, action: PlainAction, version: number) {
-    const params = seen(id, version);
+    // An agent at work moves on with every step it takes; what is asked of it is asked of whatever it does by then.
+    const params = seen(id, ['pause', 'resume', 'cancel', 'interrupt', 'checkpoint'].includes(action) ? null : version);
     switch (action) {
       case 'submit':
         return told(client.POST('/api/tasks/{id}/submit', { params }));

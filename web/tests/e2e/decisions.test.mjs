@@ -20,7 +20,7 @@ after(async () => {
 
 test('from the form to completed, through every decision', { timeout: 120_000 }, async () => {
   const { page, context, fine } = await visit(chromium, server);
-  await page.getByRole('link', { name: 'New task' }).click();
+  await page.getByRole('navigation').getByRole('link', { name: 'New task' }).click();
 
   // The server's own words about what is missing, in the form.
   await page.getByLabel('Title').fill('Pictures for the harbour');
@@ -31,7 +31,7 @@ test('from the form to completed, through every decision', { timeout: 120_000 },
   await page.getByRole('button', { name: 'Submit' }).click();
 
   // A question, answered on the task page.
-  await page.getByText('Where do pictures live?').waitFor();
+  await page.getByText('Where do pictures live?', { exact: true }).waitFor();
   assert.match(await page.locator('[role=log]').innerText(), /Starting the plan/);
   await page.getByLabel('bucket').check();
   await page.getByRole('button', { name: 'Answer' }).click();
