@@ -4,11 +4,13 @@
 mod found;
 mod input;
 mod refusals;
+mod server;
 mod troubles;
 
 pub(crate) use found::*;
 pub(crate) use input::*;
 pub(crate) use refusals::*;
+pub(crate) use server::*;
 pub(crate) use troubles::*;
 
 use crate::Lang::Ko;

@@ -2,10 +2,12 @@
 
 mod found;
 mod input;
+mod server;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
 pub use input::{Advice, Why, Wrong};
+pub use server::{JobNo, ServeTrouble, ServerNo};
 pub use word::{Status, Thing};
 
 messages! {

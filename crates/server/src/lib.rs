@@ -1,0 +1,15 @@
+//! The task server: REST, server-sent events and the web page, over TCP on loopback and a Unix socket.
+//!
+//! No rule is here. A request is read, its caller is known, and what it wants is handed to the loop that decides about jobs,
+//! or to an operation of the engine; what comes back is told in the caller's language. Handlers are plain functions on a
+//! bounded pool of threads: nothing that waits for a disk runs on the threads that serve connections.
+
+mod auth;
+mod call;
+mod data;
+mod feed;
+mod guard;
+mod page;
+mod problem;
+mod router;
+mod serve;
