@@ -6,7 +6,8 @@ use crate::notice::Notice;
 use crate::operations::develop::Fault;
 use bowline_formats::finding::Finding;
 use bowline_formats::memory::path::PathError;
-use bowline_machines::{Refuse, develop, plan, thinking};
+use bowline_formats::tasks_md;
+use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
 use bowline_statefiles as statefiles;
 use bowline_words::Lang;
 use bowline_words::message::{Advice, Found, Wrong};
@@ -41,6 +42,9 @@ pub enum Refusal {
     /// A develop run refused.
     #[error(transparent)]
     Develop(#[from] develop::Refusal),
+    /// An orchestration refused.
+    #[error(transparent)]
+    Orchestrate(#[from] orchestrate::Refusal),
 }
 
 impl Refuse for Refusal {
@@ -49,6 +53,7 @@ impl Refuse for Refusal {
             Refusal::Thinking(refusal) => refusal.code(),
             Refusal::Plan(refusal) => refusal.code(),
             Refusal::Develop(refusal) => refusal.code(),
+            Refusal::Orchestrate(refusal) => refusal.code(),
         }
     }
 
@@ -57,6 +62,7 @@ impl Refuse for Refusal {
             Refusal::Thinking(refusal) => refusal.hint(),
             Refusal::Plan(refusal) => refusal.hint(),
             Refusal::Develop(refusal) => refusal.hint(),
+            Refusal::Orchestrate(refusal) => refusal.hint(),
         }
     }
 }
@@ -109,6 +115,25 @@ pub enum Error {
     NoPlan {
         /// Where it was looked for.
         path: PathBuf,
+    },
+    /// The plan cannot be worked off.
+    BadPlan {
+        /// The plan.
+        path: PathBuf,
+        /// The first thing that forbids it.
+        finding: Box<tasks_md::Finding>,
+    },
+    /// Several tasks have an id that ends so.
+    AmbiguousTask {
+        /// What was asked for.
+        name: String,
+        /// Tasks that fit.
+        fitting: Vec<String>,
+    },
+    /// A phase is to be finished by a merge, which no command does yet.
+    NoMerge {
+        /// Which.
+        phase: u32,
     },
     /// A newer program wrote the file.
     NewerVersion {
@@ -309,6 +334,9 @@ impl Error {
             Error::Damaged { .. } => "damaged",
             Error::Foreign { .. } => "not_an_orchestration",
             Error::NoPlan { .. } => "no_plan",
+            Error::BadPlan { finding, .. } => finding.code.as_str(),
+            Error::AmbiguousTask { .. } => "ambiguous_task",
+            Error::NoMerge { .. } => "no_merge",
             Error::NewerVersion { .. } => "newer_version",
             Error::NeedsPerson { .. } => "needs_person",
             Error::PersonNotShown { .. } => "person_not_shown",
@@ -347,6 +375,8 @@ impl Error {
             Error::Refused(_)
             | Error::Foreign { .. }
             | Error::AlreadyExists { .. }
+            | Error::BadPlan { .. }
+            | Error::NoMerge { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
             | Error::PersonNotShown { .. }
@@ -363,9 +393,10 @@ impl Error {
             | Error::NotRelayed { .. }
             | Error::AgentNotStarted { .. } => ExitClass::Refused,
             Error::ProgramFailed { .. } => ExitClass::Failure,
-            Error::Ambiguous { .. } | Error::AmbiguousId { .. } | Error::BadInput { .. } => {
-                ExitClass::Usage
-            }
+            Error::Ambiguous { .. }
+            | Error::AmbiguousId { .. }
+            | Error::AmbiguousTask { .. }
+            | Error::BadInput { .. } => ExitClass::Usage,
             Error::NoFile { .. }
             | Error::NoPlan { .. }
             | Error::NothingHere { .. }

@@ -116,16 +116,16 @@ impl FileKind {
         }
     }
 
-    /// The command that makes the first one; `None` for kinds whose verbs are still to come.
-    pub const fn how_to_begin(self) -> Option<&'static str> {
+    /// The command that makes the first one.
+    pub const fn how_to_begin(self) -> &'static str {
         match self {
-            FileKind::Thinking => Some("bowline thinking new ID --title T --goal G"),
+            FileKind::Thinking => "bowline thinking new ID --title T --goal G",
             FileKind::TaskState | FileKind::TaskHistory | FileKind::SharedContext => {
-                Some("bowline memory init")
+                "bowline memory init"
             }
-            FileKind::AgentMemory => Some("bowline memory agent set NAME PATH VALUE"),
-            FileKind::Develop => Some("bowline develop start FEATURE"),
-            FileKind::Orchestrate => None,
+            FileKind::AgentMemory => "bowline memory agent set NAME PATH VALUE",
+            FileKind::Develop => "bowline develop start FEATURE",
+            FileKind::Orchestrate => "bowline orchestrate init",
         }
     }
 
@@ -447,10 +447,8 @@ pub(crate) fn examined<K: MachineFile>(
     Examined {
         status: K::Machine::status(state).to_owned(),
         task_id: id.and_then(Value::as_str).map(str::to_owned),
-        // A command that does not exist yet is no advice.
         next: K::Machine::advice(state)
             .iter()
-            .filter(|_| K::KIND.how_to_begin().is_some())
             .map(|advice| command_line(K::KIND, advice, &fixed))
             .collect(),
         findings,

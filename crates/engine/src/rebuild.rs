@@ -4,9 +4,11 @@ use crate::kinds::FileKind;
 use crate::workspace;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{self, Meta, Mode};
-use bowline_formats::tasks_md::{self, TasksFile};
+use bowline_formats::tasks_md::{self, Task, TasksFile};
 use bowline_machines::Timestamp;
-use bowline_machines::orchestrate::{Facts, Graph, NodeSpec, Run, Status};
+use bowline_machines::orchestrate::{
+    Config, Facts, Graph, Landing, NodeSpec, PhaseFacts, Run, Status,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,7 +41,7 @@ fn orchestration(root: &Path, now: Timestamp) -> Option<JsonDocument> {
     if tasks.blocking().is_some() {
         return None;
     }
-    let run = run_of(&tasks, now)?;
+    let run = run_of(&tasks, Config::default(), now)?;
     let project = tasks
         .project
         .clone()
@@ -52,28 +54,46 @@ fn orchestration(root: &Path, now: Timestamp) -> Option<JsonDocument> {
     Some(orchestrate::new_document(&meta, &run, now))
 }
 
-/// The run a list of tasks tells of: its graph, and what is ticked.
-fn run_of(tasks: &TasksFile, now: Timestamp) -> Option<Run> {
-    let edges: std::collections::BTreeMap<&str, Vec<Arc<str>>> = tasks
+/// The tasks of a plan as a graph wants them.
+pub(crate) fn specs(tasks: &TasksFile) -> Vec<NodeSpec> {
+    let mut edges: std::collections::HashMap<&str, Vec<Arc<str>>> = tasks
         .dependencies()
         .map(|(id, needs)| {
             let needs = needs.into_iter().map(|need| need.as_str().into()).collect();
             (id.as_str(), needs)
         })
         .collect();
-    let nodes = tasks.tasks.iter().map(|task| NodeSpec {
+    let spec = |task: &Task| NodeSpec {
         id: task.id.as_str().into(),
         phase: task.phase,
-        dependencies: edges.get(task.id.as_str()).cloned().unwrap_or_default(),
-    });
-    let graph = Graph::new(nodes.collect()).ok()?;
+        dependencies: edges.remove(task.id.as_str()).unwrap_or_default(),
+    };
+    tasks.tasks.iter().map(spec).collect()
+}
+
+/// The run a list of tasks tells of: its graph, and what is ticked.
+pub(crate) fn run_of(tasks: &TasksFile, config: Config, now: Timestamp) -> Option<Run> {
+    let graph = Graph::new(specs(tasks)).ok()?;
     let ticked = tasks.tasks.iter().filter(|task| task.done);
     let open = tasks.tasks.iter().filter(|task| !task.done);
+    let current_phase = open.map(|task| task.phase).min();
+    // Where nothing is open, nothing is left to be landed either.
+    let over = graph.phases().last().filter(|_| current_phase.is_none());
     let facts = Facts {
+        config,
         claims: ticked
             .map(|task| (task.id.as_str().into(), Status::Completed))
             .collect(),
-        current_phase: open.map(|task| task.phase).min(),
+        phases: over
+            .map(|&number| PhaseFacts {
+                number,
+                completed_at: Some(now),
+                landing: Some(Landing::WithoutMerge),
+                ..PhaseFacts::default()
+            })
+            .into_iter()
+            .collect(),
+        current_phase: current_phase.or(over.copied()),
         ..Facts::none(now)
     };
     Some(Run::from_facts(Arc::new(graph), &facts))

@@ -8,6 +8,7 @@ pub(crate) use input::{contract_fault, engagement_fault, policy_fault, settings_
 
 use crate::actor::{ACTOR_PERSON, ACTOR_VARIABLE, Missing};
 use crate::error::{Error, Refusal};
+use crate::kinds::FileKind;
 use crate::lost::Lost;
 use crate::notice::{Notice, Origin};
 use crate::operations::develop::Fault;
@@ -38,6 +39,9 @@ impl Error {
             Error::Refused(Refusal::Develop(refusal)) => {
                 return refusals::develop(refusal).say(lang);
             }
+            Error::Refused(Refusal::Orchestrate(refusal)) => {
+                return refusals::orchestrate(refusal).say(lang);
+            }
             Error::Path(error) => return path_trouble(error).say(lang),
             Error::Evidence(fault) => return evidence_trouble(fault).say(lang),
             Error::File(error) => return file_trouble(error).say(lang),
@@ -47,7 +51,7 @@ impl Error {
             Error::NoFile { kind, path } => Trouble::NoFile {
                 kind: kind.name().into(),
                 path: shown(path),
-                begin: kind.how_to_begin().unwrap_or_default().into(),
+                begin: kind.how_to_begin().into(),
             },
             Error::NothingHere { path } => Trouble::NothingHere { path: shown(path) },
             Error::Ambiguous { paths } => {
@@ -59,7 +63,22 @@ impl Error {
             Error::UnknownKind { path } => Trouble::UnknownKind { path: shown(path) },
             Error::Foreign { path } => Trouble::Foreign { path: shown(path) },
             Error::NoPlan { path } => Trouble::NoPlan { path: shown(path) },
+            Error::AlreadyExists { path }
+                if FileKind::of_path(path) == Some(FileKind::Orchestrate) =>
+            {
+                Trouble::OrchestrationExists { path: shown(path) }
+            }
             Error::AlreadyExists { path } => Trouble::AlreadyExists { path: shown(path) },
+            Error::BadPlan { path, finding } => Trouble::BadPlan {
+                path: shown(path),
+                line: finding.line,
+                found: finding.message.clone(),
+            },
+            Error::AmbiguousTask { name, fitting } => Trouble::AmbiguousTask {
+                name: name.clone(),
+                fitting: fitting.join(", "),
+            },
+            Error::NoMerge { phase } => Trouble::NoMerge { phase: *phase },
             Error::Damaged { path, findings } => {
                 let path = shown(path);
                 match findings.first() {

@@ -45,6 +45,9 @@ table! {
         AlreadyInHistory { id } => "task '{id}' is in the history already and is no longer current";
         HistoryNotWritten { error } => "the history could not be written now ({error}); the next command does it";
         StillCurrent { id } => "task '{id}' is in the history already; the next change clears it";
+        NoPlanToTick { id } => "task {id} is not ticked in the plan: there is none";
+        NotTicked { id, why } => "task {id} is not ticked in the plan: {why}";
+        NotTickedYet { id, why } => "task {id} is not ticked in the plan yet: {why}";
         Odd { text } => "{text}";
     }
 

@@ -78,6 +78,9 @@ table! {
         AlreadyInHistory { id } => "작업 '{id}'{은} 이미 이력에 있어 더는 현재 작업이 아닙니다";
         HistoryNotWritten { error: _ } => "지금은 이력을 쓸 수 없습니다. 다음 명령이 씁니다";
         StillCurrent { id } => "작업 '{id}'{은} 이미 이력에 있습니다. 다음 변경이 정리합니다";
+        NoPlanToTick { id } => "작업 {id}{을} 계획에 체크하지 못했습니다: 계획 파일이 없습니다";
+        NotTicked { id, why } => "작업 {id}{을} 계획에 체크하지 못했습니다: {why}";
+        NotTickedYet { id, why } => "작업 {id}{을} 아직 계획에 체크하지 못했습니다: {why}";
         Odd { text: _ } => "저널이나 잠금 파일에 이상한 점이 있습니다";
     }
 

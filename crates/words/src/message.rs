@@ -36,6 +36,9 @@ messages! {
         AlreadyInHistory { id: String },
         HistoryNotWritten { error: String },
         StillCurrent { id: String },
+        NoPlanToTick { id: String },
+        NotTicked { id: String, why: String },
+        NotTickedYet { id: String, why: String },
         Odd { text: String },
     }
 
@@ -70,6 +73,10 @@ messages! {
         Foreign { path: String },
         NoPlan { path: String },
         AlreadyExists { path: String },
+        OrchestrationExists { path: String },
+        BadPlan { path: String, line: usize, found: String },
+        AmbiguousTask { name: String, fitting: String },
+        NoMerge { phase: u32 },
         Damaged { path: String, found: Found },
         Unreadable { path: String },
         NewerVersion { path: String, found: Found },
@@ -188,6 +195,28 @@ messages! {
         BadTarget { metric: String },
         AlreadyApplied { task: String },
         NoLessons { task: String },
+    }
+
+    /// What an orchestration refuses.
+    OrchestrateNo, orchestrate_no => told {
+        NoTask { id: String },
+        NotReady { id: String, waits_for: String },
+        NotReadyYet { id: String, own: u32, current: u32 },
+        Blocked { id: String, by: String },
+        NotBegun { id: String, status: Status, verb: &'static str },
+        Ready { id: String, verb: &'static str },
+        InProgress { id: String, verb: &'static str },
+        Completed { id: String, verb: &'static str },
+        Failed { id: String, verb: &'static str },
+        NotFailed { id: String, status: Status },
+        NoFreePlace { max: u32 },
+        NeedsPerson { id: String },
+        NoPhase { phase: u32 },
+        PhaseFinished { phase: u32 },
+        PhaseNotCurrent { phase: u32, current: u32 },
+        PhaseIncomplete { phase: u32, done: usize, total: usize },
+        BadCommit { commit: String, letters: usize },
+        Empty { what: &'static str },
     }
 
     /// Why the current task of the memory refuses.

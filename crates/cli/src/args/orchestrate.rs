@@ -1,12 +1,23 @@
 //! `bowline orchestrate`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct OrchestrateArgs {
     #[command(subcommand)]
     pub(crate) verb: OrchestrateVerb,
+}
+
+/// How the work is handed to agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeName {
+    /// Prompts carry the whole context
+    Normal,
+    /// Replies of one line
+    UltraThin,
+    /// Each task repeats until it prints its promise
+    Ralph,
 }
 
 #[derive(Debug, Subcommand)]
@@ -18,4 +29,100 @@ pub(crate) enum OrchestrateVerb {
     },
     /// Show where the orchestration stands
     Status,
+    /// Begin: read the plan and write the state file
+    Init {
+        /// The plan (default: docs/planning/06-tasks.md, docs/planning/TASKS.md or TASKS.md)
+        file: Option<PathBuf>,
+        /// How the work is handed to agents
+        #[arg(long, value_name = "MODE", default_value = "normal")]
+        mode: ModeName,
+        /// The same as --mode ultra-thin
+        #[arg(long, conflicts_with = "mode")]
+        ultra_thin: bool,
+        /// Tasks in progress at once; 0 sets no limit
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        parallel: u32,
+        /// The name of the project (default: the heading of the plan)
+        #[arg(long, value_name = "NAME")]
+        project: Option<String>,
+    },
+    /// Say in one line what can be done now: READY, WAIT, PHASE_DONE, ALL_DONE, STALLED or ERROR
+    Next {
+        /// Only of this phase
+        #[arg(long, value_name = "N")]
+        phase: Option<u32>,
+    },
+    /// Begin a ready task
+    Start {
+        /// The task, or the end of its id
+        id: String,
+        /// Without a worktree of its own
+        #[arg(long)]
+        no_git: bool,
+    },
+    /// End a task well, and tick it in the plan
+    Complete {
+        /// The task, or the end of its id
+        id: String,
+    },
+    /// End a task badly: what needs it is blocked
+    Fail {
+        /// The task, or the end of its id
+        id: String,
+        /// Why
+        #[arg(long, value_name = "TEXT", required_unless_present = "retry")]
+        reason: Option<String>,
+        /// Count one attempt and try again, while the limit allows
+        #[arg(long)]
+        retry: bool,
+    },
+    /// Give a failed task a fresh start
+    Retry {
+        /// The task, or the end of its id
+        id: String,
+    },
+    /// Call a task done whatever its state, and tick it in the plan: a person's move
+    ForceComplete {
+        /// The task, or the end of its id
+        id: String,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Phases
+    #[command(subcommand)]
+    Phase(PhaseVerb),
+    /// Take over what the plan says: new tasks, dependencies and ticked boxes; keeps what the state file knows
+    Rebuild,
+    /// Compare the boxes of the plan with the state file; exit code 1 where they differ
+    Verify,
+    /// Draw the graph of tasks, the longest chain in thick lines
+    Graph {
+        /// The language of the picture
+        #[arg(long, value_name = "FORMAT", default_value = "mermaid")]
+        format: PictureName,
+    },
+}
+
+/// A language of pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PictureName {
+    /// Graphviz
+    Dot,
+    /// Mermaid
+    Mermaid,
+    /// A picture for browsers
+    Svg,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PhaseVerb {
+    /// End the current phase once all its tasks are completed
+    Finish {
+        /// Its number
+        phase: u32,
+        /// Without a merge
+        #[arg(long)]
+        no_git: bool,
+    },
 }

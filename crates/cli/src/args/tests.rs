@@ -12,14 +12,7 @@ use std::path::{Path, PathBuf};
 const NOT_YET: [&str; 1] = ["task"];
 
 /// Verbs of a noun that has some, and will have these.
-const VERBS_NOT_YET: [(&str, &str); 6] = [
-    ("orchestrate", "start"),
-    ("orchestrate", "next"),
-    ("orchestrate", "complete"),
-    ("orchestrate", "fail"),
-    ("orchestrate", "retry"),
-    ("orchestrate", "run"),
-];
+const VERBS_NOT_YET: [(&str, &str); 1] = [("orchestrate", "run")];
 
 /// What may stand for a value that a text leaves open; one of them has to do.
 const SAMPLES: [&str; 6] = [

@@ -49,7 +49,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
             "아직 상태 파일이 없습니다. 다음 중 하나로 시작하세요:",
         ));
         let mut shown = Vec::new();
-        for command in FileKind::ALL.iter().filter_map(|kind| kind.how_to_begin()) {
+        for command in FileKind::ALL.map(FileKind::how_to_begin) {
             if !shown.contains(&command) {
                 shown.push(command);
                 output.line(&format!("  {command}"));

@@ -1,11 +1,15 @@
 //! `bowline orchestrate`.
 
-use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb};
-use crate::commands::{here, orchestrate_view};
+use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb};
+use crate::commands::{
+    here, orchestrate_moves as moves, orchestrate_view, orchestrate_words as words,
+};
 use crate::korean;
 use crate::output::{Output, Tone};
+use bowline_engine::files::Changed;
+use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
-use bowline_engine::operations::orchestrate::{self, Plan};
+use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan};
 use bowline_engine::{Context, Error};
 use bowline_words::Lang;
 use serde_json::{Value, json};
@@ -18,7 +22,63 @@ pub(crate) fn run(
     folder: &Path,
     args: &OrchestrateArgs,
 ) -> Result<ExitCode, Error> {
+    let run = Orchestration::at(context, folder);
     match &args.verb {
+        OrchestrateVerb::Init {
+            file,
+            mode,
+            ultra_thin,
+            parallel,
+            project,
+        } => {
+            let begin = Begin {
+                plan: file.clone(),
+                mode: match ultra_thin {
+                    true => Mode::UltraThin,
+                    false => (*mode).into(),
+                },
+                parallel: *parallel,
+                project: project.clone(),
+            };
+            let changed = run.init(context, &begin)?;
+            Ok(moves::done(context, output, changed, |it| {
+                words::begun(output, it)
+            }))
+        }
+        OrchestrateVerb::Next { phase } => Ok(moves::next(context, output, &run, *phase)),
+        // Worktrees come with the command that runs agents: without it there is nothing to leave out.
+        OrchestrateVerb::Start { id, no_git: _ } => {
+            Ok(moves::task(context, output, run.start(context, id)?))
+        }
+        OrchestrateVerb::Complete { id } => {
+            Ok(moves::task(context, output, run.complete(context, id)?))
+        }
+        OrchestrateVerb::Fail { id, reason, retry } => {
+            let changed = run.fail(context, id, reason.as_deref(), *retry)?;
+            Ok(moves::task(context, output, changed))
+        }
+        OrchestrateVerb::Retry { id } => Ok(moves::task(context, output, run.retry(context, id)?)),
+        OrchestrateVerb::ForceComplete { id, reason } => {
+            let changed = run.force_complete(context, id, reason.as_deref())?;
+            Ok(moves::task(context, output, changed))
+        }
+        OrchestrateVerb::Phase(PhaseVerb::Finish { phase, no_git }) => {
+            let changed = run.finish_phase(context, *phase, *no_git)?;
+            let say = |it: &Changed| words::phase_finished(output, it, *phase);
+            Ok(moves::done(context, output, changed, say))
+        }
+        OrchestrateVerb::Rebuild => {
+            let changed = run.rebuild(context)?;
+            Ok(moves::done(context, output, changed, |it| {
+                words::begun(output, it)
+            }))
+        }
+        OrchestrateVerb::Graph { format } => {
+            let drawing = run.draw(context, (*format).into())?;
+            moves::picture(output, &drawing);
+            Ok(ExitCode::SUCCESS)
+        }
+        OrchestrateVerb::Verify => moves::verify(context, output, &run),
         OrchestrateVerb::Plan { file } => {
             let plan = orchestrate::plan(context, folder, file.as_deref())?;
             if output.json {

@@ -28,6 +28,11 @@ fn develop() {
     follow("develop.md", 36);
 }
 
+#[test]
+fn orchestrate() {
+    follow("orchestrate.md", 30);
+}
+
 fn follow(page: &str, commands_min: usize) {
     // Both guides show what only a person may do.
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -110,19 +110,40 @@ impl KnownFile {
     where
         Refusal: From<<K::Machine as Machine>::Refusal>,
     {
+        self.transact_on::<K>(context, |_, state| state, command, describe)
+    }
+
+    /// The same on the state that `complete` makes of what the file alone tells.
+    pub(crate) fn transact_on<K: MachineFile>(
+        &self,
+        context: &Context,
+        complete: impl Fn(
+            &JsonDocument,
+            <K::Machine as Machine>::State,
+        ) -> <K::Machine as Machine>::State,
+        command: impl Fn(
+            &JsonDocument,
+            &<K::Machine as Machine>::State,
+        ) -> Result<<K::Machine as Machine>::Command, Error>,
+        describe: impl Fn(&<K::Machine as Machine>::State, &<K::Machine as Machine>::State) -> Moved,
+    ) -> Result<Changed, Error>
+    where
+        Refusal: From<<K::Machine as Machine>::Refusal>,
+    {
         self.repairing(context, |document, _| {
             let document = document.ok_or_else(|| self.no_file())?;
             let read = K::Format::read(document).map_err(Stop::Damaged)?;
             self.writable(&read.findings)?;
             let at = context.now_for(self.kind);
-            let command = command(document, &read.state)?;
-            let step = K::Machine::step(&read.state, command, at)
+            let state = complete(document, read.state);
+            let command = command(document, &state)?;
+            let step = K::Machine::step(&state, command, at)
                 .map_err(|refusal| Error::Refused(refusal.into()))?;
             let mut value = read.fixed;
             K::Format::write(&step.next, &mut value, at);
-            let mut moved = describe(&read.state, &step.next);
+            let mut moved = describe(&state, &step.next);
             moved.important |= K::important(&step.effects);
-            moved.effects = K::outward(&step.effects);
+            moved.effects = moved.effects.or_else(|| K::outward(&step.effects));
             let next = document.reconcile(&value);
             // What was repaired on the way is not in the file any more.
             let left = read.findings.iter().filter(|one| one.repair.is_none());

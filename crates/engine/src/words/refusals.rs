@@ -1,8 +1,8 @@
 //! Refusals of the machines as messages.
 
 use bowline_machines::plan::{StepStatus, TaskStatus};
-use bowline_machines::{develop, plan, thinking};
-use bowline_words::message::{DevelopNo, PlanNo, Status, Thing, ThinkingNo};
+use bowline_machines::{develop, orchestrate, plan, thinking};
+use bowline_words::message::{DevelopNo, OrchestrateNo, PlanNo, Status, Thing, ThinkingNo};
 
 pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
     use thinking::Refusal as R;
@@ -200,5 +200,67 @@ pub(super) fn develop(refusal: &develop::Refusal) -> DevelopNo {
             what: Thing::of(what),
         },
         R::AlreadyAdopted => DevelopNo::AlreadyAdopted,
+    }
+}
+
+pub(super) fn orchestrate(refusal: &orchestrate::Refusal) -> OrchestrateNo {
+    use orchestrate::Refusal as R;
+    use orchestrate::Status as S;
+    let word = |status: &S| Status::of(status.name());
+    match refusal {
+        R::NoTask { id } => OrchestrateNo::NoTask { id: id.to_string() },
+        R::NotReady {
+            id,
+            phase: Some((own, current)),
+            waits_for,
+        } if waits_for.is_empty() => OrchestrateNo::NotReadyYet {
+            id: id.to_string(),
+            own: *own,
+            current: *current,
+        },
+        R::NotReady { id, waits_for, .. } => OrchestrateNo::NotReady {
+            id: id.to_string(),
+            waits_for: waits_for.join(", "),
+        },
+        R::Blocked { id, by } => OrchestrateNo::Blocked {
+            id: id.to_string(),
+            by: by.join(", "),
+        },
+        R::TaskState { id, status, verb } => {
+            let (id, verb) = (id.to_string(), *verb);
+            match status {
+                S::Pending | S::Blocked => OrchestrateNo::NotBegun {
+                    id,
+                    status: word(status),
+                    verb,
+                },
+                S::Ready => OrchestrateNo::Ready { id, verb },
+                S::InProgress => OrchestrateNo::InProgress { id, verb },
+                S::Completed => OrchestrateNo::Completed { id, verb },
+                S::Failed => OrchestrateNo::Failed { id, verb },
+            }
+        }
+        R::NotFailed { id, status } => OrchestrateNo::NotFailed {
+            id: id.to_string(),
+            status: word(status),
+        },
+        R::NoFreePlace { max } => OrchestrateNo::NoFreePlace { max: *max },
+        R::NeedsPerson { id } => OrchestrateNo::NeedsPerson { id: id.to_string() },
+        R::NoPhase { phase } => OrchestrateNo::NoPhase { phase: *phase },
+        R::PhaseFinished { phase } => OrchestrateNo::PhaseFinished { phase: *phase },
+        R::PhaseNotCurrent { phase, current } => OrchestrateNo::PhaseNotCurrent {
+            phase: *phase,
+            current: *current,
+        },
+        R::PhaseIncomplete { phase, open, total } => OrchestrateNo::PhaseIncomplete {
+            phase: *phase,
+            done: total - open,
+            total: *total,
+        },
+        R::BadCommit { commit } => OrchestrateNo::BadCommit {
+            commit: commit.to_string(),
+            letters: orchestrate::COMMIT_CHARS,
+        },
+        R::Empty { what } => OrchestrateNo::Empty { what },
     }
 }

@@ -6,6 +6,8 @@ table! {
     wrong: Wrong => text {
         OfFile { path, why } => "{path} {0}" [why.say(En)];
         InFile { path, why } => "{path}: {0}" [why.say(En)];
+        NoGraph { path } => "{path} makes no graph of tasks";
+        NoGraphTogether { path } => "{path} and the state file make no graph";
         NotThere { path } => "{path} is not there";
         HoldsHome { path } => "{path} cannot be granted: it holds the home folder";
         NotGranted { path, cause } => "{path} cannot be granted: {0}" [cause.say(En)];
@@ -89,6 +91,8 @@ table! {
     }
 
     advice: Advice => text {
+        SeePlan => "see 'bowline orchestrate plan'";
+        SeeVerify => "see 'bowline orchestrate verify'";
         NameInnerFolders => "name the folders in it that the agent needs";
         Nothing => "";
         NameExisting => "name a file or folder that exists: a sandbox is built around what is there";

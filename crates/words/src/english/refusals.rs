@@ -22,6 +22,27 @@ table! {
         NoLessons { task } => "'{task}' has recorded no lessons" / "record some there with 'bowline thinking feedback record --metric NAME=VALUE --target VALUE --learning TEXT', then apply them";
     }
 
+    orchestrate_no: OrchestrateNo => told {
+        NoTask { id } => "there is no task '{id}'" / "'bowline orchestrate status' lists the tasks";
+        NotReady { id, waits_for } => "task '{id}' is not ready: it waits for {waits_for}" / "'bowline orchestrate next' says what can be done now";
+        NotReadyYet { id, own, current } => "task '{id}' is not ready: it waits for phase {own} (phase {current} is current)" / "'bowline orchestrate next' says what can be done now";
+        Blocked { id, by } => "task '{id}' is blocked by {by}" / "retry what failed, or force it to completed: 'bowline orchestrate next' lists it";
+        NotBegun { id, status, verb } => "task '{id}' is {0}; cannot {verb}" [status.say(En)] / "'bowline orchestrate next' says what can be done now";
+        Ready { id, verb } => "task '{id}' is ready; cannot {verb}" / "start it with 'bowline orchestrate start {id}'";
+        InProgress { id, verb } => "task '{id}' is in_progress; cannot {verb}" / "end it with 'bowline orchestrate complete {id}' or 'bowline orchestrate fail {id} --reason TEXT'";
+        Completed { id, verb } => "task '{id}' is completed; cannot {verb}" / "a completed task stays completed; 'bowline undo --state-only' goes back";
+        Failed { id, verb } => "task '{id}' is failed; cannot {verb}" / "give it a fresh start with 'bowline orchestrate retry {id}'";
+        NotFailed { id, status } => "task '{id}' has not failed; it is {0}" [status.say(En)] / "'bowline orchestrate next' says what can be done now";
+        NoFreePlace { max } => "{max} tasks are in progress, as many as may be" / "wait for one of them, or raise the limit with '--parallel N'";
+        NeedsPerson { id } => "only a person may force task '{id}' to completed" / "ask the person you work for";
+        NoPhase { phase } => "there is no phase {phase}" / "'bowline orchestrate status' lists the phases";
+        PhaseFinished { phase } => "phase {phase} is finished already" / "nothing to do";
+        PhaseNotCurrent { phase, current } => "phase {phase} is not current; phase {current} is" / "finish phase {current} first";
+        PhaseIncomplete { phase, done, total } => "phase {phase} has {done} of {total} tasks completed" / "'bowline orchestrate next' says what can be done now";
+        BadCommit { commit, letters } => "'{commit}' is not the first {letters} characters of a commit" / "give {letters} hexadecimal digits, in small letters";
+        Empty { what } => "{what} must not be empty" / "say the {what}";
+    }
+
     plan_no: PlanNo => told {
         NoTask => "there is no current task" / "begin one with 'bowline memory task new NAME --goal GOAL'";
         TaskPending { id, verb } => "task '{id}' is pending; cannot {verb}" / "start a step first";

@@ -7,6 +7,8 @@ table! {
     wrong: Wrong => text {
         OfFile { path, why } => "{path}: {0}" [why.say(Ko)];
         InFile { path, why } => "{path}: {0}" [why.say(Ko)];
+        NoGraph { path } => "{path}{으로} 작업 그래프를 만들 수 없습니다";
+        NoGraphTogether { path } => "{path}{과} 상태 파일로 작업 그래프를 만들 수 없습니다";
         NotThere { path } => "{path}{이} 없습니다";
         HoldsHome { path } => "{path}{은} 홈 폴더를 포함하므로 허용할 수 없습니다";
         NotGranted { path, cause } => "{path}{을} 허용할 수 없습니다: {0}" [cause.say(Ko)];
@@ -90,6 +92,8 @@ table! {
     }
 
     advice: Advice => text {
+        SeePlan => "'bowline orchestrate plan'으로 확인하세요";
+        SeeVerify => "'bowline orchestrate verify'로 확인하세요";
         NameInnerFolders => "그 안에서 에이전트에게 필요한 폴더를 지정하세요";
         Nothing => "";
         NameExisting => "있는 파일이나 폴더를 적으세요. 샌드박스는 있는 것을 둘러쌉니다";

@@ -23,6 +23,27 @@ table! {
         NoLessons { task } => "'{task}'에 기록된 교훈이 없습니다" / "그 작업에서 'bowline thinking feedback record --metric 이름=값 --target 값 --learning 내용'으로 먼저 기록하세요";
     }
 
+    orchestrate_no: OrchestrateNo => told {
+        NoTask { id } => "작업 '{id}'{이} 없습니다" / "'bowline orchestrate status'로 작업 목록을 볼 수 있습니다";
+        NotReady { id, waits_for } => "작업 '{id}'{은} 아직 할 수 없습니다. 기다리는 작업: {waits_for}" / "'bowline orchestrate next'로 지금 할 수 있는 일을 볼 수 있습니다";
+        NotReadyYet { id, own, current } => "작업 '{id}'{은} 아직 할 수 없습니다. 단계 {own}의 작업이며 현재 단계는 {current}입니다" / "'bowline orchestrate next'로 지금 할 수 있는 일을 볼 수 있습니다";
+        Blocked { id, by } => "작업 '{id}'{이} 차단되었습니다: {by}" / "실패한 작업을 다시 하거나 강제로 완료하세요. 'bowline orchestrate next'로 볼 수 있습니다";
+        NotBegun { id, status, verb: _ } => "작업 '{id}'{은} 지금 할 수 없습니다. 현재 상태: {0}" [status.say(Ko)] / "'bowline orchestrate next'로 지금 할 수 있는 일을 볼 수 있습니다";
+        Ready { id, verb: _ } => "작업 '{id}'{은} 아직 시작하지 않았습니다" / "'bowline orchestrate start {id}'로 시작하세요";
+        InProgress { id, verb: _ } => "작업 '{id}'{은} 진행 중입니다" / "'bowline orchestrate complete {id}' 또는 'bowline orchestrate fail {id} --reason 이유'로 끝내세요";
+        Completed { id, verb: _ } => "작업 '{id}'{은} 이미 완료되었습니다" / "완료된 작업은 그대로 남습니다. 되돌리려면 'bowline undo --state-only'";
+        Failed { id, verb: _ } => "작업 '{id}'{은} 실패했습니다" / "'bowline orchestrate retry {id}'로 다시 시작하세요";
+        NotFailed { id, status } => "작업 '{id}'{은} 실패하지 않았습니다. 현재 상태: {0}" [status.say(Ko)] / "'bowline orchestrate next'로 지금 할 수 있는 일을 볼 수 있습니다";
+        NoFreePlace { max } => "이미 작업 {max}개가 진행 중이라 더 시작할 수 없습니다" / "하나가 끝나기를 기다리거나 '--parallel N'으로 한도를 늘리세요";
+        NeedsPerson { id } => "작업 '{id}'의 강제 완료는 사람만 할 수 있습니다" / "함께 일하는 사람에게 요청하세요";
+        NoPhase { phase } => "단계 {phase}{이} 없습니다" / "'bowline orchestrate status'로 단계를 볼 수 있습니다";
+        PhaseFinished { phase } => "단계 {phase}{은} 이미 끝났습니다" / "할 일이 없습니다";
+        PhaseNotCurrent { phase, current } => "단계 {phase}{은} 현재 단계가 아닙니다. 현재 단계: {current}" / "먼저 단계 {current}{을} 마치세요";
+        PhaseIncomplete { phase, done, total } => "단계 {phase}의 작업 {total}개 가운데 {done}개만 완료되었습니다" / "'bowline orchestrate next'로 지금 할 수 있는 일을 볼 수 있습니다";
+        BadCommit { commit, letters } => "'{commit}'{은} 커밋의 앞 {letters}글자가 아닙니다" / "소문자 16진수 {letters}글자를 쓰세요";
+        Empty { what: _ } => "빈 내용은 쓸 수 없습니다" / "내용을 적으세요";
+    }
+
     plan_no: PlanNo => told {
         NoTask => "현재 작업이 없습니다" / "'bowline memory task new 이름 --goal 목표'로 시작하세요";
         TaskPending { id, verb: _ } => "작업 '{id}'의 상태가 '대기 중'이라서 할 수 없습니다" / "먼저 단계를 시작하세요";

@@ -8,6 +8,8 @@ messages! {
         OfFile { path: String, why: Why },
         InFile { path: String, why: Why },
         NotThere { path: String },
+        NoGraph { path: String },
+        NoGraphTogether { path: String },
         HoldsHome { path: String },
         NotGranted { path: String, cause: Cause },
         VersionUnreadable { sequence: u64, found: Box<Found> },
@@ -93,6 +95,8 @@ messages! {
     /// What to do about input that cannot be used.
     Advice, advice => text {
         NameInnerFolders,
+        SeePlan,
+        SeeVerify,
         Nothing,
         NameExisting,
         ChooseFromHistory,

@@ -125,6 +125,13 @@ impl ErrorCode {
     /// The state file is damaged.
     pub const STATE_CORRUPT: Self = Self(Cow::Borrowed("STATE_CORRUPT"));
 
+    /// There is no state file yet.
+    pub const STATE_NOT_FOUND: Self = Self(Cow::Borrowed("STATE_NOT_FOUND"));
+    /// The phase that was asked about does not exist.
+    pub const NO_PHASE: Self = Self(Cow::Borrowed("NO_PHASE"));
+    /// The phase that was asked about comes later.
+    pub const PHASE_NOT_CURRENT: Self = Self(Cow::Borrowed("PHASE_NOT_CURRENT"));
+
     /// Accepts any word in the form of a code.
     #[must_use]
     pub fn new(word: &str) -> Option<Self> {

@@ -1,5 +1,17 @@
-//! What is looked at of an orchestration: its plan, and its state file whatever its family.
+//! The verbs of `bowline orchestrate`. Here: what is looked at, a plan, and a state file whatever its family.
 
+mod answer;
+mod compare;
+mod drawing;
+mod merge;
+mod verbs;
+
+pub use answer::answer;
+pub use compare::{Comparison, PhaseDifference};
+pub use drawing::{DRAWN_MAX, Drawing, Picture};
+pub use verbs::{Begin, Orchestration};
+
+use crate::advice::command_line;
 use crate::context::Context;
 use crate::error::Error;
 use crate::files::{KnownFile, View};
@@ -9,7 +21,10 @@ use crate::words::{cannot_be_read, shown};
 use crate::workspace;
 use bowline_formats::orchestrate::{self, Summary};
 use bowline_formats::tasks_md::{self, PLAN_BYTES_MAX, TasksFile};
+use bowline_machines::Machine as _;
+use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_words::message::{Advice, Wrong};
+use merge::Ticks;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +35,8 @@ pub struct Plan {
     pub path: PathBuf,
     /// What it says.
     pub file: TasksFile,
+    /// Its text.
+    pub text: String,
 }
 
 /// A state file at a glance, with its plan where there is one.
@@ -141,6 +158,7 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
     Ok(Plan {
         path: path.to_owned(),
         file: tasks_md::parse(&text),
+        text,
     })
 }
 
@@ -164,6 +182,16 @@ pub fn glance_at(view: View) -> Result<Glance, Error> {
         .unwrap_or(Path::new("."));
     // A plan that cannot be read leaves the file's own numbers.
     let plan = find_plan(root, summary.plan_file.as_deref()).unwrap_or(None);
+    let mut view = view;
+    if let Some(run) = plan
+        .as_ref()
+        .and_then(|plan| merge::merged(&view.document, &plan.file, Ticks::OfNewTasks))
+    {
+        view.examined.next = OrchestrateMachine::advice(&run)
+            .iter()
+            .map(|advice| command_line(FileKind::Orchestrate, advice, view.document.value()))
+            .collect();
+    }
     Ok(Glance {
         view,
         summary,

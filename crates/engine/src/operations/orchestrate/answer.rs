@@ -1,0 +1,119 @@
+//! The one line that says what can be done now.
+
+use super::merge::{Ticks, merged};
+use super::verbs::{Orchestration, waits_for_section};
+use super::{Glance, Plan};
+use crate::context::Context;
+use crate::error::Error;
+use bowline_formats::StateFormat as _;
+use bowline_formats::orchestrate::OrchestrateFile;
+use bowline_formats::tasks_md::TaskId;
+use bowline_formats::tasks_md::wire::{ErrorCode, Ready, ResolveReply};
+use bowline_machines::orchestrate::{Id, Next, Run, Status, next};
+
+/// What can be done now, in the words of the wire; what cannot be answered is the error behind it.
+pub fn answer(
+    context: &Context,
+    run: &Orchestration,
+    phase: Option<u32>,
+) -> (ResolveReply, Option<Error>) {
+    match asked(context, run, phase) {
+        Ok(reply) => (reply, None),
+        Err(error) => {
+            let code = match &error {
+                Error::NoPlan { .. } => ErrorCode::TASKS_NOT_FOUND,
+                Error::NoFile { .. } => ErrorCode::STATE_NOT_FOUND,
+                Error::BadPlan { finding, .. } => {
+                    return (ResolveReply::from(&**finding), Some(error));
+                }
+                _ => ErrorCode::STATE_CORRUPT,
+            };
+            (ResolveReply::error(code, &error.to_string()), Some(error))
+        }
+    }
+}
+
+fn asked(
+    context: &Context,
+    orchestration: &Orchestration,
+    phase: Option<u32>,
+) -> Result<ResolveReply, Error> {
+    let view = match orchestration.file().view(context) {
+        Err(error @ Error::NoFile { .. }) => {
+            // Without a plan there is nothing to begin with, either.
+            orchestration.plan(context)?;
+            return Err(error);
+        }
+        view => view?,
+    };
+    let Glance {
+        view,
+        plan,
+        summary,
+    } = super::glance_at(view)?;
+    let run = match &plan {
+        Some(plan) => {
+            plan.usable()?;
+            merged(&view.document, &plan.file, Ticks::OfNewTasks)
+        }
+        None => None,
+    };
+    let run = match run {
+        Some(run) => run,
+        None => {
+            let read =
+                OrchestrateFile::read(&view.document).map_err(|findings| Error::Damaged {
+                    path: view.path.clone(),
+                    findings,
+                })?;
+            // A file that names only what was done does not know what is left.
+            let whole = summary.counted && summary.total <= read.state.graph().len();
+            if plan.is_none() && !whole {
+                return Err(Error::NoPlan {
+                    path: orchestration.root().to_owned(),
+                });
+            }
+            read.state
+        }
+    };
+    let current = run.current_phase();
+    Ok(match phase {
+        Some(phase) if !run.graph().phases().contains(&phase) => {
+            ResolveReply::error(ErrorCode::NO_PHASE, &format!("there is no phase {phase}"))
+        }
+        Some(phase) if phase < current || run.all_done() => ResolveReply::PhaseDone(phase),
+        Some(phase) if phase > current => ResolveReply::error(
+            ErrorCode::PHASE_NOT_CURRENT,
+            &format!("phase {current} comes first"),
+        ),
+        Some(_) | None => reply(&run, plan.as_ref()),
+    })
+}
+
+fn reply(run: &Run, plan: Option<&Plan>) -> ResolveReply {
+    match next(run) {
+        Next::Ready(_) => {
+            let places = run.free_places().unwrap_or(usize::MAX);
+            let ready = run.ids(Status::Ready).into_iter();
+            let ids = ready.filter(|id| waits_for_section(run, plan, id).is_empty());
+            match Ready::now(ids.take(places).filter_map(|id| TaskId::new(&id).ok())) {
+                Some(ready) => ResolveReply::Ready(ready),
+                None if run.count(Status::InProgress) > 0 => ResolveReply::Wait,
+                None => {
+                    let mut stuck = run.ids(Status::Failed);
+                    stuck.extend(run.ids(Status::Blocked));
+                    stalled(&stuck)
+                }
+            }
+        }
+        Next::Wait => ResolveReply::Wait,
+        Next::PhaseDone(phase) => ResolveReply::PhaseDone(phase),
+        Next::AllDone => ResolveReply::AllDone,
+        Next::Stalled(ids) => stalled(&ids),
+    }
+}
+
+fn stalled(ids: &[Id]) -> ResolveReply {
+    let ids = ids.iter().filter_map(|id| TaskId::new(id).ok());
+    ResolveReply::Stalled(ids.collect())
+}

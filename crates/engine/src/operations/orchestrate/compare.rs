@@ -1,0 +1,81 @@
+//! The plan against the state file: which of them knows more.
+
+use super::merge::{Ticks, merged};
+use super::verbs::Orchestration;
+use crate::context::Context;
+use crate::error::Error;
+use crate::files::View;
+use bowline_machines::orchestrate::{Run, Status};
+use std::path::PathBuf;
+
+/// What plan and state file say differently of one phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseDifference {
+    /// Its number.
+    pub phase: u32,
+    /// Done in the plan, and not in the state file.
+    pub not_in_state: Vec<String>,
+    /// Done in the state file, and not in the plan.
+    pub not_in_plan: Vec<String>,
+    /// Tasks of the plan that the state file does not know.
+    pub unknown: Vec<String>,
+    /// Tasks of the state file that the plan does not have.
+    pub gone: Vec<String>,
+}
+
+/// Both files side by side.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// The state file.
+    pub view: View,
+    /// The plan.
+    pub plan: PathBuf,
+    /// The phases that differ, in order.
+    pub phases: Vec<PhaseDifference>,
+}
+
+impl Orchestration {
+    /// Compares what is done by the boxes of the plan with what is done by the state file. Writes nothing.
+    pub fn compare(&self, context: &Context) -> Result<Comparison, Error> {
+        let view = self.file().view(context)?;
+        let plan = self.plan(context)?;
+        plan.usable()?;
+        let alone = self.alone(&view)?;
+        let both = merged(&view.document, &plan.file, Ticks::None);
+        let both = both.unwrap_or_else(|| alone.clone());
+        let mut phases = Vec::new();
+        for &phase in both.graph().phases() {
+            let ids = both.graph().tasks_of(phase);
+            let those = |wanted: &dyn Fn(&str) -> bool| -> Vec<String> {
+                let found = ids.iter().filter(|id| wanted(id));
+                found.map(ToString::to_string).collect()
+            };
+            let done = |run: &Run, id: &str| {
+                let node = run.node(id);
+                node.is_some_and(|node| node.status == Status::Completed)
+            };
+            let ticked = |id: &str| plan.file.task(id).map(|task| task.done);
+            let difference = PhaseDifference {
+                phase,
+                not_in_state: those(&|id| ticked(id) == Some(true) && !done(&both, id)),
+                not_in_plan: those(&|id| ticked(id) == Some(false) && done(&both, id)),
+                unknown: those(&|id| !alone.graph().contains(id)),
+                gone: those(&|id| ticked(id).is_none()),
+            };
+            let lists = [
+                &difference.not_in_state,
+                &difference.not_in_plan,
+                &difference.unknown,
+                &difference.gone,
+            ];
+            if lists.iter().any(|list| !list.is_empty()) {
+                phases.push(difference);
+            }
+        }
+        Ok(Comparison {
+            view,
+            plan: plan.path,
+            phases,
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! One run from two sources: the state file, and the plan that has the tasks and their order.
+
+use crate::rebuild::specs;
+use bowline_formats::json::JsonDocument;
+use bowline_formats::orchestrate::{Known, known};
+use bowline_formats::tasks_md::TasksFile;
+use bowline_machines::orchestrate::{Facts, Graph, Id, Landing, Run, Status};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Which boxes of the plan count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ticks {
+    /// None: only what the state file says.
+    None,
+    /// Those of tasks that the state file has never heard of.
+    OfNewTasks,
+    /// All of them.
+    All,
+}
+
+/// The run that a state file and a plan tell of together: the plan has the say over its tasks and their order, the file over
+/// how far they are. Tasks that only the file knows stay. `None` where the two make no graph, or the plan is not to be used.
+pub(super) fn merged(document: &JsonDocument, plan: &TasksFile, ticks: Ticks) -> Option<Run> {
+    if plan.blocking().is_some() {
+        return None;
+    }
+    let Known {
+        nodes: told,
+        mut facts,
+    } = known(document).ok()?.state;
+    let known: HashSet<&str> = told.iter().map(|node| &*node.id).collect();
+    let counts = |id: &str| match ticks {
+        Ticks::None => false,
+        Ticks::OfNewTasks => !known.contains(id),
+        Ticks::All => true,
+    };
+    let mut done = passed(&facts, plan);
+    let ticked = plan.tasks.iter().filter(|task| task.done);
+    let ticked = ticked.filter(|task| counts(task.id.as_str()));
+    done.extend(ticked.map(|task| Id::from(task.id.as_str())));
+    facts
+        .claims
+        .extend(done.into_iter().map(|id| (id, Status::Completed)));
+    let mut nodes = specs(plan);
+    nodes.extend(
+        told.into_iter()
+            .filter(|node| plan.task(&node.id).is_none()),
+    );
+    let graph = Graph::new(nodes).ok()?;
+    Some(Run::from_facts(Arc::new(graph), &facts))
+}
+
+/// The tasks of phases that are done, in a file that was kept without lists of tasks.
+fn passed(facts: &Facts, plan: &TasksFile) -> Vec<Id> {
+    let listed = facts.phases.iter().any(|phase| !phase.tasks.is_empty());
+    if listed || !facts.claims.is_empty() {
+        return Vec::new();
+    }
+    let landed = |phase: u32| {
+        let mut known = facts.phases.iter().filter(|it| it.number == phase);
+        known.any(|it| it.landing.as_ref().is_some_and(Landing::landed))
+    };
+    let tasks = plan.tasks.iter().filter(|task| landed(task.phase));
+    tasks.map(|task| Id::from(task.id.as_str())).collect()
+}

@@ -1,0 +1,525 @@
+//! The moves of an orchestration.
+
+use super::merge::{Ticks, merged};
+use super::{Plan, find_plan, read_plan};
+use crate::context::Context;
+use crate::error::Error;
+use crate::files::{Changed, KnownFile, Moved, Notice, View};
+use crate::kinds::{FileKind, Orchestrate};
+use crate::rebuild::{TASKS_FILES, run_of};
+use crate::words::shown;
+use crate::workspace::{self, git_top};
+use bowline_formats::StateFormat as _;
+use bowline_formats::json::JsonDocument;
+use bowline_formats::orchestrate::{self, Meta, Mode, OrchestrateFile};
+use bowline_formats::tasks_md::wire::{DETAIL_CHARS_MAX, OneLine};
+use bowline_formats::tasks_md::{TasksFile, set_tick};
+use bowline_machines::Machine as _;
+use bowline_machines::orchestrate::{
+    Command, Config, Graph, Id, OrchestrateMachine, PhaseEnd, Refusal, Run, Status,
+};
+use bowline_statefiles::write_whole;
+use bowline_words::message::{self as words, Advice, Wrong};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Tasks named where a short id fits several.
+const FITTING_MAX: usize = 6;
+/// The key of the plan in the state file.
+const PLAN_KEY: &str = "tasks_file";
+
+/// What a new orchestration is begun with.
+#[derive(Debug, Clone)]
+pub struct Begin {
+    /// The plan, where somebody names it.
+    pub plan: Option<PathBuf>,
+    /// How the work is handed out.
+    pub mode: Mode,
+    /// Tasks in progress at once; 0 sets no limit.
+    pub parallel: u32,
+    /// What the project is called, where the plan's heading will not do.
+    pub project: Option<String>,
+}
+
+impl Default for Begin {
+    fn default() -> Self {
+        Begin {
+            plan: None,
+            mode: Mode::Normal,
+            parallel: Config::default().max_parallel,
+            project: None,
+        }
+    }
+}
+
+/// The orchestration of a project.
+#[derive(Debug, Clone)]
+pub struct Orchestration {
+    /// Where whoever asks stands.
+    folder: PathBuf,
+    root: PathBuf,
+    file: KnownFile,
+}
+
+impl Orchestration {
+    /// The orchestration of the project a folder belongs to.
+    pub fn at(context: &Context, folder: &Path) -> Self {
+        let path = workspace::locate(context, FileKind::Orchestrate, folder);
+        let root = path.parent().and_then(Path::parent).unwrap_or(folder);
+        Orchestration {
+            folder: workspace::absolute(folder),
+            root: root.to_owned(),
+            file: KnownFile::new(context, FileKind::Orchestrate, &path),
+        }
+    }
+
+    /// The state file.
+    pub fn file(&self) -> &KnownFile {
+        &self.file
+    }
+
+    /// The root of the project.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The plan: the one the state file names, else the first of the places plans are found in.
+    pub(super) fn plan(&self, context: &Context) -> Result<Plan, Error> {
+        super::plan(context, &self.folder, None)
+    }
+
+    /// The plan that is used with a document; none where there is none that can be used.
+    fn plan_beside(&self, document: &JsonDocument) -> Option<Plan> {
+        let told = orchestrate::plan_file(document.value());
+        let plan = find_plan(&self.root, told).ok().flatten();
+        plan.filter(|plan| plan.usable().is_ok())
+    }
+
+    /// The run that the state file alone tells of.
+    pub(super) fn alone(&self, view: &View) -> Result<Run, Error> {
+        match OrchestrateFile::read(&view.document) {
+            Ok(read) => Ok(read.state),
+            Err(findings) => Err(self.file.damaged(findings)),
+        }
+    }
+
+    /// The run as every verb sees it.
+    pub fn run(&self, context: &Context) -> Result<(View, Run), Error> {
+        let view = self.file.view(context)?;
+        let plan = self.plan_beside(&view.document);
+        let both = plan.and_then(|plan| merged(&view.document, &plan.file, Ticks::OfNewTasks));
+        let run = match both {
+            Some(run) => run,
+            None => self.alone(&view)?,
+        };
+        Ok((view, run))
+    }
+
+    /// Begins: reads the plan and writes the state file. Refused when there is one, and for a plan that cannot be worked off.
+    pub fn init(&self, context: &Context, begin: &Begin) -> Result<Changed, Error> {
+        if self.file.kind.is_there(&self.file.path) {
+            // What is there and cannot be read is told as what it is.
+            self.file.view(context)?;
+            return Err(Error::AlreadyExists {
+                path: self.file.path.clone(),
+            });
+        }
+        let plan = match &begin.plan {
+            Some(path) => read_plan(&self.folder.join(path))?,
+            None => self.plan(context)?,
+        };
+        let document = self.first(context, begin, &plan)?;
+        let metadata = json!({ "plan": plan.path, "tasks": plan.file.tasks.len() });
+        let moved = Moved::new("run", "INIT", None, self.standing(&document)?).with(metadata);
+        self.file.create(context, &document, moved)
+    }
+
+    /// The document of a new run.
+    fn first(&self, context: &Context, begin: &Begin, plan: &Plan) -> Result<JsonDocument, Error> {
+        plan.usable()?;
+        let now = context.now_for(FileKind::Orchestrate);
+        let config = Config {
+            max_parallel: begin.parallel,
+            ..Config::default()
+        };
+        let run = run_of(&plan.file, config, now).ok_or_else(|| Error::BadInput {
+            message: Wrong::NoGraph {
+                path: shown(&plan.path),
+            },
+            hint: Advice::SeePlan,
+        })?;
+        let named = begin.project.clone().or_else(|| plan.file.project.clone());
+        let meta = Meta {
+            project: named
+                .or_else(|| workspace::folder_name(&self.root))
+                .unwrap_or_default(),
+            mode: begin.mode,
+            slack_webhook_url: None,
+        };
+        let document = orchestrate::new_document(&meta, &run, now);
+        // A plan that is found by itself need not be named.
+        let found = TASKS_FILES.map(|name| self.root.join(name));
+        let found = found.iter().find(|path| path.is_file());
+        if same(found, &plan.path) {
+            return Ok(document);
+        }
+        let within = workspace::absolute(&plan.path);
+        let name = within.strip_prefix(&self.root).unwrap_or(&within);
+        let mut value = document.value().clone();
+        value[PLAN_KEY] = json!(name);
+        Ok(document.reconcile(&value))
+    }
+
+    fn standing(&self, document: &JsonDocument) -> Result<&'static str, Error> {
+        let read = OrchestrateFile::read(document);
+        let read = read.map_err(|findings| self.file.damaged(findings))?;
+        Ok(OrchestrateMachine::status(&read.state))
+    }
+
+    /// Begins a ready task.
+    pub fn start(&self, context: &Context, name: &str) -> Result<Changed, Error> {
+        self.on_task(context, name, "START", &json!({}), |id| {
+            Ok(Command::Start { id })
+        })
+    }
+
+    /// Ends a task well, and ticks it in the plan.
+    pub fn complete(&self, context: &Context, name: &str) -> Result<Changed, Error> {
+        let changed = self.on_task(context, name, "COMPLETE", &json!({}), |id| {
+            Ok(Command::Complete { id })
+        })?;
+        self.ticked(context, changed)
+    }
+
+    /// Ends a task badly: for good, or to be tried again while the limit allows.
+    pub fn fail(
+        &self,
+        context: &Context,
+        name: &str,
+        reason: Option<&str>,
+        retry: bool,
+    ) -> Result<Changed, Error> {
+        let reason = said(reason)?;
+        let metadata = json!({ "reason": reason, "retry": retry });
+        self.on_task(context, name, "FAIL", &metadata, |id| {
+            let reason = reason.as_deref().map(Arc::from);
+            Ok(Command::Fail { id, reason, retry })
+        })
+    }
+
+    /// Gives a failed task a fresh start.
+    pub fn retry(&self, context: &Context, name: &str) -> Result<Changed, Error> {
+        self.on_task(context, name, "RETRY", &json!({}), |id| {
+            Ok(Command::Retry { id })
+        })
+    }
+
+    /// Calls a task done whatever its state, and ticks it in the plan: a person's move.
+    pub fn force_complete(
+        &self,
+        context: &Context,
+        name: &str,
+        reason: Option<&str>,
+    ) -> Result<Changed, Error> {
+        let reason = said(reason)?;
+        let metadata = json!({ "reason": reason });
+        let changed = self.on_task(context, name, "FORCE_COMPLETE", &metadata, |id| {
+            Ok(Command::ForceComplete {
+                id,
+                by: context.actor(),
+                reason: reason.as_deref().map(Arc::from),
+            })
+        })?;
+        self.ticked(context, changed)
+    }
+
+    /// Ends a complete phase that needs no merge.
+    pub fn finish_phase(
+        &self,
+        context: &Context,
+        phase: u32,
+        no_git: bool,
+    ) -> Result<Changed, Error> {
+        let by_git = !no_git && git_top(&self.root).is_some();
+        let metadata = json!({ "phase": phase, "git": false });
+        self.transact(
+            context,
+            |run, _| {
+                let command = Command::PhaseFinish {
+                    phase,
+                    end: PhaseEnd::NoGit,
+                    worktree: None,
+                };
+                let legal = OrchestrateMachine::step(run, command.clone(), context.now());
+                match (legal, by_git) {
+                    // What the rules refuse in any case is said first.
+                    (Ok(_), true) => Err(Error::NoMerge { phase }),
+                    (Ok(_) | Err(_), _) => Ok(command),
+                }
+            },
+            |before, after| {
+                let word = |run: &Run| match run.phase(phase).is_some_and(|it| it.finished()) {
+                    true => "finished",
+                    false => "complete",
+                };
+                Moved::new(
+                    "phase",
+                    "PHASE_FINISH",
+                    Some(word(before).into()),
+                    word(after),
+                )
+                .with(metadata.clone())
+            },
+        )
+    }
+
+    /// Takes over what the plan says: new tasks, other dependencies, and every ticked box. What the file knows stays. Makes
+    /// the file where there is none.
+    pub fn rebuild(&self, context: &Context) -> Result<Changed, Error> {
+        let plan = self.plan(context)?;
+        plan.usable()?;
+        if !self.file.kind.is_there(&self.file.path) {
+            return self.init(context, &Begin::default());
+        }
+        let word = |document: &JsonDocument| self.standing(document).ok();
+        self.file.adjust(context, |document| {
+            let run = merged(document, &plan.file, Ticks::All);
+            let run = run.ok_or_else(|| Error::BadInput {
+                message: Wrong::NoGraphTogether {
+                    path: shown(&plan.path),
+                },
+                hint: Advice::SeeVerify,
+            })?;
+            let read = OrchestrateFile::read(document);
+            let mut value = read.map_err(|findings| self.file.damaged(findings))?.fixed;
+            OrchestrateFile::write(&run, &mut value, context.now_for(FileKind::Orchestrate));
+            let next = document.reconcile(&value);
+            let from = word(document).map(str::to_owned);
+            let moved = Moved::new("run", "REBUILD", from, OrchestrateMachine::status(&run));
+            Ok((next, moved.with(json!({ "plan": plan.path }))))
+        })
+    }
+
+    /// Carries out one command on one task.
+    fn on_task(
+        &self,
+        context: &Context,
+        name: &str,
+        trigger: &'static str,
+        metadata: &Value,
+        command: impl Fn(Id) -> Result<Command, Error>,
+    ) -> Result<Changed, Error> {
+        self.transact(
+            context,
+            |run, plan| {
+                let id = resolve(run.graph(), name)?;
+                let ready = run
+                    .node(&id)
+                    .is_some_and(|node| node.status == Status::Ready);
+                let waits_for = waits_for_section(run, plan, &id);
+                if trigger == "START" && ready && !waits_for.is_empty() {
+                    let phase = None;
+                    let refusal = Refusal::NotReady {
+                        id,
+                        waits_for,
+                        phase,
+                    };
+                    return Err(Error::Refused(refusal.into()));
+                }
+                command(id)
+            },
+            |before, after| {
+                let id = resolve(before.graph(), name).unwrap_or_else(|_| name.into());
+                let status = |run: &Run| run.node(&id).map_or("", |node| node.status.name());
+                let mut metadata = metadata.clone();
+                metadata["task"] = json!(&*id);
+                let from = Some(status(before).into());
+                let mut moved = Moved::new("task", trigger, from, status(after)).with(metadata);
+                if status(after) == Status::Completed.name() {
+                    moved.effects = Some(json!({ "tick": &*id, "in": self.folder }));
+                }
+                moved
+            },
+        )
+    }
+
+    fn transact(
+        &self,
+        context: &Context,
+        command: impl Fn(&Run, Option<&Plan>) -> Result<Command, Error>,
+        describe: impl Fn(&Run, &Run) -> Moved,
+    ) -> Result<Changed, Error> {
+        self.file.transact_on::<Orchestrate>(
+            context,
+            |document, alone| {
+                let plan = self.plan_beside(document);
+                let both = plan.and_then(|plan| merged(document, &plan.file, Ticks::OfNewTasks));
+                both.unwrap_or(alone)
+            },
+            |document, run| command(run, self.plan_beside(document).as_ref()),
+            describe,
+        )
+    }
+
+    /// Carries out what is owed to plans, and says what could not be.
+    fn ticked(&self, context: &Context, mut changed: Changed) -> Result<Changed, Error> {
+        if context.dry_run {
+            return Ok(changed);
+        }
+        let request = context.request();
+        // Under the lock, so that two who tick at once both leave their mark.
+        let mut held = self.file.file.hold(&request)?;
+        for pending in self.file.file.pending_effects()? {
+            let owed: Value = serde_json::from_str(pending.effects.get()).unwrap_or_default();
+            let (Some(id), Some(folder)) = (owed["tick"].as_str(), owed["in"].as_str()) else {
+                continue;
+            };
+            match self.tick(context, &changed.view.document, Path::new(folder), id) {
+                Ok(untold) => changed.view.notices.extend(untold),
+                // Tried again with the next task that is done.
+                Err(error) => {
+                    changed.view.notices.push(Notice::Keeper {
+                        code: "not_ticked",
+                        words: words::Notice::NotTickedYet {
+                            id: id.to_string(),
+                            why: error.to_string(),
+                        },
+                    });
+                    continue;
+                }
+            }
+            held.effects_done(&request, &[pending.seq])?;
+        }
+        Ok(changed)
+    }
+
+    /// Ticks a task in the plan of the checkout a folder is in. Says why where the plan has no place for it.
+    fn tick(
+        &self,
+        context: &Context,
+        document: &JsonDocument,
+        folder: &Path,
+        id: &str,
+    ) -> Result<Option<Notice>, Error> {
+        let told = orchestrate::plan_file(document.value());
+        let top = git_top(folder).filter(|top| *top != self.root);
+        let here = top.and_then(|top| find_plan(&top, told).ok().flatten());
+        let plan = match here {
+            Some(plan) => Some(plan),
+            None => find_plan(&self.root, told)?,
+        };
+        let untold = |words: words::Notice| {
+            Ok(Some(Notice::Keeper {
+                code: "not_ticked",
+                words,
+            }))
+        };
+        let Some(plan) = plan else {
+            return untold(words::Notice::NoPlanToTick { id: id.into() });
+        };
+        match set_tick(&plan.text, id, true) {
+            Ok(text) if text == plan.text => Ok(None),
+            Ok(text) => {
+                write_whole(&*context.disk, &plan.path, text.as_bytes(), None)?;
+                Ok(None)
+            }
+            Err(error) => untold(words::Notice::NotTicked {
+                id: id.into(),
+                why: error.to_string(),
+            }),
+        }
+    }
+}
+
+impl Plan {
+    /// Refuses a plan that cannot be worked off.
+    pub(super) fn usable(&self) -> Result<(), Error> {
+        match self.file.blocking() {
+            None => Ok(()),
+            Some(finding) => Err(Error::BadPlan {
+                path: self.path.clone(),
+                finding: Box::new(finding.clone()),
+            }),
+        }
+    }
+}
+
+/// Whether a path is the one found, however it is written.
+fn same(found: Option<&PathBuf>, path: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    found.is_some_and(|found| real(found) == real(path))
+}
+
+/// A reason in one line, no longer than one is kept.
+fn said(reason: Option<&str>) -> Result<Option<String>, Error> {
+    let Some(reason) = reason else {
+        return Ok(None);
+    };
+    let line = OneLine::new(reason, DETAIL_CHARS_MAX);
+    match line.is_empty() {
+        true => Err(Error::Refused(Refusal::Empty { what: "reason" }.into())),
+        false => Ok(Some(line.as_str().to_owned())),
+    }
+}
+
+/// The task a name means: its id, or the end of one that no other has. What fits nothing is left for the rules to refuse.
+fn resolve(graph: &Graph, name: &str) -> Result<Id, Error> {
+    if graph.contains(name) || name.is_empty() {
+        return Ok(name.into());
+    }
+    let ends = |id: &&Id| {
+        let rest = id.strip_suffix(name);
+        rest.is_some_and(|rest| rest.ends_with('-'))
+    };
+    let mut fitting = graph.ids().iter().filter(ends);
+    match (fitting.next(), fitting.next()) {
+        (None, _) => Ok(name.into()),
+        (Some(id), None) => Ok(id.clone()),
+        (Some(first), Some(second)) => Err(Error::AmbiguousTask {
+            name: name.to_owned(),
+            fitting: [first, second]
+                .into_iter()
+                .chain(fitting)
+                .take(FITTING_MAX)
+                .map(ToString::to_string)
+                .collect(),
+        }),
+    }
+}
+
+/// What a task waits for because it is in a later section of its phase: `Phase 1.5` follows what stands in phase 1 before it.
+/// Nothing in a phase where a task needs one of a later section.
+pub(super) fn waits_for_section(run: &Run, plan: Option<&Plan>, id: &str) -> Vec<Id> {
+    let Some(file) = plan.map(|plan| &plan.file) else {
+        return Vec::new();
+    };
+    let Some(task) = file.task(id).filter(|task| task.section > 0) else {
+        return Vec::new();
+    };
+    if mixed(file, run, task.phase) {
+        return Vec::new();
+    }
+    let open = |id: &str| {
+        run.node(id)
+            .is_some_and(|node| node.status != Status::Completed)
+    };
+    let earlier = file
+        .tasks
+        .iter()
+        .filter(|it| it.phase == task.phase && it.section < task.section);
+    let earlier = earlier.filter(|it| open(it.id.as_str()));
+    earlier.map(|it| Id::from(it.id.as_str())).collect()
+}
+
+/// Whether a task of a phase needs one of a later section of it.
+fn mixed(file: &TasksFile, run: &Run, phase: u32) -> bool {
+    let section = |id: &str| file.task(id).map(|task| task.section);
+    run.graph().tasks_of(phase).iter().any(|id| {
+        let needs = run.graph().dependencies_of(id);
+        needs.iter().any(|need| {
+            let inside = run.graph().phase_of(need) == Some(phase);
+            inside && section(need) > section(id)
+        })
+    })
+}
