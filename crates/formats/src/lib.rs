@@ -8,6 +8,7 @@ pub mod engagement;
 pub mod finding;
 pub mod glob;
 pub mod hook;
+pub mod job;
 pub mod json;
 pub mod markers;
 pub mod memory;
@@ -23,6 +24,7 @@ pub mod thinking;
 pub mod thinking_settings;
 pub mod time;
 pub mod transition;
+pub mod zip;
 
 use bowline_machines::Timestamp;
 use finding::{Finding, Read};

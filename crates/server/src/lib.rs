@@ -4,12 +4,24 @@
 //! or to an operation of the engine; what comes back is told in the caller's language. Handlers are plain functions on a
 //! bounded pool of threads: nothing that waits for a disk runs on the threads that serve connections.
 
+mod asks;
 mod auth;
 mod call;
 mod data;
 mod feed;
+mod files;
 mod guard;
 mod page;
 mod problem;
+mod reports;
 mod router;
 mod serve;
+mod session;
+mod tasks;
+mod view;
+pub mod work;
+mod workspaces;
+mod world;
+
+pub use data::{ADDRESS_FILE, DataFolder, SOCKET_FILE, SecretError, TOKEN_FILE, read_secret};
+pub use serve::{LISTEN, Options, Publisher, Server, reach};

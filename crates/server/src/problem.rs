@@ -111,9 +111,9 @@ impl Problem {
         headers.insert(header::CONTENT_TYPE, json);
         let wait = match self {
             Problem::No(ServerNo::TooManyRequests { seconds }) => Some(*seconds),
-            Problem::No(
-                ServerNo::TooManyConnections | ServerNo::Draining | ServerNo::Starting,
-            ) => Some(1),
+            Problem::No(ServerNo::TooManyConnections | ServerNo::Draining | ServerNo::Starting) => {
+                Some(1)
+            }
             Problem::No(_) | Problem::Refused(_) | Problem::Engine(_) => None,
         };
         if let Some(seconds) = wait {
