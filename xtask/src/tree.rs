@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which of our crates may use which. Planned crates have their line already.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("bowline-words", &[]),
     ("bowline-machines", &[]),
     ("bowline-statefiles", &[]),
@@ -38,14 +38,19 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "bowline-words",
         ],
     ),
-    ("bowline-server", &["bowline-engine"]),
-    ("bowline-mcp", &["bowline-engine"]),
+    (
+        "bowline-runner",
+        &["bowline-engine", "bowline-formats", "bowline-supervisor"],
+    ),
+    ("bowline-server", &["bowline-engine", "bowline-runner"]),
+    ("bowline-mcp", &["bowline-engine", "bowline-runner"]),
     (
         "bowline",
         &[
             "bowline-engine",
             "bowline-gate",
             "bowline-mcp",
+            "bowline-runner",
             "bowline-server",
             "bowline-words",
         ],
@@ -75,6 +80,7 @@ const TOOLS: &[&str] = &[
     "bowline-formats",
     "bowline-gate",
     "bowline-machines",
+    "bowline-runner",
     "bowline-statefiles",
     "bowline-store",
     "bowline-supervisor",
@@ -96,7 +102,7 @@ const OUTSIDE_NEVER: [(&str, &[&str]); 3] = [
 ];
 
 /// Bans that a crate's `clippy.toml` must hold.
-const BANS: [(&str, &[&str]); 5] = [
+const BANS: [(&str, &[&str]); 6] = [
     (
         "machines",
         &[
@@ -129,6 +135,10 @@ const BANS: [(&str, &[&str]); 5] = [
     ),
     (
         "gate",
+        &["std::time::SystemTime::now", "std::process::Command::new"],
+    ),
+    (
+        "runner",
         &["std::time::SystemTime::now", "std::process::Command::new"],
     ),
     (

@@ -11,6 +11,7 @@ mod codex;
 mod event;
 pub mod launch;
 mod lines;
+mod owned;
 mod stream;
 mod words;
 mod write;

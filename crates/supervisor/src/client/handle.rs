@@ -101,6 +101,13 @@ impl Handle {
             .map_err(|error| self.not_running_or(error))
     }
 
+    /// Hides these values in all output from now on. Shims of older versions cannot do it and are not asked.
+    pub fn mask(&mut self, values: &[String]) -> Result<Sent, Error> {
+        let asked = self.wire.dialogue.mask(values);
+        self.answer(asked, soon())
+            .map_err(|error| self.not_running_or(error))
+    }
+
     /// Output up to these offsets has been processed.
     pub fn acknowledge(&mut self, out: u64, err: u64) -> Result<&Status, Error> {
         let asked = self.wire.dialogue.acknowledge(out, err);

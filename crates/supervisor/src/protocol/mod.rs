@@ -15,10 +15,13 @@ pub(crate) use lines::Lines;
 pub const PROTOCOL: u32 = 1;
 
 /// What a shim of this version can do beyond the first one of protocol 1.
-pub const FEATURES: [&str; 1] = [INTERRUPT];
+pub const FEATURES: [&str; 2] = [INTERRUPT, MASK];
 
 /// The feature of shims that understand `interrupt`.
 pub(crate) const INTERRUPT: &str = "interrupt";
+
+/// The feature of shims that understand `mask`.
+pub(crate) const MASK: &str = "mask";
 
 /// The longest line.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 10;
@@ -78,6 +81,14 @@ pub enum Request {
         /// The number of the interrupt, growing; the same again does nothing.
         seq: u64,
     },
+    /// Hide these values in all output from now on. `bytes` of JSON follow: an array of strings. Only to shims with the
+    /// feature `mask`.
+    Mask {
+        /// The fencing number of the asker.
+        fence: u64,
+        /// Length of the array.
+        bytes: u64,
+    },
     /// Output up to these offsets has been processed and may be forgotten.
     Ack {
         /// The fencing number of the asker.
@@ -104,7 +115,9 @@ impl Request {
     /// Raw bytes that follow the line.
     pub(crate) fn body_bytes(&self) -> u64 {
         match self {
-            Request::Go { bytes, .. } | Request::Input { bytes, .. } => *bytes,
+            Request::Go { bytes, .. }
+            | Request::Input { bytes, .. }
+            | Request::Mask { bytes, .. } => *bytes,
             Request::Want { .. }
             | Request::Interrupt { .. }
             | Request::Ack { .. }
@@ -120,6 +133,7 @@ impl Request {
             | Request::Want { fence, .. }
             | Request::Input { fence, .. }
             | Request::Interrupt { fence, .. }
+            | Request::Mask { fence, .. }
             | Request::Ack { fence, .. } => Some(*fence),
             Request::Status {} | Request::Wait { .. } => None,
         }

@@ -3,6 +3,7 @@
 use super::clients::Clients;
 use super::control::{Control, kill_children};
 use super::input::Input;
+use super::mask::Mask;
 use super::output::{CHUNK_BYTES, Output};
 use super::own::write_owner;
 use super::place::Place;
@@ -79,6 +80,7 @@ pub(super) struct Run {
     cgroup: Option<Cgroup>,
     control: Control,
     input: Input,
+    mask: Mask,
     out: Option<Output>,
     err: Option<Output>,
     blocked: Option<Blocked>,
@@ -121,6 +123,7 @@ impl Run {
             cgroup: None,
             control: Control::new(born),
             input: Input::default(),
+            mask: Mask::default(),
             out: None,
             err: None,
             blocked: None,
@@ -410,6 +413,11 @@ impl Run {
                 })
             }
             Request::Interrupt { seq, .. } => self.interrupt(seq),
+            Request::Mask { .. } => {
+                let values = serde_json::from_slice(&body)
+                    .map_err(|error| (Refused::BadRequest, format!("values: {error}")))?;
+                Ok(self.mask.add(values))
+            }
             Request::Ack { out, err, .. } => {
                 // A full disk has no room for what has been processed.
                 let keep = if self.blocked == Some(Blocked::DiskFull) {
@@ -561,7 +569,7 @@ impl Run {
             let Some(output) = output else {
                 continue;
             };
-            if let Err(why) = output.pump(room, &mut self.buffer) {
+            if let Err(why) = output.pump(&self.mask, room, &mut self.buffer) {
                 blocked = Some(why);
             }
         }
@@ -588,7 +596,7 @@ impl Run {
     fn complete(&self) -> bool {
         let outputs = [&self.out, &self.err];
         let mut open = outputs.into_iter().flatten();
-        open.all(|output| output.pipe.is_none() && !output.holds())
+        open.all(Output::complete)
     }
 
     /// Writes down how it ended, tells everyone, and leaves.
@@ -596,12 +604,15 @@ impl Run {
         let ended = self.agent.as_ref().and_then(|agent| agent.ended);
         let told = end::told_by_stub(&self.attempt, ended);
         let start_error = self.start_error.take().or(told);
-        let unread = self.input.unread().map(|(mut unread, bytes)| {
+        let unread = self.input.unread().map(|(mut unread, mut bytes)| {
+            // Whoever gave a secret can give it again.
+            self.mask.cover(&mut bytes);
             unread.saved = end::save_unread(&self.attempt, &bytes).is_ok();
             unread
         });
         let mut complete = self.complete();
-        for output in [&self.out, &self.err].into_iter().flatten() {
+        for output in [&mut self.out, &mut self.err].into_iter().flatten() {
+            complete &= output.give_up().is_ok();
             complete &= output.sync().is_ok();
         }
         let started = self.agent.is_some() && start_error.is_none();

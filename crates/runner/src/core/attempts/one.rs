@@ -1,0 +1,637 @@
+//! One attempt: its connection, its orders and its output. It never waits.
+
+use super::reading::Reading;
+use super::workers::{Work, told};
+use super::{Begin, ERROR_TAIL_BYTES, Happened, Known, Message, Order};
+use bowline_formats::agents::{Delivery, Protocol, Resume, Start, What, Writer};
+use bowline_supervisor::{
+    Attempt, Blocked, Condition, Dialogue, Error, Event, Exit, Refused, State, Status, Stream, Want,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// Between two tries to reach a shim that lives and does not answer.
+const AGAIN_MS: u64 = 25;
+/// How long that goes on before it is told.
+const SILENCE_MS: u64 = 10_000;
+/// Read from a connection at once.
+const CHUNK_BYTES: usize = 4 << 10;
+/// How often a shim that left before it heard `go` is started again.
+const STARTS_MAX: u32 = 3;
+
+/// What came of a look at an attempt.
+pub(super) enum Next {
+    /// Nothing for now.
+    Wait,
+    /// A helper has to do this.
+    Work(Work),
+    /// It is over: these were its last news.
+    Over(Happened),
+}
+
+/// One message that waits.
+struct Saying {
+    seq: Option<u64>,
+    last: bool,
+    message: Message,
+    /// The number of the request and of the message, once it is on its way.
+    sent: Option<(u64, u64)>,
+}
+
+/// A connection.
+struct Link {
+    stream: UnixStream,
+    dialogue: Dialogue,
+    greeted: bool,
+    /// The request to be told when the status changes.
+    listens: Option<u64>,
+    /// Told to the shim on this connection.
+    acked: (u64, u64),
+    /// The order that is on its way, by its request.
+    ordered: Option<u64>,
+    /// The same for `go`.
+    gone: Option<u64>,
+    /// How many of the values to be hidden it was told on this connection.
+    hidden: usize,
+    /// It cannot hide them, and is not told anything that could hold one.
+    cannot_hide: bool,
+}
+
+/// How things end.
+enum End {
+    Exited(Box<Exit>),
+    Lost,
+}
+
+pub(super) struct One {
+    attempt: Option<Attempt>,
+    fence: u64,
+    link: Option<Link>,
+    /// When to try to connect again.
+    again: Option<Instant>,
+    silent_since: Option<Instant>,
+    silence_told: bool,
+    /// Needed until the agent has begun.
+    environment: Option<BTreeMap<String, String>>,
+    starts: u32,
+    reading: Reading,
+    writer: Writer,
+    sayings: VecDeque<Saying>,
+    /// Told again on every connection, since nobody knows what an old one brought over.
+    secrets: Vec<String>,
+    want: Option<Want>,
+    interrupts: u64,
+    interrupts_wanted: u64,
+    status: Option<Status>,
+    running_told: bool,
+    blocked: Option<Blocked>,
+    end: Option<End>,
+}
+
+impl One {
+    /// An attempt to be made; the work that makes it.
+    pub(super) fn begin(begin: Begin) -> (One, Work) {
+        let Begin {
+            folder,
+            spec,
+            environment,
+            voice,
+            first,
+            session,
+            close_input,
+        } = begin;
+        let mut one = One::new(spec.fence, Reading::at(voice.clone(), Resume::default()));
+        one.environment = Some(environment);
+        one.writer = Writer::new(voice.protocol);
+        let cwd = spec.folder.to_string_lossy();
+        let hello = one.writer.start(match &session {
+            Some(session) => Start::Resume { cwd: &cwd, session },
+            None => Start::New { cwd: &cwd },
+        });
+        if !hello.is_empty() {
+            one.hear(Order::Say {
+                seq: None,
+                last: false,
+                message: super::raw(hello),
+            });
+        }
+        match first {
+            Some(message) => one.hear(Order::Say {
+                seq: None,
+                last: close_input,
+                message,
+            }),
+            None if close_input => one.hear(Order::Say {
+                seq: None,
+                last: true,
+                message: super::raw(String::new()),
+            }),
+            None => {}
+        }
+        let spec = Box::new(spec);
+        (one, Work::Make { folder, spec })
+    }
+
+    /// An attempt made before.
+    pub(super) fn attach(known: Known) -> Result<One, Error> {
+        let attempt = Attempt::open(&known.folder)?;
+        let mut one = One::new(known.fence, Reading::at(known.voice.clone(), known.resume));
+        one.writer = Writer::new(known.voice.protocol);
+        if let Some(session) = &known.session {
+            one.writer.session(session);
+        }
+        one.attempt = Some(attempt);
+        Ok(one)
+    }
+
+    fn new(fence: u64, reading: Reading) -> One {
+        One {
+            attempt: None,
+            fence,
+            link: None,
+            again: None,
+            silent_since: None,
+            silence_told: false,
+            environment: None,
+            starts: 1,
+            reading,
+            writer: Writer::new(Protocol::Markers),
+            sayings: VecDeque::new(),
+            secrets: Vec::new(),
+            want: None,
+            interrupts: 0,
+            interrupts_wanted: 0,
+            status: None,
+            running_told: false,
+            blocked: None,
+            end: None,
+        }
+    }
+
+    /// Takes an order; what comes of it is seen at the next look.
+    pub(super) fn hear(&mut self, order: Order) {
+        match order {
+            Order::Want(want) => self.want = Some(want),
+            Order::Interrupt => self.interrupts_wanted += 1,
+            Order::Hide(values) => self.secrets.extend(values),
+            Order::Say { seq, last, message } => self.sayings.push_back(Saying {
+                seq,
+                last,
+                message,
+                sent: None,
+            }),
+            Order::Processed { upto, resume } => self.reading.processed(upto, resume),
+            Order::Ready(Ok(attempt)) => self.attempt = Some(*attempt),
+            Order::Begin(..)
+            | Order::Attach(_)
+            | Order::Ready(Err(_))
+            | Order::Swept(_)
+            | Order::Leave => {}
+        }
+    }
+
+    /// What to poll, and whether it has something to say.
+    pub(super) fn connection(&self) -> Option<(&UnixStream, bool)> {
+        let link = self.link.as_ref()?;
+        Some((&link.stream, !link.dialogue.outgoing().is_empty()))
+    }
+
+    /// When to look again although nothing has come.
+    pub(super) fn wakes(&self) -> Option<Instant> {
+        [self.again, self.reading.wakes()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Reads what the shim says, as far as it has come.
+    pub(super) fn receive(&mut self, tell: &mut dyn FnMut(Happened)) {
+        let mut chunk = [0; CHUNK_BYTES];
+        while let Some(link) = &mut self.link {
+            match link.stream.read(&mut chunk) {
+                Ok(0) => self.link = None,
+                Ok(count) => {
+                    let events = link.dialogue.receive(&chunk[..count]);
+                    for event in events {
+                        self.heard(event, tell);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => self.link = None,
+            }
+        }
+    }
+
+    fn heard(&mut self, event: Event, tell: &mut dyn FnMut(Happened)) {
+        match event {
+            Event::Greeted { status, .. } => {
+                if let Some(link) = &mut self.link {
+                    link.greeted = true;
+                }
+                self.silent_since = None;
+                self.silence_told = false;
+                // What was on its way on another connection may have been heard or not: its number decides.
+                self.learn(status, tell);
+            }
+            Event::Done { id, status, .. } => {
+                self.answered(id);
+                if let Some(status) = status {
+                    self.learn(status, tell);
+                }
+            }
+            Event::Refused { id, why, message } => self.refused(id, why, message, tell),
+            Event::Broken { message } => {
+                self.link = None;
+                tell(Happened::Refused {
+                    code: "shim_protocol",
+                    message,
+                });
+            }
+        }
+    }
+
+    fn answered(&mut self, id: u64) {
+        let Some(link) = &mut self.link else {
+            return;
+        };
+        if link.ordered == Some(id) {
+            link.ordered = None;
+        }
+        if link.listens == Some(id) {
+            link.listens = None;
+        }
+        if link.gone == Some(id) {
+            link.gone = None;
+            self.environment = None;
+        }
+        if self
+            .sayings
+            .front()
+            .is_some_and(|saying| saying.sent.is_some_and(|(request, _)| request == id))
+        {
+            self.sayings.pop_front();
+        }
+    }
+
+    fn refused(&mut self, id: u64, why: Refused, message: String, tell: &mut dyn FnMut(Happened)) {
+        let Some(link) = &mut self.link else {
+            return;
+        };
+        if link.ordered == Some(id) {
+            link.ordered = None;
+            if why == Refused::StaleGeneration {
+                // Somebody else gave an order meanwhile; the status has its generation.
+                let _ = link.dialogue.status();
+                return;
+            }
+            self.want = None;
+        } else if let Some(saying) = self.sayings.front_mut()
+            && saying.sent.is_some_and(|(request, _)| request == id)
+        {
+            saying.sent = None;
+            let own = saying.seq.is_some();
+            match why {
+                Refused::InputFull => return,
+                // The number was taken by somebody else's message.
+                Refused::InputGap if !own => return,
+                _ => {
+                    self.sayings.pop_front();
+                }
+            }
+        } else if link.gone == Some(id) {
+            link.gone = None;
+            self.environment = None;
+        }
+        tell(Happened::Refused {
+            code: why.code(),
+            message,
+        });
+    }
+
+    fn learn(&mut self, status: Status, tell: &mut dyn FnMut(Happened)) {
+        let before = self.status.replace(status);
+        let Some(status) = &self.status else {
+            return;
+        };
+        if status.fence > self.fence {
+            // Orders of ours are refused by its shim; whoever has the higher number goes on with it.
+            self.want = None;
+        }
+        if let Some(exit) = &status.exit {
+            self.end = Some(End::Exited(Box::new(exit.clone())));
+            return;
+        }
+        if status.state == State::Waiting {
+            return;
+        }
+        self.environment = None;
+        self.interrupts = self.interrupts.max(status.interrupts);
+        if !self.running_told {
+            self.running_told = true;
+            tell(Happened::Running {
+                status: Box::new(status.clone()),
+            });
+        }
+        if before.is_some_and(|before| before.state != status.state) {
+            tell(Happened::Now(status.state));
+        }
+        if status.blocked != self.blocked {
+            self.blocked = status.blocked;
+            if let Some(why) = status.blocked {
+                tell(Happened::Blocked(why));
+            }
+        }
+    }
+
+    /// Does all that can be done now.
+    pub(super) fn look(&mut self, now: Instant, tell: &mut dyn FnMut(Happened)) -> Next {
+        let Some(attempt) = self.attempt.clone() else {
+            return Next::Wait;
+        };
+        let mut session = None;
+        let read = self.reading.step(&attempt, now, &mut |what| {
+            session = session_in(&what).or(session.take());
+            tell(what);
+        });
+        if let Some(session) = session {
+            self.writer.session(&session);
+        }
+        let drained = match read {
+            Ok(drained) => drained,
+            Err(error) => {
+                tell(Happened::Refused {
+                    code: error.code(),
+                    message: told(&error),
+                });
+                true
+            }
+        };
+        if self.end.is_some() {
+            self.again = None;
+            return match drained {
+                true => self.finish(&attempt, tell),
+                false => Next::Wait,
+            };
+        }
+        if self.link.is_none() {
+            return self.connect(&attempt, now, tell);
+        }
+        self.speak(tell);
+        self.write();
+        match self.link {
+            Some(_) => Next::Wait,
+            None => self.connect(&attempt, now, tell),
+        }
+    }
+
+    fn finish(&mut self, attempt: &Attempt, tell: &mut dyn FnMut(Happened)) -> Next {
+        self.reading.finish(tell);
+        self.link = None;
+        match self.end.take() {
+            Some(End::Exited(exit)) if !exit.started => Next::Over(Happened::NotBegun {
+                message: exit.start_error,
+            }),
+            Some(End::Exited(exit)) => {
+                let from = exit.err.saturating_sub(ERROR_TAIL_BYTES as u64);
+                let tail = attempt.read(Stream::Err, from, ERROR_TAIL_BYTES);
+                let tail = tail.map(|(_, bytes)| bytes).unwrap_or_default();
+                Next::Over(Happened::Exited {
+                    exit,
+                    error_tail: String::from_utf8_lossy(&tail).into_owned(),
+                })
+            }
+            Some(End::Lost) => {
+                // Nothing is looked at until the helper is done.
+                self.attempt = None;
+                Next::Work(Work::Sweep(Box::new(attempt.clone())))
+            }
+            None => Next::Wait,
+        }
+    }
+
+    fn connect(&mut self, attempt: &Attempt, now: Instant, tell: &mut dyn FnMut(Happened)) -> Next {
+        if self.again.is_some_and(|again| again > now) {
+            return Next::Wait;
+        }
+        self.again = None;
+        let condition = match attempt.condition() {
+            Ok(condition) => condition,
+            Err(error) => return Next::Over(not_begun(&error)),
+        };
+        match condition {
+            Condition::Ended(exit) => {
+                self.end = Some(End::Exited(exit));
+                self.again = Some(now);
+                Next::Wait
+            }
+            Condition::Lost => {
+                self.end = Some(End::Lost);
+                self.again = Some(now);
+                Next::Wait
+            }
+            Condition::Intended => match &self.environment {
+                Some(_) if self.want != Some(Want::Ended) && self.starts < STARTS_MAX => {
+                    self.starts += 1;
+                    self.attempt = None;
+                    Next::Work(Work::Start(Box::new(attempt.clone())))
+                }
+                Some(_) | None => Next::Over(Happened::NotBegun { message: None }),
+            },
+            Condition::Alive => {
+                match attempt.connect().and_then(|stream| {
+                    let set = stream.set_nonblocking(true);
+                    set.map(|()| stream).map_err(|source| Error::Unreachable {
+                        attempt: attempt.id().to_owned(),
+                        source,
+                    })
+                }) {
+                    Ok(stream) => {
+                        for saying in &mut self.sayings {
+                            // Where it has no number of its own, the one it was sent under is now its own.
+                            if let Some((_, seq)) = saying.sent.take() {
+                                saying.seq = Some(seq);
+                            }
+                        }
+                        self.link = Some(Link {
+                            stream,
+                            dialogue: Dialogue::new(attempt.id(), self.fence),
+                            greeted: false,
+                            listens: None,
+                            acked: (0, 0),
+                            ordered: None,
+                            gone: None,
+                            hidden: 0,
+                            cannot_hide: false,
+                        });
+                    }
+                    Err(error) => {
+                        self.again = Some(now + Duration::from_millis(AGAIN_MS));
+                        let since = *self.silent_since.get_or_insert(now);
+                        let long = now.duration_since(since) > Duration::from_millis(SILENCE_MS);
+                        if long && !self.silence_told {
+                            self.silence_told = true;
+                            tell(Happened::Silent {
+                                message: told(&error),
+                            });
+                        }
+                    }
+                }
+                Next::Wait
+            }
+        }
+    }
+
+    /// Says what there is to say: orders, acknowledgements and messages, and that news are wanted.
+    fn speak(&mut self, tell: &mut dyn FnMut(Happened)) {
+        let (Some(link), Some(status)) = (&mut self.link, &self.status) else {
+            return;
+        };
+        if !link.greeted {
+            return;
+        }
+        // A dialogue that is full for now is asked again when something was written.
+        if link.hidden < self.secrets.len() && !link.cannot_hide {
+            match link.dialogue.mask(&self.secrets[link.hidden..]) {
+                Ok(_) => link.hidden = self.secrets.len(),
+                Err(Error::Refused {
+                    why: Refused::InputFull,
+                    ..
+                }) => {}
+                Err(error) => {
+                    link.cannot_hide = true;
+                    tell(Happened::Refused {
+                        code: error.code(),
+                        message: told(&error),
+                    });
+                }
+            }
+        }
+        let safe = link.hidden == self.secrets.len();
+        if status.state == State::Waiting && self.want != Some(Want::Ended) {
+            if let Some(environment) = &self.environment {
+                if link.gone.is_none() && safe {
+                    link.gone = link.dialogue.go(environment).ok();
+                }
+            } else {
+                // Found waiting after a crash: nobody knows its environment any more.
+                self.want = Some(Want::Ended);
+            }
+        }
+        if let Some(want) = self.want
+            && link.ordered.is_none()
+        {
+            match status.want == want {
+                true => self.want = None,
+                false => link.ordered = link.dialogue.want(want, status.generation + 1).ok(),
+            }
+        }
+        let begun = status.state != State::Waiting;
+        if begun && self.interrupts_wanted > 0 {
+            self.interrupts += 1;
+            match link.dialogue.interrupt(self.interrupts) {
+                Ok(_) => self.interrupts_wanted -= 1,
+                Err(error) => {
+                    self.interrupts_wanted = 0;
+                    tell(Happened::Refused {
+                        code: error.code(),
+                        message: told(&error),
+                    });
+                }
+            }
+        }
+        let settled = (self.reading.settled(), status.err.end);
+        if begun
+            && settled != link.acked
+            && (settled.0 > link.acked.0 || settled.1 > link.acked.1)
+            && link.dialogue.acknowledge(settled.0, settled.1).is_ok()
+        {
+            link.acked = settled;
+        }
+        if begun && safe {
+            say(link, status, &mut self.sayings, &mut self.writer, tell);
+        }
+        if link.listens.is_none() {
+            let out = self.reading.offset().max(status.out.end);
+            let asked = link.dialogue.wait(status.version, out, status.err.end);
+            link.listens = asked.ok();
+        }
+    }
+
+    fn write(&mut self) {
+        while let Some(link) = &mut self.link {
+            if link.dialogue.outgoing().is_empty() {
+                return;
+            }
+            match link.stream.write(link.dialogue.outgoing()) {
+                Ok(count) => link.dialogue.written(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // What the shim said before it left is still to be read.
+                Err(_) => {
+                    let rest = link.dialogue.outgoing().len();
+                    link.dialogue.written(rest);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Sends the message at the front, one at a time, so that numbers have no gaps.
+fn say(
+    link: &mut Link,
+    status: &Status,
+    sayings: &mut VecDeque<Saying>,
+    writer: &mut Writer,
+    tell: &mut dyn FnMut(Happened),
+) {
+    while let Some(saying) = sayings.front_mut() {
+        if saying.sent.is_some() {
+            return;
+        }
+        let text = match (saying.message)(writer) {
+            Delivery::Input(text) => text,
+            // Until the client has told its conversation.
+            Delivery::Later => return,
+            other @ (Delivery::NextRun(_) | Delivery::EndRun | Delivery::Nothing) => {
+                tell(Happened::Undelivered(other));
+                sayings.pop_front();
+                continue;
+            }
+        };
+        let seq = saying.seq.unwrap_or(status.input.next);
+        match link.dialogue.input(seq, text.as_bytes(), saying.last) {
+            Ok(request) => saying.sent = Some((request, seq)),
+            Err(error) if error.code() == Refused::InputFull.code() && text.len() < 1 << 20 => {}
+            Err(error) => {
+                tell(Happened::Refused {
+                    code: error.code(),
+                    message: told(&error),
+                });
+                sayings.pop_front();
+                continue;
+            }
+        }
+        return;
+    }
+}
+
+/// The conversation that output tells of: messages may wait for it.
+fn session_in(what: &Happened) -> Option<String> {
+    let Happened::Output { events, .. } = what else {
+        return None;
+    };
+    events.iter().rev().find_map(|event| match &event.what {
+        What::Session { id, .. } => Some(id.to_string()),
+        _ => None,
+    })
+}
+
+pub(super) fn not_begun(error: &Error) -> Happened {
+    Happened::NotBegun {
+        message: Some(told(error)),
+    }
+}

@@ -1,0 +1,3 @@
+//! What every kind of work needs to have agents work: no kind is known here.
+
+pub mod attempts;

@@ -1,0 +1,7 @@
+//! The runner with real processes.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot unwrap has failed, and says where"
+)]
+
+mod attempts;
