@@ -24,6 +24,7 @@ pub mod thinking;
 pub mod thinking_settings;
 pub mod time;
 pub mod transition;
+pub mod zip;
 
 use bowline_machines::Timestamp;
 use finding::{Finding, Read};
