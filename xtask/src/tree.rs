@@ -40,7 +40,13 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ),
     (
         "bowline-runner",
-        &["bowline-engine", "bowline-formats", "bowline-supervisor"],
+        &[
+            "bowline-engine",
+            "bowline-formats",
+            "bowline-machines",
+            "bowline-store",
+            "bowline-supervisor",
+        ],
     ),
     ("bowline-server", &["bowline-engine", "bowline-runner"]),
     ("bowline-mcp", &["bowline-engine", "bowline-runner"]),
