@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | clients | web | demo | install | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | web | demo | walk | install | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -25,7 +25,8 @@ cargo xtask test                everything CI runs: format, lints, tests, docs, 
 cargo xtask clients             the tests with the real agent clients, which are installed below target/
 cargo xtask web                 the web page, built into web/dist with packages of the npm registry
     --test                      its types and units
-cargo xtask demo                a walk through what there is, in a temporary folder
+cargo xtask demo [OPTION]...    the task server with scripted agents: no key, no network; --check walks through it alone
+cargo xtask walk                a walk through the commands, in a temporary folder
 cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
 cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
@@ -55,7 +56,8 @@ fn main() -> ExitCode {
         ["clients"] => clients::run(),
         ["web"] => web::build(),
         ["web", "--test"] => web::test(),
-        ["demo"] => demo::run(),
+        ["demo", options @ ..] => demo::serve(options),
+        ["walk"] => demo::run(),
         ["install", options @ ..] => release::install(options),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),

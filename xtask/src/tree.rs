@@ -48,7 +48,16 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "bowline-supervisor",
         ],
     ),
-    ("bowline-server", &["bowline-engine", "bowline-runner"]),
+    (
+        "bowline-server",
+        &[
+            "bowline-engine",
+            "bowline-formats",
+            "bowline-runner",
+            "bowline-store",
+            "bowline-words",
+        ],
+    ),
     ("bowline-mcp", &["bowline-engine", "bowline-runner"]),
     (
         "bowline",

@@ -294,7 +294,7 @@ pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
     let mut waits = Waiting::new(&*store);
     for row in &rows {
         let reason = match &row.job.life {
-            Life::Paused(PausedBy::Breaker { reason }) => Some(reason.clone()),
+            Life::Paused(PausedBy::Breaker { reason, .. }) => Some(reason.clone()),
             Life::Pending => {
                 let task = waits.task(row, work)?;
                 task.needs_you.then(|| task.waiting_for.join(", "))

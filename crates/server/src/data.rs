@@ -1,5 +1,6 @@
 //! The data folder: who may read it, the token, and where the server was last reached.
 
+use bowline_engine::Context;
 use bowline_engine::words::{shown, system};
 use bowline_words::message::ServeTrouble;
 use std::fs::{File, OpenOptions};
@@ -131,5 +132,39 @@ pub(crate) fn trouble(path: &Path, error: &io::Error) -> ServeTrouble {
     ServeTrouble::File {
         path: shown(path),
         cause: system(error),
+    }
+}
+
+/// The data folder: the one that is named, else `bowline` in the user's folder of state.
+pub fn data_folder(context: &Context, named: Option<&Path>) -> PathBuf {
+    if let Some(named) = named {
+        return std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
+    }
+    let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
+    let state = variable("XDG_STATE_HOME").filter(|path| path.is_absolute());
+    let home = || variable("HOME").unwrap_or_else(|| PathBuf::from("/"));
+    state
+        .unwrap_or_else(|| home().join(".local/state"))
+        .join("bowline")
+}
+
+/// The word for programs of what keeps a server from its work.
+pub fn code_of(trouble: &ServeTrouble) -> &'static str {
+    code(trouble)
+}
+
+fn code(trouble: &ServeTrouble) -> &'static str {
+    match trouble {
+        ServeTrouble::CannotListen { .. } => "cannot_listen",
+        ServeTrouble::BadAddress { .. } => "bad_address",
+        ServeTrouble::NotAFolder { .. } => "no_folder",
+        ServeTrouble::File { .. } => "io",
+        ServeTrouble::OpenToOthers { .. } => "open_to_others",
+        ServeTrouble::AlreadyServing { .. } => "already_serving",
+        ServeTrouble::Store { .. } => "store_failed",
+        ServeTrouble::BadConfig { .. } => "bad_config",
+        ServeTrouble::BadStore { .. } => "bad_store",
+        ServeTrouble::Unreachable { .. } => "server_unreachable",
+        ServeTrouble::BadAnswer { .. } => "not_a_server",
     }
 }

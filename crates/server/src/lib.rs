@@ -7,10 +7,13 @@
 mod asks;
 mod auth;
 mod call;
+pub mod client;
 mod data;
 mod feed;
 mod files;
 mod guard;
+pub mod jobs;
+mod notices;
 mod page;
 mod problem;
 mod reports;
@@ -23,5 +26,8 @@ pub mod work;
 mod workspaces;
 mod world;
 
-pub use data::{ADDRESS_FILE, DataFolder, SOCKET_FILE, SecretError, TOKEN_FILE, read_secret};
-pub use serve::{LISTEN, Options, Publisher, Server, reach};
+pub use data::{
+    ADDRESS_FILE, DataFolder, SOCKET_FILE, SecretError, TOKEN_FILE, code_of, data_folder,
+    read_secret,
+};
+pub use serve::{LISTEN, Options, Publisher, Server, Stopper, log_to_stderr, reach};

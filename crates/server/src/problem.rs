@@ -157,6 +157,7 @@ fn code(no: &ServerNo) -> &'static str {
         ServerNo::OutsideWorkspace { .. } => "outside_workspace",
         ServerNo::TooBigToSend { .. } => "too_big_to_send",
         ServerNo::NoSuchVerb { .. } => "no_such_verb",
+        ServerNo::Cycle { .. } => "circular_dependency",
         ServerNo::BadValue { .. } => "bad_value",
         ServerNo::NearMiss { .. } => "not_an_option",
         ServerNo::Internal => "internal",
@@ -191,9 +192,10 @@ fn status(no: &ServerNo) -> StatusCode {
         ServerNo::TooManyConnections | ServerNo::Draining | ServerNo::Starting => {
             StatusCode::SERVICE_UNAVAILABLE
         }
-        ServerNo::Changed { .. } | ServerNo::RequestReused | ServerNo::NearMiss { .. } => {
-            StatusCode::CONFLICT
-        }
+        ServerNo::Cycle { .. }
+        | ServerNo::Changed { .. }
+        | ServerNo::RequestReused
+        | ServerNo::NearMiss { .. } => StatusCode::CONFLICT,
         ServerNo::EventGone { .. } => StatusCode::GONE,
         ServerNo::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }

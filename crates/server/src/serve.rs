@@ -109,6 +109,7 @@ pub(crate) struct Shared {
     pub(crate) streams_max: usize,
     pub(crate) zips: Arc<Semaphore>,
     pub(crate) stopping: watch::Sender<bool>,
+    told: watch::Sender<bool>,
     connections: Arc<Semaphore>,
     connections_max: usize,
     state: AtomicU8,
@@ -140,6 +141,17 @@ impl Shared {
             State::Draining => 2,
         };
         self.state.store(number, Ordering::Release);
+    }
+}
+
+/// Stops a server as a signal would.
+#[derive(Clone)]
+pub struct Stopper(Arc<Shared>);
+
+impl Stopper {
+    /// Once is enough.
+    pub fn stop(&self) {
+        self.0.told.send_replace(true);
     }
 }
 
@@ -210,6 +222,7 @@ impl Server {
             streams_max,
             zips: Arc::new(Semaphore::new(ZIPS_MAX)),
             stopping: watch::Sender::new(false),
+            told: watch::Sender::new(false),
             connections: Arc::new(Semaphore::new(places)),
             connections_max: places,
             state: AtomicU8::new(0),
@@ -230,6 +243,11 @@ impl Server {
         &self.shared.url
     }
 
+    /// What stops it from inside.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.shared))
+    }
+
     /// A link that signs one browser in, once.
     pub fn sign_in_link(&self) -> Result<String, ServeTrouble> {
         session::link(&self.shared).map_err(|_| ServeTrouble::NotAFolder {
@@ -237,13 +255,12 @@ impl Server {
         })
     }
 
-    /// Serves until it is told to stop: by a signal, or by `stop`. Work begins while requests are answered already; they
+    /// Serves until it is told to stop: by a signal, or by a [`Stopper`]. Work begins while requests are answered already; they
     /// hear that the server is starting.
     pub fn run(
         self,
         begin: impl FnOnce(Publisher) -> Result<Arc<dyn Work>, ServeTrouble>,
         ready: impl FnOnce(),
-        stop: watch::Receiver<bool>,
     ) -> Result<(), ServeTrouble> {
         let Server {
             runtime,
@@ -269,7 +286,7 @@ impl Server {
         shared.workspaces.watch(&shared);
         tracing::info!(url = shared.url, "ready");
         ready();
-        runtime.block_on(told_to_stop(stop));
+        runtime.block_on(told_to_stop(shared.told.subscribe()));
         tracing::info!("stopping; agents go on");
         shared.enter(State::Draining);
         shared.stopping.send_replace(true);
@@ -283,6 +300,20 @@ impl Server {
         runtime.shutdown_timeout(STOP_TIME);
         Ok(())
     }
+}
+
+/// Writes the log to standard error, one line per event; as JSON for programs.
+pub fn log_to_stderr(json: bool) {
+    let log = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .with_max_level(tracing::Level::INFO);
+    // Somebody set another one up before: that one is used.
+    let _ = match json {
+        true => log.json().try_init(),
+        false => log.try_init(),
+    };
 }
 
 /// Until a signal, or a word from inside.

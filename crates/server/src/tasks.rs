@@ -173,6 +173,10 @@ pub(crate) fn ask(work: &dyn Work, call: &Call, wish: Wish) -> Result<Answered, 
             let known = known.join(", ");
             ServerNo::UnknownAgent { name, known }.into()
         }
+        Refused::Cycle { tasks } => ServerNo::Cycle {
+            path: tasks.join(" -> "),
+        }
+        .into(),
         Refused::BadValue { why } => ServerNo::BadValue { why }.into(),
         Refused::NearMiss { answer, suggestion } => {
             ServerNo::NearMiss { answer, suggestion }.into()

@@ -105,7 +105,7 @@ fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
     };
     AgentState {
         status: word(job.agent_status().name()).unwrap_or(bowline_formats::rest::AgentStatus::Idle),
-        alive: work.alive(row).is_some(),
+        alive: work.alive(row),
         current_step: job.step.as_ref().map(|step| step.name.clone()),
         blocked_by: job.blocked_by().and_then(|it| word(it.name())),
         paused_by,
@@ -119,7 +119,6 @@ fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
 pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
     let state = agent_state(row, work);
     let (job, about) = (&row.job, &row.about);
-    let pid = work.alive(row);
     let reached = u64::from(job.reached.done) * 100 / u64::from(job.reached.of.max(1));
     Agent {
         status: state.status,
@@ -137,8 +136,7 @@ pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
         resume_at: state.resume_at,
         name: about.agent.clone(),
         attempt: job.attempt,
-        alive: pid.is_some(),
-        pid,
+        alive: state.alive,
         last_output: state.last_output,
     }
 }

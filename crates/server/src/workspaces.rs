@@ -9,10 +9,11 @@ use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::develop::{Gate, Phase};
 use bowline_engine::machines::thinking::Stage;
 use bowline_engine::operations::develop::DevelopRun;
+use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::words::shown;
-use bowline_engine::{Context, history, workspace};
+use bowline_engine::{Context, advice, history, workspace};
 use bowline_formats::rest::{
     EventName, Page, VerbRequest, Workspace, WorkspaceChange, WorkspaceKind, WorkspaceState,
 };
@@ -176,7 +177,7 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
     for (kind, path) in files(shared, call)? {
         let file = KnownFile::new(&shared.context, kind, &path);
         items.push(match file.view(&shared.context) {
-            Ok(view) => state_of(&view),
+            Ok(view) => state_of(&shared.context, &view),
             // One that is damaged must not hide the others.
             Err(error) => WorkspaceState {
                 kind: kind.name().into(),
@@ -204,7 +205,7 @@ fn document(view: &View) -> Value {
     }
 }
 
-fn state_of(view: &View) -> WorkspaceState {
+fn state_of(context: &Context, view: &View) -> WorkspaceState {
     let findings = view.examined.findings.iter();
     WorkspaceState {
         kind: view.kind.name().into(),
@@ -214,7 +215,7 @@ fn state_of(view: &View) -> WorkspaceState {
         findings: findings
             .map(|finding| finding.to_json(Some(&view.document)))
             .collect(),
-        next: view.examined.next.clone(),
+        next: advice::commands(context, view),
     }
 }
 
@@ -232,6 +233,7 @@ pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
 fn verbs(kind: &str) -> &'static [&'static str] {
     match kind {
         "thinking" => &["start", "complete", "fail"],
+        "memory" => &["pause", "resume", "cancel", "recover", "step-start"],
         "develop" => &["review", "implement", "pr", "done", "back", "gate-reset"],
         "orchestrate" => &["start", "complete", "fail", "retry", "force-complete"],
         _ => &[],
@@ -250,8 +252,11 @@ pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
         .into());
     }
     let named = asked.file.as_deref();
+    // Of a memory it is the current task that moves.
+    let moves = |kind: FileKind| kind == FileKind::TaskState || group(kind).0 != "memory";
     let mut fitting = files
         .iter()
+        .filter(|(kind, _)| moves(*kind))
         .filter(|(_, path)| named.is_none_or(|it| shown(path) == it));
     let (Some((_, path)), None) = (fitting.next(), fitting.next()) else {
         let shown = named.unwrap_or(kind);
@@ -296,6 +301,21 @@ fn changed_by(
                     run.fail(context, stage, code, text.unwrap_or_default())?
                 }
             }
+            .telling(())
+        }
+        "memory" => {
+            let memory = MemoryFolder::at(context, path.parent().unwrap_or(path));
+            match verb {
+                "pause" => memory.task_pause(context)?,
+                "resume" => memory.task_resume(context)?,
+                "cancel" => memory.task_cancel(context)?,
+                "recover" => memory.task_recover(context, text)?,
+                _ => {
+                    let number = id()?.parse().map_err(|_| lacks(verb, "id"))?;
+                    memory.step_start(context, number)?
+                }
+            }
+            .telling(())
         }
         "develop" => {
             let run = DevelopRun::at(context, &root(FileKind::Develop));
@@ -315,6 +335,7 @@ fn changed_by(
                     run.gate_reset(context, gate.ok_or_else(|| lacks(verb, "id"))?)?
                 }
             }
+            .telling(())
         }
         _ => {
             let run = Orchestration::at(context, &root(FileKind::Orchestrate));
@@ -325,6 +346,7 @@ fn changed_by(
                 "retry" => run.retry(context, id()?)?,
                 _ => run.force_complete(context, id()?, text)?,
             }
+            .telling(())
         }
     };
     Ok(WorkspaceChange {

@@ -3,16 +3,16 @@
 mod found;
 mod input;
 mod refusals;
-mod server;
 mod said;
+mod server;
 mod troubles;
 mod web;
 
 pub(crate) use found::*;
 pub(crate) use input::*;
 pub(crate) use refusals::*;
-pub(crate) use server::*;
 pub(crate) use said::*;
+pub(crate) use server::*;
 pub(crate) use troubles::*;
 pub(crate) use web::*;
 

@@ -2,15 +2,15 @@
 
 mod found;
 mod input;
-mod server;
 mod said;
+mod server;
 mod web;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
 pub use input::{Advice, Why, Wrong};
-pub use server::{JobNo, ServeTrouble, ServerNo};
 pub use said::{AgentState, Did, Label, Told};
+pub use server::{JobNo, ServeTrouble, ServerNo};
 pub use web::Web;
 pub use word::{Status, Thing};
 

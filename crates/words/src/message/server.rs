@@ -33,6 +33,7 @@ messages! {
         TooBigToSend { bytes: u64, max: u64 },
         NoSuchVerb { verb: String, known: String },
         VerbLacks { verb: String, field: &'static str },
+        Cycle { path: String },
         BadValue { why: String },
         NearMiss { answer: String, suggestion: String },
         Internal,
