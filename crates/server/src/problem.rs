@@ -259,13 +259,28 @@ fn job_no(refusal: &Refusal) -> JobNo {
     }
 }
 
-/// The known word that most letters of another are in the order of; nothing when none is near.
+/// The known word that is written most alike; nothing when none is near.
 fn nearest(word: &str, known: &[String]) -> Option<String> {
-    let near = |known: &str| {
-        let mut rest = known.chars();
-        let met = word.chars().filter(|letter| rest.any(|it| it == *letter));
-        met.count() * 100 / known.chars().count().max(word.chars().count()).max(1)
+    let alike = |known: &str| {
+        let length = known.chars().count().max(word.chars().count()).max(1);
+        100 - changes(word, known).min(length) * 100 / length
     };
-    let best = known.iter().max_by_key(|one| near(one))?;
-    (near(best) >= 60).then(|| best.clone())
+    let best = known.iter().max_by_key(|one| alike(one))?;
+    (alike(best) >= 60).then(|| best.clone())
+}
+
+/// Letters to be changed, put in or left out to come from one word to another.
+fn changes(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, letter) in from.chars().enumerate() {
+        let mut above = row[0];
+        row[0] = line + 1;
+        for (column, other) in to.iter().enumerate() {
+            let changed = above + usize::from(letter != *other);
+            above = row[column + 1];
+            row[column + 1] = changed.min(above + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
 }

@@ -166,11 +166,13 @@ pub(crate) fn ask(work: &dyn Work, call: &Call, wish: Wish) -> Result<Answered, 
         Refused::UnknownType { name } => {
             let known: Vec<String> = work.types().into_iter().map(|it| it.name).collect();
             let known = known.join(", ");
+            let name = name.chars().take(80).collect();
             ServerNo::UnknownType { name, known }.into()
         }
         Refused::UnknownAgent { name } => {
             let known: Vec<String> = work.agents().into_iter().map(|it| it.name).collect();
             let known = known.join(", ");
+            let name = name.chars().take(80).collect();
             ServerNo::UnknownAgent { name, known }.into()
         }
         Refused::Cycle { tasks } => ServerNo::Cycle {

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-pub(crate) const NOW: Timestamp = Timestamp(1_800_000_000);
+pub(crate) const NOW: Timestamp = Timestamp(1_700_000_000);
 pub(crate) const AGENT_TOKEN: &str = "token-of-attempt-1";
 
 /// The desk.
@@ -42,7 +42,10 @@ impl Desk {
     /// Puts a job there as it is.
     pub(crate) fn put(&self, id: &str, job: &Job) -> JobRow {
         let about = About {
-            type_name: job.kind.as_ref().map(|_| "two".to_owned()),
+            type_name: job.kind.as_ref().map(|kind| match kind {
+                Kind::Custom => "custom".to_owned(),
+                _ => "two".to_owned(),
+            }),
             created_at: NOW.0,
             updated_at: NOW.0,
             ..About::default()
@@ -314,6 +317,12 @@ impl Work for Desk {
                 only(task, Command::Fork { new, checkpoint })
             }
             Wish::Say { task, text } => {
+                if self.store.job(&task).unwrap().is_none() {
+                    return Err(Refused::NoSuch {
+                        what: "task",
+                        id: task,
+                    });
+                }
                 let id = self.id("say");
                 let command = Command::Say {
                     id: id.clone(),

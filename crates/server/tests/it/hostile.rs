@@ -13,7 +13,8 @@ fn raw(world: &World, request: &str) -> (u16, String) {
     stream
         .set_read_timeout(Some(Duration::from_secs(30)))
         .unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
+    // A server that has heard enough may close before all is sent.
+    let _ = stream.write_all(request.as_bytes());
     let mut text = Vec::new();
     let _ = stream.read_to_end(&mut text);
     let text = String::from_utf8_lossy(&text).into_owned();
