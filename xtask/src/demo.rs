@@ -5,6 +5,16 @@ use crate::shell::{Scratch, bowline};
 use std::path::Path;
 use std::process::Command;
 
+/// The task server with scripted agents, until Ctrl-C or the end of `--check`.
+pub(crate) fn serve(options: &[&str]) -> Outcome {
+    let status = Command::new(bowline()?).arg("demo").args(options).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("bowline demo: {status}")),
+        Err(error) => Err(format!("bowline demo: {error}")),
+    }
+}
+
 pub(crate) fn run() -> Outcome {
     let bowline = bowline()?;
     let scratch = Scratch::new("demo")?;

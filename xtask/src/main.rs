@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | clients | web | demo | install | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | web | demo | walk | install | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -27,7 +27,8 @@ cargo xtask web                 the web page, built into web/dist with packages 
     --test                      its tests in a real browser against a real server
     --pictures                  docs/screenshots: every page in both languages and themes
     --measure                   how fast it is
-cargo xtask demo                a walk through what there is, in a temporary folder
+cargo xtask demo [OPTION]...    the task server with scripted agents: no key, no network; --check walks through it alone
+cargo xtask walk                a walk through the commands, in a temporary folder
 cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
 cargo xtask bench [--quick] [--rounds N] [--write] [NAME]...
@@ -59,7 +60,8 @@ fn main() -> ExitCode {
         ["web", "--test"] => web::test(),
         ["web", "--pictures"] => web::pictures(),
         ["web", "--measure"] => web::measure(),
-        ["demo"] => demo::run(),
+        ["demo", options @ ..] => demo::serve(options),
+        ["walk"] => demo::run(),
         ["install", options @ ..] => release::install(options),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),

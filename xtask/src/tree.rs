@@ -40,9 +40,24 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ),
     (
         "bowline-runner",
-        &["bowline-engine", "bowline-formats", "bowline-supervisor"],
+        &[
+            "bowline-engine",
+            "bowline-formats",
+            "bowline-machines",
+            "bowline-store",
+            "bowline-supervisor",
+        ],
     ),
-    ("bowline-server", &["bowline-engine", "bowline-runner"]),
+    (
+        "bowline-server",
+        &[
+            "bowline-engine",
+            "bowline-formats",
+            "bowline-runner",
+            "bowline-store",
+            "bowline-words",
+        ],
+    ),
     ("bowline-mcp", &["bowline-engine", "bowline-runner"]),
     (
         "bowline",

@@ -251,6 +251,25 @@ impl Output {
     }
 }
 
+impl Output {
+    /// An error that came with its words, and its exit code.
+    pub(crate) fn told(&self, code: &str, message: &str, hint: &str, exit: u8) -> ExitCode {
+        if self.json {
+            let body = json!({ "code": code, "message": message, "hint": hint });
+            self.line(&json!({ "error": body }).to_string());
+        } else {
+            self.talk(&format!(
+                "{}[{code}]: {message}",
+                self.lang.say("error", "오류")
+            ));
+            if !hint.is_empty() {
+                self.talk(&format!("{}: {hint}", self.lang.say("hint", "힌트")));
+            }
+        }
+        ExitCode::from(exit)
+    }
+}
+
 /// Why stdout could not be written, the first time that happened.
 static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
 

@@ -99,6 +99,10 @@ fn is_relayed(cli: &Cli) -> bool {
             Command::Thinking(_)
             | Command::Memory(_)
             | Command::Orchestrate(_)
+            | Command::Task(_)
+            | Command::Serve(_)
+            | Command::Demo(_)
+            | Command::Agent { .. }
             | Command::Doctor { .. }
             | Command::Init { .. }
             | Command::Hook { .. }

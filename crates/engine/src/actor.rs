@@ -99,6 +99,22 @@ pub fn standing() -> Standing {
     *STANDING.get_or_init(look)
 }
 
+/// Who is behind another process of this user: one that asks a server by its socket. Looked at each time.
+pub fn standing_of(pid: u32) -> Standing {
+    let environment = proc(pid, "environ").unwrap_or_default();
+    let says_person = format!("{ACTOR_VARIABLE}={ACTOR_PERSON}");
+    let person = environment
+        .split(|&byte| byte == 0)
+        .any(|entry| entry == says_person.as_bytes());
+    let Some(asking) = Process::look(pid) else {
+        return Standing::Unshown(Missing::Terminal);
+    };
+    if is_agent(&asking) {
+        return Standing::Agent;
+    }
+    above(&asking, person)
+}
+
 fn look() -> Standing {
     if AGENT_VARIABLES
         .iter()
@@ -109,10 +125,16 @@ fn look() -> Standing {
     let Some(us) = Process::look(std::process::id()) else {
         return Standing::Unshown(Missing::Terminal);
     };
+    let person = std::env::var_os(ACTOR_VARIABLE).is_some_and(|value| value == ACTOR_PERSON);
     // A client may become this command without a new process.
     if is_noted(&us, &[]) {
         return Standing::Agent;
     }
+    above(&us, person)
+}
+
+/// What the ancestors of a process show that is no agent itself; `person` when it says that it acts for one.
+fn above(us: &Process, person: bool) -> Standing {
     let mut led = us.pid == us.session;
     let mut pid = us.parent;
     for depth in 0.. {
@@ -133,7 +155,7 @@ fn look() -> Standing {
             break;
         }
     }
-    if std::env::var_os(ACTOR_VARIABLE).is_some_and(|value| value == ACTOR_PERSON) {
+    if person {
         Standing::Person
     } else if us.terminal == 0 {
         Standing::Unshown(Missing::Terminal)

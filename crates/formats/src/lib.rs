@@ -19,11 +19,13 @@ pub mod reading;
 pub mod rest;
 pub mod scenario;
 pub mod schema;
+pub mod settings;
 pub mod tasks_md;
 pub mod thinking;
 pub mod thinking_settings;
 pub mod time;
 pub mod transition;
+pub mod zip;
 
 use bowline_machines::Timestamp;
 use finding::{Finding, Read};

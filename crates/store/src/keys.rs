@@ -39,6 +39,12 @@ pub enum KeyError {
     NotSealed,
 }
 
+/// Letters and digits that nobody can guess, for ids, nonces and tokens.
+pub fn unguessable() -> String {
+    let bytes: Nonce<aes_gcm::aead::consts::U12> = Nonce::generate();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Key {
     /// The key in a file that only this user can read; made when there is none.
     pub fn open(path: &Path) -> Result<Key, KeyError> {

@@ -18,7 +18,7 @@ mod sqlite;
 pub use advance::{
     Advance, Change, EffectEnd, NewEffect, NewEvent, Next, Outcome, Request, Settle, TimerChange,
 };
-pub use keys::{Key, KeyError};
+pub use keys::{Key, KeyError, unguessable};
 pub use memory::Memory;
 pub use rows::{
     About, Budget, CheckpointRow, CriterionRow, DeliveryRow, DependencyRow, EffectRow, EventKind,
@@ -33,7 +33,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// A durable place for jobs. One process writes; any number of its threads may read.
-pub trait Store: Send + Sync {
+pub trait Store: std::fmt::Debug + Send + Sync {
     /// Makes decided steps durable, in this order and in one commit. Each is applied whole or not at all; one that is not
     /// applied does not keep the others from it. An error says that nothing is known to be applied: look before trying again.
     fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError>;

@@ -57,6 +57,8 @@ pub struct About {
     pub prompts_open: u32,
     /// Turns so far.
     pub turns: u32,
+    /// Tokens of the present conversation, where the client counts over all of it.
+    pub session_tokens: u64,
     /// Money so far, of earlier attempts.
     pub cost_before_usd: f64,
     /// Money so far, of the present attempt.
@@ -69,6 +71,8 @@ pub struct About {
     pub waits_since: Option<i64>,
     /// When it last printed something; written now and then.
     pub output_at: Option<i64>,
+    /// The code as it was when the present phase began.
+    pub phase_ref: Option<String>,
     /// The latest checkpoint: its id and when it was saved.
     pub checkpoint: Option<(String, i64)>,
 }
@@ -263,6 +267,8 @@ pub struct QuestionRow {
     pub expires_at: Option<i64>,
     /// Answers that were no option.
     pub tries: u32,
+    /// Id and body of the client's own request, where it waits for the answer in its own way.
+    pub request: Option<(String, String)>,
 }
 
 /// Something the agent needs.

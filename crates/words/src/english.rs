@@ -4,6 +4,7 @@ mod found;
 mod input;
 mod refusals;
 mod said;
+mod server;
 mod troubles;
 mod web;
 
@@ -11,6 +12,7 @@ pub(crate) use found::*;
 pub(crate) use input::*;
 pub(crate) use refusals::*;
 pub(crate) use said::*;
+pub(crate) use server::*;
 pub(crate) use troubles::*;
 pub(crate) use web::*;
 

@@ -3,12 +3,14 @@
 mod found;
 mod input;
 mod said;
+mod server;
 mod web;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
 pub use input::{Advice, Why, Wrong};
 pub use said::{AgentState, Did, Label, Told};
+pub use server::{JobNo, ServeTrouble, ServerNo};
 pub use web::Web;
 pub use word::{Status, Thing};
 

@@ -6,6 +6,8 @@ mod deferred;
 pub(crate) mod develop;
 pub(crate) mod memory;
 pub(crate) mod orchestrate;
+pub(crate) mod serve;
+pub(crate) mod task;
 #[cfg(test)]
 mod tests;
 
@@ -90,6 +92,19 @@ pub(crate) enum Command {
     /// Orchestrations: a plan of tasks, worked off phase by phase
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Orchestrate(Deferred<orchestrate::OrchestrateArgs>),
+    /// Tasks of the server: phases, reviews, questions, and the agents that work on them
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Task(Deferred<task::TaskArgs>),
+    /// Serve tasks: queue, agents, reviews, the web page
+    Serve(Deferred<serve::ServeArgs>),
+    /// Serve with scripted agents: everything to see, no key, no network
+    Demo(Deferred<serve::DemoArgs>),
+    /// Report on a task, as the agent that works on it
+    #[command(subcommand_required = true, arg_required_else_help = true)]
+    Agent {
+        #[command(subcommand)]
+        verb: Deferred<task::AgentVerb>,
+    },
     /// Check the evidence of a develop run against the tree as it is now
     Verify {
         /// The key the evidence must be signed with

@@ -1,8 +1,10 @@
 //! One module per command.
 
+mod agent;
 mod agents;
 mod agents_leave;
 mod agents_watch;
+mod demo;
 mod develop;
 mod develop_evidence;
 mod develop_view;
@@ -17,7 +19,11 @@ mod memory_view;
 mod orchestrate;
 mod orchestrate_moves;
 mod orchestrate_view;
+mod remote;
 pub(crate) mod scripted;
+mod serve;
+mod task;
+mod task_view;
 mod thinking;
 mod thinking_board;
 
@@ -76,6 +82,12 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         Some(Command::Orchestrate(Deferred(args))) => {
             orchestrate::run(context, output, folder, args)
         }
+        Some(Command::Task(Deferred(args))) => task::run(context, output, folder, args),
+        Some(Command::Serve(Deferred(args))) => serve::run(context, output, folder, args),
+        Some(Command::Demo(Deferred(args))) => demo::run(context, output, folder, args),
+        Some(Command::Agent {
+            verb: Deferred(verb),
+        }) => agent::run(context, output, verb),
         Some(Command::Verify { key, evidence }) => {
             develop_evidence::verify(context, output, folder, key.as_deref(), evidence.as_deref())
         }

@@ -229,3 +229,84 @@ variants!(TimerKind {
     Question { id } = "question",
     Dependency { id } = "dependency",
 });
+
+/// What has to be carried out after a step, as it is kept until it is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Carry {
+    /// Start a process.
+    Spawn {
+        /// Its number.
+        attempt: u32,
+        /// Where it begins.
+        from: SpawnFrom,
+    },
+    /// Bring a process to a level.
+    Signal {
+        /// Which process.
+        attempt: u32,
+        /// The level.
+        want: Want,
+    },
+    /// Write to a process.
+    Tell {
+        /// Which process.
+        attempt: u32,
+        /// Numbers the messages of the attempt, from 1; the first one is its prompt.
+        number: u64,
+        /// What.
+        say: Vec<Message>,
+    },
+    /// Interrupt a process.
+    Interrupt {
+        /// Which process.
+        attempt: u32,
+    },
+    /// Save a checkpoint.
+    Snapshot(SnapshotReason),
+    /// Check a phase.
+    Verify {
+        /// The ticket.
+        verification: u32,
+        /// The phase, from 1.
+        phase: u32,
+    },
+    /// Tell people.
+    Notify(Event),
+    /// Pack the deliverables.
+    ZipArtifacts,
+    /// Keep the whole error log.
+    SaveErrorLog,
+    /// Remove what belongs to the job on the disk.
+    Remove,
+}
+
+impl Carry {
+    /// The word by which an effect of this sort is kept.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Carry::Spawn { .. } => "spawn",
+            Carry::Signal { .. } => "signal",
+            Carry::Tell { .. } => "tell",
+            Carry::Interrupt { .. } => "interrupt",
+            Carry::Snapshot(_) => "snapshot",
+            Carry::Verify { .. } => "verify",
+            Carry::Notify(_) => "notify",
+            Carry::ZipArtifacts => "zip_artifacts",
+            Carry::SaveErrorLog => "save_error_log",
+            Carry::Remove => "remove",
+        }
+    }
+}
+
+variants!(Carry {
+    Spawn { attempt, from } = "spawn",
+    Signal { attempt, want } = "signal",
+    Tell { attempt, number, say } = "tell",
+    Interrupt { attempt } = "interrupt",
+    Snapshot(reason) = "snapshot",
+    Verify { verification, phase } = "verify",
+    Notify(event) = "notify",
+    ZipArtifacts = "zip_artifacts",
+    SaveErrorLog = "save_error_log",
+    Remove = "remove",
+});

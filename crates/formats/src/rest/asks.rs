@@ -1,6 +1,6 @@
 //! What a task asks of people, and what is kept of it.
 
-use super::{AgentStatus, TaskStatus};
+use super::TaskStatus;
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -272,16 +272,14 @@ pub struct Checkpoint {
     pub reason: String,
     /// Where the task stood.
     pub task_status: TaskStatus,
-    /// Where its agent stood.
-    pub agent_status: AgentStatus,
+    /// The attempt that was at work; 0 before the first.
+    pub attempt: u32,
     /// The phase, from 1.
     pub current_phase: Option<u32>,
     /// The step.
     pub current_step: Option<String>,
     /// How far the task had come.
     pub progress: u32,
-    /// Tokens used until then.
-    pub tokens_used: u64,
     /// The hidden git ref that holds the code, where there is one.
     pub code_ref: Option<String>,
 }

@@ -222,7 +222,7 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
             "X-Sequence",
             "The latest event the list knows of: ask for events behind it.",
         )),
-        "getLogs" | "getNodeLog" => Some(("X-Next-Offset", "Where to go on.")),
+        "getLogs" => Some(("X-Next-Offset", "Where to go on.")),
         _ => None,
     };
     if let Some((name, about)) = header {

@@ -160,6 +160,9 @@ pub struct RestoreRequest {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
 pub struct VerbRequest {
+    /// The state file, where the workspace has several of the kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// What the verb is about: a stage, a step, a gate, a checkpoint or a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,

@@ -152,7 +152,7 @@ const fn route(
 
 /// Every route there is.
 #[rustfmt::skip]
-pub const ROUTES: [Route; 70] = [
+pub const ROUTES: [Route; 69] = [
     route(Method::Get, "/healthz", "health", Access::Open, &[], None, 200, Answer::Json("Health"), "Is the process up?"),
     route(Method::Get, "/readyz", "ready", Access::Open, &[], None, 200, Answer::Json("Health"), "Does it take requests? 503 while it starts or drains"),
     route(Method::Get, "/metrics", "metrics", Access::Read, &[], None, 200, Answer::Text, "Figures for Prometheus"),
@@ -215,7 +215,6 @@ pub const ROUTES: [Route; 70] = [
     route(Method::Get, "/api/workspaces/{id}/{kind}", "getWorkspaceState", Access::Read, &[], None, 200, Answer::Json("WorkspaceStatePage"), "The state files of a kind"),
     route(Method::Get, "/api/workspaces/{id}/{kind}/transitions", "listWorkspaceTransitions", Access::Read, &[], None, 200, Answer::Json("TransitionPage"), "The transitions of a kind's files, oldest first"),
     route(Method::Post, "/api/workspaces/{id}/{kind}/{verb}", "workspaceVerb", Access::Person, &[], Some("VerbRequest"), 200, Answer::Json("WorkspaceChange"), "A verb of a kind, as on the command line"),
-    route(Method::Get, "/api/workspaces/{id}/orchestrate/nodes/{node}/log", "getNodeLog", Access::Read, LOGS, None, 200, Answer::Text, "What the agent of a node printed"),
     route(Method::Post, "/api/agent/phase-complete", "reportPhaseComplete", Access::Agent, &[], Some("PhaseCompleteReport"), 200, Answer::Json("Reported"), "A phase is done"),
     route(Method::Post, "/api/agent/done", "reportDone", Access::Agent, &[], Some("Nothing"), 200, Answer::Json("Reported"), "The work of a task without phases is done"),
     route(Method::Post, "/api/agent/ask", "reportAsk", Access::Agent, &[], Some("AskReport"), 200, Answer::Json("Reported"), "Ask a person"),

@@ -269,8 +269,6 @@ pub struct Agent {
     pub attempt: u32,
     /// Whether that process is there, looked at now.
     pub alive: bool,
-    /// Its process, while it is there.
-    pub pid: Option<u32>,
     /// When it last said anything.
     pub last_output: Option<String>,
 }

@@ -1,0 +1,411 @@
+//! `bowline demo`: a server with scripted agents. Everything to see, no key, no network.
+
+use super::remote::tell;
+use super::serve::serve;
+use crate::args::serve::DemoArgs;
+use crate::output::Output;
+use bowline_engine::formats::settings::{Agent, Settings, Spoken};
+use bowline_engine::{Context, Error};
+use bowline_server::client::Client;
+use bowline_server::jobs::{JobQuery, Jobs, Setup};
+use bowline_server::work::{Asked, Wish};
+use bowline_server::{Options, Stopper};
+use bowline_words::message::{Cause, ServeTrouble};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long `--check` waits for what should come next.
+const NEXT_TIME: Duration = Duration::from_secs(60);
+/// How often it looks.
+const LOOK_TIME: Duration = Duration::from_millis(100);
+
+/// The nine files of the first phase, and the five of the second.
+const PLANNING: [&str; 9] = [
+    "01_idea",
+    "02_market",
+    "03_persona",
+    "04_user_journey",
+    "05_business_model",
+    "06_product",
+    "07_features",
+    "08_tech",
+    "09_roadmap",
+];
+const DESIGN: [&str; 5] = [
+    "01_screen",
+    "02_data_model",
+    "03_task_flow",
+    "04_api",
+    "05_architecture",
+];
+
+/// What an agent of the demo does: a question, a limit, a phase that is not finished at first, a value, four phases.
+fn shop() -> String {
+    let mut text = String::new();
+    let mut step = |line: &str| {
+        let _ = writeln!(text, "[[step]]\n{line}\n");
+    };
+    let page = |folder: &str, name: &str| {
+        let line =
+            format!("{name}: what the tea shop needs here, in whole sentences that say why. ");
+        let body = line.repeat(10);
+        format!(
+            "write = {{ path = \"docs/{folder}/{name}.md\", text = \"\"\"# {name}\n\n{body}\n\"\"\" }}"
+        )
+    };
+    step("say = \"I look at what is wanted.\"");
+    step(
+        "ask = { question = \"Which tea does the shop sell first?\", category = \"choice\", options = [\"green\", \"black\"] }",
+    );
+    step("wait = \"question_answer\"");
+    step("say = \"So it is {input} tea.\"");
+    step("limit = { retry_after = 2 }");
+    for (index, name) in PLANNING.iter().enumerate() {
+        step(&format!(
+            "progress = {{ step = {}, of = 9, name = \"{name}\" }}",
+            index + 1
+        ));
+        // The last page comes only after the check of the phase missed it.
+        if index < 8 {
+            step(&page("planning", name));
+        }
+        step("sleep_ms = 60");
+    }
+    step("phase = { number = 1, name = \"Planning\" }");
+    step("wait = \"REWORK\"");
+    step(&page("planning", PLANNING[8]));
+    step("phase = { number = 1, name = \"Planning\" }");
+    step("wait = \"PHASE_START\"");
+    for (index, name) in DESIGN.iter().enumerate() {
+        step(&format!(
+            "progress = {{ step = {}, of = 5, name = \"{name}\" }}",
+            index + 1
+        ));
+        step(&page("design", name));
+        step("sleep_ms = 60");
+    }
+    step("phase = { number = 2, name = \"Design\" }");
+    step("wait = \"PHASE_START\"");
+    step(
+        "need = { type = \"api_key\", name = \"PAYMENT_KEY\", description = \"the payment service\" }",
+    );
+    step("wait = \"DEPENDENCY_PROVIDED\"");
+    step("write = { path = \"src/main.txt\", text = \"a shop\\n\" }");
+    step("phase = { number = 3, name = \"Development\" }");
+    step("wait = \"PHASE_START\"");
+    step("say = \"All tests pass.\"");
+    step("phase = { number = 4, name = \"Testing\" }");
+    step("wait = \"NEVER\"");
+    text
+}
+
+/// A small task beside it.
+const NOTE: &str = "[[step]]\nsay = \"A note.\"\n\n[[step]]\nwrite = { path = \"note.md\", text = \"# Note\\n\" }\n\n\
+[[step]]\ndone = { summary = \"a note\" }\n\n[[step]]\nwait = \"NEVER\"\n";
+
+pub(crate) fn run(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    args: &DemoArgs,
+) -> Result<ExitCode, Error> {
+    let failed = Arc::new(Mutex::new(None));
+    let outcome = Arc::clone(&failed);
+    let done = prepared(folder, args).and_then(|(options, setup)| {
+        let data = options.data.clone();
+        let lang = output.lang;
+        let (talk, check) = (output.clone(), args.check);
+        // What nobody can come back to is not left behind.
+        let leaves = args.dir.is_none() || args.check;
+        let ready = move |url: &str, link: &str, stopper: Stopper| {
+            let (url, link) = (url.to_owned(), link.to_owned());
+            std::thread::spawn(move || {
+                let client = Client::of_data(&data, lang);
+                let token = bowline_server::read_secret(&data.join("token"));
+                let told = client.map_err(|it| it.say(lang).0).and_then(|client| {
+                    let client = client.with_token(token.unwrap_or_default());
+                    walk(&talk, &client, &url, &link, &data, check)
+                });
+                if check || told.is_err() {
+                    *outcome.lock().unwrap_or_else(PoisonError::into_inner) = told.err();
+                    stopper.stop();
+                }
+            });
+        };
+        let last = |jobs: &Jobs| {
+            if leaves {
+                end_all(jobs)
+            }
+        };
+        serve(context, &options, &setup, ready, last)
+    });
+    let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    Ok(match (done, failed) {
+        (Err(trouble), _) => tell(output, &trouble),
+        (Ok(()), Some(why)) => output.told("internal", &why, "", 70),
+        (Ok(()), None) => ExitCode::SUCCESS,
+    })
+}
+
+/// Ends every agent of the demo, and waits for it.
+fn end_all(jobs: &Jobs) {
+    let ask = |wish: Wish| {
+        // A task that cannot be given up has no agent.
+        let _ = jobs.ask(Asked {
+            request: None,
+            version: None,
+            wish,
+        });
+    };
+    let open = || jobs.store().open_jobs().unwrap_or_default();
+    for row in open() {
+        if let Some(review) = row.job.open_review() {
+            let (review, feedback) = (review.id.clone(), "the demo ends".to_owned());
+            let comments = Vec::new();
+            ask(Wish::RequestChanges {
+                review,
+                feedback,
+                comments,
+            });
+        }
+        ask(Wish::Cancel {
+            task: row.id.clone(),
+        });
+    }
+    let began = Instant::now();
+    let all = jobs.store().jobs(&JobQuery::default()).unwrap_or_default();
+    while all.iter().any(|row| jobs.alive(row)) && began.elapsed() < NEXT_TIME {
+        std::thread::sleep(LOOK_TIME);
+    }
+}
+
+fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTrouble> {
+    let bad = || ServeTrouble::BadAddress {
+        address: args.listen.clone(),
+    };
+    let listen = args.listen.parse().map_err(|_| bad())?;
+    let place = match &args.dir {
+        Some(dir) => folder.join(dir),
+        None => std::env::temp_dir().join(format!("bowline-demo-{}", std::process::id())),
+    };
+    let write = |name: &str, text: &str| -> Result<PathBuf, ServeTrouble> {
+        let path = place.join(name);
+        std::fs::create_dir_all(&place)
+            .and_then(|()| std::fs::write(&path, text))
+            .map_err(|error| ServeTrouble::File {
+                path: path.display().to_string(),
+                cause: bowline_engine::words::system(&error),
+            })?;
+        Ok(path)
+    };
+    let me = std::env::current_exe().map_err(|error| ServeTrouble::Store {
+        cause: Cause::Other {
+            text: error.to_string(),
+        },
+    })?;
+    let agent = |file: PathBuf| Agent {
+        command: vec![
+            me.display().to_string(),
+            "scripted".into(),
+            file.display().to_string(),
+        ],
+        protocol: Spoken::Markers,
+        env: Vec::new(),
+    };
+    let mut more = Settings::default();
+    more.agent
+        .insert("shopkeeper".into(), agent(write("shop.toml", &shop())?));
+    more.agent
+        .insert("clerk".into(), agent(write("note.toml", NOTE)?));
+    let data = place.join("data");
+    let options = Options {
+        listen,
+        data: data.clone(),
+        hosts: Vec::new(),
+        workspaces: Vec::new(),
+    };
+    let setup = Setup {
+        data,
+        config: None,
+        store: None,
+        key: None,
+        slots: None,
+        more,
+    };
+    Ok((options, setup))
+}
+
+/// Makes the tasks, says what there is to see, and with `check` does what a person would.
+fn walk(
+    output: &Output,
+    client: &Client,
+    url: &str,
+    link: &str,
+    data: &Path,
+    check: bool,
+) -> Result<(), String> {
+    let ask = |method: &str, path: &str, body: Option<&Value>| -> Result<Value, String> {
+        let answer = client.ask(method, path, body, &[]);
+        let answer = answer.map_err(|trouble| trouble.say(output.lang).0)?;
+        match answer.status {
+            200..300 => Ok(answer.json()),
+            status => Err(format!("{method} {path}: {status} {}", answer.json())),
+        }
+    };
+    let known = ask("GET", "/api/tasks", None)?;
+    if known["items"].as_array().is_none_or(Vec::is_empty) {
+        let shop = json!({ "title": "A shop for tea", "type": "create_app", "description": "Sell tea, green and black.",
+            "agent": "shopkeeper", "priority": "high", "submit": true });
+        let made = ask("POST", "/api/tasks", Some(&shop))?;
+        let note = json!({ "title": "A note about the shop", "type": "custom", "description": "One page.", "agent": "clerk",
+            "submit": true });
+        ask("POST", "/api/tasks", Some(&note))?;
+        let draft = json!({ "title": "Tell the neighbours", "type": "workflow", "description": "When the shop is open.",
+            "dependsOn": [made["id"]] });
+        ask("POST", "/api/tasks", Some(&draft))?;
+    }
+    output.line(&format!("listening on {url}"));
+    let place = data.display();
+    for line in [
+        format!(
+            "{} {link}",
+            output
+                .lang
+                .say("the page, signed in once:", "페이지 (한 번 쓰는 링크):")
+        ),
+        output
+            .lang
+            .say("or in another terminal:", "다른 터미널에서:")
+            .to_owned(),
+        format!("  bowline task --data {place} watch"),
+        format!("  bowline task --data {place} inbox"),
+        format!("  bowline task --data {place} answer TASK green"),
+        format!("  echo tea-payment-key-1 | bowline task --data {place} provide TASK"),
+        format!("  bowline task --data {place} approve TASK"),
+        format!(
+            "  kill -9 {}; bowline demo --dir {}",
+            std::process::id(),
+            data.parent().unwrap_or(data).display()
+        ),
+        output
+            .lang
+            .say(
+                "  (nothing is lost: agents go on, and so does the demo)",
+                "  (아무것도 잃지 않습니다. 에이전트는 계속 돕니다)",
+            )
+            .to_owned(),
+    ] {
+        output.talk(&line);
+    }
+    if !check {
+        return Ok(());
+    }
+    let began = Instant::now();
+    let mut last = Instant::now();
+    let (mut answers, mut values, mut approvals) = (0, 0, 0);
+    loop {
+        let inbox = ask("GET", "/api/inbox", None)?;
+        for item in inbox["items"].as_array().into_iter().flatten() {
+            let id = item["id"].as_str().unwrap_or_default();
+            let told = |path: String, body: Value| client.ask("POST", &path, Some(&body), &[]);
+            let (answer, count) = match item["kind"].as_str().unwrap_or_default() {
+                "question" => (
+                    told(
+                        format!("/api/questions/{id}/answer"),
+                        json!({ "answer": "green" }),
+                    ),
+                    &mut answers,
+                ),
+                "dependency" => (
+                    told(
+                        format!("/api/dependencies/{id}/provide"),
+                        json!({ "value": "tea-payment-key-1" }),
+                    ),
+                    &mut values,
+                ),
+                "review" => (
+                    told(
+                        format!("/api/reviews/{id}/approve"),
+                        json!({ "comment": "good" }),
+                    ),
+                    &mut approvals,
+                ),
+                other => return Err(format!("nobody expected {other}: {item}")),
+            };
+            let status = answer.map_err(|trouble| trouble.say(output.lang).0)?.status;
+            if status == 200 {
+                *count += 1;
+                last = Instant::now();
+                output.talk(&format!("✓ {}", item["kind"].as_str().unwrap_or_default()));
+            }
+        }
+        let tasks = ask("GET", "/api/tasks", None)?;
+        let of = |kind: &str| {
+            let all = tasks["items"].as_array().into_iter().flatten();
+            all.clone()
+                .find(|it| it["type"] == kind)
+                .cloned()
+                .unwrap_or_default()
+        };
+        let (shop, note) = (of("create_app"), of("custom"));
+        if shop["status"] == "failed" || note["status"] == "failed" {
+            return Err(format!(
+                "a task failed: {} {}",
+                shop["failure"], note["failure"]
+            ));
+        }
+        if shop["status"] == "completed" && note["status"] == "completed" {
+            if (answers, values, approvals) != (1, 1, 4) {
+                return Err(format!(
+                    "{answers} answers, {values} values and {approvals} approvals; 1, 1 and 4 were expected"
+                ));
+            }
+            let id = shop["id"].as_str().unwrap_or_default();
+            let lines = ask(
+                "GET",
+                &format!("/api/tasks/{id}/transitions?limit=1000"),
+                None,
+            )?;
+            let has = |trigger: &str| {
+                lines["items"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .any(|it| it["trigger"] == trigger)
+            };
+            for trigger in [
+                "SUBMIT",
+                "ASSIGN",
+                "USER_QUESTION",
+                "ANSWER",
+                "RATE_LIMIT",
+                "RATE_LIMIT_RESET",
+                "VERIFICATION_FAILED",
+                "PHASE_COMPLETE",
+                "DEPENDENCY_REQUEST",
+                "DEPENDENCY_PROVIDED",
+                "APPROVE",
+            ] {
+                if !has(trigger) {
+                    return Err(format!("the history has no {trigger}"));
+                }
+            }
+            let seconds = began.elapsed().as_secs();
+            output.talk(&format!(
+                "✓ {} ({seconds} s)",
+                output
+                    .lang
+                    .say("everything happened that should", "모두 제대로 되었습니다")
+            ));
+            return Ok(());
+        }
+        if last.elapsed() > NEXT_TIME {
+            return Err(format!("nothing happens any more: {shop} {note}"));
+        }
+        std::thread::sleep(LOOK_TIME);
+    }
+}

@@ -1,0 +1,247 @@
+//! The task server, as commands talk to it: found, asked, and its refusals told.
+
+use crate::args::task::PlaceArgs;
+use crate::output::Output;
+use bowline_engine::Context;
+use bowline_server::client::{Answer, Client};
+use bowline_server::{code_of, data_folder, read_secret};
+use bowline_words::message::ServeTrouble;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The server's address, for agents and scripts.
+pub(crate) const URL_VARIABLE: &str = "BOWLINE_URL";
+/// The file with a person's token.
+const TOKEN_VARIABLE: &str = "BOWLINE_TOKEN_FILE";
+/// The file with the token of an attempt.
+const AGENT_TOKEN_VARIABLE: &str = "BOWLINE_AGENT_TOKEN_FILE";
+
+/// No server answers.
+const UNREACHABLE: u8 = 6;
+
+/// A server that answers, or was told why not.
+pub(crate) struct Remote<'a> {
+    pub(crate) output: &'a Output,
+    pub(crate) client: Client,
+}
+
+/// What ends a command early: its exit code; the reason has been told.
+pub(crate) type Told<T> = Result<T, ExitCode>;
+
+/// Finds the server: by the arguments, the variables, or the data folder.
+pub(crate) fn find<'a>(
+    context: &Context,
+    output: &'a Output,
+    place: &PlaceArgs,
+) -> Told<Remote<'a>> {
+    let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
+    let url = place.server.clone().or_else(|| {
+        let named = variable(URL_VARIABLE).filter(|_| place.data.is_none());
+        named.map(|it| it.to_string_lossy().into_owned())
+    });
+    let token = place
+        .token_file
+        .clone()
+        .or_else(|| variable(TOKEN_VARIABLE));
+    let found = match (url, token) {
+        (Some(url), token) => {
+            let file =
+                token.unwrap_or_else(|| data_folder(context, place.data.as_deref()).join("token"));
+            let token = read_secret(&file).map_err(|error| error.at(&file));
+            token.and_then(|token| Client::tcp(&url, Some(token), output.lang))
+        }
+        (None, token) => {
+            let data = data_folder(context, place.data.as_deref());
+            let client = Client::of_data(&data, output.lang);
+            client.and_then(|client| match token {
+                None => Ok(client),
+                Some(file) => {
+                    let token = read_secret(&file).map_err(|error| error.at(&file))?;
+                    Ok(client.with_token(token))
+                }
+            })
+        }
+    };
+    match found {
+        Ok(client) => Ok(Remote { output, client }),
+        Err(trouble) => Err(tell(output, &trouble)),
+    }
+}
+
+/// Finds the server as the agent of an attempt.
+pub(crate) fn find_as_agent<'a>(context: &Context, output: &'a Output) -> Told<Remote<'a>> {
+    let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
+    let (url, file) = (variable(URL_VARIABLE), variable(AGENT_TOKEN_VARIABLE));
+    let (Some(url), Some(file)) = (url, file) else {
+        let code = "needs_agent";
+        let (message, hint) = bowline_words::message::ServerNo::NeedsAgent.say(output.lang);
+        return Err(output.told(code, &message, &hint, 1));
+    };
+    let found = read_secret(&file)
+        .map_err(|error| error.at(&file))
+        .and_then(|token| Client::tcp(&url.to_string_lossy(), Some(token), output.lang));
+    match found {
+        Ok(client) => Ok(Remote { output, client }),
+        Err(trouble) => Err(tell(output, &trouble)),
+    }
+}
+
+/// Tells why there is no server.
+pub(crate) fn tell(output: &Output, trouble: &ServeTrouble) -> ExitCode {
+    let (message, hint) = trouble.say(output.lang);
+    let exit = match trouble {
+        ServeTrouble::Unreachable { .. } | ServeTrouble::BadAnswer { .. } => UNREACHABLE,
+        // Nobody ever served there.
+        ServeTrouble::File { .. } => UNREACHABLE,
+        ServeTrouble::BadAddress { .. }
+        | ServeTrouble::NotAFolder { .. }
+        | ServeTrouble::BadConfig { .. }
+        | ServeTrouble::BadStore { .. } => 2,
+        ServeTrouble::AlreadyServing { .. } => 5,
+        ServeTrouble::OpenToOthers { .. } => 1,
+        ServeTrouble::CannotListen { .. } | ServeTrouble::Store { .. } => 70,
+    };
+    output.told(code_of(trouble), &message, &hint, exit)
+}
+
+impl Remote<'_> {
+    /// Asks; a refusal is told.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Told<Answer> {
+        match self.client.ask(method, path, body, &[]) {
+            Ok(answer) if (200..300).contains(&answer.status) => Ok(answer),
+            Ok(answer) => Err(self.refused(&answer)),
+            Err(trouble) => Err(tell(self.output, &trouble)),
+        }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Told<Value> {
+        Ok(self.ask("GET", path, None)?.json())
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Told<Value> {
+        Ok(self.ask("POST", path, Some(body))?.json())
+    }
+
+    /// Tells why the server said no; the exit code says it too.
+    pub(crate) fn refused(&self, answer: &Answer) -> ExitCode {
+        let body = answer.json();
+        let error = &body["error"];
+        let Some(code) = error["code"].as_str() else {
+            let place = self.client.place();
+            return tell(self.output, &ServeTrouble::BadAnswer { place });
+        };
+        let exit = match answer.status {
+            400 | 405 | 413 | 415 => 2,
+            404 | 410 => 3,
+            503 => UNREACHABLE,
+            500.. => 70,
+            _ => 1,
+        };
+        if self.output.json {
+            self.output.line(&json!({ "error": error }).to_string());
+            return ExitCode::from(exit);
+        }
+        let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+        self.output
+            .told(code, &text("message"), &text("hint"), exit)
+    }
+
+    /// The whole id of a task by its beginning, with or without `task_`.
+    pub(crate) fn task(&self, given: &str) -> Told<String> {
+        let exact = self
+            .client
+            .ask("GET", &format!("/api/tasks/{}", encoded(given)), None, &[]);
+        if exact.is_ok_and(|answer| answer.status == 200) {
+            return Ok(given.to_owned());
+        }
+        let mut fitting = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let page = self.get(&format!("/api/tasks?archived=true&limit=1000{cursor}"))?;
+            let ids = page["items"].as_array().into_iter().flatten();
+            let ids = ids.filter_map(|task| task["id"].as_str());
+            let fits = |id: &&str| {
+                id.starts_with(given)
+                    || id
+                        .strip_prefix("task_")
+                        .is_some_and(|rest| rest.starts_with(given))
+            };
+            fitting.extend(ids.filter(fits).map(str::to_owned));
+            match page["nextCursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        self.only("task", given, fitting)
+    }
+
+    /// The only one of those that fit; otherwise it is told.
+    fn only(&self, what: &'static str, given: &str, mut fitting: Vec<String>) -> Told<String> {
+        let lang = self.output.lang;
+        match fitting.len() {
+            1 => Ok(fitting.remove(0)),
+            0 => {
+                let id = given.to_owned();
+                let (message, hint) =
+                    bowline_words::message::ServerNo::NoSuch { what, id }.say(lang);
+                Err(self.output.told("unknown_id", &message, &hint, 3))
+            }
+            _ => {
+                let trouble = bowline_words::message::Trouble::AmbiguousId {
+                    id: given.to_owned(),
+                    fitting: fitting.join(", "),
+                };
+                let (message, hint) = trouble.say(lang);
+                Err(self.output.told("ambiguous_id", &message, &hint, 2))
+            }
+        }
+    }
+
+    /// What a task asks for, by its own id, or as the only open one of a task.
+    pub(crate) fn asked(
+        &self,
+        given: &str,
+        prefix: &str,
+        list: &str,
+        name: Option<&str>,
+    ) -> Told<String> {
+        if given.starts_with(prefix) {
+            return Ok(given.to_owned());
+        }
+        let task = self.task(given)?;
+        let page = self.get(&format!("/api/tasks/{}/{list}", encoded(&task)))?;
+        let open =
+            page["items"].as_array().into_iter().flatten().filter(|it| {
+                it["status"] == "pending" && name.is_none_or(|name| it["name"] == name)
+            });
+        let ids: Vec<String> = open
+            .filter_map(|it| it["id"].as_str())
+            .map(str::to_owned)
+            .collect();
+        let what = match list {
+            "questions" => "question",
+            "dependencies" => "dependency",
+            _ => "permission",
+        };
+        // Several questions are answered one by one, the oldest first.
+        match ids.split_first() {
+            Some((first, _)) if list == "questions" => Ok(first.clone()),
+            Some(_) | None => self.only(what, name.unwrap_or(given), ids),
+        }
+    }
+}
+
+/// A part of a path as it may stand in an address.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                out.push(char::from(byte));
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}

@@ -1,0 +1,129 @@
+//! `bowline serve`.
+
+use super::remote::tell;
+use crate::args::serve::{LogForm, ServeArgs};
+use crate::output::Output;
+use bowline_engine::formats::settings::Settings;
+use bowline_engine::{Context, Error};
+use bowline_server::jobs::{Setup, begin, config_file};
+use bowline_server::{Options, Server, data_folder, log_to_stderr};
+use bowline_words::message::ServeTrouble;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub(crate) fn run(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    args: &ServeArgs,
+) -> Result<ExitCode, Error> {
+    let done = prepared(context, folder, args).and_then(|(options, setup)| {
+        match args.log {
+            LogForm::Off => {}
+            LogForm::Text => log_to_stderr(false),
+            LogForm::Json => log_to_stderr(true),
+        }
+        if output.dry_run {
+            let line = output
+                .lang
+                .say("(dry run) would serve from", "(시험 실행) 데이터 폴더:");
+            output.line(&format!("{line} {}", options.data.display()));
+            return Ok(());
+        }
+        let ready = |url: &str, link: &str, _| {
+            output.line(&format!("listening on {url}"));
+            crate::output::printed(std::io::stdout().flush());
+            let line = output
+                .lang
+                .say("sign in, once, with", "한 번 쓸 수 있는 로그인 링크:");
+            output.talk(&format!("{line} {link}"));
+        };
+        serve(context, &options, &setup, ready, |_| {})
+    });
+    Ok(match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(trouble) => tell(output, &trouble),
+    })
+}
+
+/// Serves until a signal or the stopper; `ready` hears the address and a link once requests are answered.
+pub(crate) fn serve(
+    context: &Context,
+    options: &Options,
+    setup: &Setup,
+    ready: impl FnOnce(&str, &str, bowline_server::Stopper),
+    last: impl FnOnce(&bowline_server::jobs::Jobs),
+) -> Result<(), ServeTrouble> {
+    let server = Server::bind(options)?;
+    let (url, link) = (server.url().to_owned(), server.sign_in_link()?);
+    let stopper = server.stopper();
+    let mut held = None;
+    let ended = server.run(
+        |publisher| {
+            let (work, jobs) = begin(context, setup, &url, publisher)?;
+            held = Some(jobs);
+            Ok(work)
+        },
+        || ready(&url, &link, stopper),
+    );
+    // Only after the last answer: what was acknowledged is durable, and agents go on.
+    if let Some(jobs) = held {
+        last(&jobs);
+        jobs.stop();
+    }
+    ended
+}
+
+fn prepared(
+    context: &Context,
+    folder: &Path,
+    args: &ServeArgs,
+) -> Result<(Options, Setup), ServeTrouble> {
+    let bad = || ServeTrouble::BadAddress {
+        address: args.listen.clone(),
+    };
+    let listen: SocketAddr = args.listen.parse().map_err(|_| bad())?;
+    let named = args.data.as_ref().map(|data| folder.join(data));
+    let data = data_folder(context, named.as_deref());
+    let mut workspaces = Vec::new();
+    let here = [PathBuf::from(".")];
+    let wanted: &[PathBuf] = match args.workspaces.is_empty() {
+        true => &here,
+        false => &args.workspaces,
+    };
+    for workspace in wanted {
+        let path = folder.join(workspace);
+        let whole = path.canonicalize().ok().filter(|it| it.is_dir());
+        workspaces.push(whole.ok_or_else(|| ServeTrouble::NotAFolder {
+            path: path.display().to_string(),
+        })?);
+    }
+    let store = match args.store.as_deref() {
+        None => None,
+        Some(url) => match url.strip_prefix("sqlite:") {
+            Some(path) => Some(folder.join(path.trim_start_matches("//"))),
+            None => {
+                return Err(ServeTrouble::BadStore {
+                    url: url.to_owned(),
+                });
+            }
+        },
+    };
+    let options = Options {
+        listen,
+        data: data.clone(),
+        hosts: args.hosts.clone(),
+        workspaces,
+    };
+    let setup = Setup {
+        data,
+        config: config_file(context, folder, args.config.as_deref()),
+        store,
+        key: args.secret_key_file.as_ref().map(|it| folder.join(it)),
+        slots: args.slots,
+        more: Settings::default(),
+    };
+    Ok((options, setup))
+}

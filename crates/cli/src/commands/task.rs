@@ -1,0 +1,510 @@
+//! `bowline task`: every action of a person on tasks, through the server.
+
+use super::remote::{Remote, Told, encoded, find};
+use super::task_view;
+use crate::args::task::{NewArgs, TaskArgs, TaskVerb};
+use crate::output::Output;
+use bowline_engine::{Context, Error};
+use bowline_words::Lang;
+use serde_json::{Map, Value, json};
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The size of a value that is provided.
+const VALUE_BYTES_MAX: u64 = 64 * 1024;
+/// Output asked for at once.
+const LOG_BYTES: u64 = 1 << 20;
+
+pub(crate) fn run(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    args: &TaskArgs,
+) -> Result<ExitCode, Error> {
+    let done = find(context, output, &args.place).and_then(|remote| {
+        if output.dry_run && !reads(&args.verb) {
+            return dry(&remote, &args.verb);
+        }
+        carry_out(&remote, folder, &args.verb)
+    });
+    Ok(done.unwrap_or_else(|code| code))
+}
+
+/// Whether a verb changes nothing.
+fn reads(verb: &TaskVerb) -> bool {
+    matches!(
+        verb,
+        TaskVerb::List { .. }
+            | TaskVerb::Show(_)
+            | TaskVerb::Inbox
+            | TaskVerb::Logs { .. }
+            | TaskVerb::Watch
+            | TaskVerb::Transitions(_)
+            | TaskVerb::Checkpoints(_)
+            | TaskVerb::Artifacts { .. }
+    )
+}
+
+/// Says what would be asked of which task, and asks nothing that changes it.
+fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
+    let (given, action) = match verb {
+        TaskVerb::Submit(one) => (&one.task, "submit"),
+        TaskVerb::Cancel(one) => (&one.task, "cancel"),
+        TaskVerb::Pause(one) => (&one.task, "pause"),
+        TaskVerb::Resume(one) => (&one.task, "resume"),
+        TaskVerb::Retry(one) => (&one.task, "retry"),
+        TaskVerb::Archive(one) => (&one.task, "archive"),
+        TaskVerb::Delete(one) => (&one.task, "delete"),
+        TaskVerb::Checkpoint(one) => (&one.task, "checkpoint"),
+        TaskVerb::Interrupt(one) => (&one.task, "interrupt"),
+        TaskVerb::Approve { task, .. } => (task, "approve"),
+        TaskVerb::RequestChanges { task, .. } => (task, "request-changes"),
+        TaskVerb::Restore { task, .. } => (task, "restore"),
+        TaskVerb::Say { task, .. } => (task, "say"),
+        TaskVerb::Answer { id, .. } => (id, "answer"),
+        TaskVerb::Skip { id } => (id, "skip"),
+        TaskVerb::Provide { id, .. } => (id, "provide"),
+        TaskVerb::Reject { id, .. } => (id, "reject"),
+        TaskVerb::Permit { id } => (id, "permit"),
+        TaskVerb::Deny { id, .. } => (id, "deny"),
+        TaskVerb::Fork { checkpoint } => (checkpoint, "fork"),
+        TaskVerb::New(_)
+        | TaskVerb::List { .. }
+        | TaskVerb::Show(_)
+        | TaskVerb::Inbox
+        | TaskVerb::Logs { .. }
+        | TaskVerb::Watch
+        | TaskVerb::Transitions(_)
+        | TaskVerb::Checkpoints(_)
+        | TaskVerb::Artifacts { .. } => {
+            let line = "(dry run) would make a task";
+            let said = remote.output.lang.say(line, "(시험 실행) 작업을 만듭니다");
+            remote
+                .output
+                .done(json!({ "action": "new" }), &[said.to_owned()]);
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let allowed =
+        match remote
+            .client
+            .ask("GET", &format!("/api/tasks/{}", encoded(given)), None, &[])
+        {
+            Ok(answer) if answer.status == 200 => Some(answer.json()["allowedActions"].clone()),
+            Ok(_) | Err(_) => None,
+        };
+    let line = match remote.output.lang {
+        Lang::En => format!("(dry run) would {action} {given}"),
+        Lang::Ko => format!("(시험 실행) {given}: {action}"),
+    };
+    let body = json!({ "action": action, "id": given, "allowedActions": allowed });
+    remote.output.done(body, &[line]);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCode> {
+    let simple = |given: &str, verb: &str| moved(remote, given, verb, &json!({}));
+    match verb {
+        TaskVerb::New(new) => made(
+            remote,
+            &remote.post("/api/tasks", &new_body(remote, folder, new)?)?,
+        ),
+        TaskVerb::List {
+            status,
+            task_type,
+            search,
+            archived,
+        } => {
+            let mut query = String::from("limit=1000");
+            for (name, value) in [("status", status), ("type", task_type), ("q", search)] {
+                if let Some(value) = value {
+                    query.push_str(&format!("&{name}={}", encoded(value)));
+                }
+            }
+            if *archived {
+                query.push_str("&archived=true");
+            }
+            let page = remote.get(&format!("/api/tasks?{query}"))?;
+            task_view::list(remote.output, &page);
+            Ok(ExitCode::SUCCESS)
+        }
+        TaskVerb::Show(one) => task_view::show(remote, &remote.task(&one.task)?),
+        TaskVerb::Inbox => {
+            task_view::inbox(remote.output, &remote.get("/api/inbox")?);
+            Ok(ExitCode::SUCCESS)
+        }
+        TaskVerb::Submit(one) => simple(&one.task, "submit"),
+        TaskVerb::Cancel(one) => simple(&one.task, "cancel"),
+        TaskVerb::Pause(one) => simple(&one.task, "pause"),
+        TaskVerb::Resume(one) => simple(&one.task, "resume"),
+        TaskVerb::Archive(one) => simple(&one.task, "archive"),
+        TaskVerb::Checkpoint(one) => simple(&one.task, "checkpoints"),
+        TaskVerb::Interrupt(one) => simple(&one.task, "interrupt"),
+        TaskVerb::Retry(one) => {
+            let task = remote.task(&one.task)?;
+            made(
+                remote,
+                &remote.post(&format!("/api/tasks/{task}/retry"), &json!({}))?,
+            )
+        }
+        TaskVerb::Delete(one) => {
+            let task = remote.task(&one.task)?;
+            remote.ask("DELETE", &format!("/api/tasks/{task}"), None)?;
+            let line = format!(
+                "✓ {task} {}",
+                remote.output.lang.say("is removed", "삭제됨")
+            );
+            remote
+                .output
+                .done(json!({ "id": task, "deleted": true }), &[line]);
+            Ok(ExitCode::SUCCESS)
+        }
+        TaskVerb::Approve { task, comment } => {
+            let body = comment
+                .as_ref()
+                .map_or(json!({}), |it| json!({ "comment": it }));
+            moved(remote, task, "approve", &body)
+        }
+        TaskVerb::RequestChanges { task, feedback } => moved(
+            remote,
+            task,
+            "request-changes",
+            &json!({ "feedback": feedback }),
+        ),
+        TaskVerb::Answer { id, text } => {
+            let question = remote.asked(id, "q_", "questions", None)?;
+            decided(
+                remote,
+                &format!("/api/questions/{question}/answer"),
+                &json!({ "answer": text }),
+            )
+        }
+        TaskVerb::Skip { id } => {
+            let question = remote.asked(id, "q_", "questions", None)?;
+            decided(
+                remote,
+                &format!("/api/questions/{question}/skip"),
+                &json!({}),
+            )
+        }
+        TaskVerb::Provide { id, name } => {
+            let needed = remote.asked(id, "dep_", "dependencies", name.as_deref())?;
+            let value = value(remote.output)?;
+            decided(
+                remote,
+                &format!("/api/dependencies/{needed}/provide"),
+                &json!({ "value": value }),
+            )
+        }
+        TaskVerb::Reject { id, reason } => {
+            let needed = remote.asked(id, "dep_", "dependencies", None)?;
+            decided(
+                remote,
+                &format!("/api/dependencies/{needed}/reject"),
+                &json!({ "reason": reason }),
+            )
+        }
+        TaskVerb::Permit { id } => {
+            let permission = remote.asked(id, "perm_", "permissions", None)?;
+            decided(
+                remote,
+                &format!("/api/permissions/{permission}/permit"),
+                &json!({}),
+            )
+        }
+        TaskVerb::Deny { id, reason } => {
+            let permission = remote.asked(id, "perm_", "permissions", None)?;
+            decided(
+                remote,
+                &format!("/api/permissions/{permission}/deny"),
+                &json!({ "reason": reason }),
+            )
+        }
+        TaskVerb::Logs { task, follow, last } => logs(remote, task, *follow, *last),
+        TaskVerb::Watch => task_view::watch(remote),
+        TaskVerb::Transitions(one) => {
+            let task = remote.task(&one.task)?;
+            let mut cursor = String::new();
+            loop {
+                let page =
+                    remote.get(&format!("/api/tasks/{task}/transitions?limit=1000{cursor}"))?;
+                task_view::transitions(remote.output, &page);
+                match page["nextCursor"].as_str() {
+                    Some(next) => cursor = format!("&cursor={next}"),
+                    None => return Ok(ExitCode::SUCCESS),
+                }
+            }
+        }
+        TaskVerb::Checkpoints(one) => {
+            let task = remote.task(&one.task)?;
+            let page = remote.get(&format!("/api/tasks/{task}/checkpoints"))?;
+            task_view::checkpoints(remote.output, &page);
+            Ok(ExitCode::SUCCESS)
+        }
+        TaskVerb::Restore { task, checkpoint } => moved(
+            remote,
+            task,
+            "restore",
+            &json!({ "checkpointId": checkpoint }),
+        ),
+        TaskVerb::Fork { checkpoint } => {
+            let path = format!("/api/checkpoints/{}/fork", encoded(checkpoint));
+            made(remote, &remote.post(&path, &json!({}))?)
+        }
+        TaskVerb::Artifacts { task, zip } => artifacts(remote, folder, task, zip.as_deref()),
+        TaskVerb::Say { task, text } => {
+            let task = remote.task(task)?;
+            let said = remote.post(&format!("/api/tasks/{task}/say"), &json!({ "text": text }))?;
+            let status = said["status"].as_str().unwrap_or_default();
+            let line = format!("✓ {}: {status}", said["id"].as_str().unwrap_or_default());
+            remote.output.done(said.clone(), &[line]);
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn new_body(remote: &Remote<'_>, folder: &Path, new: &NewArgs) -> Told<Value> {
+    let mut body = Map::new();
+    let mut put = |name: &str, value: Value| body.insert(name.into(), value);
+    put("title", new.title.clone().into());
+    put("description", new.description.clone().into());
+    put("submit", new.submit.into());
+    let texts = [
+        ("type", &new.task_type),
+        ("agent", &new.agent),
+        ("scheduledFor", &new.at),
+        ("label", &new.label),
+    ];
+    for (name, value) in texts {
+        if let Some(value) = value {
+            put(name, value.clone().into());
+        }
+    }
+    if let Some(priority) = new.priority {
+        put("priority", priority.name().into());
+    }
+    if let Some(workspace) = &new.workspace {
+        put("workspace", folder.join(workspace).to_string_lossy().into());
+    }
+    let mut before = Vec::new();
+    for given in &new.depends_on {
+        before.push(Value::from(remote.task(given)?));
+    }
+    put("dependsOn", before.into());
+    if let Some(budget) = &new.budget {
+        put("budget", self::budget(remote.output, budget)?);
+    }
+    Ok(body.into())
+}
+
+/// `tokens=N,usd=N,minutes=N`.
+fn budget(output: &Output, text: &str) -> Told<Value> {
+    let mut limits = Map::new();
+    for part in text.split(',') {
+        let parsed = part.split_once('=').and_then(|(name, value)| {
+            let value = match name {
+                "tokens" | "minutes" => Value::from(value.parse::<u64>().ok()?),
+                "usd" => Value::from(value.parse::<f64>().ok()?),
+                _ => return None,
+            };
+            Some((name.to_owned(), value))
+        });
+        match parsed {
+            Some((name, value)) => limits.insert(name, value),
+            None => {
+                let message = match output.lang {
+                    Lang::En => format!("'{part}' is no limit"),
+                    Lang::Ko => format!("'{part}'은(는) 한도가 아닙니다"),
+                };
+                return Err(output.told(
+                    "bad_input",
+                    &message,
+                    "--budget tokens=100000,usd=5,minutes=30",
+                    2,
+                ));
+            }
+        };
+    }
+    Ok(limits.into())
+}
+
+/// A task that was made: its id, and nothing else.
+fn made(remote: &Remote<'_>, task: &Value) -> Told<ExitCode> {
+    let line = task["id"].as_str().unwrap_or_default().to_owned();
+    remote.output.done(task.clone(), &[line]);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A verb on a task by the beginning of its id.
+fn moved(remote: &Remote<'_>, given: &str, verb: &str, body: &Value) -> Told<ExitCode> {
+    let task = remote.task(given)?;
+    decided(
+        remote,
+        &format!("/api/tasks/{}/{verb}", encoded(&task)),
+        body,
+    )
+}
+
+fn decided(remote: &Remote<'_>, path: &str, body: &Value) -> Told<ExitCode> {
+    let task = remote.post(path, body)?;
+    let word = |name: &str| task[name].as_str().unwrap_or_default().to_owned();
+    let agent = task["agentState"]["status"].as_str().unwrap_or_default();
+    let line = format!("✓ {}: {} ({agent})", word("id"), word("status"));
+    remote.output.done(task.clone(), &[line]);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A value from the standard input, or asked for where it is not shown. Never from the arguments: others can read those.
+fn value(output: &Output) -> Told<String> {
+    let mut text = String::new();
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        let _ = write!(
+            std::io::stderr(),
+            "{}",
+            output.lang.say("value (not shown): ", "값 (보이지 않음): ")
+        );
+        let hidden = Hidden::new();
+        let read = stdin.read_line(&mut text);
+        drop(hidden);
+        let _ = writeln!(std::io::stderr());
+        if read.is_err() {
+            text.clear();
+        }
+    } else if stdin
+        .take(VALUE_BYTES_MAX)
+        .read_to_string(&mut text)
+        .is_err()
+    {
+        text.clear();
+    }
+    let value = text.trim_end_matches(['\n', '\r']).to_owned();
+    match value.is_empty() {
+        true => {
+            let message = output.lang.say("there is no value", "값이 없습니다");
+            let hint = output
+                .lang
+                .say("give it on the standard input", "표준 입력으로 주세요");
+            Err(output.told("bad_value", message, hint, 2))
+        }
+        false => Ok(value),
+    }
+}
+
+/// What is typed is not shown while this is there.
+struct Hidden(Option<rustix::termios::Termios>);
+
+impl Hidden {
+    fn new() -> Self {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let stdin = std::io::stdin();
+        let Ok(before) = tcgetattr(&stdin) else {
+            return Hidden(None);
+        };
+        let mut without = before.clone();
+        without.local_modes.remove(LocalModes::ECHO);
+        let _ = tcsetattr(&stdin, OptionalActions::Now, &without);
+        Hidden(Some(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        use rustix::termios::{OptionalActions, tcsetattr};
+        if let Some(before) = &self.0 {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+fn logs(remote: &Remote<'_>, given: &str, follow: bool, last: Option<u32>) -> Told<ExitCode> {
+    let task = remote.task(given)?;
+    let mut offset = last.map_or(0, |last| -i64::from(last));
+    loop {
+        offset = print_from(remote, &task, offset)?;
+        if !follow || is_over(remote, &task)? {
+            // What it printed between the last look and its end.
+            print_from(remote, &task, offset)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        // Something happens, or nothing for a while: look again.
+        let path = format!("/api/tasks/{}/events", encoded(&task));
+        let waited = remote
+            .client
+            .events(&path, None, |name, _, _| name == "hello");
+        match waited {
+            Ok(None) => {}
+            Ok(Some(answer)) => return Err(remote.refused(&answer)),
+            Err(trouble) => return Err(super::remote::tell(remote.output, &trouble)),
+        }
+    }
+}
+
+/// Prints all output from a byte on; where it ends.
+fn print_from(remote: &Remote<'_>, task: &str, mut offset: i64) -> Told<i64> {
+    loop {
+        let path = format!(
+            "/api/tasks/{}/logs?offset={offset}&limit={LOG_BYTES}",
+            encoded(task)
+        );
+        let answer = remote.ask("GET", &path, None)?;
+        let next = answer
+            .header("x-next-offset")
+            .and_then(|it| it.parse().ok());
+        let next = next.unwrap_or(offset);
+        if answer.body.is_empty() {
+            return Ok(next);
+        }
+        if remote.output.json {
+            let text = String::from_utf8_lossy(&answer.body);
+            let from = next - i64::try_from(answer.body.len()).unwrap_or(0);
+            remote
+                .output
+                .line(&json!({ "offset": from, "text": text }).to_string());
+        } else {
+            crate::output::printed(std::io::stdout().write_all(&answer.body));
+            crate::output::printed(std::io::stdout().flush());
+        }
+        offset = next;
+    }
+}
+
+fn is_over(remote: &Remote<'_>, task: &str) -> Told<bool> {
+    let task = remote.get(&format!("/api/tasks/{}", encoded(task)))?;
+    Ok(task["status"] == "completed" || task["status"] == "failed")
+}
+
+fn artifacts(
+    remote: &Remote<'_>,
+    folder: &Path,
+    given: &str,
+    zip: Option<&Path>,
+) -> Told<ExitCode> {
+    let task = remote.task(given)?;
+    let Some(zip) = zip else {
+        task_view::artifacts(
+            remote.output,
+            &remote.get(&format!("/api/tasks/{task}/artifacts"))?,
+        );
+        return Ok(ExitCode::SUCCESS);
+    };
+    let bytes = remote
+        .ask("GET", &format!("/api/tasks/{task}/artifacts.zip"), None)?
+        .body;
+    let path = folder.join(zip);
+    let written = std::fs::File::create_new(&path).and_then(|mut file| file.write_all(&bytes));
+    if let Err(error) = written {
+        let trouble = bowline_words::message::ServeTrouble::File {
+            path: path.display().to_string(),
+            cause: bowline_engine::words::system(&error),
+        };
+        return Err(super::remote::tell(remote.output, &trouble));
+    }
+    let shown = path.display().to_string();
+    remote.output.done(
+        json!({ "path": shown, "bytes": bytes.len() }),
+        &[format!("✓ {shown}")],
+    );
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,316 @@
+//! Tasks as people read them.
+
+use super::remote::{Remote, Told, encoded, tell};
+use crate::output::{Output, Tone};
+use serde_json::{Value, json};
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// Columns of a title in a list.
+const TITLE_WIDTH: usize = 36;
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}
+
+fn items(page: &Value) -> impl Iterator<Item = &Value> {
+    page["items"].as_array().into_iter().flatten()
+}
+
+/// A text cut and filled to a width.
+fn fitted(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for letter in text.chars() {
+        let wide = letter.width().unwrap_or(0);
+        if used + wide > width {
+            break;
+        }
+        out.push(letter);
+        used += wide;
+    }
+    out.push_str(&" ".repeat(width - used));
+    out
+}
+
+fn tone(task: &Value) -> Tone {
+    match text(task, "status") {
+        "completed" => Tone::Good,
+        "failed" => Tone::Bad,
+        "in_progress" | "review" => Tone::Busy,
+        _ => Tone::Faint,
+    }
+}
+
+/// One line for a task.
+fn line(output: &Output, task: &Value) -> String {
+    let agent = &task["agentState"];
+    let mut note = match (text(agent, "status"), text(agent, "pausedBy")) {
+        ("idle" | "running" | "completed" | "failed", _) => text(agent, "currentStep").to_owned(),
+        (status, "") => status.to_owned(),
+        (status, by) => format!("{status} ({by} {})", text(agent, "resumeAt")),
+    };
+    if task["needsYou"] == true {
+        note = format!("{} {note}", output.lang.say("needs you:", "확인 필요:"));
+    }
+    let phase = match task["currentPhase"].as_u64() {
+        Some(phase) => format!("{phase}/{}", task["totalPhases"]),
+        None => "-".to_owned(),
+    };
+    format!(
+        "{}  {}  {:>5}  {:>4}%  {}  {}",
+        fitted(text(task, "id"), text(task, "id").width().max(12)),
+        output.tone(tone(task), &fitted(text(task, "status"), 11)),
+        phase,
+        task["progress"],
+        fitted(text(task, "title"), TITLE_WIDTH),
+        note.trim_end(),
+    )
+    .trim_end()
+    .to_owned()
+}
+
+pub(super) fn list(output: &Output, page: &Value) {
+    if output.json {
+        output.line(&page.to_string());
+        return;
+    }
+    if items(page).next().is_none() {
+        output.line(output.lang.say("there are no tasks", "작업이 없습니다"));
+    }
+    for task in items(page) {
+        output.line(&line(output, task));
+    }
+}
+
+pub(super) fn inbox(output: &Output, page: &Value) {
+    if output.json {
+        output.line(&page.to_string());
+        return;
+    }
+    if items(page).next().is_none() {
+        output.line(
+            output
+                .lang
+                .say("nothing waits for you", "기다리는 일이 없습니다"),
+        );
+    }
+    for item in items(page) {
+        let task = text(item, "taskId");
+        let (what, next) = match text(item, "kind") {
+            "review" => {
+                let phase = &item["review"]["phase"];
+                let next = format!("bowline task approve {task}");
+                (format!("phase {phase}"), next)
+            }
+            "question" => {
+                let question = text(&item["question"], "question").to_owned();
+                (question, format!("bowline task answer {task} TEXT"))
+            }
+            "dependency" => {
+                let name = text(&item["dependency"], "name").to_owned();
+                (name, format!("bowline task provide {task}"))
+            }
+            "permission" => {
+                let tool = text(&item["permission"], "tool").to_owned();
+                (tool, format!("bowline task permit {task}"))
+            }
+            _ => (
+                text(item, "reason").to_owned(),
+                format!("bowline task show {task}"),
+            ),
+        };
+        output.line(&format!(
+            "{}  {}: {what}",
+            text(item, "kind"),
+            text(item, "title")
+        ));
+        output.line(&output.tone(Tone::Faint, &format!("    {next}")));
+    }
+}
+
+pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
+    let output = remote.output;
+    let path = format!("/api/tasks/{}", encoded(id));
+    let task = remote.get(&path)?;
+    let agent = remote.get(&format!("{path}/agent"))?;
+    if output.json {
+        let mut body = task;
+        body["agentState"] = agent;
+        output.line(&body.to_string());
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.line(&line(output, &task));
+    let put = |english: &str, korean: &str, value: &str| {
+        if !value.is_empty() {
+            output.line(&format!("  {}: {value}", output.lang.say(english, korean)));
+        }
+    };
+    put("type", "유형", text(&task, "type"));
+    put("folder", "폴더", text(&task, "workspace"));
+    let step = text(&agent, "currentStep");
+    put("step", "단계", step);
+    put(
+        "checkpoint",
+        "체크포인트",
+        text(&agent["checkpoint"], "lastSaved"),
+    );
+    put("last output", "마지막 출력", text(&agent, "lastOutput"));
+    let failure = &task["failure"];
+    put(
+        "failed",
+        "실패",
+        &format!("{} {}", text(failure, "code"), text(failure, "message"))
+            .trim()
+            .to_owned(),
+    );
+    for question in
+        items(&remote.get(&format!("{path}/questions"))?).filter(|it| it["status"] == "pending")
+    {
+        let options: Vec<&str> = question["options"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        put(
+            "asks",
+            "질문",
+            &format!("{} {}", text(question, "question"), options.join(" | ")),
+        );
+    }
+    for needed in
+        items(&remote.get(&format!("{path}/dependencies"))?).filter(|it| it["status"] == "pending")
+    {
+        put(
+            "needs",
+            "필요",
+            &format!("{} ({})", text(needed, "name"), text(needed, "description")),
+        );
+    }
+    for review in
+        items(&remote.get(&format!("{path}/reviews"))?).filter(|it| it["status"] == "pending")
+    {
+        let files: Vec<&str> = review["deliverables"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        put("in review", "리뷰", &files.join(", "));
+    }
+    let allowed: Vec<&str> = task["allowedActions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    put("allowed now", "지금 할 수 있는 일", &allowed.join(", "));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn transitions(output: &Output, page: &Value) {
+    for it in items(page) {
+        if output.json {
+            output.line(&it.to_string());
+            continue;
+        }
+        output.line(&format!(
+            "#{:<4} {}  {:<5}  {} -> {}  {}",
+            it["sequence"],
+            text(it, "timestamp"),
+            text(it, "entity"),
+            text(it, "from"),
+            text(it, "to"),
+            text(it, "trigger"),
+        ));
+    }
+}
+
+pub(super) fn checkpoints(output: &Output, page: &Value) {
+    if output.json {
+        output.line(&page.to_string());
+        return;
+    }
+    for it in items(page) {
+        output.line(&format!(
+            "{}  {}  {}  {} {}%",
+            text(it, "id"),
+            text(it, "createdAt"),
+            text(it, "reason"),
+            output.lang.say("phase", "단계"),
+            it["progress"],
+        ));
+    }
+}
+
+pub(super) fn artifacts(output: &Output, page: &Value) {
+    if output.json {
+        output.line(&page.to_string());
+        return;
+    }
+    for it in items(page) {
+        let warn = match it["holdsSecret"] == true {
+            true => output.lang.say(
+                "  holds a secret: not in the ZIP",
+                "  비밀 값이 들어 있어 ZIP에서 빠집니다",
+            ),
+            false => "",
+        };
+        output.line(&format!("{:>10}  {}{warn}", it["bytes"], text(it, "path")));
+    }
+}
+
+/// A board of all tasks that is drawn anew whenever something happens. On no terminal: one line of JSON or text per event.
+pub(super) fn watch(remote: &Remote<'_>) -> Told<ExitCode> {
+    let output = remote.output;
+    let drawn = std::io::stdout().is_terminal() && !output.json;
+    let mut since = None;
+    loop {
+        if drawn {
+            let page = remote.get("/api/tasks?limit=1000")?;
+            let mut board = String::from("\u{1b}[H\u{1b}[2J");
+            for task in items(&page) {
+                board.push_str(&line(output, task));
+                board.push('\n');
+            }
+            crate::output::printed(std::io::stdout().write_all(board.as_bytes()));
+            crate::output::printed(std::io::stdout().flush());
+        }
+        let listened = remote
+            .client
+            .events("/api/events", since, |name, id, data| {
+                since = id.or(since);
+                if name == "hello" {
+                    return true;
+                }
+                if drawn {
+                    return false;
+                }
+                if name == "log" {
+                    return true;
+                }
+                if output.json {
+                    output.line(data);
+                } else {
+                    let body: Value = serde_json::from_str(data).unwrap_or_else(|_| json!({}));
+                    let moved = &body["data"];
+                    output.line(&format!(
+                        "{}  {}  {} {}",
+                        text(&body, "timestamp"),
+                        text(&body, "taskId"),
+                        name,
+                        text(moved, "trigger")
+                    ));
+                }
+                true
+            });
+        match listened {
+            Ok(None) if drawn => {}
+            Ok(None) => return Ok(ExitCode::SUCCESS),
+            Ok(Some(answer)) => return Err(remote.refused(&answer)),
+            Err(trouble) => return Err(tell(output, &trouble)),
+        }
+    }
+}

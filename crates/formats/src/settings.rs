@@ -1,0 +1,239 @@
+//! What `bowline.toml` says to the task server: agents, types of work, limits, and whom to tell. Its other tables are other
+//! readers'.
+
+use crate::agents::Protocol;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// All of it; everything may be absent.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// What counts when nothing else is said.
+    pub defaults: Defaults,
+    /// Agents by name.
+    pub agent: BTreeMap<String, Agent>,
+    /// Types of work by name.
+    #[serde(rename = "type")]
+    pub types: BTreeMap<String, Type>,
+    /// How much, how often, how long.
+    pub limits: Limits,
+    /// Whom to tell.
+    pub notify: Notify,
+}
+
+/// What counts when nothing else is said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Defaults {
+    /// The agent of tasks that name none.
+    pub agent: Option<String>,
+    /// Variables handed to every agent, by name.
+    pub env: Vec<String>,
+}
+
+/// An agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// How it speaks.
+    #[serde(default)]
+    pub protocol: Spoken,
+    /// Further variables handed to it, by name.
+    #[serde(default)]
+    pub env: Vec<String>,
+}
+
+/// The protocols by their names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each is the word it is written as")]
+pub enum Spoken {
+    #[default]
+    Markers,
+    ClaudeStreamJson,
+    CodexJson,
+    Acp,
+}
+
+impl Spoken {
+    /// The protocol.
+    pub fn protocol(self) -> Protocol {
+        match self {
+            Spoken::Markers => Protocol::Markers,
+            Spoken::ClaudeStreamJson => Protocol::ClaudeStreamJson,
+            Spoken::CodexJson => Protocol::CodexJson,
+            Spoken::Acp => Protocol::Acp,
+        }
+    }
+}
+
+/// A type of work.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Type {
+    /// A process that ends with 0 has completed its phase.
+    pub complete_on_exit: bool,
+    /// In order.
+    pub phases: Vec<Phase>,
+}
+
+/// A phase of a type.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Its steps.
+    #[serde(default)]
+    pub steps: Vec<String>,
+    /// Patterns of files; each must match one.
+    #[serde(default)]
+    pub deliverables: Vec<String>,
+    /// Letters each of them has at least.
+    #[serde(default)]
+    pub min_chars: usize,
+    /// Whether placeholders are looked for.
+    #[serde(default = "yes")]
+    pub placeholders: bool,
+    /// A command that must end with 0.
+    #[serde(default)]
+    pub check: Vec<String>,
+    /// The agent that verifies; none when absent.
+    pub verifier: Option<String>,
+    /// Whether a person approves it.
+    #[serde(default = "yes")]
+    pub review: bool,
+    /// A file with its prompt.
+    pub prompt: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// How much, how often, how long.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "docs/formats/config.md says what each means")]
+pub struct Limits {
+    pub slots: Option<u32>,
+    pub retry_after: Option<Seconds>,
+    pub reworks: Option<u32>,
+    pub question_timeout: Option<Seconds>,
+    pub dependency_timeout: Option<Seconds>,
+    pub runs_per_hour: Option<usize>,
+    pub turns: Option<u32>,
+    pub tokens: Option<u64>,
+    pub usd: Option<f64>,
+    pub wall_time: Option<Seconds>,
+    pub no_progress: Option<Seconds>,
+    pub pause_max: Option<Seconds>,
+}
+
+/// Whom to tell. Addresses are secrets: they are shown by their host alone.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Notify {
+    /// Gets every event as JSON.
+    pub webhook: Option<String>,
+    /// A Slack webhook.
+    pub slack: Option<String>,
+}
+
+impl std::fmt::Debug for Notify {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let told = |it: &Option<String>| it.is_some();
+        f.debug_struct("Notify")
+            .field("webhook", &told(&self.webhook))
+            .field("slack", &told(&self.slack))
+            .finish()
+    }
+}
+
+/// Seconds, written as a number or with a unit: `90s`, `15m`, `2h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(pub i64);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = toml::Value::deserialize(deserializer)?;
+        let text = match &value {
+            toml::Value::Integer(seconds) => seconds.to_string(),
+            toml::Value::String(text) => text.clone(),
+            other => other.type_str().to_owned(),
+        };
+        let (digits, unit) = match text.strip_suffix(['s', 'm', 'h']) {
+            Some(digits) => (digits, text.chars().next_back().unwrap_or('s')),
+            None => (text.as_str(), 's'),
+        };
+        let number = digits.parse::<i64>().ok().filter(|it| *it > 0);
+        let seconds = number.and_then(|number| {
+            number.checked_mul(match unit {
+                'h' => 60 * 60,
+                'm' => 60,
+                _ => 1,
+            })
+        });
+        let wrong = || format!("'{text}' is no time; write seconds, or 90s, 15m, 2h");
+        seconds
+            .map(Seconds)
+            .ok_or_else(|| serde::de::Error::custom(wrong()))
+    }
+}
+
+impl Settings {
+    /// Reads `bowline.toml`; what is wrong with it, in one line.
+    pub fn read(text: &str) -> Result<Settings, String> {
+        let settings: Settings = toml::from_str(text)
+            .map_err(|error| error.message().lines().collect::<Vec<_>>().join(" "))?;
+        for (name, agent) in &settings.agent {
+            if agent.command.is_empty() {
+                return Err(format!("agent '{name}' has an empty command"));
+            }
+        }
+        for (name, kind) in &settings.types {
+            if kind.phases.is_empty() {
+                return Err(format!("type '{name}' has no phases"));
+            }
+        }
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+
+    #[test]
+    fn settings_are_read_and_other_tables_left_alone() {
+        let text = "[defaults]\nagent = \"mine\"\n[agent.mine]\ncommand = [\"x\", \"{prompt_file}\"]\n\
+                    [[type.leaflet.phases]]\nname = \"Draft\"\ndeliverables = [\"drafts/*.md\"]\nreview = false\n\
+                    [limits]\nslots = 5\nretry_after = \"2m\"\n[develop]\ntree = true\n[notify]\nslack = \"https://s3cret\"\n";
+        let settings = Settings::read(text).unwrap();
+        assert_eq!(settings.defaults.agent.as_deref(), Some("mine"));
+        assert_eq!(settings.agent["mine"].protocol, Spoken::Markers);
+        let phase = &settings.types["leaflet"].phases[0];
+        assert_eq!(
+            (phase.review, phase.placeholders, phase.verifier.as_deref()),
+            (false, true, None)
+        );
+        assert_eq!(settings.limits.retry_after, Some(Seconds(120)));
+        assert!(!format!("{settings:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        let wrong = |text: &str| Settings::read(text).unwrap_err();
+        assert_eq!(
+            wrong("[agent.a]\ncommand = []"),
+            "agent 'a' has an empty command"
+        );
+        assert_eq!(wrong("[type.t]"), "type 't' has no phases");
+        assert!(wrong("[limits]\nretry_after = \"soon\"").starts_with("'soon' is no time"));
+        assert!(wrong("[limits]\nslot = 3").contains("slot"));
+    }
+}

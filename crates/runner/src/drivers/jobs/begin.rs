@@ -1,0 +1,477 @@
+//! Attempts: how they begin, how they are found again after a restart, and what they are told.
+
+use super::desk::{Desk, Live};
+use super::follow::stopped;
+use super::prompt::{Asked, Spelling};
+use super::types::Verifier;
+use super::{AgentSpec, attempt_id, prompt};
+use crate::core::attempts::{Begin, Happened, Known, Voice};
+use bowline_formats::agents::launch::{self, Conversation};
+use bowline_formats::agents::{Protocol, Resume, ToAgent, What};
+use bowline_formats::job::{Carry, Wire as _};
+use bowline_formats::markers::CriterionStatus;
+use bowline_machines::job::{Command, Life, Message, Process};
+use bowline_store::{Advance, CriterionRow, EffectEnd, JobRow, RecordBody, Settle, unguessable};
+use bowline_supervisor::{Spec, Want};
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+impl Desk {
+    /// The store against the world, after a start: what lives is attached to at the byte that was processed, what is gone is
+    /// recovered. Nothing stays running that is not.
+    pub(super) fn reconcile(&mut self) {
+        let rows: Vec<JobRow> = self.rows.values().cloned().collect();
+        for row in rows.iter().filter(|row| row.job.process == Process::Live) {
+            let attempt = row.job.attempt;
+            let id = attempt_id(&row.id, attempt);
+            let spawns = |it: &bowline_store::EffectRow| matches!(Carry::from_value(&it.body), Ok(Carry::Spawn { attempt: of, .. }) if of == attempt);
+            let intended = self
+                .effects
+                .get(&row.id)
+                .is_some_and(|it| it.iter().any(spawns));
+            if self.config.attempt(&id).exists() {
+                self.attached(row, attempt);
+                let want = match &row.job.life {
+                    Life::Running => Want::Running,
+                    life if stopped(life) => Want::Paused,
+                    _ => Want::Ended,
+                };
+                self.attempts.want(&id, want);
+            } else if !intended && let Ok(change) = self.step(row, Command::Recover { attempt }) {
+                self.stage_change(change);
+            }
+        }
+    }
+
+    /// Whether an attempt is known to whoever drives it; it is made known where its folder is there.
+    pub(super) fn attached(&mut self, row: &JobRow, attempt: u32) -> bool {
+        let id = attempt_id(&row.id, attempt);
+        if self.live.contains_key(&id) {
+            return true;
+        }
+        let folder = self.config.attempt(&id);
+        if !folder.exists() {
+            return false;
+        }
+        let present = row.about.place.attempt == attempt;
+        let resume = match present {
+            true => row.about.place.resume,
+            false => Resume::default(),
+        };
+        if let Ok(token) = std::fs::read_to_string(self.token_file(&id)) {
+            self.know(token, row, attempt);
+        }
+        self.live.insert(id.clone(), live(row, attempt, false));
+        let known = Known {
+            folder,
+            fence: u64::from(attempt),
+            voice: self.voice(row),
+            resume,
+            session: row.about.session.clone(),
+        };
+        self.attempts.attach(&id, known);
+        true
+    }
+
+    fn agent(&self, row: &JobRow) -> Option<&AgentSpec> {
+        let name = row.about.agent.as_ref();
+        self.config
+            .agents
+            .get(name.unwrap_or(&self.config.default_agent))
+    }
+
+    fn voice(&self, row: &JobRow) -> Voice {
+        let agent = self.agent(row);
+        Voice {
+            protocol: agent.map_or(Protocol::Markers, |agent| agent.protocol),
+            nonce: Some(row.about.nonce.clone()),
+        }
+    }
+
+    fn token_file(&self, id: &str) -> PathBuf {
+        self.config.data.join("tokens").join(id)
+    }
+
+    fn know(&self, token: String, row: &JobRow, attempt: u32) {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        // Only the present attempt of a job speaks for it.
+        tokens.retain(|_, (job, _)| *job != row.id);
+        tokens.insert(token, (row.id.clone(), attempt));
+    }
+
+    /// A token that only this attempt has, in a file that only its user can read.
+    fn new_token(&self, row: &JobRow, attempt: u32) -> std::io::Result<PathBuf> {
+        let file = self.token_file(&attempt_id(&row.id, attempt));
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let token = format!("{}{}", unguessable(), unguessable());
+        let mut new = std::fs::OpenOptions::new();
+        let new = new.write(true).create(true).truncate(true).mode(0o600);
+        new.open(&file)?.write_all(token.as_bytes())?;
+        self.know(token, row, attempt);
+        Ok(file)
+    }
+
+    /// Starts the process of the present attempt, in a folder that is ready.
+    pub(super) fn begin_attempt(&mut self, row: &JobRow) {
+        let attempt = row.job.attempt;
+        let id = attempt_id(&row.id, attempt);
+        if let Err(why) = self.try_begin(row, &id) {
+            let message = why;
+            let command = Command::SpawnFailed { attempt, message };
+            if let Ok(change) = self.step(row, command) {
+                self.stage_change(change);
+            }
+        }
+    }
+
+    fn try_begin(&mut self, row: &JobRow, id: &str) -> Result<(), String> {
+        let io = |error: std::io::Error| error.to_string();
+        let agent = self.agent(row).ok_or("no such agent")?.clone();
+        let workspace = self.config.workspace(row);
+        let phase = row.job.phase;
+        let text = prompt::phase(&self.config, row, phase);
+        let file = prompt::file(&workspace, phase);
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder).map_err(io)?;
+        }
+        std::fs::write(&file, &text).map_err(io)?;
+        self.describe(row, &workspace).map_err(io)?;
+        let token = self.new_token(row, row.job.attempt).map_err(io)?;
+        let mut environment = self.environment(row, &agent, &workspace, &file);
+        environment.insert(
+            "BOWLINE_AGENT_TOKEN_FILE".into(),
+            token.to_string_lossy().into_owned(),
+        );
+        environment.insert("BOWLINE_NONCE".into(), row.about.nonce.clone());
+        if row.job.attempt > 1 {
+            environment.insert("BOWLINE_RESUME".into(), "1".into());
+        }
+        environment.extend(prompt::provided(&*self.store, &self.key, &row.id));
+        let command = command(&agent, row, &text, &file, &workspace);
+        let mut spec = Spec::new(id, command, workspace);
+        spec.name = row.job.title.clone();
+        spec.fence = u64::from(row.job.attempt);
+        self.live
+            .insert(id.to_owned(), live(row, row.job.attempt, false));
+        self.attempts.begin(Begin {
+            folder: self.config.attempt(id),
+            spec,
+            environment,
+            voice: self.voice(row),
+            first: None,
+            session: row.about.session.clone(),
+            close_input: agent.protocol == Protocol::CodexJson,
+        });
+        Ok(())
+    }
+
+    fn environment(
+        &self,
+        row: &JobRow,
+        agent: &AgentSpec,
+        workspace: &Path,
+        file: &Path,
+    ) -> BTreeMap<String, String> {
+        let mut environment = self.config.environment.clone();
+        environment.extend(agent.environment.clone());
+        let ours = [
+            ("BOWLINE_TASK_ID", row.id.clone()),
+            ("BOWLINE_PHASE", row.job.phase.to_string()),
+            (
+                "BOWLINE_WORKSPACE",
+                workspace.to_string_lossy().into_owned(),
+            ),
+            ("BOWLINE_PROMPT_FILE", file.to_string_lossy().into_owned()),
+        ];
+        environment.extend(ours.map(|(name, value)| (name.to_owned(), value)));
+        if let Some(url) = &self.config.url {
+            environment.insert("BOWLINE_URL".into(), url.clone());
+        }
+        environment
+    }
+
+    /// What the workspace itself says of its task, so that a lost store can be rebuilt.
+    fn describe(&self, row: &JobRow, workspace: &Path) -> std::io::Result<()> {
+        let job = &row.job;
+        let utc = bowline_formats::time::utc;
+        let text = serde_json::json!({
+            "id": row.id, "title": job.title, "type": row.about.type_name, "status": job.task_status().name(),
+            "description": job.description, "createdAt": utc(bowline_machines::Timestamp(row.about.created_at)),
+            "startedAt": job.started_at.map(utc), "updatedAt": utc(self.now()), "currentPhase": job.current_phase(),
+            "totalPhases": job.total_phases(), "workingDir": workspace,
+        });
+        let text = format!("{text:#}\n");
+        std::fs::write(workspace.join(".metadata/task.json"), text)
+    }
+
+    /// Writes to an attempt, under a number: told again, it is heard once.
+    pub(super) fn tell(&mut self, row: &JobRow, id: &str, number: u64, say: &[Message]) {
+        let Some(agent) = self.agent(row).cloned() else {
+            return;
+        };
+        let first = number == 1;
+        if first && (prompt::in_command(&agent) || agent.protocol == Protocol::CodexJson) {
+            return;
+        }
+        let spelling = self.spelling(row, say);
+        let say = say.to_vec();
+        // A client that is asked for a conversation first has numbers of its own.
+        let seq = (agent.protocol != Protocol::Acp).then_some(number);
+        self.attempts.say(
+            id,
+            seq,
+            false,
+            Box::new(move |writer| spelling.write(writer, &say)),
+        );
+    }
+
+    fn spelling(&self, row: &JobRow, say: &[Message]) -> Spelling {
+        let workspace = self.config.workspace(row);
+        let mut spelling = Spelling {
+            prompts: Vec::new(),
+            values: prompt::provided(&*self.store, &self.key, &row.id),
+            permissions: Vec::new(),
+            asked: Vec::new(),
+        };
+        for message in say {
+            match message {
+                Message::PhaseStart { phase } => {
+                    let file = prompt::file(&workspace, *phase);
+                    let text = prompt::phase(&self.config, row, *phase);
+                    // Told in the message as well; the file is for those who would rather read it.
+                    let _ = std::fs::write(&file, &text);
+                    let type_name = row.about.type_name.as_deref().unwrap_or("custom");
+                    let spec = self.config.types.get(type_name);
+                    let name = spec.and_then(|spec| spec.phase(*phase));
+                    let name = name.map_or_else(|| format!("Phase {phase}"), |it| it.name.clone());
+                    let file = file.to_string_lossy().into_owned();
+                    spelling.prompts.push((*phase, name, file, text));
+                }
+                Message::Permitted { permission } | Message::Denied { permission, .. } => {
+                    if let Some(RecordBody::Permission(it)) =
+                        self.record(permission).map(|it| it.body)
+                    {
+                        let known = (permission.clone(), it.request_id, it.request_body);
+                        spelling.permissions.push(known);
+                    }
+                }
+                Message::QuestionAnswer { question, .. } => {
+                    if let Some(RecordBody::Question(it)) = self.record(question).map(|it| it.body)
+                        && let Some(request) = it.request
+                    {
+                        spelling.asked.push(Asked {
+                            question: question.clone(),
+                            request,
+                            text: it.question,
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+        spelling
+    }
+
+    pub(super) fn interrupt(&mut self, row: &JobRow, id: &str) {
+        let protocol = self.agent(row).map(|agent| agent.protocol);
+        match protocol {
+            Some(Protocol::ClaudeStreamJson | Protocol::Acp) => {
+                let message = Box::new(|writer: &mut bowline_formats::agents::Writer| {
+                    writer.write(ToAgent::Interrupt)
+                });
+                self.attempts.say(id, None, false, message);
+            }
+            Some(Protocol::Markers | Protocol::CodexJson) | None => self.attempts.interrupt(id),
+        }
+    }
+
+    /// Has an agent look at a finished phase, where its type wants that. Says whether one does.
+    pub(super) fn begin_verifier(
+        &mut self,
+        effect: u64,
+        row: &JobRow,
+        verification: u32,
+        files: &[String],
+    ) -> bool {
+        let spec = row.about.type_name.as_ref();
+        let spec = spec.and_then(|name| self.config.types.get(name));
+        let verifier = spec.and_then(|spec| spec.phase(row.job.phase));
+        let agent = match verifier.map(|phase| &phase.verifier) {
+            None | Some(Verifier::Nobody) => return false,
+            Some(Verifier::Own) => self.agent(row).filter(|agent| agent.verifies),
+            Some(Verifier::Named(name)) => self.config.agents.get(name),
+        };
+        let Some(agent) = agent.cloned() else {
+            return false;
+        };
+        let id = format!("{}-v{verification}", row.id);
+        let workspace = self.config.workspace(row);
+        let text = prompt::verification(&self.config, row, row.job.phase, files);
+        let file = workspace
+            .join(".metadata")
+            .join(format!("verify-{verification}.md"));
+        let _ = std::fs::write(&file, &text);
+        self.verifying.insert(row.id.clone(), effect);
+        self.live.insert(id.clone(), live(row, verification, true));
+        let voice = Voice {
+            protocol: agent.protocol,
+            nonce: None,
+        };
+        let folder = self.config.attempt(&id);
+        if folder.exists() {
+            // One of an earlier process of ours: all it said is read again.
+            let known = Known {
+                folder,
+                fence: 0,
+                voice,
+                resume: Resume::default(),
+                session: None,
+            };
+            self.attempts.attach(&id, known);
+            return true;
+        }
+        let mut environment = self.environment(row, &agent, &workspace, &file);
+        environment.insert("BOWLINE_VERIFY".into(), "1".into());
+        let mut fresh = row.clone();
+        fresh.about.session = None;
+        let spec = Spec::new(
+            &id,
+            command(&agent, &fresh, &text, &file, &workspace),
+            workspace,
+        );
+        let told = !prompt::in_command(&agent) && agent.protocol != Protocol::CodexJson;
+        let first = told.then(|| crate::core::attempts::prompt(text));
+        self.attempts.begin(Begin {
+            folder,
+            spec,
+            environment,
+            voice,
+            first,
+            session: None,
+            close_input: agent.protocol == Protocol::CodexJson,
+        });
+        true
+    }
+
+    /// News of an agent that looks at a phase: its result, or an end without one, which has not passed.
+    pub(super) fn hear_verifier(&mut self, id: &str, job: &str, ticket: u32, what: Happened) {
+        let criteria = match what {
+            Happened::Output {
+                offset,
+                bytes,
+                events,
+                resume,
+            } => {
+                self.attempts
+                    .processed(id, offset + bytes.len() as u64, resume);
+                let result = events.into_iter().find_map(|event| match event.what {
+                    What::Verified { criteria } => Some(criteria),
+                    _ => None,
+                });
+                let Some(result) = result else { return };
+                self.attempts.want(id, Want::Ended);
+                Some(result)
+            }
+            Happened::Exited { .. } | Happened::Lost(_) | Happened::NotBegun { .. } => {
+                self.live.remove(id);
+                None
+            }
+            _ => return,
+        };
+        let Some(effect) = self.verifying.remove(job) else {
+            return;
+        };
+        let Ok(row) = self.row(job) else { return };
+        let mut issues = Vec::new();
+        let mut rows = Vec::new();
+        match criteria {
+            None => issues.push("verifier_failed: the verifying agent gave no result".to_owned()),
+            Some(criteria) => {
+                for it in criteria {
+                    let passed = it.status == CriterionStatus::Passed;
+                    if !passed {
+                        let details = it.details.clone().unwrap_or_default();
+                        let advice = it.suggestion.clone().unwrap_or_default();
+                        issues.push(format!("{}: {details} {advice}", it.id).trim().to_owned());
+                    }
+                    rows.push(CriterionRow {
+                        id: it.id,
+                        passed,
+                        details: it.details,
+                        suggestion: it.suggestion,
+                    });
+                }
+            }
+        }
+        self.busy.remove(job);
+        let mut advance = Advance::at(self.now());
+        let files = match &row.job.life {
+            Life::Verifying { deliverables } => deliverables.clone(),
+            _ => Vec::new(),
+        };
+        advance
+            .changes
+            .extend(self.verified(&row, ticket, issues, rows, files));
+        advance.settled.push(Settle {
+            effect,
+            end: EffectEnd::Done,
+        });
+        if let Some(of) = self.effects.get_mut(job) {
+            of.retain(|it| it.id != effect);
+        }
+        self.stage(advance, super::desk::After::Nothing);
+    }
+}
+
+fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
+    Live {
+        job: row.id.clone(),
+        number,
+        verifies,
+        unwritten: None,
+        told: Vec::new(),
+    }
+}
+
+/// The command line of an agent.
+fn command(
+    agent: &AgentSpec,
+    row: &JobRow,
+    text: &str,
+    file: &Path,
+    workspace: &Path,
+) -> Vec<String> {
+    let conversation = match &row.about.session {
+        Some(id) => Conversation::Resume { id },
+        None => Conversation::New { id: None },
+    };
+    let known = |arguments: Vec<String>| {
+        let mut words = agent.command.clone();
+        words.extend(arguments);
+        words
+    };
+    match (agent.protocol, agent.command.len()) {
+        (Protocol::ClaudeStreamJson, 1) => return known(launch::claude(conversation, &[])),
+        (Protocol::CodexJson, 1) => return known(launch::codex(conversation, &[], text)),
+        _ => {}
+    }
+    let filled = [
+        ("{prompt_file}", file.to_string_lossy().into_owned()),
+        ("{workspace}", workspace.to_string_lossy().into_owned()),
+        ("{task_id}", row.id.clone()),
+        ("{phase}", row.job.phase.to_string()),
+        // Last: whatever it says is not filled in again.
+        ("{prompt}", text.to_owned()),
+    ];
+    let fill = |word: &String| {
+        filled.iter().fold(word.clone(), |word, (name, value)| {
+            word.replace(name, value)
+        })
+    };
+    agent.command.iter().map(fill).collect()
+}

@@ -1,0 +1,661 @@
+//! Wishes of people, and exact words of agents.
+
+use super::desk::{After, Answer, Desk};
+use super::wish::{Asked, Edit, Refused, Wish};
+use super::{Reply, prompt};
+use bowline_formats::markers::DependencyType;
+use bowline_formats::markers::check::{AnswerError, check_answer, check_value};
+use bowline_machines::Machine as _;
+use bowline_machines::Timestamp;
+use bowline_machines::job::{self, Checkpoint, Command, Job, JobMachine, Kind, Marker, StepAt};
+use bowline_store::{
+    About, Advance, Change, JobRow, Next, Outcome, Record, RecordBody, Request, SaidRow,
+    unguessable,
+};
+use serde_json::{Value, json};
+
+/// Letters of an id.
+const ID_LETTERS: usize = 12;
+/// Answers that are no option before the question says so no more.
+const TRIES_MAX: u32 = 3;
+
+pub(super) fn new_id(kind: &str) -> String {
+    format!("{kind}_{}", &unguessable()[..ID_LETTERS])
+}
+
+/// What was decided: the step, and which job and row the answer is about.
+struct Decided {
+    changes: Vec<Change>,
+    job: Option<String>,
+    made: Option<String>,
+}
+
+impl Decided {
+    fn of(change: Change) -> Decided {
+        Decided {
+            job: Some(change.job.clone()),
+            changes: vec![change],
+            made: None,
+        }
+    }
+}
+
+impl Desk {
+    /// Decides on a wish; the answer follows the commit.
+    pub(super) fn asked(&mut self, asked: Asked, reply: Reply) {
+        if let Some(id) = &asked.request {
+            if self.is_staged(id) {
+                self.commit();
+            }
+            if let Some(answered) = self.answered_before(id, &asked.wish) {
+                reply(answered);
+                return;
+            }
+        }
+        if let Wish::Settle(settled) = asked.wish {
+            let mut advance = Advance::at(self.now());
+            advance.settled.push(settled);
+            let (job, made) = (None, None);
+            self.stage(advance, After::Reply(reply, Answer { job, made }));
+            return;
+        }
+        let print = print(&asked.wish);
+        let deleted = match &asked.wish {
+            Wish::Delete { task } => self.row(task).ok().map(Box::new),
+            _ => None,
+        };
+        match self.decide(asked.wish, asked.version) {
+            Err(refused) => reply(Err(refused)),
+            Ok(decided) => {
+                let mut advance = Advance::at(self.now());
+                advance.changes = decided.changes;
+                let (job, made) = (decided.job, decided.made);
+                advance.request = asked.request.map(|id| Request {
+                    id,
+                    print,
+                    answer: json!({ "job": job, "made": made }),
+                });
+                let after = match deleted {
+                    Some(row) => After::Remove(reply, row),
+                    None => After::Reply(reply, Answer { job, made }),
+                };
+                self.stage(advance, after);
+            }
+        }
+    }
+
+    /// The answer to a request that was carried out before.
+    fn answered_before(&self, id: &str, wish: &Wish) -> Option<Result<super::Answered, Refused>> {
+        let known = self.store.request(id).ok().flatten()?;
+        // Asked again as it is: the store compares what was wanted.
+        let again = Advance {
+            request: Some(Request {
+                id: id.into(),
+                print: print(wish),
+                answer: Value::Null,
+            }),
+            ..Advance::at(self.now())
+        };
+        match self.store.advance(vec![again]) {
+            Ok(outcomes) if outcomes.first() == Some(&Outcome::RequestReused) => {
+                return Some(Err(Refused::RequestReused));
+            }
+            Ok(_) => {}
+            Err(error) => return Some(Err(error.into())),
+        }
+        let text = |key: &str| known[key].as_str().map(str::to_owned);
+        let row = text("job").and_then(|job| self.row(&job).ok());
+        let made = text("made");
+        Some(Ok(super::Answered { row, made }))
+    }
+
+    fn decide(&mut self, wish: Wish, version: Option<u64>) -> Result<Decided, Refused> {
+        let (task, command) = match wish {
+            Wish::Create {
+                title,
+                description,
+                depends_on,
+                scheduled_for,
+                about,
+                submit,
+            } => {
+                let edit = job::Edit {
+                    title: Some(title),
+                    description: Some(description),
+                    depends_on: Some(depends_on),
+                    scheduled_for: Some(scheduled_for.map(Timestamp)),
+                    kind: None,
+                };
+                return self.create(edit, *about, submit);
+            }
+            Wish::Edit { task, edit } => return self.edit(&task, *edit, version),
+            Wish::Retry { task } => return self.retry(&task, version),
+            Wish::Fork { checkpoint } => return self.fork(&checkpoint),
+            Wish::Restore { task, checkpoint } => {
+                let (job, at) = self.checkpoint(&checkpoint)?;
+                if job != task {
+                    return Err(no_such("checkpoint", &checkpoint));
+                }
+                (task, Command::Restore(at))
+            }
+            Wish::Say { task, text } => return self.say(&task, text, version),
+            Wish::Unsay { said } => (self.of("message", &said)?, Command::Unsay { id: said }),
+            Wish::RequestChanges {
+                review,
+                feedback,
+                comments,
+            } => return self.request_changes(review, &feedback, comments, version),
+            Wish::Answer { question, text } => return self.answer(question, &text, version),
+            Wish::Provide { dependency, value } => {
+                return self.provide(dependency, &value, version);
+            }
+            Wish::Permit { permission } => return self.permission(permission, None, version),
+            Wish::Deny { permission, reason } => {
+                return self.permission(permission, Some(reason), version);
+            }
+            Wish::Said {
+                task,
+                attempt,
+                marker,
+            } => return self.said_exactly(&task, attempt, *marker),
+            Wish::Submit { task } => (task, Command::Submit),
+            Wish::Cancel { task } => (task, Command::Cancel),
+            Wish::Pause { task } => (task, Command::Pause),
+            Wish::Resume { task } => (task, Command::Resume),
+            Wish::Archive { task } => (task, Command::Archive),
+            Wish::Checkpoint { task } => (task, Command::SaveCheckpoint),
+            Wish::Interrupt { task } => (task, Command::Interrupt),
+            Wish::Delete { task } => return self.delete(&task, version),
+            Wish::Approve { review, comment } => (
+                self.of("review", &review)?,
+                Command::Approve { review, comment },
+            ),
+            Wish::Skip { question } => {
+                (self.of("question", &question)?, Command::Skip { question })
+            }
+            Wish::Reject { dependency, reason } => (
+                self.of("dependency", &dependency)?,
+                Command::Reject { dependency, reason },
+            ),
+            Wish::Tokens {
+                task,
+                attempt,
+                used,
+            } => (task, Command::Tokens { attempt, used }),
+            Wish::Settle(_) => return Err(Refused::Failed("settled before".into())),
+        };
+        let row = self.at(&task, version)?;
+        Ok(Decided::of(self.step(&row, command)?))
+    }
+
+    /// The job, if it is at the version that is meant.
+    fn at(&self, task: &str, version: Option<u64>) -> Result<JobRow, Refused> {
+        let row = self.row(task)?;
+        match version {
+            Some(wanted) if wanted != row.version => Err(Refused::Changed {
+                version: row.version,
+            }),
+            _ => Ok(row),
+        }
+    }
+
+    /// The job that a row belongs to.
+    fn of(&self, what: &'static str, id: &str) -> Result<String, Refused> {
+        let record = self.record(id).ok_or_else(|| no_such(what, id))?;
+        let fits = match &record.body {
+            RecordBody::Review(_) => what == "review",
+            RecordBody::Question(_) => what == "question",
+            RecordBody::Dependency(_) => what == "dependency",
+            RecordBody::Permission(_) => what == "permission",
+            RecordBody::Checkpoint(_) => what == "checkpoint",
+            RecordBody::Verification(_) => what == "verification",
+            RecordBody::Said(_) => what == "message",
+        };
+        fits.then_some(record.job).ok_or_else(|| no_such(what, id))
+    }
+
+    fn kind(&self, name: Option<&String>) -> Result<Option<Kind>, Refused> {
+        let Some(name) = name else { return Ok(None) };
+        let spec = self.config.types.get(name);
+        let spec = spec.ok_or_else(|| Refused::UnknownType { name: name.clone() })?;
+        Ok(Some(spec.kind()))
+    }
+
+    fn known_agent(&self, name: Option<&String>) -> Result<(), Refused> {
+        match name {
+            Some(name) if !self.config.agents.contains_key(name) => {
+                Err(Refused::UnknownAgent { name: name.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tasks that are waited for exist, and wait for nobody who waits for this one.
+    fn needs(&self, id: &str, needed: &[String]) -> Result<(), Refused> {
+        let mut open: Vec<Vec<String>> = needed.iter().map(|it| vec![it.clone()]).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(path) = open.pop() {
+            let Some(last) = path.last() else { continue };
+            if last == id {
+                return Err(Refused::Cycle { tasks: path });
+            }
+            if !seen.insert(last.clone()) {
+                continue;
+            }
+            for next in self.row(last)?.job.depends_on {
+                let mut longer = path.clone();
+                longer.push(next);
+                open.push(longer);
+            }
+        }
+        Ok(())
+    }
+
+    fn create(
+        &mut self,
+        edit: job::Edit,
+        mut about: About,
+        submit: bool,
+    ) -> Result<Decided, Refused> {
+        let at = self.now();
+        let id = new_id("task");
+        let edit = job::Edit {
+            kind: self.kind(about.type_name.as_ref())?,
+            ..edit
+        };
+        self.known_agent(about.agent.as_ref())?;
+        self.needs(&id, edit.depends_on.as_deref().unwrap_or_default())?;
+        about.created_at = at.0;
+        let draft = Job {
+            limits: self.config.limits,
+            ..Job::draft()
+        };
+        let mut next = JobMachine::step(&draft, Command::Edit(edit), at)?.next;
+        let mut effects = Vec::new();
+        if submit {
+            let step = JobMachine::step(&next, Command::Submit, at)?;
+            (next, effects) = (step.next, step.effects);
+        }
+        let row = JobRow {
+            id,
+            version: 0,
+            job: draft,
+            about: about.clone(),
+        };
+        Ok(Decided::of(self.follow(&row, next, about, effects, at)))
+    }
+
+    fn edit(&mut self, task: &str, edit: Edit, version: Option<u64>) -> Result<Decided, Refused> {
+        let row = self.at(task, version)?;
+        let changes = job::Edit {
+            title: edit.title,
+            description: edit.description,
+            kind: self.kind(edit.type_name.as_ref())?,
+            depends_on: edit.depends_on,
+            scheduled_for: edit.scheduled_for.map(|at| at.map(Timestamp)),
+        };
+        self.known_agent(edit.agent.as_ref())?;
+        self.needs(task, changes.depends_on.as_deref().unwrap_or_default())?;
+        let mut change = self.step(&row, Command::Edit(changes))?;
+        if let Next::Is(_, about) = &mut change.next {
+            about.type_name = edit.type_name.or(about.type_name.take());
+            about.priority = edit.priority.unwrap_or(about.priority);
+            about.agent = edit.agent.or(about.agent.take());
+            about.label = edit.label.unwrap_or(about.label.take());
+            about.budget = edit.budget.unwrap_or(about.budget);
+        }
+        Ok(Decided::of(change))
+    }
+
+    fn retry(&mut self, task: &str, version: Option<u64>) -> Result<Decided, Refused> {
+        let row = self.at(task, version)?;
+        let new = new_id("task");
+        let change = self.step(&row, Command::Retry { new: new.clone() })?;
+        let made = self.anew(&new, row.job.retried(task), &row, None);
+        let mut changes = vec![change, made];
+        // Whoever waits for the failed one waits for the new one from now on.
+        for dependent in self.store.dependents(task)? {
+            let (from, to) = (task.to_owned(), new.clone());
+            let waiting = self.row(&dependent)?;
+            if let Ok(change) = self.step(&waiting, Command::Redirect { from, to }) {
+                changes.push(change);
+            }
+        }
+        Ok(Decided {
+            changes,
+            job: Some(new),
+            made: None,
+        })
+    }
+
+    /// A new job like another one.
+    fn anew(
+        &self,
+        id: &str,
+        job: Job,
+        like: &JobRow,
+        forked_from: Option<(String, String)>,
+    ) -> Change {
+        let at = self.now().0;
+        let like = &like.about;
+        let about = About {
+            type_name: like.type_name.clone(),
+            priority: like.priority,
+            agent: like.agent.clone(),
+            // A fork has a folder of its own; a retry takes the same one up again where a person named it.
+            workspace: like.workspace.clone().filter(|_| forked_from.is_none()),
+            label: like.label.clone(),
+            budget: like.budget,
+            created_at: at,
+            updated_at: at,
+            forked_from,
+            ..About::default()
+        };
+        Change::to(id, 0, job, about)
+    }
+
+    /// A checkpoint: whose it is, and what the machine needs of it.
+    fn checkpoint(&self, id: &str) -> Result<(String, Checkpoint), Refused> {
+        let record = self.record(id).ok_or_else(|| no_such("checkpoint", id))?;
+        let RecordBody::Checkpoint(row) = record.body else {
+            return Err(no_such("checkpoint", id));
+        };
+        let step = row
+            .step
+            .map(|(number, of, name)| StepAt { number, of, name });
+        let checkpoint = Checkpoint {
+            id: id.into(),
+            phase: row.phase,
+            step,
+        };
+        Ok((record.job, checkpoint))
+    }
+
+    fn fork(&mut self, id: &str) -> Result<Decided, Refused> {
+        let (task, checkpoint) = self.checkpoint(id)?;
+        let row = self.row(&task)?;
+        let new = new_id("task");
+        let command = Command::Fork {
+            new: new.clone(),
+            checkpoint: checkpoint.clone(),
+        };
+        let change = self.step(&row, command)?;
+        let from = Some((task, id.to_owned()));
+        let made = self.anew(&new, row.job.forked(checkpoint), &row, from);
+        Ok(Decided {
+            changes: vec![change, made],
+            job: Some(new),
+            made: None,
+        })
+    }
+
+    fn say(&mut self, task: &str, text: String, version: Option<u64>) -> Result<Decided, Refused> {
+        let row = self.at(task, version)?;
+        let id = new_id("say");
+        let command = Command::Say {
+            id: id.clone(),
+            text: text.clone(),
+        };
+        let mut change = self.step(&row, command)?;
+        // One that runs is told at once; otherwise it waits with the machine.
+        let Next::Is(next, _) = &change.next else {
+            return Err(Refused::Failed("nothing was decided".into()));
+        };
+        let waits = !next.unsaid.is_empty();
+        let body = RecordBody::Said(SaidRow {
+            text,
+            status: if waits { "queued" } else { "delivered" }.into(),
+            settled_at: (!waits).then_some(self.now().0),
+        });
+        let record = Record {
+            id: id.clone(),
+            job: task.into(),
+            open: false,
+            at: self.now(),
+            body,
+        };
+        Desk::show(&mut change, record);
+        let mut decided = Decided::of(change);
+        decided.made = Some(id);
+        Ok(decided)
+    }
+
+    fn request_changes(
+        &mut self,
+        review: String,
+        feedback: &str,
+        comments: Vec<bowline_store::FileComment>,
+        version: Option<u64>,
+    ) -> Result<Decided, Refused> {
+        let row = self.at(&self.of("review", &review)?, version)?;
+        let mut whole = feedback.to_owned();
+        for said in &comments {
+            let line = said.line.map(|line| format!(":{line}")).unwrap_or_default();
+            whole.push_str(&format!("\n{}{line}: {}", said.file, said.comment));
+        }
+        let command = Command::RequestChanges {
+            review,
+            feedback: whole,
+        };
+        let mut change = self.step(&row, command)?;
+        for record in &mut change.records {
+            if let RecordBody::Review(row) = &mut record.body {
+                row.comments = comments.clone();
+                row.comment = Some(feedback.to_owned());
+            }
+        }
+        Ok(Decided::of(change))
+    }
+
+    fn answer(
+        &mut self,
+        question: String,
+        text: &str,
+        version: Option<u64>,
+    ) -> Result<Decided, Refused> {
+        let row = self.at(&self.of("question", &question)?, version)?;
+        let known = row.job.questions.iter().find(|it| it.id == question);
+        if let Some(known) = known.filter(|it| it.is_open())
+            && let Err(AnswerError::NotAnOption {
+                suggestion: Some(suggestion),
+            }) = check_answer(&known.options, text)
+        {
+            self.count_try(&question);
+            return Err(Refused::NearMiss {
+                answer: text.into(),
+                suggestion,
+            });
+        }
+        let text = text.to_owned();
+        let id = question.clone();
+        match self.step(&row, Command::Answer { question, text }) {
+            Ok(change) => Ok(Decided::of(change)),
+            Err(refused) => {
+                if matches!(&refused, Refused::Rule(job::Refusal::NotAnOption { .. })) {
+                    self.count_try(&id);
+                }
+                Err(refused)
+            }
+        }
+    }
+
+    /// Answers that are no option are counted where the person sees them.
+    fn count_try(&mut self, question: &str) {
+        let Some(mut record) = self.record(question) else {
+            return;
+        };
+        let RecordBody::Question(row) = &mut record.body else {
+            return;
+        };
+        if row.tries >= TRIES_MAX {
+            return;
+        }
+        row.tries += 1;
+        let Ok(job) = self.row(&record.job) else {
+            return;
+        };
+        let mut change = Change::to(&job.id, job.version, job.job, job.about);
+        change.next = Next::Same;
+        change.records.push(record);
+        self.stage_change(change);
+    }
+
+    fn provide(
+        &mut self,
+        dependency: String,
+        value: &str,
+        version: Option<u64>,
+    ) -> Result<Decided, Refused> {
+        let row = self.at(&self.of("dependency", &dependency)?, version)?;
+        let needed = row.job.dependencies.iter().find(|it| it.id == dependency);
+        let name = needed.map(|it| it.name.clone()).unwrap_or_default();
+        if let Some(needed) = needed.filter(|it| it.is_open()) {
+            let word = needed.kind.name();
+            let kind = DependencyType::ALL.iter().find(|it| it.as_str() == word);
+            let checked = kind.map_or(Ok(()), |kind| check_value(*kind, value));
+            checked.map_err(|error| Refused::BadValue {
+                why: error.to_string(),
+            })?;
+        }
+        let id = dependency.clone();
+        let mut change = self.step(&row, Command::Provide { dependency })?;
+        let sealed = self
+            .key
+            .seal(&prompt::purpose(&row.id, &name), value.as_bytes())
+            .map_err(|error| Refused::Failed(error.to_string()))?;
+        for record in change.records.iter_mut().filter(|it| it.id == id) {
+            if let RecordBody::Dependency(row) = &mut record.body {
+                row.sealed = Some(sealed.clone());
+            }
+        }
+        Ok(Decided::of(change))
+    }
+
+    fn permission(
+        &mut self,
+        permission: String,
+        denied: Option<String>,
+        version: Option<u64>,
+    ) -> Result<Decided, Refused> {
+        let row = self.at(&self.of("permission", &permission)?, version)?;
+        let status = if denied.is_some() {
+            "denied"
+        } else {
+            "permitted"
+        };
+        let settled = self.settled_permission(&permission, status, denied.clone(), self.now());
+        let command = match denied {
+            Some(reason) => Command::Deny { permission, reason },
+            None => Command::Permit { permission },
+        };
+        let mut change = self.step(&row, command)?;
+        if let Some(mut record) = settled {
+            if let RecordBody::Permission(row) = &mut record.body {
+                row.by = Some("person".into());
+            }
+            Desk::show(&mut change, record);
+        }
+        Ok(Decided::of(change))
+    }
+
+    fn said_exactly(
+        &mut self,
+        task: &str,
+        attempt: u32,
+        marker: Marker,
+    ) -> Result<Decided, Refused> {
+        let row = self.row(task)?;
+        let (marker, made) = match marker {
+            Marker::Question(mut question) => {
+                question.id = new_id("q");
+                let id = question.id.clone();
+                (Marker::Question(question), Some(id))
+            }
+            Marker::DependencyRequest(mut needed) => {
+                needed.id = new_id("dep");
+                let id = needed.id.clone();
+                (Marker::DependencyRequest(needed), Some(id))
+            }
+            other => (other, None),
+        };
+        let change = self.step(&row, Command::Said { attempt, marker })?;
+        let mut decided = Decided::of(change);
+        decided.made = made;
+        Ok(decided)
+    }
+
+    fn delete(&mut self, task: &str, version: Option<u64>) -> Result<Decided, Refused> {
+        let row = self.at(task, version)?;
+        let dependents = self.store.dependents(task)?;
+        let mut change = self.step(&row, Command::Delete { dependents })?;
+        change.next = Next::Gone;
+        change.effects.clear();
+        change.timers.clear();
+        change.records.clear();
+        Ok(Decided {
+            changes: vec![change],
+            job: None,
+            made: None,
+        })
+    }
+}
+
+fn no_such(what: &'static str, id: &str) -> Refused {
+    Refused::NoSuch {
+        what,
+        id: id.into(),
+    }
+}
+
+/// What a request asks for, without any value that was given.
+fn print(wish: &Wish) -> String {
+    match wish {
+        Wish::Create {
+            title,
+            description,
+            depends_on,
+            scheduled_for,
+            about,
+            submit,
+        } => format!(
+            "create {title:?} {description:?} {depends_on:?} {scheduled_for:?} {about:?} {submit}"
+        ),
+        Wish::Edit { task, edit } => format!("edit {task} {edit:?}"),
+        Wish::Submit { task } => format!("submit {task}"),
+        Wish::Cancel { task } => format!("cancel {task}"),
+        Wish::Pause { task } => format!("pause {task}"),
+        Wish::Resume { task } => format!("resume {task}"),
+        Wish::Retry { task } => format!("retry {task}"),
+        Wish::Archive { task } => format!("archive {task}"),
+        Wish::Delete { task } => format!("delete {task}"),
+        Wish::Checkpoint { task } => format!("checkpoint {task}"),
+        Wish::Restore { task, checkpoint } => format!("restore {task} {checkpoint}"),
+        Wish::Fork { checkpoint } => format!("fork {checkpoint}"),
+        Wish::Say { task, text } => format!("say {task} {text:?}"),
+        Wish::Unsay { said } => format!("unsay {said}"),
+        Wish::Interrupt { task } => format!("interrupt {task}"),
+        Wish::Approve { review, comment } => format!("approve {review} {comment:?}"),
+        Wish::RequestChanges {
+            review,
+            feedback,
+            comments,
+        } => format!("request-changes {review} {feedback:?} {comments:?}"),
+        Wish::Answer { question, text } => format!("answer {question} {text:?}"),
+        Wish::Skip { question } => format!("skip {question}"),
+        Wish::Provide { dependency, .. } => format!("provide {dependency}"),
+        Wish::Reject { dependency, reason } => format!("reject {dependency} {reason:?}"),
+        Wish::Permit { permission } => format!("permit {permission}"),
+        Wish::Deny { permission, reason } => format!("deny {permission} {reason:?}"),
+        Wish::Said {
+            task,
+            attempt,
+            marker,
+        } => format!("said {task} {attempt} {marker:?}"),
+        Wish::Tokens {
+            task,
+            attempt,
+            used,
+        } => format!("tokens {task} {attempt} {used}"),
+        Wish::Settle(settled) => format!("settle {}", settled.effect),
+    }
+}

@@ -1,0 +1,514 @@
+//! The one thread that decides: takes what has come, has the machines decide, commits all of it at once, and then acts.
+
+use super::carry::Told;
+use super::wish::{Answered, Asked, Refused};
+use super::workshop::{Finished, Workshop};
+use super::{Config, Listeners, Reply, Tokens};
+use crate::core::attempts::{Attempts, News};
+use bowline_formats::agents::Resume;
+use bowline_formats::job::Wire as _;
+use bowline_machines::job::{Command, Job, JobMachine, Life, TimerKind};
+use bowline_machines::{Machine as _, Timestamp};
+use bowline_store::{
+    Advance, Change, EffectRow, JobRow, Key, Next, Outcome, Record, RecordQuery, Store,
+    TimerChange, TimerRow,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// What comes in together is decided and committed together, up to so many.
+const TOGETHER_MAX: usize = 256;
+/// The longest the thread sleeps: clocks are set, and places of silent output are to be written down.
+const TICK_MS: u64 = 1_000;
+
+/// Something that has come.
+pub(super) enum Input {
+    Asked(Box<Asked>, Reply),
+    News(News),
+    Finished(Box<Finished>),
+    Stop(Sender<()>),
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Input")
+    }
+}
+
+/// What follows once a step is durable.
+pub(super) enum After {
+    Nothing,
+    Reply(Reply, Answer),
+    /// The job is forgotten: what it left on the disk goes too.
+    Remove(Reply, Box<JobRow>),
+    Processed {
+        attempt: String,
+        upto: u64,
+        resume: Resume,
+    },
+}
+
+/// Which answer is given: the row is read when it is durable.
+pub(super) struct Answer {
+    pub(super) job: Option<String>,
+    pub(super) made: Option<String>,
+}
+
+/// An attempt that may have a process.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) job: String,
+    /// Its number; the ticket for a verifying agent.
+    pub(super) number: u32,
+    pub(super) verifies: bool,
+    /// Output that was read, and whose place is not durable.
+    pub(super) unwritten: Option<(u64, Resume)>,
+    /// What it was told: settled when the attempt is over, and told again until then by whoever comes after us.
+    pub(super) told: Vec<Told>,
+}
+
+pub(super) struct Desk {
+    pub(super) config: Arc<Config>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) key: Key,
+    pub(super) attempts: Attempts,
+    pub(super) workshop: Workshop,
+    pub(super) tokens: Tokens,
+    listeners: Listeners,
+    /// Every job that is not over, and those that are looked at.
+    pub(super) rows: BTreeMap<String, JobRow>,
+    /// Rows a person is waited for, and those changed since the last commit.
+    pub(super) open: BTreeMap<String, Record>,
+    timers: BTreeMap<(String, String), TimerRow>,
+    /// What is to be carried out, by job, in order.
+    pub(super) effects: BTreeMap<String, VecDeque<EffectRow>>,
+    /// Jobs whose first effect is in the workshop.
+    pub(super) busy: BTreeSet<String>,
+    /// Verifications by job: effect and when they began.
+    pub(super) verifying: BTreeMap<String, u64>,
+    pub(super) live: BTreeMap<String, Live>,
+    batch: Vec<(Advance, After)>,
+    requests: BTreeSet<String>,
+    /// The store failed: nothing is decided any more.
+    pub(super) broken: Option<String>,
+}
+
+impl Desk {
+    pub(super) fn open(
+        config: Arc<Config>,
+        store: Arc<dyn Store>,
+        key: Key,
+        inputs: Sender<Input>,
+        listeners: Listeners,
+        tokens: Tokens,
+    ) -> Result<Desk, Refused> {
+        let failed = |error: std::io::Error| Refused::Failed(error.to_string());
+        for folder in ["attempts", "workspaces", "side", "archives"] {
+            std::fs::create_dir_all(config.data.join(folder)).map_err(failed)?;
+        }
+        let news = inputs.clone();
+        let attempts = Attempts::drive(config.shim.clone(), move |it| {
+            // A desk that has ended needs no news; the agents are found by the next one.
+            let _ = news.send(Input::News(it));
+        })
+        .map_err(failed)?;
+        let workshop = Workshop::open(move |finished| {
+            let _ = inputs.send(Input::Finished(Box::new(finished)));
+        })
+        .map_err(failed)?;
+        let mut desk = Desk {
+            config,
+            key,
+            attempts,
+            workshop,
+            tokens,
+            listeners,
+            rows: BTreeMap::new(),
+            open: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            effects: BTreeMap::new(),
+            busy: BTreeSet::new(),
+            verifying: BTreeMap::new(),
+            live: BTreeMap::new(),
+            batch: Vec::new(),
+            requests: BTreeSet::new(),
+            broken: None,
+            store,
+        };
+        desk.load()?;
+        Ok(desk)
+    }
+
+    /// Everything that is not over, as the store has it.
+    fn load(&mut self) -> Result<(), Refused> {
+        for row in self.store.open_jobs()? {
+            self.rows.insert(row.id.clone(), row);
+        }
+        let open = RecordQuery {
+            open: true,
+            ..RecordQuery::default()
+        };
+        for record in self.store.records(&open)? {
+            self.open.insert(record.id.clone(), record);
+        }
+        for timer in self.store.timers()? {
+            self.timers
+                .insert((timer.job.clone(), timer.key.clone()), timer);
+        }
+        for effect in self.store.effects()? {
+            let of = self.effects.entry(effect.job.clone()).or_default();
+            of.push_back(effect);
+        }
+        Ok(())
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.config.clock.now()
+    }
+
+    /// Until somebody stops it, or the store fails.
+    pub(super) fn run(mut self, inbox: &Receiver<Input>) {
+        self.reconcile();
+        self.settle_down();
+        while self.broken.is_none() {
+            let first = match inbox.recv_timeout(self.patience()) {
+                Ok(first) => Some(first),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let mut stop = None;
+            let together = first.into_iter().chain(inbox.try_iter().take(TOGETHER_MAX));
+            for input in together.collect::<Vec<_>>() {
+                match input {
+                    Input::Asked(asked, reply) => self.asked(*asked, reply),
+                    Input::News(news) => self.hear(news),
+                    Input::Finished(finished) => self.finished(*finished),
+                    Input::Stop(answer) => stop = Some(answer),
+                }
+            }
+            self.write_places();
+            self.settle_down();
+            if let Some(answer) = stop {
+                let _ = answer.send(());
+                return;
+            }
+        }
+        // Nothing can be decided any more; whoever asks is told so, and the next process goes on from what is durable.
+        let why = self.broken.take().unwrap_or_default();
+        for input in inbox {
+            match input {
+                Input::Asked(_, reply) => reply(Err(Refused::Failed(why.clone()))),
+                Input::Stop(answer) => {
+                    let _ = answer.send(());
+                    return;
+                }
+                Input::News(_) | Input::Finished(_) => {}
+            }
+        }
+    }
+
+    /// Decides, commits and acts until there is nothing left to do at once.
+    fn settle_down(&mut self) {
+        loop {
+            self.fire();
+            self.assign();
+            self.shed();
+            self.commit();
+            if self.broken.is_some() {
+                return;
+            }
+            self.carry_all();
+            if self.batch.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        let now = self.now().0;
+        let next = self.timers.values().map(|timer| timer.due.0 - now).min();
+        let due = self.effects.values().filter_map(VecDeque::front);
+        let due = due
+            .map(|effect| effect.due.0 - now)
+            .filter(|left| *left > 0);
+        let next = next.into_iter().chain(due).min().unwrap_or(i64::MAX);
+        let ms = u64::try_from(next.max(0))
+            .unwrap_or(0)
+            .saturating_mul(1_000);
+        Duration::from_millis(ms.clamp(10, TICK_MS))
+    }
+
+    /// A job, wherever it is.
+    pub(super) fn row(&self, id: &str) -> Result<JobRow, Refused> {
+        if let Some(row) = self.rows.get(id) {
+            return Ok(row.clone());
+        }
+        self.store.job(id)?.ok_or_else(|| Refused::NoSuch {
+            what: "task",
+            id: id.into(),
+        })
+    }
+
+    /// A row for people, as it will be once everything is committed.
+    pub(super) fn record(&self, id: &str) -> Option<Record> {
+        let known = self.open.get(id).cloned();
+        known.or_else(|| self.store.record(id).ok().flatten())
+    }
+
+    /// Has the machine decide, and makes a change of it.
+    pub(super) fn step(&self, row: &JobRow, command: Command) -> Result<Change, Refused> {
+        let at = self.now();
+        let step = JobMachine::step(&row.job, command, at)?;
+        Ok(self.follow(row, step.next, row.about.clone(), step.effects, at))
+    }
+
+    /// Puts a decided step with those that are committed next. The rows are as if it were done.
+    pub(super) fn stage(&mut self, advance: Advance, after: After) {
+        for change in &advance.changes {
+            let mut version = change.expected;
+            match &change.next {
+                Next::Is(job, about) => {
+                    version += 1;
+                    let row = JobRow {
+                        id: change.job.clone(),
+                        version,
+                        job: (**job).clone(),
+                        about: (**about).clone(),
+                    };
+                    self.rows.insert(row.id.clone(), row);
+                }
+                Next::Same => {}
+                Next::Gone => {
+                    self.rows.remove(&change.job);
+                    self.timers.retain(|(job, _), _| *job != change.job);
+                    self.effects.remove(&change.job);
+                }
+            }
+            for record in &change.records {
+                self.open.insert(record.id.clone(), record.clone());
+            }
+            for timer in &change.timers {
+                match timer {
+                    TimerChange::Set { key, due, body } => {
+                        let row = TimerRow {
+                            job: change.job.clone(),
+                            key: key.clone(),
+                            generation: version,
+                            due: *due,
+                            body: body.clone(),
+                        };
+                        self.timers.insert((change.job.clone(), key.clone()), row);
+                    }
+                    TimerChange::Clear { key } | TimerChange::Fired { key, .. } => {
+                        self.timers.remove(&(change.job.clone(), key.clone()));
+                    }
+                }
+            }
+        }
+        if let Some(request) = &advance.request {
+            self.requests.insert(request.id.clone());
+        }
+        self.batch.push((advance, after));
+    }
+
+    /// One change, with nobody waiting for it.
+    pub(super) fn stage_change(&mut self, change: Change) {
+        let mut advance = Advance::at(self.now());
+        advance.changes.push(change);
+        self.stage(advance, After::Nothing);
+    }
+
+    /// Whether a request waits to be committed.
+    pub(super) fn is_staged(&self, request: &str) -> bool {
+        self.requests.contains(request)
+    }
+
+    /// Makes everything durable that was decided, and only then answers, publishes and lets effects follow.
+    pub(super) fn commit(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        self.requests.clear();
+        let (steps, afters): (Vec<Advance>, Vec<After>) =
+            std::mem::take(&mut self.batch).into_iter().unzip();
+        let changed: BTreeSet<String> = steps
+            .iter()
+            .flat_map(|step| step.changes.iter().map(|change| change.job.clone()))
+            .collect();
+        let outcomes = match self.store.advance(steps) {
+            Ok(outcomes) => outcomes,
+            Err(error) => {
+                self.broken = Some(error.to_string());
+                for after in afters {
+                    if let After::Reply(reply, _) | After::Remove(reply, _) = after {
+                        reply(Err(Refused::Failed(error.to_string())));
+                    }
+                }
+                return;
+            }
+        };
+        for (outcome, after) in outcomes.into_iter().zip(afters) {
+            match outcome {
+                Outcome::Applied { events, effects } => {
+                    for effect in effects {
+                        let of = self.effects.entry(effect.job.clone()).or_default();
+                        of.push_back(effect);
+                    }
+                    let mut listeners = self
+                        .listeners
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner);
+                    for event in events {
+                        listeners.retain(|it| it.send(event.clone()).is_ok());
+                    }
+                }
+                // Only this thread writes: somebody else has the store, or it is not what it was.
+                Outcome::AlreadyApplied { .. }
+                | Outcome::RequestReused
+                | Outcome::Conflict { .. } => {
+                    self.broken = Some(format!("the store went another way: {outcome:?}"));
+                }
+            }
+            match after {
+                After::Nothing => {}
+                After::Reply(reply, answer) => {
+                    let row = answer.job.and_then(|id| self.row(&id).ok());
+                    let made = answer.made;
+                    reply(Ok(Answered { row, made }));
+                }
+                After::Remove(reply, row) => {
+                    self.workshop.remove(&self.config, &row);
+                    let (row, made) = (None, None);
+                    reply(Ok(Answered { row, made }));
+                }
+                After::Processed {
+                    attempt,
+                    upto,
+                    resume,
+                } => self.attempts.processed(&attempt, upto, resume),
+            }
+        }
+        self.open.retain(|_, record| record.open);
+        let over = |job: &Job| matches!(job.life, Life::Completed { .. } | Life::Failed(_));
+        for id in changed {
+            if self.rows.get(&id).is_some_and(|row| over(&row.job)) {
+                self.rows.remove(&id);
+            }
+        }
+    }
+
+    /// Timers that are due come back, each once.
+    fn fire(&mut self) {
+        let now = self.now();
+        let due: Vec<TimerRow> = self
+            .timers
+            .values()
+            .filter(|timer| timer.due <= now)
+            .cloned()
+            .collect();
+        for timer in due {
+            let Ok(row) = self.row(&timer.job) else {
+                self.timers.remove(&(timer.job, timer.key));
+                continue;
+            };
+            let fired = TimerChange::Fired {
+                key: timer.key.clone(),
+                generation: timer.generation,
+            };
+            let command = TimerKind::from_value(&timer.body).ok().and_then(|kind| {
+                Some(match kind {
+                    TimerKind::Scheduled => return None,
+                    TimerKind::RateLimitReset => Command::RateLimitReset,
+                    TimerKind::Checkpoint => Command::CheckpointDue,
+                    TimerKind::Silence => {
+                        let silent = now.0 - self.heard_at(&row);
+                        if silent < row.job.limits.silence_s {
+                            return None;
+                        }
+                        Command::Stuck {
+                            attempt: row.job.attempt,
+                        }
+                    }
+                    TimerKind::Question { id } => Command::QuestionTimeout { question: id },
+                    TimerKind::Dependency { id } => Command::DependencyTimeout { dependency: id },
+                })
+            });
+            let decided = command.and_then(|command| self.step(&row, command).ok());
+            let mut change = decided.unwrap_or_else(|| {
+                let mut same = Change::to(&row.id, row.version, row.job.clone(), row.about.clone());
+                if timer.key == TimerKind::Silence.name() && row.job.life == Life::Running {
+                    // It has printed since: looked at again when that is as long ago.
+                    same.timers.push(TimerChange::Set {
+                        key: timer.key.clone(),
+                        due: Timestamp(self.heard_at(&row) + row.job.limits.silence_s),
+                        body: timer.body.clone(),
+                    });
+                }
+                same
+            });
+            // First of all, so that one set anew by the same step stays.
+            change.timers.insert(0, fired);
+            self.stage_change(change);
+        }
+    }
+
+    /// When the agent of a job last printed something, as far as is known.
+    fn heard_at(&self, row: &JobRow) -> i64 {
+        row.about.output_at.or(row.about.attempt_at).unwrap_or(0)
+    }
+
+    /// Gives queued jobs their agents, the most urgent and oldest first, while there are places.
+    fn assign(&mut self) {
+        let works = |row: &&JobRow| matches!(row.job.life, Life::Running | Life::Verifying { .. });
+        let mut free =
+            (self.config.slots as usize).saturating_sub(self.rows.values().filter(works).count());
+        let mut queue: Vec<JobRow> = self
+            .rows
+            .values()
+            .filter(|row| row.job.life == Life::Pending)
+            .cloned()
+            .collect();
+        queue.sort_by(|a, b| {
+            let place =
+                |row: &JobRow| (std::cmp::Reverse(row.about.priority), row.about.created_at);
+            place(a).cmp(&place(b)).then_with(|| a.id.cmp(&b.id))
+        });
+        for row in queue {
+            if free == 0 {
+                return;
+            }
+            let done = |id: &&String| {
+                let row = self.row(id);
+                row.is_ok_and(|row| matches!(row.job.life, Life::Completed { .. }))
+            };
+            let completed = row.job.depends_on.iter().filter(done).cloned().collect();
+            if let Ok(change) = self.step(&row, Command::Assign { completed }) {
+                free -= 1;
+                self.stage_change(change);
+            }
+        }
+    }
+
+    /// Stopped agents beyond four times the places make room, the longest waiting first.
+    fn shed(&mut self) {
+        let kept = self.config.slots as usize * 4;
+        let mut stopped: Vec<(i64, String)> = self
+            .rows
+            .values()
+            .filter(|row| super::follow::stopped(&row.job.life))
+            .filter(|row| row.job.process == bowline_machines::job::Process::Live)
+            .map(|row| (row.about.waits_since.unwrap_or(0), row.id.clone()))
+            .collect();
+        stopped.sort();
+        let beyond = stopped.len().saturating_sub(kept);
+        for (_, id) in stopped.into_iter().take(beyond) {
+            let Ok(row) = self.row(&id) else { continue };
+            let attempt = row.job.attempt;
+            if let Ok(change) = self.step(&row, Command::Shed { attempt }) {
+                self.stage_change(change);
+            }
+        }
+    }
+}

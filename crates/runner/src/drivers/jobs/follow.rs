@@ -1,0 +1,411 @@
+//! What a step of the machine means for the store: events, effects, timers, and rows that people look at.
+
+use super::desk::Desk;
+use bowline_formats::job::{Carry, Wire as _};
+use bowline_formats::time::utc;
+use bowline_formats::transition::{LINE_TYPE, Transition};
+use bowline_machines::Timestamp;
+use bowline_machines::job::{
+    Dependency, Effect, Fact, Job, Life, Message, Moved, Question, QuestionStatus, Review,
+    TimerKind,
+};
+use bowline_store::{
+    About, Change, DependencyRow, EventKind, JobRow, NewEffect, NewEvent, Place, QuestionRow,
+    Record, RecordBody, ReviewRow, SaidRow, TimerChange, unguessable,
+};
+use serde_json::{Map, Value, json};
+
+/// Seconds in which starts are counted.
+const HOUR_S: i64 = 3_600;
+
+/// The name of a timer among those of its job.
+pub(super) fn timer_key(kind: &TimerKind) -> String {
+    match kind {
+        TimerKind::Question { id } | TimerKind::Dependency { id } => {
+            format!("{}:{id}", kind.name())
+        }
+        TimerKind::Scheduled
+        | TimerKind::RateLimitReset
+        | TimerKind::Checkpoint
+        | TimerKind::Silence => kind.name().to_owned(),
+    }
+}
+
+pub(super) fn effect(carry: &Carry, due: Timestamp) -> NewEffect {
+    NewEffect {
+        kind: carry.name().into(),
+        body: carry.to_value(),
+        due,
+    }
+}
+
+fn transition(id: &str, moved: &Moved, at: Timestamp) -> NewEvent {
+    let fact = |fact: &Fact| match fact {
+        Fact::Number(number) => Value::from(*number),
+        Fact::Text(text) => Value::from(text.as_str()),
+    };
+    let metadata: Map<String, Value> = moved
+        .metadata
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), fact(value)))
+        .collect();
+    let line = Transition {
+        timestamp: utc(at),
+        task_id: id.into(),
+        line_type: LINE_TYPE.into(),
+        entity: moved.entity.name().into(),
+        from: Some(moved.from.into()),
+        to: moved.to.into(),
+        trigger: moved.trigger.name().into(),
+        metadata: Value::Object(metadata),
+        sequence: 0,
+    };
+    NewEvent {
+        kind: EventKind::Transition,
+        // Texts and numbers: they always have a spelling.
+        body: serde_json::to_value(line).unwrap_or_default(),
+    }
+}
+
+/// The event that tells listeners of a row.
+fn told(record: &Record) -> NewEvent {
+    let (kind, mut body) = match &record.body {
+        RecordBody::Review(row) => (EventKind::Review, json!(row)),
+        RecordBody::Question(row) => (EventKind::Question, json!(row)),
+        RecordBody::Dependency(row) => (EventKind::Dependency, json!(row)),
+        RecordBody::Permission(row) => (EventKind::Agent, json!({ "permission": row })),
+        RecordBody::Checkpoint(row) => (EventKind::Agent, json!({ "checkpoint": row })),
+        RecordBody::Verification(row) => (EventKind::Agent, json!({ "verification": row })),
+        RecordBody::Said(row) => (EventKind::Agent, json!({ "said": row })),
+    };
+    if let Some(map) = body.as_object_mut() {
+        map.remove("sealed");
+        map.insert("id".into(), record.id.clone().into());
+    }
+    NewEvent { kind, body }
+}
+
+impl Desk {
+    /// The change that a step of the machine makes of a row.
+    pub(super) fn follow(
+        &self,
+        before: &JobRow,
+        next: Job,
+        mut about: About,
+        effects: Vec<Effect>,
+        at: Timestamp,
+    ) -> Change {
+        let id = &before.id;
+        let mut change = Change::to(id, before.version, Job::draft(), About::default());
+        let mut tell: Vec<Message> = Vec::new();
+        for one in effects {
+            let carry = match one {
+                Effect::Log(moved) => {
+                    change.events.push(transition(id, &moved, at));
+                    continue;
+                }
+                Effect::Timer { at: due, kind } => {
+                    change.timers.push(TimerChange::Set {
+                        key: timer_key(&kind),
+                        due,
+                        body: kind.to_value(),
+                    });
+                    continue;
+                }
+                // The queue is the list of pending jobs; new jobs are made by whoever decides on the wish.
+                Effect::Enqueue
+                | Effect::RemoveFromQueue
+                | Effect::CreateRetry { .. }
+                | Effect::CreateFork { .. } => continue,
+                Effect::Spawn { attempt, from, say } => {
+                    begun(&mut about, attempt, at);
+                    change
+                        .effects
+                        .push(effect(&Carry::Spawn { attempt, from }, at));
+                    Carry::Tell {
+                        attempt,
+                        number: 1,
+                        say,
+                    }
+                }
+                Effect::Signal { attempt, want } => {
+                    // What it is told comes before it wakes.
+                    flush(&mut change, &mut tell, &mut about, next.attempt, at);
+                    Carry::Signal { attempt, want }
+                }
+                Effect::Tell { message, .. } => {
+                    tell.push(message);
+                    continue;
+                }
+                Effect::Interrupt { attempt, .. } => Carry::Interrupt { attempt },
+                Effect::Snapshot(reason) => Carry::Snapshot(reason),
+                Effect::Verify {
+                    verification,
+                    phase,
+                    ..
+                } => Carry::Verify {
+                    verification,
+                    phase,
+                },
+                Effect::Notify(event) => Carry::Notify(event),
+                Effect::ZipArtifacts => Carry::ZipArtifacts,
+                Effect::SaveErrorLog => Carry::SaveErrorLog,
+                Effect::Remove => Carry::Remove,
+            };
+            change.effects.push(effect(&carry, at));
+        }
+        flush(&mut change, &mut tell, &mut about, next.attempt, at);
+        self.records(before, &next, &mut change, at);
+        if next.phase != before.job.phase && before.job.phase > 0 {
+            about.phase_ref = self.saved_code(&about);
+        }
+        let stopped = stopped(&next.life);
+        about.waits_since = match (stopped, about.waits_since) {
+            (false, _) => None,
+            (true, since) => since.or(Some(at.0)),
+        };
+        about.updated_at = at.0;
+        change.next = bowline_store::Next::Is(Box::new(next), Box::new(about));
+        change
+    }
+
+    /// The code of the latest checkpoint.
+    pub(super) fn saved_code(&self, about: &About) -> Option<String> {
+        let (id, _) = about.checkpoint.as_ref()?;
+        match self.record(id)?.body {
+            RecordBody::Checkpoint(saved) => saved.code_ref,
+            _ => None,
+        }
+    }
+
+    /// Rows for people, where the machine's lists changed.
+    fn records(&self, before: &JobRow, next: &Job, change: &mut Change, at: Timestamp) {
+        let old = &before.job;
+        let mut found = Vec::new();
+        for review in next.reviews.iter().filter(|it| !old.reviews.contains(it)) {
+            found.push(self.review(before, review));
+        }
+        let questions = next.questions.iter();
+        for question in questions.filter(|it| !old.questions.contains(it)) {
+            found.push(self.question(before, question, next, at));
+        }
+        let needed = next.dependencies.iter();
+        for needed in needed.filter(|it| !old.dependencies.contains(it)) {
+            found.push(self.dependency(before, needed, next, at));
+        }
+        for record in found {
+            change.events.push(told(&record));
+            change.records.push(record);
+        }
+        // Whatever is no longer asked by the machine is settled: withdrawn, or dead with its attempt.
+        for gone in old
+            .permissions
+            .iter()
+            .filter(|it| !next.permissions.contains(it))
+        {
+            if let Some(record) = self.settled_permission(&gone.id, "withdrawn", None, at) {
+                change.events.push(told(&record));
+                change.records.push(record);
+            }
+        }
+        let queued = |job: &Job| -> Vec<String> {
+            let id = |message: &Message| match message {
+                Message::Said { id, .. } => Some(id.clone()),
+                _ => None,
+            };
+            job.unsaid.iter().filter_map(id).collect()
+        };
+        let (were, are) = (queued(old), queued(next));
+        let ended = matches!(next.life, Life::Completed { .. } | Life::Failed(_));
+        for id in were.iter().filter(|id| !are.contains(id)) {
+            let status = if ended { "withdrawn" } else { "delivered" };
+            self.said(id, status, change, at);
+        }
+    }
+
+    /// A saying that was told, or never will be.
+    pub(super) fn said(&self, id: &str, status: &str, change: &mut Change, at: Timestamp) {
+        let Some(mut record) = self.record(id) else {
+            return;
+        };
+        if let RecordBody::Said(SaidRow {
+            status: was,
+            settled_at,
+            ..
+        }) = &mut record.body
+        {
+            *was = status.into();
+            *settled_at = Some(at.0);
+        }
+        change.events.push(told(&record));
+        change.records.push(record);
+    }
+
+    /// Adds a row and tells of it.
+    pub(super) fn show(change: &mut Change, record: Record) {
+        change.events.push(told(&record));
+        change.records.retain(|it| it.id != record.id);
+        change.records.push(record);
+    }
+
+    pub(super) fn settled_permission(
+        &self,
+        id: &str,
+        status: &str,
+        reason: Option<String>,
+        at: Timestamp,
+    ) -> Option<Record> {
+        let mut record = self.record(id)?;
+        let RecordBody::Permission(row) = &mut record.body else {
+            return None;
+        };
+        if row.status != "pending" {
+            return None;
+        }
+        row.status = status.into();
+        row.reason = reason;
+        row.settled_at = Some(at.0);
+        record.open = false;
+        Some(record)
+    }
+
+    fn review(&self, before: &JobRow, review: &Review) -> Record {
+        let mut row = match self.record(&review.id).map(|it| it.body) {
+            Some(RecordBody::Review(row)) => row,
+            _ => ReviewRow::default(),
+        };
+        row.phase = review.phase;
+        row.status = review.status.name().into();
+        row.comment = review.comment.clone();
+        row.reviewed_at = review.reviewed_at.map(|at| at.0);
+        if row.deliverables.is_empty() {
+            row.deliverables = review.deliverables.clone();
+        }
+        Record {
+            id: review.id.clone(),
+            job: before.id.clone(),
+            open: review.is_open(),
+            at: review.created_at,
+            body: RecordBody::Review(row),
+        }
+    }
+
+    fn question(&self, before: &JobRow, question: &Question, next: &Job, at: Timestamp) -> Record {
+        let known = self.record(&question.id);
+        let asked_at = known.as_ref().map_or(at, |it| it.at);
+        let mut row = match known.map(|it| it.body) {
+            Some(RecordBody::Question(row)) => row,
+            _ => QuestionRow {
+                expires_at: Some(at.0 + next.limits.question_timeout_s),
+                ..QuestionRow::default()
+            },
+        };
+        row.question = question.text.clone();
+        row.options = question.options.clone();
+        row.default = question.default.clone();
+        row.required = question.required;
+        row.status = question.status.name().into();
+        if let QuestionStatus::Answered(answer) = &question.status {
+            row.answer = Some(answer.clone());
+        }
+        if !question.is_open() {
+            row.settled_at = Some(at.0);
+        }
+        Record {
+            id: question.id.clone(),
+            job: before.id.clone(),
+            open: question.is_open(),
+            at: asked_at,
+            body: RecordBody::Question(row),
+        }
+    }
+
+    fn dependency(
+        &self,
+        before: &JobRow,
+        needed: &Dependency,
+        next: &Job,
+        at: Timestamp,
+    ) -> Record {
+        let known = self.record(&needed.id);
+        let asked_at = known.as_ref().map_or(at, |it| it.at);
+        let mut row = match known.map(|it| it.body) {
+            Some(RecordBody::Dependency(row)) => row,
+            _ => DependencyRow {
+                expires_at: Some(at.0 + next.limits.dependency_timeout_s),
+                ..DependencyRow::default()
+            },
+        };
+        row.kind = needed.kind.name().into();
+        row.name = needed.name.clone();
+        row.description = needed.description.clone();
+        row.default = needed.default.clone();
+        row.required = needed.required;
+        row.status = needed.status.name().into();
+        if !needed.is_open() {
+            row.settled_at = Some(at.0);
+        }
+        Record {
+            id: needed.id.clone(),
+            job: before.id.clone(),
+            open: needed.is_open(),
+            at: asked_at,
+            body: RecordBody::Dependency(row),
+        }
+    }
+}
+
+/// A new attempt: nothing of the one before counts for it.
+fn begun(about: &mut About, attempt: u32, at: Timestamp) {
+    about.place = Place {
+        attempt,
+        ..Place::default()
+    };
+    about.nonce = unguessable();
+    about.inputs = 1;
+    about.prompts_open = 1;
+    about.cost_before_usd += about.cost_usd;
+    about.cost_usd = 0.0;
+    about.attempt_at = Some(at.0);
+    about.output_at = Some(at.0);
+    about.starts.retain(|start| *start > at.0 - HOUR_S);
+    about.starts.push(at.0);
+}
+
+/// What a live process is told in one step goes out as one message.
+fn flush(
+    change: &mut Change,
+    tell: &mut Vec<Message>,
+    about: &mut About,
+    attempt: u32,
+    at: Timestamp,
+) {
+    if tell.is_empty() {
+        return;
+    }
+    about.inputs += 1;
+    // An answer to a request of the client begins no turn.
+    let prompts = |it: &Message| !matches!(it, Message::Permitted { .. } | Message::Denied { .. });
+    about.prompts_open += u32::from(tell.iter().any(prompts));
+    let carry = Carry::Tell {
+        attempt,
+        number: about.inputs,
+        say: std::mem::take(tell),
+    };
+    change.effects.push(effect(&carry, at));
+}
+
+/// The agent has a process that is stopped.
+pub(super) fn stopped(life: &Life) -> bool {
+    match life {
+        Life::Paused(_)
+        | Life::Asking
+        | Life::Needing
+        | Life::Permitting
+        | Life::Verifying { .. }
+        | Life::Reviewing => true,
+        Life::Draft | Life::Pending | Life::Running | Life::Completed { .. } | Life::Failed(_) => {
+            false
+        }
+    }
+}

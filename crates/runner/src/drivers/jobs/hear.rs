@@ -1,0 +1,485 @@
+//! News of agents. What a piece of output caused is committed together with how far it has been read, so that after a crash
+//! nothing counts twice and nothing is left out.
+
+use super::decide::new_id;
+use super::desk::{After, Desk};
+use crate::core::attempts::{Happened, News};
+use bowline_formats::agents::{Event, ProtocolError, Since, TurnEnd, What};
+use bowline_formats::job::{Carry, Wire as _};
+use bowline_formats::markers::{DependencyRequest, UserQuestion};
+use bowline_machines::Timestamp;
+use bowline_machines::job::{
+    Command, Dependency, DependencyKind, Life, Marker, Message, PausedBy, Permission, Process,
+    Question, StepAt,
+};
+use bowline_store::{
+    Advance, Change, EffectEnd, JobRow, Next, PermissionRow, QuestionRow, Record, RecordBody,
+    Settle,
+};
+use bowline_supervisor::Exit;
+
+/// Bytes of output whose place is written down at once.
+const PLACE_BYTES: u64 = 256 << 10;
+/// A limit lasts at least so long, whatever is said.
+const LIMIT_S_MIN: i64 = 1;
+
+impl Desk {
+    pub(super) fn hear(&mut self, news: News) {
+        let id = news.id.to_string();
+        let Some(live) = self.live.get(&id) else {
+            return;
+        };
+        let (job, number, verifies) = (live.job.clone(), live.number, live.verifies);
+        if verifies {
+            self.hear_verifier(&id, &job, number, news.what);
+            return;
+        }
+        match news.what {
+            Happened::Output {
+                offset,
+                bytes,
+                events,
+                resume,
+            } => {
+                let upto = offset + bytes.len() as u64;
+                self.hear_output(&id, &job, number, upto, resume, events);
+            }
+            Happened::Exited { exit, .. } => {
+                let command = match (&exit.start_error, exit.started) {
+                    (Some(error), _) => Command::SpawnFailed {
+                        attempt: number,
+                        message: error.clone(),
+                    },
+                    (None, false) => Command::Recover { attempt: number },
+                    (None, true) => Command::AgentExit {
+                        attempt: number,
+                        code: exit.code,
+                    },
+                };
+                self.over(
+                    &id,
+                    &job,
+                    command,
+                    exit.unread.as_ref().map(|it| it.from_seq),
+                    Some(&exit),
+                );
+            }
+            Happened::Lost(_) => {
+                let attempt = number;
+                self.over(&id, &job, Command::Recover { attempt }, None, None);
+            }
+            Happened::NotBegun { message } => {
+                let attempt = number;
+                let command = match message {
+                    Some(message) => Command::SpawnFailed { attempt, message },
+                    None => Command::Recover { attempt },
+                };
+                self.over(&id, &job, command, Some(1), None);
+            }
+            Happened::Running { .. }
+            | Happened::Now(_)
+            | Happened::Blocked(_)
+            | Happened::Silent { .. }
+            | Happened::Refused { .. }
+            | Happened::Undelivered(_) => {}
+        }
+    }
+
+    fn hear_output(
+        &mut self,
+        id: &str,
+        job: &str,
+        number: u32,
+        upto: u64,
+        resume: bowline_formats::agents::Resume,
+        events: Vec<Event<'static>>,
+    ) {
+        let Ok(row) = self.row(job) else { return };
+        if row.job.attempt != number || row.job.process == Process::Gone {
+            // Words of an attempt that is over: acknowledged, so that it can end, and not listened to.
+            self.attempts.processed(id, upto, resume);
+            return;
+        }
+        let mut caused = false;
+        for event in events {
+            caused |= self.hear_event(job, number, event);
+        }
+        let now = self.now().0;
+        let written = row.about.place.resume.at.offset;
+        let Some(live) = self.live.get_mut(id) else {
+            return;
+        };
+        live.unwritten = Some((upto, resume));
+        let stale = row.about.output_at.is_none_or(|at| at < now);
+        if caused || stale || upto.saturating_sub(written) >= PLACE_BYTES {
+            self.write_place(id);
+        }
+    }
+
+    /// Writes down how far output has been read where that has waited for a tick.
+    pub(super) fn write_places(&mut self) {
+        let waiting = self
+            .live
+            .iter()
+            .filter(|(_, live)| live.unwritten.is_some());
+        let ids: Vec<String> = waiting.map(|(id, _)| id.clone()).collect();
+        let now = self.now().0;
+        for id in ids {
+            let job = self.live.get(&id).map(|live| live.job.clone());
+            let row = job.and_then(|job| self.row(&job).ok());
+            if row.is_some_and(|row| row.about.output_at.is_none_or(|at| at < now)) {
+                self.write_place(&id);
+            }
+        }
+    }
+
+    fn write_place(&mut self, id: &str) {
+        let Some(live) = self.live.get_mut(id) else {
+            return;
+        };
+        let Some((upto, resume)) = live.unwritten.take() else {
+            return;
+        };
+        let (job, number) = (live.job.clone(), live.number);
+        let Ok(mut row) = self.row(&job) else { return };
+        if row.job.attempt != number {
+            self.attempts.processed(id, upto, resume);
+            return;
+        }
+        row.about.place.resume = resume;
+        row.about.output_at = Some(self.now().0);
+        let mut advance = Advance::at(self.now());
+        let change = Change::to(&job, row.version, row.job, row.about);
+        advance.changes.push(change);
+        let after = After::Processed {
+            attempt: id.into(),
+            upto,
+            resume,
+        };
+        self.stage(advance, after);
+    }
+
+    /// One thing an agent said; says whether something came of it.
+    fn hear_event(&mut self, job: &str, attempt: u32, event: Event<'static>) -> bool {
+        let Ok(mut row) = self.row(job) else {
+            return false;
+        };
+        if row.job.attempt != attempt || row.job.process == Process::Gone {
+            return false;
+        }
+        row.about.place.resume = event.resume;
+        let mut records = Vec::new();
+        let markers = match self.markers(&mut row, event.what, &mut records) {
+            Some(markers) => markers,
+            None => return false,
+        };
+        if markers.is_empty() {
+            // Something to remember, and nothing to decide.
+            let change = Change::to(job, row.version, row.job, row.about);
+            self.stage_change(change);
+            self.break_if_over(job);
+            return true;
+        }
+        // Known before the step, so that what the machine makes of it has what only people need.
+        for record in &records {
+            self.open.insert(record.id.clone(), record.clone());
+        }
+        for marker in markers {
+            let Ok(mut now) = self.row(job) else {
+                return true;
+            };
+            // What was remembered above is part of this step.
+            now.about = row.about.clone();
+            match self.step(&now, Command::Said { attempt, marker }) {
+                Ok(mut change) => {
+                    for record in records.extract_if(.., |it| permission(it)) {
+                        Desk::show(&mut change, record);
+                    }
+                    if let Next::Is(_, about) = &change.next {
+                        row.about = (**about).clone();
+                    }
+                    self.stage_change(change);
+                }
+                Err(_) => {
+                    // A marker that cannot be heard now changes nothing; its place is still behind us.
+                    let change = Change::to(job, now.version, now.job, now.about);
+                    self.stage_change(change);
+                }
+            }
+        }
+        self.break_if_over(job);
+        true
+    }
+
+    /// What the machine is told of something an agent said. `None` for what nobody needs to know.
+    fn markers(
+        &self,
+        row: &mut JobRow,
+        what: What<'static>,
+        records: &mut Vec<Record>,
+    ) -> Option<Vec<Marker>> {
+        let at = self.now();
+        let record = |id: &str, body: RecordBody| Record {
+            id: id.into(),
+            job: row.id.clone(),
+            open: true,
+            at,
+            body,
+        };
+        Some(match what {
+            What::Session { id, .. } => {
+                row.about.session = Some(id.into_owned());
+                vec![]
+            }
+            What::Said(_) | What::ToolUsed { .. } | What::PhaseStarting { .. } => return None,
+            What::Retrying { .. } | What::Ignored { .. } | What::Verified { .. } => return None,
+            What::Asks { request, questions } => {
+                let mut markers = Vec::new();
+                for asked in questions {
+                    let id = new_id("q");
+                    records.push(record(
+                        &id,
+                        RecordBody::Question(QuestionRow {
+                            category: asked.category.as_str().into(),
+                            expires_at: Some(at.0 + row.job.limits.question_timeout_s),
+                            request: request
+                                .as_ref()
+                                .map(|it| (it.id.to_string(), it.body.to_string())),
+                            ..shown_question(&asked)
+                        }),
+                    ));
+                    markers.push(Marker::Question(question(id, asked)));
+                }
+                markers
+            }
+            What::WantsPermission {
+                request,
+                tool,
+                input,
+            } => {
+                let id = new_id("perm");
+                let body = PermissionRow {
+                    attempt: row.job.attempt,
+                    tool: tool.to_string(),
+                    input: input.to_string(),
+                    request_id: request.id.to_string(),
+                    request_body: request.body.to_string(),
+                    status: "pending".into(),
+                    ..PermissionRow::default()
+                };
+                records.push(record(&id, RecordBody::Permission(body)));
+                vec![Marker::Permission(Permission {
+                    id,
+                    request: request.id.into_owned(),
+                    tool: tool.into_owned(),
+                })]
+            }
+            What::Withdrawn { request } => vec![Marker::Withdrawn {
+                request: request.into_owned(),
+            }],
+            What::Needs(needed) => vec![Marker::DependencyRequest(dependency(needed))],
+            What::PhaseComplete {
+                phase,
+                deliverables,
+                ..
+            } => vec![Marker::PhaseComplete {
+                phase,
+                deliverables,
+            }],
+            What::TaskComplete { .. } => vec![Marker::CustomComplete],
+            What::Step { step, of, name } => vec![Marker::Step(StepAt {
+                number: step,
+                of,
+                name,
+            })],
+            What::Limit {
+                until,
+                retry_after_s,
+                ..
+            } => {
+                let stated = until.map(|until| until.as_second());
+                let after = retry_after_s.and_then(|it| i64::try_from(it).ok());
+                let until = stated.unwrap_or(at.0 + after.unwrap_or(self.config.retry_after_s));
+                let until = until.max(at.0 + LIMIT_S_MIN) + self.parked();
+                vec![Marker::RateLimit {
+                    until: Timestamp(until),
+                }]
+            }
+            What::Usage(usage) => {
+                let total = usage.input + usage.output;
+                let more = match usage.since {
+                    Since::Turn => total,
+                    Since::Session => total.saturating_sub(row.about.session_tokens),
+                };
+                if usage.since == Since::Session {
+                    row.about.session_tokens = total;
+                }
+                row.job.tokens = row.job.tokens.saturating_add(more);
+                if let Some(cost) = usage.cost_usd {
+                    row.about.cost_usd = cost;
+                }
+                vec![]
+            }
+            What::TurnEnded(end) => {
+                row.about.prompts_open = row.about.prompts_open.saturating_sub(1);
+                row.about.turns += 1;
+                let idle = row.about.prompts_open == 0;
+                match end {
+                    TurnEnd::Completed | TurnEnd::OutOfBudget | TurnEnd::Refused if idle => {
+                        vec![Marker::TurnEnded {
+                            question: new_id("q"),
+                        }]
+                    }
+                    TurnEnd::Completed
+                    | TurnEnd::OutOfBudget
+                    | TurnEnd::Refused
+                    | TurnEnd::Interrupted
+                    | TurnEnd::Limited
+                    | TurnEnd::Failed => vec![],
+                }
+            }
+            What::Failed { message, details } => vec![Marker::ErrorFatal {
+                message: message.into_owned(),
+                details: details.map(std::borrow::Cow::into_owned),
+            }],
+            What::Noticed { message, .. } => vec![Marker::ErrorNotify {
+                message: message.into_owned(),
+            }],
+            What::Malformed(bad) => vec![Marker::Malformed {
+                details: bad.to_string(),
+            }],
+            What::ProtocolError(ProtocolError::Unsupported { .. }) => return None,
+            What::ProtocolError(_) => return None,
+        })
+    }
+
+    /// Seconds by which the next parked task wakes later than the others, so that not all come at once.
+    fn parked(&self) -> i64 {
+        let parked =
+            |row: &&JobRow| matches!(row.job.life, Life::Paused(PausedBy::RateLimit { .. }));
+        i64::try_from(self.rows.values().filter(parked).count()).unwrap_or(0)
+    }
+
+    /// Stops a job that has used up what it may use.
+    fn break_if_over(&mut self, job: &str) {
+        let Ok(row) = self.row(job) else { return };
+        let budget = row.about.budget;
+        let cost = row.about.cost_before_usd + row.about.cost_usd;
+        let minutes = row.job.started_at.map_or(0, |start| {
+            u64::try_from(self.now().seconds_since(start) / 60).unwrap_or(0)
+        });
+        let reason = if budget.tokens.is_some_and(|most| row.job.tokens > most) {
+            format!("more than {} tokens", budget.tokens.unwrap_or(0))
+        } else if budget.usd.is_some_and(|most| cost > most) {
+            format!("more than {} USD", budget.usd.unwrap_or(0.0))
+        } else if budget.minutes.is_some_and(|most| minutes > most) {
+            format!("more than {} minutes", budget.minutes.unwrap_or(0))
+        } else if row.about.turns > self.config.turns_max {
+            format!("more than {} turns", self.config.turns_max)
+        } else {
+            return;
+        };
+        let command = Command::Breaker {
+            reason,
+            ends: false,
+            until: None,
+        };
+        if let Ok(change) = self.step(&row, command) {
+            self.stage_change(change);
+        }
+    }
+
+    /// The last news of an attempt.
+    fn over(
+        &mut self,
+        id: &str,
+        job: &str,
+        command: Command,
+        unread_from: Option<u64>,
+        exit: Option<&Exit>,
+    ) {
+        self.write_place(id);
+        let Some(live) = self.live.remove(id) else {
+            return;
+        };
+        let at = self.now();
+        let mut advance = Advance::at(at);
+        for told in &live.told {
+            advance.settled.push(Settle {
+                effect: told.effect,
+                end: EffectEnd::Done,
+            });
+        }
+        let _ = exit;
+        if let Ok(mut row) = self.row(job)
+            && row.job.attempt == live.number
+            && row.job.process == Process::Live
+        {
+            // What it was told and never read is told again by whoever comes next.
+            let unread = |number: u64| unread_from.is_some_and(|from| number >= from && number > 1);
+            let mut again: Vec<Message> = live
+                .told
+                .iter()
+                .filter(|told| unread(told.number))
+                .flat_map(|told| told.say.clone())
+                .collect();
+            again.extend(self.untold(job, live.number));
+            again.retain(|it| !matches!(it, Message::Permitted { .. } | Message::Denied { .. }));
+            row.job.unsaid.splice(0..0, again);
+            match self.step(&row, command) {
+                Ok(change) => advance.changes.push(change),
+                Err(_) => row.job.unsaid.clear(),
+            }
+        }
+        self.stage(advance, After::Nothing);
+    }
+
+    /// Messages to an attempt that still wait to be sent. They are not sent to it any more.
+    fn untold(&self, job: &str, attempt: u32) -> Vec<Message> {
+        let waiting = self.effects.get(job).into_iter().flatten();
+        waiting
+            .filter_map(|effect| match Carry::from_value(&effect.body) {
+                Ok(Carry::Tell {
+                    attempt: to,
+                    number,
+                    say,
+                }) if to == attempt && number > 1 => Some(say),
+                _ => None,
+            })
+            .flatten()
+            .collect()
+    }
+}
+
+fn permission(record: &Record) -> bool {
+    matches!(record.body, RecordBody::Permission(_))
+}
+
+fn question(id: String, asked: UserQuestion) -> Question {
+    Question {
+        options: asked.options,
+        default: asked.default,
+        ..Question::asked(id, asked.question, asked.required)
+    }
+}
+
+fn shown_question(asked: &UserQuestion) -> QuestionRow {
+    QuestionRow {
+        question: asked.question.clone(),
+        options: asked.options.clone(),
+        default: asked.default.clone(),
+        required: asked.required,
+        status: "pending".into(),
+        ..QuestionRow::default()
+    }
+}
+
+fn dependency(needed: DependencyRequest) -> Dependency {
+    let kind = DependencyKind::from_name(needed.kind.as_str());
+    Dependency {
+        kind: kind.unwrap_or(DependencyKind::EnvVariable),
+        description: needed.description,
+        default: needed.default,
+        ..Dependency::requested(new_id("dep"), needed.name, needed.required)
+    }
+}

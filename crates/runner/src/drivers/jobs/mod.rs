@@ -1,0 +1,253 @@
+//! Jobs of the task server, with agents at work on them.
+//!
+//! [`Jobs`] is the handle, cheap to clone. [`Jobs::ask`] has something decided and made durable and gives the answer;
+//! [`Jobs::ask_then`] calls back instead of waiting, for callers that must not wait. [`Jobs::subscribe`] gives every event after
+//! it is durable. Reading is the [`Store`](bowline_store::Store)'s.
+//!
+//! **One thread decides** ([`desk`]). Whatever can happen to a job (a wish, a line of its agent, a timer, an end) is a command to
+//! its machine, in one order: load, decide, persist, act, publish. What comes in together is committed together.
+//!
+//! - [`follow`]: what a step of the machine means for the store: events, effects, timers, rows for people.
+//! - [`decide`]: wishes of people.
+//! - [`hear`]: news of agents. How far their output has been read is committed with what it caused.
+//! - [`carry`]: effects, in the order of each job, at least once; how each is repeated without harm stands beside it.
+//! - [`workshop`]: what takes its time (checkpoints, checks of a phase, archives), on threads of its own.
+//! - [`prompt`]: what agents are told.
+//! - [`types`]: types of work.
+
+mod begin;
+mod carry;
+mod decide;
+mod desk;
+mod follow;
+mod hear;
+mod prompt;
+mod types;
+mod wish;
+mod workshop;
+
+pub use types::{Phase, TypeSpec, Verifier};
+pub use wish::{Answered, Asked, Edit, Refused, Wish};
+
+use bowline_engine::clock::Clock;
+use bowline_formats::agents::Protocol;
+use bowline_machines::job::Limits;
+use bowline_store::{EventRow, JobRow, Key, Store};
+use bowline_supervisor::{Attempt, Condition, Shim};
+use desk::{Desk, Input};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How jobs are worked on.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where everything of the server is: workspaces, attempts, archives, side repositories.
+    pub data: PathBuf,
+    /// Agents at work at once.
+    pub slots: u32,
+    /// Agents by name.
+    pub agents: BTreeMap<String, AgentSpec>,
+    /// The one for tasks that name none.
+    pub default_agent: String,
+    /// Types of work by name.
+    pub types: BTreeMap<String, TypeSpec>,
+    /// Where agents reach the server.
+    pub url: Option<String>,
+    /// Variables that every agent gets.
+    pub environment: BTreeMap<String, String>,
+    /// What becomes a shim.
+    pub shim: Shim,
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// How often and how long, for new tasks.
+    pub limits: Limits,
+    /// Seconds until a limit is tried again that says nothing of its end.
+    pub retry_after_s: i64,
+    /// Processes started for a task within an hour.
+    pub runs_per_hour: usize,
+    /// Turns of a task.
+    pub turns_max: u32,
+    /// Seconds a check or a verifying agent may take.
+    pub verify_s: u64,
+    /// Somebody delivers notifications; otherwise they are settled at once.
+    pub notifies: bool,
+}
+
+impl Config {
+    /// Usual values; there is no agent yet.
+    pub fn new(data: &Path, shim: Shim) -> Config {
+        let types = TypeSpec::built_in();
+        Config {
+            data: data.to_owned(),
+            slots: 3,
+            agents: BTreeMap::new(),
+            default_agent: String::new(),
+            types: types.into_iter().map(|it| (it.name.clone(), it)).collect(),
+            url: None,
+            environment: BTreeMap::new(),
+            shim,
+            clock: Clock::System,
+            limits: Limits::default(),
+            retry_after_s: 60,
+            runs_per_hour: 60,
+            turns_max: 1_000,
+            verify_s: 15 * 60,
+            notifies: false,
+        }
+    }
+
+    /// The folder of an attempt.
+    fn attempt(&self, id: &str) -> PathBuf {
+        self.data.join("attempts").join(id)
+    }
+
+    /// The folder a job works in.
+    pub fn workspace(&self, row: &JobRow) -> PathBuf {
+        match &row.about.workspace {
+            Some(folder) => PathBuf::from(folder),
+            None => self.data.join("workspaces").join(&row.id),
+        }
+    }
+}
+
+/// An agent that can be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSpec {
+    /// Program and arguments, with `{prompt_file} {prompt} {workspace} {task_id} {phase}`. A single word with a structured
+    /// protocol is a client whose arguments are known.
+    pub command: Vec<String>,
+    /// How it speaks.
+    pub protocol: Protocol,
+    /// Further variables.
+    pub environment: BTreeMap<String, String>,
+    /// It can look at a finished phase.
+    pub verifies: bool,
+}
+
+/// What an answer is handed to.
+pub type Reply = Box<dyn FnOnce(Result<Answered, Refused>) + Send>;
+
+/// The jobs of this process. Cheap to clone; the thread behind it ends with [`Jobs::stop`], and every agent goes on.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    inputs: Sender<Input>,
+    listeners: Listeners,
+    config: Arc<Config>,
+    store: Arc<dyn Store>,
+    key: Key,
+    tokens: Tokens,
+}
+
+type Listeners = Arc<Mutex<Vec<Sender<EventRow>>>>;
+type Tokens = Arc<Mutex<BTreeMap<String, (String, u32)>>>;
+
+/// The number of an attempt, machine-wide.
+fn attempt_id(job: &str, attempt: u32) -> String {
+    format!("{job}-{attempt}")
+}
+
+impl Jobs {
+    /// Goes on with every job of the store: attaches to agents that live, recovers those that were lost.
+    pub fn start(config: Config, store: Arc<dyn Store>, key: Key) -> Result<Jobs, Refused> {
+        let (inputs, inbox) = channel();
+        let listeners = Listeners::default();
+        let tokens = Tokens::default();
+        let config = Arc::new(config);
+        let jobs = Jobs {
+            inputs: inputs.clone(),
+            listeners: listeners.clone(),
+            config: config.clone(),
+            store: store.clone(),
+            key: key.clone(),
+            tokens: tokens.clone(),
+        };
+        let desk = Desk::open(config, store, key, inputs, listeners, tokens)?;
+        std::thread::Builder::new()
+            .name("jobs".into())
+            .spawn(move || desk.run(&inbox))
+            .map_err(|error| Refused::Failed(error.to_string()))?;
+        Ok(jobs)
+    }
+
+    /// Has something decided, and made durable; the answer comes afterwards. Waits.
+    pub fn ask(&self, asked: Asked) -> Result<Answered, Refused> {
+        let (answer, answers) = channel();
+        let reply = move |it| {
+            // Whoever asked may be gone.
+            let _ = answer.send(it);
+        };
+        self.ask_then(asked, Box::new(reply));
+        answers.recv().unwrap_or(Err(Refused::Draining))
+    }
+
+    /// The same without waiting. The answer is handed over on the thread that decides, which must not be held up.
+    pub fn ask_then(&self, asked: Asked, reply: Reply) {
+        if let Err(unsent) = self.inputs.send(Input::Asked(Box::new(asked), reply))
+            && let Input::Asked(_, reply) = unsent.0
+        {
+            reply(Err(Refused::Draining));
+        }
+    }
+
+    /// Every event from now on, once it is durable. A listener that is gone is forgotten.
+    pub fn subscribe(&self) -> Receiver<EventRow> {
+        let (sender, events) = channel();
+        let mut listeners = self
+            .listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        listeners.push(sender);
+        events
+    }
+
+    /// Ends the thread that decides, once what it has begun is durable. Agents go on.
+    pub fn stop(&self) {
+        let (answer, answers) = channel();
+        if self.inputs.send(Input::Stop(answer)).is_ok() {
+            let _ = answers.recv();
+        }
+    }
+
+    /// How it was started.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Where jobs are kept.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Whose token that is: task and attempt, while that attempt is the present one.
+    pub fn agent_token(&self, text: &str) -> Option<(String, u32)> {
+        let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.get(text).cloned()
+    }
+
+    /// What the attempts of a job printed: a file each, the oldest first.
+    pub fn logs(&self, row: &JobRow) -> Vec<PathBuf> {
+        let log = |attempt: u32| {
+            let id = attempt_id(&row.id, attempt);
+            self.config.attempt(&id).join("log")
+        };
+        (1..=row.job.attempt)
+            .map(log)
+            .filter(|it| it.exists())
+            .collect()
+    }
+
+    /// The process of the present attempt, if it is there, looked at now.
+    pub fn alive(&self, row: &JobRow) -> bool {
+        let folder = self.config.attempt(&attempt_id(&row.id, row.job.attempt));
+        let attempt = Attempt::open(&folder).ok();
+        attempt.is_some_and(|it| matches!(it.condition(), Ok(Condition::Alive)))
+    }
+
+    /// Values that were given to a job, in clear.
+    pub fn secrets(&self, row: &JobRow) -> Vec<String> {
+        let values = prompt::provided(&*self.store, &self.key, &row.id);
+        values.into_iter().map(|(_, value)| value).collect()
+    }
+}

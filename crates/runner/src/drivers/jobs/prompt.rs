@@ -1,0 +1,269 @@
+//! What agents are told: prompts of phases, and messages while they run.
+
+use super::{AgentSpec, Config, Phase};
+use bowline_formats::agents::{Delivery, Request, ToAgent, Writer};
+use bowline_formats::markers::write::Message as Told;
+use bowline_machines::job::{Message, Value};
+use bowline_store::{JobRow, Key, RecordBody, RecordKind, RecordQuery, Store};
+use std::path::Path;
+
+/// What a value is sealed for.
+pub(super) fn purpose(job: &str, name: &str) -> String {
+    format!("dependency {job} {name}")
+}
+
+/// Values that were given to a job, by name.
+pub(super) fn provided(store: &dyn Store, key: &Key, job: &str) -> Vec<(String, String)> {
+    let wanted = RecordQuery {
+        job: Some(job.into()),
+        kind: Some(RecordKind::Dependency),
+        open: false,
+    };
+    let mut values = Vec::new();
+    for record in store.records(&wanted).unwrap_or_default() {
+        if let RecordBody::Dependency(row) = record.body
+            && let Some(sealed) = row.sealed
+            && let Ok(value) = key.open_sealed(&purpose(job, &row.name), &sealed)
+            && let Ok(value) = String::from_utf8(value)
+        {
+            values.push((row.name, value));
+        }
+    }
+    values
+}
+
+/// What an agent is to do in a phase, in words.
+pub(super) fn phase(config: &Config, row: &JobRow, number: u32) -> String {
+    let type_name = row.about.type_name.as_deref().unwrap_or("custom");
+    let spec = config.types.get(type_name);
+    let phase = spec.and_then(|spec| spec.phase(number));
+    let Some(phase) = phase else {
+        return custom(row);
+    };
+    let template = phase.prompt.as_deref().unwrap_or(TEMPLATE);
+    let steps: Vec<String> = numbered(phase);
+    let files = match phase.deliverables.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Leave at least {} file(s) matching {}, each with at least {} characters and without placeholders.\n",
+            phase.count.max(1),
+            phase.deliverables.join(", "),
+            phase.min_chars
+        ),
+    };
+    let filled = [
+        ("{title}", row.job.title.as_str()),
+        ("{description}", row.job.description.as_str()),
+        ("{phase}", &number.to_string()),
+        ("{total}", &row.job.total_phases().to_string()),
+        ("{name}", &phase.name),
+        ("{steps}", &steps.join("\n")),
+        ("{files}", &files),
+    ];
+    filled
+        .into_iter()
+        .fold(template.to_owned(), |text, (key, value)| {
+            text.replace(key, value)
+        })
+}
+
+const TEMPLATE: &str = "\
+Task: {title}
+
+{description}
+
+You work on phase {phase} of {total}: {name}. Its steps:
+{steps}
+{files}
+Announce a step as `Step K/N: name` at the start of a line. Ask a person with a [USER_QUESTION] block and request what you lack with a
+[DEPENDENCY_REQUEST] block, then stop and wait for the answer. When the phase is done, write on a line of its own:
+=== PHASE {phase} COMPLETE ===
+Then stop and wait: a person reviews the phase before the next one begins.
+";
+
+fn numbered(phase: &Phase) -> Vec<String> {
+    let of = phase.steps.len();
+    let line = |(index, step): (usize, &String)| format!("- Step {}/{of}: {step}", index + 1);
+    phase.steps.iter().enumerate().map(line).collect()
+}
+
+fn custom(row: &JobRow) -> String {
+    format!(
+        "Task: {}\n\n{}\n\nWhen everything is done, write on a line of its own:\n=== CUSTOM TASK COMPLETE ===\n",
+        row.job.title, row.job.description
+    )
+}
+
+/// What an agent that looks at a finished phase is told.
+pub(super) fn verification(config: &Config, row: &JobRow, number: u32, files: &[String]) -> String {
+    let type_name = row.about.type_name.as_deref().unwrap_or("custom");
+    let spec = config.types.get(type_name);
+    let name = spec
+        .and_then(|spec| spec.phase(number))
+        .map_or("", |phase| phase.name.as_str());
+    format!(
+        "You check the work of somebody else and change nothing.\n\nTask: {}\n\n{}\n\nPhase {number} ({name}) is said to be complete. \
+Files:\n{}\n\nLook whether they fit the task, agree with each other and can be done. Answer with this line and a JSON object behind \
+it:\n=== VERIFICATION_RESULT ===\n{{\"criteria\":[{{\"id\":\"P{number}_CONS_01\",\"status\":\"passed\",\"details\":\"…\",\
+\"suggestion\":\"…\",\"affectedDocuments\":[]}}]}}\n",
+        row.job.title,
+        row.job.description,
+        files.join("\n")
+    )
+}
+
+/// Where the prompt of a phase is, in the workspace.
+pub(super) fn file(workspace: &Path, number: u32) -> std::path::PathBuf {
+    workspace
+        .join(".metadata")
+        .join(format!("prompt-{number}.md"))
+}
+
+/// What a person's request of a client must repeat in its answer.
+pub(super) struct Asked {
+    pub(super) question: String,
+    pub(super) request: (String, String),
+    pub(super) text: String,
+}
+
+/// Everything needed to spell messages, without the desk.
+pub(super) struct Spelling {
+    pub(super) prompts: Vec<(u32, String, String, String)>,
+    pub(super) values: Vec<(String, String)>,
+    /// Requests of the client by the id of the permission.
+    pub(super) permissions: Vec<(String, String, String)>,
+    pub(super) asked: Vec<Asked>,
+}
+
+impl Spelling {
+    /// The bytes for a client. Everything that was decided together is one message.
+    pub(super) fn write(&self, writer: &mut Writer, say: &[Message]) -> Delivery {
+        let mut whole = String::new();
+        let mut answers: Vec<(&Asked, &str)> = Vec::new();
+        for message in say {
+            let delivery = match message {
+                Message::QuestionAnswer { question, answer } => {
+                    if let Some(asked) = self.asked.iter().find(|it| it.question == *question) {
+                        answers.push((asked, answer));
+                        continue;
+                    }
+                    self.one(writer, message)
+                }
+                _ => self.one(writer, message),
+            };
+            match delivery {
+                Delivery::Input(text) => whole.push_str(&text),
+                other => return other,
+            }
+        }
+        if let Some((first, _)) = answers.first() {
+            let request = request(&first.request);
+            let pairs: Vec<(&str, &str)> = answers
+                .iter()
+                .map(|(asked, answer)| (asked.text.as_str(), *answer))
+                .collect();
+            match writer.write(ToAgent::Answers {
+                request: &request,
+                answers: &pairs,
+            }) {
+                Delivery::Input(text) => whole.push_str(&text),
+                other => return other,
+            }
+        }
+        Delivery::Input(whole)
+    }
+
+    fn one(&self, writer: &mut Writer, message: &Message) -> Delivery {
+        let told = match message {
+            Message::PhaseStart { phase } => {
+                let Some((_, name, file, text)) = self.prompts.iter().find(|it| it.0 == *phase)
+                else {
+                    return Delivery::Nothing;
+                };
+                Told::PhaseStart {
+                    phase: *phase,
+                    name,
+                    prompt_file: file,
+                    prompt: text,
+                }
+            }
+            Message::ReviewApproved { review, feedback } => Told::ReviewApproved {
+                review_id: review,
+                feedback: feedback.as_deref(),
+            },
+            Message::ReviewRejected { review, reason } => Told::ReviewRejected {
+                review_id: review,
+                reason,
+                suggestions: None,
+            },
+            Message::Rework {
+                phase,
+                attempt,
+                of,
+                issues,
+            } => Told::Rework {
+                phase: *phase,
+                attempt: *attempt,
+                of: *of,
+                issues,
+            },
+            Message::DependencyProvided { name, value } => Told::DependencyProvided {
+                name,
+                value: match value {
+                    Value::Text(text) => text,
+                    Value::Kept => {
+                        let found = self.values.iter().find(|(known, _)| known == name);
+                        found.map_or("", |(_, value)| value.as_str())
+                    }
+                },
+            },
+            Message::DependencyRejected { name, reason } => {
+                Told::DependencyRejected { name, reason }
+            }
+            Message::QuestionAnswer { question, answer } => Told::QuestionAnswer {
+                question_id: question,
+                answer,
+            },
+            Message::Said { text, .. } => return writer.write(ToAgent::Prompt(text)),
+            Message::Reminder { phase } => {
+                let text = format!(
+                    "Your turn ended, but phase {phase} is not reported as complete. If it is done, write `=== PHASE {phase} \
+COMPLETE ===` on a line of its own; if you lack something, ask for it with a marker; otherwise go on."
+                );
+                return writer.write(ToAgent::Prompt(&text));
+            }
+            Message::Permitted { permission } => {
+                let Some(found) = self.permissions.iter().find(|it| it.0 == *permission) else {
+                    return Delivery::Nothing;
+                };
+                let request = request(&(found.1.clone(), found.2.clone()));
+                return writer.write(ToAgent::Permit { request: &request });
+            }
+            Message::Denied { permission, reason } => {
+                let Some(found) = self.permissions.iter().find(|it| it.0 == *permission) else {
+                    return Delivery::Nothing;
+                };
+                let request = request(&(found.1.clone(), found.2.clone()));
+                return writer.write(ToAgent::Deny {
+                    request: &request,
+                    reason,
+                });
+            }
+            Message::ProtocolError { details } => Told::ProtocolError { details },
+        };
+        writer.write(ToAgent::Told(told))
+    }
+}
+
+fn request((id, body): &(String, String)) -> Request<'static> {
+    Request {
+        id: id.clone().into(),
+        body: body.clone().into(),
+    }
+}
+
+/// Whether the command line carries the prompt itself.
+pub(super) fn in_command(agent: &AgentSpec) -> bool {
+    let named = |word: &String| word.contains("{prompt}") || word.contains("{prompt_file}");
+    agent.command.iter().any(named)
+}

@@ -1,0 +1,216 @@
+//! What people and agents want of jobs, and what comes of it.
+
+use bowline_machines::job::{Marker, Refusal};
+use bowline_store::{About, Budget, FileComment, JobRow, Priority, Settle, StoreError};
+
+/// Something somebody wants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// Given by whoever asks: the same one is never carried out twice.
+    pub request: Option<String>,
+    /// The version of the job the wish is about; any when absent.
+    pub version: Option<u64>,
+    /// What.
+    pub wish: Wish,
+}
+
+/// What somebody wants of jobs. Ids are whole.
+#[derive(Clone, PartialEq)]
+#[expect(missing_docs, reason = "each is the verb it stands for")]
+pub enum Wish {
+    Create {
+        title: String,
+        description: String,
+        depends_on: Vec<String>,
+        scheduled_for: Option<i64>,
+        about: Box<About>,
+        submit: bool,
+    },
+    Edit {
+        task: String,
+        edit: Box<Edit>,
+    },
+    Submit {
+        task: String,
+    },
+    Cancel {
+        task: String,
+    },
+    Pause {
+        task: String,
+    },
+    Resume {
+        task: String,
+    },
+    Retry {
+        task: String,
+    },
+    Archive {
+        task: String,
+    },
+    Delete {
+        task: String,
+    },
+    Checkpoint {
+        task: String,
+    },
+    Restore {
+        task: String,
+        checkpoint: String,
+    },
+    Fork {
+        checkpoint: String,
+    },
+    Say {
+        task: String,
+        text: String,
+    },
+    /// Takes back what was said and not yet told.
+    Unsay {
+        said: String,
+    },
+    Interrupt {
+        task: String,
+    },
+    Approve {
+        review: String,
+        comment: Option<String>,
+    },
+    RequestChanges {
+        review: String,
+        feedback: String,
+        comments: Vec<FileComment>,
+    },
+    Answer {
+        question: String,
+        text: String,
+    },
+    Skip {
+        question: String,
+    },
+    Provide {
+        dependency: String,
+        value: String,
+    },
+    Reject {
+        dependency: String,
+        reason: String,
+    },
+    Permit {
+        permission: String,
+    },
+    Deny {
+        permission: String,
+        reason: String,
+    },
+    /// The agent of an attempt says something exactly. Questions, dependencies and permissions get their id here.
+    Said {
+        task: String,
+        attempt: u32,
+        marker: Box<Marker>,
+    },
+    Tokens {
+        task: String,
+        attempt: u32,
+        used: u64,
+    },
+    /// A notification was delivered, or was not.
+    Settle(Settle),
+}
+
+impl std::fmt::Debug for Wish {
+    /// Never a value that was given.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Wish")
+    }
+}
+
+/// Changes to a draft; `None` leaves a field alone.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[expect(missing_docs, reason = "each is the field it changes")]
+pub struct Edit {
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub type_name: Option<String>,
+    pub priority: Option<Priority>,
+    pub depends_on: Option<Vec<String>>,
+    pub agent: Option<String>,
+    pub scheduled_for: Option<Option<i64>>,
+    pub label: Option<Option<String>>,
+    pub budget: Option<Budget>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// The job afterwards; the new one of a retry or a fork; nothing when it was deleted.
+    pub row: Option<JobRow>,
+    /// The question, dependency or saying that was made.
+    pub made: Option<String>,
+}
+
+/// Why nothing came of it.
+#[derive(Debug)]
+pub enum Refused {
+    /// A rule.
+    Rule(Refusal),
+    /// There is no such thing.
+    NoSuch {
+        /// Task, review, …
+        what: &'static str,
+        /// Which.
+        id: String,
+    },
+    /// The job moved on.
+    Changed {
+        /// Its version now.
+        version: u64,
+    },
+    /// The request's id was used for something else.
+    RequestReused,
+    /// There is no such type of work.
+    UnknownType {
+        /// As it was named.
+        name: String,
+    },
+    /// There is no such agent.
+    UnknownAgent {
+        /// As it was named.
+        name: String,
+    },
+    /// Tasks that would wait for each other.
+    Cycle {
+        /// One after the other.
+        tasks: Vec<String>,
+    },
+    /// A value that a dependency does not take.
+    BadValue {
+        /// Why not.
+        why: String,
+    },
+    /// An answer that is nearly an option.
+    NearMiss {
+        /// As it was given.
+        answer: String,
+        /// The option that is meant.
+        suggestion: String,
+    },
+    /// The server stops.
+    Draining,
+    /// The store failed.
+    Store(StoreError),
+    /// Something else failed.
+    Failed(String),
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Refused::Rule(refusal)
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Refused::Store(error)
+    }
+}

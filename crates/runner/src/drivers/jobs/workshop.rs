@@ -1,0 +1,601 @@
+//! What takes its time, on threads of its own: checkpoints, checks of a finished phase, archives, restored folders.
+
+use super::{Config, Phase};
+use bowline_engine::process::run;
+use bowline_formats::checkpoint::{
+    self, CheckpointFile, FOLDER_NAME, KEPT_MAX, Message as Spoken, Provided,
+};
+use bowline_formats::glob;
+use bowline_machines::Timestamp;
+use bowline_store::{CheckpointRow, JobRow};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Threads. Two verifications at once, and room for checkpoints beside them.
+const THREADS: usize = 3;
+/// How long git may take.
+const GIT_S: u64 = 60;
+/// Bytes of an attempt's output that a checkpoint keeps.
+const SPOKEN_BYTES_MAX: usize = 64 << 10;
+/// Files looked at in a workspace.
+const FILES_MAX: usize = 10_000;
+/// Words that stand for what is still to be written.
+const PLACEHOLDERS: [&str; 8] = [
+    "[TODO]",
+    "[TBD]",
+    "[Insert",
+    "[PLACEHOLDER]",
+    "Lorem ipsum",
+    "TBD",
+    "Coming soon",
+    "To be defined",
+];
+/// Folders that are nobody's deliverables.
+const HIDDEN: [&str; 6] = [
+    ".git",
+    ".checkpoints",
+    ".metadata",
+    ".logs",
+    "node_modules",
+    "target",
+];
+
+/// Something to be done.
+pub(super) enum Task {
+    Snapshot {
+        effect: u64,
+        row: Box<JobRow>,
+        at: Timestamp,
+        reason: &'static str,
+        id: String,
+        provided: Vec<Provided>,
+        variables: Vec<String>,
+        log: PathBuf,
+        config: Arc<Config>,
+    },
+    Check {
+        effect: u64,
+        job: String,
+        verification: u32,
+        workspace: PathBuf,
+        phase: Option<Phase>,
+        limit: Duration,
+    },
+    Archive {
+        effect: u64,
+        job: String,
+        workspace: PathBuf,
+        to: PathBuf,
+        secrets: Vec<String>,
+    },
+    ErrorLog {
+        effect: u64,
+        job: String,
+        from: Vec<PathBuf>,
+        to: PathBuf,
+        secrets: Vec<String>,
+    },
+    /// Makes the workspace ready for an attempt, as it was at a checkpoint where one is named.
+    Prepare {
+        effect: u64,
+        job: String,
+        workspace: PathBuf,
+        /// The repository that has the code, the ref, and whether the folder is new.
+        restore: Option<(PathBuf, String, bool)>,
+    },
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) effect: u64,
+    pub(super) job: String,
+    pub(super) what: Came,
+}
+
+#[derive(Debug)]
+pub(super) enum Came {
+    Saved {
+        id: String,
+        at: Timestamp,
+        row: Box<CheckpointRow>,
+    },
+    Checked {
+        verification: u32,
+        issues: Vec<String>,
+        files: Vec<String>,
+    },
+    Done,
+    Ready,
+    Failed(String),
+}
+
+pub(super) struct Workshop {
+    tasks: Sender<Task>,
+}
+
+impl Workshop {
+    pub(super) fn open(
+        done: impl Fn(Finished) + Send + Sync + 'static,
+    ) -> std::io::Result<Workshop> {
+        let (tasks, inbox) = channel();
+        let inbox = Arc::new(Mutex::new(inbox));
+        let done = Arc::new(done);
+        for number in 0..THREADS {
+            let (inbox, done) = (inbox.clone(), done.clone());
+            std::thread::Builder::new()
+                .name(format!("workshop-{number}"))
+                .spawn(move || work(&inbox, &*done))?;
+        }
+        Ok(Workshop { tasks })
+    }
+
+    pub(super) fn give(&self, task: Task) {
+        // The threads live as long as this.
+        let _ = self.tasks.send(task);
+    }
+
+    /// What a job that is forgotten left on the disk: its own folders, never one that a person named.
+    pub(super) fn remove(&self, config: &Config, row: &JobRow) {
+        let mut folders = vec![
+            config.data.join("workspaces").join(&row.id),
+            config.data.join("side").join(format!("{}.git", row.id)),
+            config.data.join("archives").join(&row.id),
+        ];
+        for attempt in 1..=row.job.attempt {
+            folders.push(config.attempt(&super::attempt_id(&row.id, attempt)));
+        }
+        for folder in folders {
+            // One that is not there is gone already.
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+fn work(inbox: &Mutex<Receiver<Task>>, done: &dyn Fn(Finished)) {
+    loop {
+        let next = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(task) = next else { return };
+        done(carry_out(task));
+    }
+}
+
+fn carry_out(task: Task) -> Finished {
+    match task {
+        Task::Snapshot {
+            effect,
+            row,
+            at,
+            reason,
+            id,
+            provided,
+            variables,
+            log,
+            config,
+        } => {
+            let saved = save(&config, &row, at, reason, &id, provided, variables, &log);
+            let what = match saved {
+                Ok(saved) => Came::Saved {
+                    id,
+                    at,
+                    row: Box::new(saved),
+                },
+                Err(why) => Came::Failed(why),
+            };
+            let job = row.id;
+            Finished { effect, job, what }
+        }
+        Task::Check {
+            effect,
+            job,
+            verification,
+            workspace,
+            phase,
+            limit,
+        } => {
+            let (issues, files) = match phase {
+                Some(phase) => check(&workspace, &phase, limit),
+                None => (Vec::new(), Vec::new()),
+            };
+            let what = Came::Checked {
+                verification,
+                issues,
+                files,
+            };
+            Finished { effect, job, what }
+        }
+        Task::Archive {
+            effect,
+            job,
+            workspace,
+            to,
+            secrets,
+        } => {
+            let what = match archive(&workspace, &to, &secrets) {
+                Ok(()) => Came::Done,
+                Err(error) => Came::Failed(error.to_string()),
+            };
+            Finished { effect, job, what }
+        }
+        Task::ErrorLog {
+            effect,
+            job,
+            from,
+            to,
+            secrets,
+        } => {
+            let what = match error_log(&from, &to, &secrets) {
+                Ok(()) => Came::Done,
+                Err(error) => Came::Failed(error.to_string()),
+            };
+            Finished { effect, job, what }
+        }
+        Task::Prepare {
+            effect,
+            job,
+            workspace,
+            restore,
+        } => {
+            let what = match prepare(&workspace, restore) {
+                Ok(()) => Came::Ready,
+                Err(why) => Came::Failed(why),
+            };
+            Finished { effect, job, what }
+        }
+    }
+}
+
+/// A word in single quotes for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+fn shown(path: &Path) -> String {
+    quoted(&path.to_string_lossy())
+}
+
+fn git(script: &str, folder: &Path) -> Result<String, String> {
+    // Nothing of whoever started us leads git elsewhere, and what we save is the same whenever it is saved.
+    let whole = format!(
+        "unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY\n\
+         export GIT_AUTHOR_NAME=bowline GIT_AUTHOR_EMAIL=bowline@localhost GIT_COMMITTER_NAME=bowline \
+         GIT_COMMITTER_EMAIL=bowline@localhost GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000'\n\
+         set -e\n{script}"
+    );
+    let ran = run(&whole, folder, Duration::from_secs(GIT_S), &mut |_| {});
+    match ran {
+        Ok(ran) if ran.exit_code == 0 => Ok(ran.output_tail.trim().to_owned()),
+        Ok(ran) => Err(ran.output_tail),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The repository that keeps the code of a workspace: its own, else one of ours beside it, never a `.git` in a person's folder.
+pub(super) fn repository(config: &Config, row: &JobRow) -> Result<PathBuf, String> {
+    let workspace = config.workspace(row);
+    if row.about.workspace.is_some()
+        && let Ok(found) = git("git rev-parse --absolute-git-dir", &workspace)
+    {
+        return Ok(PathBuf::from(found));
+    }
+    let side = config.data.join("side").join(format!("{}.git", row.id));
+    if !side.join("HEAD").exists() {
+        git(&format!("git init -q --bare {}", shown(&side)), &workspace)?;
+    }
+    Ok(side)
+}
+
+/// Saves the files of a workspace under a hidden ref, untracked ones too, ignored ones never.
+fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<String, String> {
+    let workspace = config.workspace(row);
+    let repository = repository(config, row)?;
+    let reference = format!("refs/bowline/{}/{name}", row.id);
+    let index = config.data.join("side").join(format!("{}.index", row.id));
+    let script = format!(
+        "export GIT_DIR={} GIT_WORK_TREE={} GIT_INDEX_FILE={}\n\
+         git add -A -- . ':(exclude).checkpoints' ':(exclude).metadata'\n\
+         tree=$(git write-tree)\n\
+         commit=$(git commit-tree -m {} \"$tree\")\n\
+         git update-ref {} \"$commit\"\n",
+        shown(&repository),
+        shown(&workspace),
+        shown(&index),
+        quoted(&format!("checkpoint of {}", row.id)),
+        quoted(&reference),
+    );
+    git(&script, &workspace)?;
+    Ok(reference)
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a checkpoint is made of as many things as it is"
+)]
+fn save(
+    config: &Config,
+    row: &JobRow,
+    at: Timestamp,
+    reason: &'static str,
+    id: &str,
+    provided: Vec<Provided>,
+    variables: Vec<String>,
+    log: &Path,
+) -> Result<CheckpointRow, String> {
+    let io = |error: std::io::Error| error.to_string();
+    let workspace = config.workspace(row);
+    let folder = workspace.join(FOLDER_NAME);
+    std::fs::create_dir_all(&folder).map_err(io)?;
+    // Code that cannot be saved does not keep the rest from it: a checkpoint without it is better than none.
+    let code_ref = save_code(config, row, id).ok();
+    let (files, last_modified) = files(&workspace);
+    let job = &row.job;
+    let created_by = match reason {
+        "interval" => "auto",
+        "manual" | "user_pause" => "user",
+        _ => "system",
+    };
+    let open = |text: &str| serde_json::json!({ "name": text });
+    let saved = checkpoint::Checkpoint {
+        id: id.into(),
+        task_id: row.id.clone(),
+        created_at: at,
+        created_by,
+        reason,
+        task_status: job.task_status(),
+        task_type: row.about.type_name.clone().unwrap_or_default(),
+        task_phase: job.current_phase(),
+        progress: job.progress(),
+        agent_status: job.agent_status(),
+        pid: None,
+        agent_phase: job.current_phase(),
+        current_step: job.step.as_ref().map(|step| step.name.clone()),
+        tokens_used: job.tokens,
+        blocked_by: job.blocked_by(),
+        messages: spoken(log, at),
+        variables,
+        dependencies: provided,
+        workspace: workspace.to_string_lossy().into_owned(),
+        deliverables: files,
+        last_modified,
+        pending_dependencies: job
+            .dependencies
+            .iter()
+            .filter(|it| it.is_open())
+            .map(|it| open(&it.name))
+            .collect(),
+        pending_questions: job
+            .questions
+            .iter()
+            .filter(|it| it.is_open())
+            .map(|it| open(&it.text))
+            .collect(),
+        completed_phases: (1..job.phase).collect(),
+        session_id: row.about.session.clone(),
+        code_ref: code_ref.clone(),
+    };
+    let text = checkpoint::new_document(&saved).text().to_owned();
+    let _ = CheckpointFile;
+    let mut name = checkpoint::file_name(at);
+    let mut number = 1;
+    while folder.join(&name).exists() {
+        number += 1;
+        name = checkpoint::file_name(at).replace(".json", &format!("-{number}.json"));
+    }
+    let temporary = folder.join(format!("{name}.new"));
+    std::fs::write(&temporary, text).map_err(io)?;
+    std::fs::File::open(&temporary)
+        .and_then(|file| file.sync_all())
+        .map_err(io)?;
+    // A link gives the whole file its name at once, or fails.
+    std::fs::hard_link(&temporary, folder.join(&name)).map_err(io)?;
+    std::fs::remove_file(&temporary).map_err(io)?;
+    keep_newest(&folder, &name);
+    Ok(CheckpointRow {
+        created_by: created_by.into(),
+        reason: reason.into(),
+        attempt: job.attempt,
+        status: job.task_status().name().into(),
+        phase: job.phase,
+        step: job
+            .step
+            .as_ref()
+            .map(|step| (step.number, step.of, step.name.clone())),
+        progress: job.progress(),
+        file: format!("{FOLDER_NAME}/{name}"),
+        code_ref,
+        session: row.about.session.clone(),
+    })
+}
+
+/// The newest checkpoints stay; `latest.json` leads to the last one.
+fn keep_newest(folder: &Path, newest: &str) {
+    let latest = folder.join("latest.json");
+    let _ = std::fs::remove_file(&latest);
+    let _ = std::os::unix::fs::symlink(newest, &latest);
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with("checkpoint_") && name.ends_with(".json"))
+        .collect();
+    names.sort();
+    let beyond = names.len().saturating_sub(KEPT_MAX);
+    for name in names.into_iter().take(beyond) {
+        let _ = std::fs::remove_file(folder.join(name));
+    }
+}
+
+/// The end of what an attempt said.
+fn spoken(log: &Path, at: Timestamp) -> Vec<Spoken> {
+    let bytes = std::fs::read(log).unwrap_or_default();
+    let tail = &bytes[bytes.len().saturating_sub(SPOKEN_BYTES_MAX)..];
+    if tail.is_empty() {
+        return Vec::new();
+    }
+    vec![Spoken {
+        role: "assistant",
+        content: String::from_utf8_lossy(tail).into_owned(),
+        at,
+        metadata: Some(serde_json::json!({ "type": "log" })),
+    }]
+}
+
+/// Files of a workspace that may be deliverables, and when one last changed.
+fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
+    let mut found = Vec::new();
+    let mut newest = None;
+    let mut folders = vec![workspace.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            if kind.is_dir() && !HIDDEN.iter().any(|hidden| name == *hidden) {
+                folders.push(entry.path());
+            }
+            if !kind.is_file() || found.len() >= FILES_MAX {
+                continue;
+            }
+            let path = entry.path();
+            if let Ok(inside) = path.strip_prefix(workspace) {
+                found.push(inside.to_string_lossy().into_owned());
+            }
+            let modified = entry.metadata().and_then(|it| it.modified()).ok();
+            let since = modified.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
+            let seconds = since.and_then(|it| i64::try_from(it.as_secs()).ok());
+            newest = newest.max(seconds.map(Timestamp));
+        }
+    }
+    found.sort();
+    (found, newest)
+}
+
+/// What is wrong with a finished phase, and what it left.
+fn check(workspace: &Path, phase: &Phase, limit: Duration) -> (Vec<String>, Vec<String>) {
+    let mut issues = Vec::new();
+    let (all, _) = files(workspace);
+    let fits = |file: &&String| phase.deliverables.iter().any(|it| glob::matches(it, file));
+    let found: Vec<String> = all.iter().filter(fits).cloned().collect();
+    if found.len() < phase.count {
+        issues.push(format!(
+            "count_mismatch: {} of {} files match {}",
+            found.len(),
+            phase.count,
+            phase.deliverables.join(", ")
+        ));
+    }
+    for file in &found {
+        let text = std::fs::read(workspace.join(file)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let letters = text.chars().count();
+        if letters < phase.min_chars {
+            issues.push(format!(
+                "too_short: {file} has {letters} of {} characters",
+                phase.min_chars
+            ));
+        }
+        let left = PLACEHOLDERS.iter().find(|word| text.contains(**word));
+        if let Some(word) = left.filter(|_| phase.placeholders) {
+            issues.push(format!("placeholder_content: {file} contains '{word}'"));
+        }
+    }
+    if !phase.check.is_empty() && issues.is_empty() {
+        let words: Vec<String> = phase.check.iter().map(|word| quoted(word)).collect();
+        match run(&words.join(" "), workspace, limit, &mut |_| {}) {
+            Ok(ran) if ran.exit_code == 0 => {}
+            Ok(ran) => issues.push(format!(
+                "check_failed: {} ended with {}: {}",
+                phase.check.join(" "),
+                ran.exit_code,
+                ran.output_tail.trim()
+            )),
+            Err(error) => issues.push(format!("check_failed: {error}")),
+        }
+    }
+    let shown = if phase.deliverables.is_empty() {
+        all
+    } else {
+        found
+    };
+    (issues, shown)
+}
+
+fn holds(bytes: &[u8], secrets: &[String]) -> bool {
+    secrets
+        .iter()
+        .filter(|secret| !secret.is_empty())
+        .any(|secret| {
+            bytes
+                .windows(secret.len())
+                .any(|it| it == secret.as_bytes())
+        })
+}
+
+/// Everything the task made in one file, without files that hold a value a person gave.
+fn archive(workspace: &Path, to: &Path, secrets: &[String]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut zip = bowline_formats::zip::Zip::new();
+    let mut out = std::fs::File::create(to)?;
+    for name in files(workspace).0 {
+        let content = std::fs::read(workspace.join(&name))?;
+        if holds(&content, secrets) {
+            continue;
+        }
+        if let Some(head) = zip.entry(&name, &content) {
+            out.write_all(&head)?;
+            out.write_all(&content)?;
+        }
+    }
+    out.write_all(&zip.end())?;
+    out.sync_all()
+}
+
+/// The whole error log of a task, without values a person gave.
+fn error_log(from: &[PathBuf], to: &Path, secrets: &[String]) -> std::io::Result<()> {
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut whole = String::new();
+    for file in from {
+        let bytes = std::fs::read(file).unwrap_or_default();
+        whole.push_str(&String::from_utf8_lossy(&bytes));
+    }
+    for secret in secrets.iter().filter(|it| !it.is_empty()) {
+        whole = whole.replace(secret.as_str(), &"*".repeat(secret.len()));
+    }
+    std::fs::write(to, whole)
+}
+
+fn prepare(workspace: &Path, restore: Option<(PathBuf, String, bool)>) -> Result<(), String> {
+    let io = |error: std::io::Error| error.to_string();
+    std::fs::create_dir_all(workspace.join(".metadata")).map_err(io)?;
+    let Some((repository, reference, new)) = restore else {
+        return Ok(());
+    };
+    let index = workspace.join(".metadata/index");
+    let keep = if new {
+        ""
+    } else {
+        "git add -A -- . ':(exclude).checkpoints' ':(exclude).metadata'\n"
+    };
+    // The index holds what is there now, so that files the checkpoint lacks go and no others.
+    let script = format!(
+        "export GIT_DIR={} GIT_WORK_TREE={} GIT_INDEX_FILE={}\n{keep}git read-tree --reset -u {}\nrm -f {}\n",
+        shown(&repository),
+        shown(workspace),
+        shown(&index),
+        quoted(&reference),
+        shown(&index),
+    );
+    git(&script, workspace).map(|_| ())
+}

@@ -1,0 +1,3 @@
+//! What single kinds of work need to have agents work on them.
+
+pub mod jobs;

@@ -1,0 +1,326 @@
+//! What tasks ask of people: reviews, questions, dependencies and permissions; and what is kept of them.
+
+use crate::call::{Call, Reply, json};
+use crate::problem::Problem;
+use crate::serve::Shared;
+use crate::tasks::{Waiting, decided, row};
+use crate::view;
+use crate::work::{Wish, Work};
+use bowline_engine::formats::time::utc;
+use bowline_engine::machines::Timestamp;
+use bowline_engine::machines::job::{Life, PausedBy};
+use bowline_formats::rest::{
+    AnswerRequest, Approval, ChangeRequest, InboxItem, InboxKind, Nothing, Page, ProvideRequest,
+    RejectRequest,
+};
+use bowline_store::{FileComment, JobRow, Record, RecordBody, RecordKind, RecordQuery};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Rows of a kind that belong to the task of a call.
+fn records<T: Serialize>(
+    shared: &Arc<Shared>,
+    call: &Call,
+    kind: RecordKind,
+    shown: fn(&Record) -> Option<T>,
+    newest_first: bool,
+) -> Reply {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let mut records = work.store().records(&RecordQuery {
+        job: Some(row.id),
+        kind: Some(kind),
+        open: false,
+    })?;
+    if newest_first {
+        records.reverse();
+    }
+    let items: Vec<T> = records.iter().filter_map(shown).collect();
+    json(call, &Page::whole(items))
+}
+
+pub(crate) fn reviews(shared: &Arc<Shared>, call: &Call) -> Reply {
+    records(shared, call, RecordKind::Review, view::review, false)
+}
+
+pub(crate) fn questions(shared: &Arc<Shared>, call: &Call) -> Reply {
+    records(shared, call, RecordKind::Question, view::question, false)
+}
+
+pub(crate) fn dependencies(shared: &Arc<Shared>, call: &Call) -> Reply {
+    records(
+        shared,
+        call,
+        RecordKind::Dependency,
+        view::dependency,
+        false,
+    )
+}
+
+pub(crate) fn permissions(shared: &Arc<Shared>, call: &Call) -> Reply {
+    records(
+        shared,
+        call,
+        RecordKind::Permission,
+        view::permission,
+        false,
+    )
+}
+
+pub(crate) fn verifications(shared: &Arc<Shared>, call: &Call) -> Reply {
+    records(
+        shared,
+        call,
+        RecordKind::Verification,
+        view::verification,
+        false,
+    )
+}
+
+pub(crate) fn sayings(shared: &Arc<Shared>, call: &Call) -> Reply {
+    records(shared, call, RecordKind::Said, view::saying, false)
+}
+
+pub(crate) fn checkpoints(shared: &Arc<Shared>, call: &Call) -> Reply {
+    records(shared, call, RecordKind::Checkpoint, view::checkpoint, true)
+}
+
+/// The row of a kind that a call is about.
+pub(crate) fn record(
+    work: &dyn Work,
+    id: &str,
+    kind: RecordKind,
+    what: &'static str,
+) -> Result<Record, Problem> {
+    let found = work.store().record(id)?;
+    found
+        .filter(|record| record.body.kind() == kind)
+        .ok_or_else(|| Problem::no_such(what, id))
+}
+
+pub(crate) fn review(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let record = record(
+        shared.work()?,
+        call.param("id"),
+        RecordKind::Review,
+        "review",
+    )?;
+    json(call, &view::review(&record))
+}
+
+pub(crate) fn approve(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let review = record(
+        shared.work()?,
+        call.param("id"),
+        RecordKind::Review,
+        "review",
+    )?
+    .id;
+    let asked: Approval = call.body()?;
+    let comment = asked.comment;
+    decided(shared, call, Wish::Approve { review, comment })
+}
+
+pub(crate) fn request_changes(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let review = record(
+        shared.work()?,
+        call.param("id"),
+        RecordKind::Review,
+        "review",
+    )?
+    .id;
+    changes(shared, call, review)
+}
+
+fn changes(shared: &Arc<Shared>, call: &Call, review: String) -> Reply {
+    let asked: ChangeRequest = call.body()?;
+    let comments = asked.comments.into_iter().map(|it| FileComment {
+        file: it.file,
+        line: it.line,
+        comment: it.comment,
+    });
+    let wish = Wish::RequestChanges {
+        review,
+        feedback: asked.feedback,
+        comments: comments.collect(),
+    };
+    decided(shared, call, wish)
+}
+
+/// The open review of a task; its id is empty when there is none, and the machine says what may be done instead.
+fn open_review(shared: &Arc<Shared>, call: &Call) -> Result<String, Problem> {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    match row.job.open_review() {
+        Some(review) => Ok(review.id.clone()),
+        None => Err(Problem::Refused(not_in_review(&row, call))),
+    }
+}
+
+fn not_in_review(row: &JobRow, call: &Call) -> bowline_engine::machines::job::Refusal {
+    let command = match call.route.id {
+        "approveTask" => "approve",
+        _ => "request changes",
+    };
+    bowline_engine::machines::job::Refusal::NotAllowed {
+        command,
+        task: row.job.task_status(),
+        agent: row.job.agent_status(),
+        allowed: bowline_engine::machines::job::allowed_actions(&row.job),
+    }
+}
+
+pub(crate) fn approve_task(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let asked: Approval = call.body()?;
+    let review = open_review(shared, call)?;
+    let comment = asked.comment;
+    decided(shared, call, Wish::Approve { review, comment })
+}
+
+pub(crate) fn request_task_changes(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let _: ChangeRequest = call.body()?;
+    let review = open_review(shared, call)?;
+    changes(shared, call, review)
+}
+
+pub(crate) fn answer(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let id = call.param("id");
+    let question = record(shared.work()?, id, RecordKind::Question, "question")?.id;
+    let asked: AnswerRequest = call.body()?;
+    let text = asked.answer;
+    decided(shared, call, Wish::Answer { question, text })
+}
+
+pub(crate) fn skip(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let id = call.param("id");
+    let question = record(shared.work()?, id, RecordKind::Question, "question")?.id;
+    let _: Nothing = call.body()?;
+    decided(shared, call, Wish::Skip { question })
+}
+
+pub(crate) fn provide(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let id = call.param("id");
+    let dependency = record(shared.work()?, id, RecordKind::Dependency, "dependency")?.id;
+    let asked: ProvideRequest = call.body()?;
+    let value = asked.value;
+    decided(shared, call, Wish::Provide { dependency, value })
+}
+
+pub(crate) fn reject(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let id = call.param("id");
+    let dependency = record(shared.work()?, id, RecordKind::Dependency, "dependency")?.id;
+    let asked: RejectRequest = call.body()?;
+    let reason = asked.reason;
+    decided(shared, call, Wish::Reject { dependency, reason })
+}
+
+pub(crate) fn permit(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let id = call.param("id");
+    let permission = record(shared.work()?, id, RecordKind::Permission, "permission")?.id;
+    let _: Nothing = call.body()?;
+    decided(shared, call, Wish::Permit { permission })
+}
+
+pub(crate) fn deny(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let id = call.param("id");
+    let permission = record(shared.work()?, id, RecordKind::Permission, "permission")?.id;
+    let asked: RejectRequest = call.body()?;
+    let reason = asked.reason;
+    decided(shared, call, Wish::Deny { permission, reason })
+}
+
+pub(crate) fn fork(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let id = call.param("id");
+    let checkpoint = record(shared.work()?, id, RecordKind::Checkpoint, "checkpoint")?.id;
+    let _: Nothing = call.body()?;
+    decided(shared, call, Wish::Fork { checkpoint })
+}
+
+pub(crate) fn inbox(shared: &Arc<Shared>, call: &Call) -> Reply {
+    json(call, &Page::whole(waiting(shared.work()?)?))
+}
+
+/// All that waits for a person, the longest waiting first.
+pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
+    let store = work.store();
+    let open = store.records(&RecordQuery {
+        open: true,
+        ..RecordQuery::default()
+    })?;
+    let rows = store.open_jobs()?;
+    let by_id: HashMap<&str, &JobRow> = rows.iter().map(|row| (row.id.as_str(), row)).collect();
+    let mut items: Vec<(Timestamp, InboxItem)> = Vec::new();
+    for record in &open {
+        let Some(row) = by_id.get(record.job.as_str()) else {
+            continue;
+        };
+        let mut item = InboxItem {
+            kind: InboxKind::Task,
+            id: record.id.clone(),
+            task_id: record.job.clone(),
+            title: row.job.title.clone(),
+            version: row.version,
+            since: utc(record.at),
+            review: None,
+            question: None,
+            dependency: None,
+            permission: None,
+            reason: None,
+        };
+        match &record.body {
+            RecordBody::Review(_) => {
+                item.kind = InboxKind::Review;
+                item.review = view::review(record);
+            }
+            RecordBody::Question(_) => {
+                item.kind = InboxKind::Question;
+                item.question = view::question(record);
+            }
+            RecordBody::Dependency(_) => {
+                item.kind = InboxKind::Dependency;
+                item.dependency = view::dependency(record);
+            }
+            RecordBody::Permission(_) => {
+                item.kind = InboxKind::Permission;
+                item.permission = view::permission(record);
+            }
+            RecordBody::Checkpoint(_) | RecordBody::Verification(_) | RecordBody::Said(_) => {
+                continue;
+            }
+        }
+        items.push((record.at, item));
+    }
+    let mut waits = Waiting::new(&*store);
+    for row in &rows {
+        let reason = match &row.job.life {
+            Life::Paused(PausedBy::Breaker { reason, .. }) => Some(reason.clone()),
+            Life::Pending => {
+                let task = waits.task(row, work)?;
+                task.needs_you.then(|| task.waiting_for.join(", "))
+            }
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            let at = Timestamp(row.about.updated_at);
+            items.push((
+                at,
+                InboxItem {
+                    kind: InboxKind::Task,
+                    id: row.id.clone(),
+                    task_id: row.id.clone(),
+                    title: row.job.title.clone(),
+                    version: row.version,
+                    since: utc(at),
+                    review: None,
+                    question: None,
+                    dependency: None,
+                    permission: None,
+                    reason: Some(reason),
+                },
+            ));
+        }
+    }
+    items.sort_by_key(|(at, _)| *at);
+    Ok(items.into_iter().map(|(_, item)| item).collect())
+}

@@ -1,0 +1,283 @@
+//! Who asks: a person by the server's token or a cookie from a one-time link, the agent of an attempt by its own token, or
+//! whoever is at the other end of the Unix socket.
+
+use crate::data;
+use axum::http::{HeaderMap, header};
+use bowline_engine::actor::Standing;
+use bowline_words::message::ServerNo;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The cookie of a browser that signed in.
+pub(crate) const COOKIE: &str = "bowline_session";
+/// How long it counts, and how long a browser keeps it.
+const SESSION_SECONDS: i64 = 30 * 24 * 60 * 60;
+/// How long a one-time link counts.
+const LINK_SECONDS: u64 = 10 * 60;
+/// Links that may wait to be used; the oldest go first.
+const LINKS_MAX: usize = 64;
+
+/// The other end of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Peer {
+    /// Over TCP.
+    Tcp(SocketAddr),
+    /// Over the Unix socket; what its process shows.
+    Socket(Standing),
+}
+
+/// Whose rights a request has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// Everybody's.
+    Nobody,
+    /// A person's.
+    Person,
+    /// Those of an agent whose task is not shown: it reads.
+    Reader,
+    /// Those of the agent of an attempt.
+    Agent {
+        /// Its task.
+        task: String,
+        /// Its attempt.
+        attempt: u32,
+    },
+}
+
+impl Caller {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Caller::Nobody => "nobody",
+            Caller::Person => "person",
+            Caller::Reader => "reader",
+            Caller::Agent { .. } => "agent",
+        }
+    }
+}
+
+/// What callers are held against.
+pub(crate) struct Auth {
+    token: blake3::Hash,
+    /// Cookies are signed with it, so that they outlive a restart and nobody keeps a list of them.
+    key: [u8; 32],
+    links: Mutex<HashMap<blake3::Hash, Instant>>,
+}
+
+impl Auth {
+    pub(crate) fn new(token: &str) -> Self {
+        Auth {
+            token: blake3::hash(token.as_bytes()),
+            key: blake3::derive_key(
+                "bowline task server: sessions of browsers",
+                token.as_bytes(),
+            ),
+            links: Mutex::default(),
+        }
+    }
+
+    /// Whether that is the server's token. Hashes are compared in constant time.
+    pub(crate) fn is_token(&self, text: &str) -> bool {
+        blake3::hash(text.as_bytes()) == self.token
+    }
+
+    /// Who asks. `agent` tells whose token a text is; `now` is in seconds since 1970.
+    pub(crate) fn caller(
+        &self,
+        peer: Peer,
+        headers: &HeaderMap,
+        now: i64,
+        agent: impl Fn(&str) -> Option<(String, u32)>,
+    ) -> Result<Caller, ServerNo> {
+        let bearer = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .map(|value| value.strip_prefix("Bearer ").unwrap_or_default().trim());
+        let of_agent = |text: &str| {
+            let found = agent(text);
+            found.map(|(task, attempt)| Caller::Agent { task, attempt })
+        };
+        match peer {
+            // What descends from an agent has an agent's rights, whatever token it shows.
+            Peer::Socket(Standing::Agent) => {
+                Ok(bearer.and_then(of_agent).unwrap_or(Caller::Reader))
+            }
+            Peer::Socket(Standing::Person) => match bearer {
+                None => Ok(Caller::Person),
+                Some(text) => self.by_token(text, of_agent),
+            },
+            Peer::Socket(Standing::Unshown(_)) => match bearer {
+                None => Ok(Caller::Reader),
+                Some(text) => self.by_token(text, of_agent),
+            },
+            Peer::Tcp(_) => match bearer {
+                Some(text) => self.by_token(text, of_agent),
+                None if self.has_session(headers, now) => Ok(Caller::Person),
+                None => Ok(Caller::Nobody),
+            },
+        }
+    }
+
+    fn by_token(
+        &self,
+        text: &str,
+        of_agent: impl Fn(&str) -> Option<Caller>,
+    ) -> Result<Caller, ServerNo> {
+        if self.is_token(text) {
+            return Ok(Caller::Person);
+        }
+        of_agent(text).ok_or(ServerNo::WrongToken)
+    }
+
+    /// The key of a new one-time link.
+    pub(crate) fn new_link(&self) -> std::io::Result<String> {
+        let key = data::random()?;
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        if links.len() >= LINKS_MAX {
+            let oldest = links.iter().min_by_key(|(_, made)| **made);
+            if let Some(oldest) = oldest.map(|(hash, _)| *hash) {
+                links.remove(&oldest);
+            }
+        }
+        links.insert(blake3::hash(key.as_bytes()), Instant::now());
+        Ok(key)
+    }
+
+    /// Uses a link up; whether it counted.
+    pub(crate) fn use_link(&self, key: &str) -> bool {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = links.remove(&blake3::hash(key.as_bytes()));
+        made.is_some_and(|made| made.elapsed() < Duration::from_secs(LINK_SECONDS))
+    }
+
+    /// The `Set-Cookie` of a browser that signs in now.
+    pub(crate) fn session(&self, now: i64) -> std::io::Result<String> {
+        let until = now + SESSION_SECONDS;
+        let nonce = &data::random()?[..16];
+        let said = format!("{until}.{nonce}");
+        let mark = blake3::keyed_hash(&self.key, said.as_bytes());
+        let value = format!("{said}.{}", mark.to_hex());
+        Ok(format!(
+            "{COOKIE}={value}; Path=/; Max-Age={SESSION_SECONDS}; HttpOnly; SameSite=Strict"
+        ))
+    }
+
+    /// The `Set-Cookie` of a browser that signs out.
+    pub(crate) fn no_session() -> String {
+        format!("{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")
+    }
+
+    fn has_session(&self, headers: &HeaderMap, now: i64) -> bool {
+        let cookies = headers.get_all(header::COOKIE).iter();
+        let mut pairs = cookies
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(';'));
+        pairs.any(|pair| {
+            let value = pair
+                .trim()
+                .strip_prefix(COOKIE)
+                .and_then(|it| it.strip_prefix('='));
+            value.is_some_and(|value| self.is_session(value, now))
+        })
+    }
+
+    fn is_session(&self, value: &str, now: i64) -> bool {
+        let Some((said, mark)) = value.rsplit_once('.') else {
+            return false;
+        };
+        let Ok(mark) = blake3::Hash::from_hex(mark) else {
+            return false;
+        };
+        let until = said.split('.').next().and_then(|it| it.parse::<i64>().ok());
+        blake3::keyed_hash(&self.key, said.as_bytes()) == mark
+            && until.is_some_and(|until| now < until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+    use axum::http::HeaderValue;
+    use bowline_engine::actor::Missing;
+
+    const TCP: fn() -> Peer = || Peer::Tcp(([127, 0, 0, 1], 1).into());
+
+    fn asked(auth: &Auth, peer: Peer, name: header::HeaderName, value: &str) -> Option<Caller> {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_str(value).unwrap());
+        let agent = |text: &str| (text == "of-agent").then(|| ("task_1".to_owned(), 2));
+        auth.caller(peer, &headers, 1_000, agent).ok()
+    }
+
+    fn agent() -> Option<Caller> {
+        Some(Caller::Agent {
+            task: "task_1".into(),
+            attempt: 2,
+        })
+    }
+
+    #[test]
+    fn tokens_say_who_asks() {
+        let auth = Auth::new("right");
+        let bearer = |peer, text: &str| {
+            asked(
+                &auth,
+                peer,
+                header::AUTHORIZATION,
+                &format!("Bearer {text}"),
+            )
+        };
+        assert_eq!(bearer(TCP(), "right"), Some(Caller::Person));
+        assert_eq!(bearer(TCP(), "of-agent"), agent());
+        assert_eq!(bearer(TCP(), "wrong"), None);
+        assert_eq!(bearer(TCP(), ""), None);
+        let none = auth.caller(TCP(), &HeaderMap::new(), 0, |_| None);
+        assert_eq!(none, Ok(Caller::Nobody));
+    }
+
+    /// A stolen token makes no person of what descends from an agent.
+    #[test]
+    fn an_agent_on_the_socket_stays_one() {
+        let auth = Auth::new("right");
+        let on = |standing, text: &str| {
+            let value = format!("Bearer {text}");
+            asked(&auth, Peer::Socket(standing), header::AUTHORIZATION, &value)
+        };
+        assert_eq!(on(Standing::Agent, "right"), Some(Caller::Reader));
+        assert_eq!(on(Standing::Agent, "of-agent"), agent());
+        assert_eq!(on(Standing::Person, "of-agent"), agent());
+        let unshown = Standing::Unshown(Missing::Terminal);
+        assert_eq!(on(unshown, "right"), Some(Caller::Person));
+        let plain = |standing| {
+            let peer = Peer::Socket(standing);
+            auth.caller(peer, &HeaderMap::new(), 0, |_| None)
+        };
+        assert_eq!(plain(unshown), Ok(Caller::Reader));
+        assert_eq!(plain(Standing::Person), Ok(Caller::Person));
+    }
+
+    #[test]
+    fn a_cookie_counts_until_its_time_and_for_this_token_only() {
+        let auth = Auth::new("right");
+        let set = auth.session(0).unwrap();
+        assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict"));
+        let cookie = set.split(';').next().unwrap().to_owned();
+        let by = |auth: &Auth, cookie: &str| asked(auth, TCP(), header::COOKIE, cookie);
+        assert_eq!(by(&auth, &format!("a=b; {cookie}")), Some(Caller::Person));
+        assert_eq!(by(&Auth::new("other"), &cookie), Some(Caller::Nobody));
+        let value = cookie.split_once('=').unwrap().1;
+        assert!(!auth.is_session(value, SESSION_SECONDS));
+        assert!(!auth.is_session(&value.replacen('2', "9", 1), 0));
+    }
+
+    #[test]
+    fn a_link_counts_once() {
+        let auth = Auth::new("right");
+        let key = auth.new_link().unwrap();
+        assert!(auth.use_link(&key));
+        assert!(!auth.use_link(&key));
+        assert!(!auth.use_link("never"));
+    }
+}

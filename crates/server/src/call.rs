@@ -1,0 +1,156 @@
+//! A request that was let in, and the answers handlers give.
+
+use crate::auth::Caller;
+use crate::problem::Problem;
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use bowline_formats::rest::routes::Route;
+use bowline_words::Lang;
+use bowline_words::message::ServerNo;
+use hyper::body::{Bytes, Frame};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
+
+/// Length of an id given by whoever asks.
+const REQUEST_ID_MAX: usize = 100;
+
+/// A request that was let in.
+pub(crate) struct Call {
+    pub(crate) route: &'static Route,
+    pub(crate) params: Vec<(String, String)>,
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) caller: Caller,
+    pub(crate) lang: Lang,
+}
+
+impl Call {
+    /// A part of the path. The table of routes names it, so that it is there.
+    pub(crate) fn param(&self, name: &str) -> &str {
+        let found = self.params.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    pub(crate) fn query(&self, name: &str) -> Option<&str> {
+        let found = self.query.iter().find(|(known, _)| known == name);
+        found
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// A whole number behind the question mark.
+    pub(crate) fn number<T: std::str::FromStr>(
+        &self,
+        name: &'static str,
+    ) -> Result<Option<T>, Problem> {
+        let Some(value) = self.query(name) else {
+            return Ok(None);
+        };
+        let wrong = || ServerNo::NotInQuery {
+            name,
+            value: value.chars().take(80).collect(),
+        };
+        Ok(Some(value.parse().map_err(|_| wrong())?))
+    }
+
+    /// The body. One that is left away is an empty object.
+    pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        let bytes: &[u8] = match self.body.trim_ascii() {
+            b"" => b"{}",
+            bytes => bytes,
+        };
+        serde_json::from_slice(bytes).map_err(|error| {
+            let said = error.to_string();
+            Problem::No(ServerNo::BadBody { said })
+        })
+    }
+
+    /// The id under which the request may be repeated.
+    pub(crate) fn request_id(&self) -> Result<Option<String>, Problem> {
+        let Some(value) = self.headers.get("idempotency-key") else {
+            return Ok(None);
+        };
+        match value.to_str() {
+            Ok(text) if !text.is_empty() && text.len() <= REQUEST_ID_MAX => {
+                Ok(Some(text.to_owned()))
+            }
+            Ok(_) | Err(_) => Err(bad_header("Idempotency-Key")),
+        }
+    }
+
+    /// The version the caller looked at.
+    pub(crate) fn version(&self) -> Result<Option<u64>, Problem> {
+        let Some(value) = self.headers.get(header::IF_MATCH) else {
+            return Ok(None);
+        };
+        let text = value.to_str().unwrap_or_default().trim_matches('"');
+        match text {
+            "*" => Ok(None),
+            text => match text.parse() {
+                Ok(version) => Ok(Some(version)),
+                Err(_) => Err(bad_header("If-Match")),
+            },
+        }
+    }
+}
+
+pub(crate) fn bad_header(name: &'static str) -> Problem {
+    Problem::No(ServerNo::NotInQuery {
+        name,
+        value: "…".into(),
+    })
+}
+
+/// An answer.
+pub(crate) type Reply = Result<Response<Body>, Problem>;
+
+/// JSON with the status of the route.
+pub(crate) fn json(call: &Call, value: &impl Serialize) -> Reply {
+    let bytes = serde_json::to_vec(value).map_err(|error| Problem::internal(&error))?;
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = StatusCode::from_u16(call.route.status).unwrap_or(StatusCode::OK);
+    set(&mut response, header::CONTENT_TYPE, "application/json");
+    Ok(response)
+}
+
+/// Nothing.
+pub(crate) fn empty(call: &Call) -> Reply {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::from_u16(call.route.status).unwrap_or(StatusCode::OK);
+    Ok(response)
+}
+
+/// Bytes of a type.
+pub(crate) fn bytes(content_type: &'static str, bytes: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(bytes.into());
+    set(&mut response, header::CONTENT_TYPE, content_type);
+    response
+}
+
+/// Sets a header; a text that cannot be one is left away.
+pub(crate) fn set(response: &mut Response<Body>, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+/// A body that is sent bit by bit: what a task puts into a channel.
+pub(crate) struct Piped(pub(crate) mpsc::Receiver<Bytes>);
+
+impl hyper::body::Body for Piped {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = self.0.poll_recv(context);
+        next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}

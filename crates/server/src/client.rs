@@ -1,0 +1,357 @@
+//! A small client for the server's own interface, by its Unix socket or over TCP: one request per connection, no threads.
+
+use crate::data::{ADDRESS_FILE, SOCKET_FILE, TOKEN_FILE, read_secret};
+use crate::serve::reach;
+use bowline_engine::words::{shown, system};
+use bowline_words::Lang;
+use bowline_words::message::ServeTrouble;
+use serde_json::Value;
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a connection may take, and an answer that is no stream.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// The head of an answer, and a whole one.
+const HEAD_BYTES_MAX: u64 = 64 * 1024;
+const BODY_BYTES_MAX: u64 = 1 << 30;
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Socket(PathBuf),
+    /// `HOST:PORT`.
+    Tcp(String),
+}
+
+/// Talks to a server.
+#[derive(Debug, Clone)]
+pub struct Client {
+    place: Place,
+    token: Option<String>,
+    lang: Lang,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    headers: Vec<(String, String)>,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// A header by its name in small letters.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON; `null` when it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+impl Client {
+    /// The server at an address, with the token of a file.
+    pub fn tcp(url: &str, token: Option<String>, lang: Lang) -> Result<Client, ServeTrouble> {
+        let bad = || ServeTrouble::BadAddress {
+            address: url.to_owned(),
+        };
+        let host = url.strip_prefix("http://").ok_or_else(bad)?;
+        let host = host.trim_end_matches('/');
+        if host.is_empty() || host.contains('/') {
+            return Err(bad());
+        }
+        Ok(Client {
+            place: Place::Tcp(host.to_owned()),
+            token,
+            lang,
+        })
+    }
+
+    /// The server of a data folder: by its socket, or where there is none by the address and token it recorded.
+    pub fn of_data(data: &Path, lang: Lang) -> Result<Client, ServeTrouble> {
+        let socket = data.join(SOCKET_FILE);
+        if socket.exists() {
+            return Ok(Client {
+                place: Place::Socket(socket),
+                token: None,
+                lang,
+            });
+        }
+        let unreachable = |error: &io::Error| ServeTrouble::Unreachable {
+            place: shown(data),
+            cause: system(error),
+        };
+        let address = data.join(ADDRESS_FILE);
+        let url = std::fs::read_to_string(address).map_err(|error| unreachable(&error))?;
+        let token = data.join(TOKEN_FILE);
+        let token = read_secret(&token).map_err(|error| error.at(&token))?;
+        Client::tcp(url.trim(), Some(token), lang)
+    }
+
+    /// The same with another token.
+    #[must_use]
+    pub fn with_token(self, token: String) -> Client {
+        Client {
+            token: Some(token),
+            ..self
+        }
+    }
+
+    /// Where it asks, for people.
+    pub fn place(&self) -> String {
+        match &self.place {
+            Place::Socket(path) => shown(path),
+            Place::Tcp(host) => format!("http://{host}"),
+        }
+    }
+
+    /// Asks, and waits for the whole answer.
+    pub fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, ServeTrouble> {
+        let told = |error: io::Error| self.unreachable(&error);
+        let (mut head, mut stream) = self.open(method, path, body, headers, Some(ANSWER_TIME))?;
+        if head.status != 204 {
+            let mut body = Body::of(&head, &mut stream);
+            let read = (&mut body).take(BODY_BYTES_MAX).read_to_end(&mut head.body);
+            read.map_err(told)?;
+        }
+        Ok(head)
+    }
+
+    /// Asks for a stream of events, and hands each on: its name, its id and its data. Goes on while `each` wants more. An
+    /// answer that is no stream comes back whole.
+    pub fn events(
+        &self,
+        path: &str,
+        since: Option<u64>,
+        mut each: impl FnMut(&str, Option<u64>, &str) -> bool,
+    ) -> Result<Option<Answer>, ServeTrouble> {
+        let since = since.map(|it| it.to_string());
+        let headers: Vec<(&str, &str)> = since
+            .iter()
+            .map(|it| ("Last-Event-ID", it.as_str()))
+            .collect();
+        let (mut head, mut stream) = self.open("GET", path, None, &headers, None)?;
+        let mut body = BufReader::new(Body::of(&head, &mut stream));
+        if head.status != 200 {
+            let read = (&mut body).take(BODY_BYTES_MAX).read_to_end(&mut head.body);
+            read.map_err(|error| self.unreachable(&error))?;
+            return Ok(Some(head));
+        }
+        let (mut name, mut id, mut data) = (String::new(), None, String::new());
+        let mut line = String::new();
+        loop {
+            line.clear();
+            match body.read_line(&mut line) {
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+                Err(error) => return Err(self.unreachable(&error)),
+            }
+            let text = line.trim_end_matches(['\n', '\r']);
+            if let Some(rest) = text.strip_prefix("event: ") {
+                rest.clone_into(&mut name);
+            } else if let Some(rest) = text.strip_prefix("id: ") {
+                id = rest.parse().ok();
+            } else if let Some(rest) = text.strip_prefix("data: ") {
+                data.push_str(rest);
+            } else if text.is_empty() && !name.is_empty() {
+                if !each(&name, id, &data) {
+                    return Ok(None);
+                }
+                name.clear();
+                data.clear();
+                id = None;
+            }
+        }
+    }
+
+    fn unreachable(&self, error: &io::Error) -> ServeTrouble {
+        ServeTrouble::Unreachable {
+            place: self.place(),
+            cause: system(error),
+        }
+    }
+
+    /// Sends a request and reads the head of the answer.
+    fn open(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+        time: Option<Duration>,
+    ) -> Result<(Answer, BufReader<Box<dyn Stream>>), ServeTrouble> {
+        let told = |error: io::Error| self.unreachable(&error);
+        let mut stream = self.connect(time).map_err(told)?;
+        let host = match &self.place {
+            Place::Socket(_) => "localhost",
+            Place::Tcp(host) => host,
+        };
+        let lang = self.lang.say("en", "ko");
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept-Language: {lang}\r\n"
+        );
+        if let Some(token) = &self.token {
+            request.push_str(&format!("Authorization: Bearer {token}\r\n"));
+        }
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let body = body.map(Value::to_string);
+        if let Some(body) = &body {
+            let length = body.len();
+            request.push_str(&format!(
+                "Content-Type: application/json\r\nContent-Length: {length}\r\n"
+            ));
+        }
+        request.push_str("\r\n");
+        request.push_str(body.as_deref().unwrap_or_default());
+        stream.write_all(request.as_bytes()).map_err(told)?;
+        let mut stream = BufReader::new(stream);
+        let head = head(&mut stream).map_err(told)?;
+        let head = head.ok_or_else(|| ServeTrouble::BadAnswer {
+            place: self.place(),
+        })?;
+        Ok((head, stream))
+    }
+
+    fn connect(&self, time: Option<Duration>) -> io::Result<Box<dyn Stream>> {
+        match &self.place {
+            Place::Socket(path) => {
+                let stream = reach(path, |path| UnixStream::connect(path))?;
+                stream.set_read_timeout(time)?;
+                stream.set_write_timeout(Some(ANSWER_TIME))?;
+                Ok(Box::new(stream))
+            }
+            Place::Tcp(host) => {
+                let mut last = io::Error::from(io::ErrorKind::NotFound);
+                for address in host.to_socket_addrs()? {
+                    match TcpStream::connect_timeout(&address, CONNECT_TIME) {
+                        Ok(stream) => {
+                            stream.set_read_timeout(time)?;
+                            stream.set_write_timeout(Some(ANSWER_TIME))?;
+                            return Ok(Box::new(stream));
+                        }
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
+            }
+        }
+    }
+}
+
+trait Stream: Read + Write {}
+impl<T: Read + Write> Stream for T {}
+
+/// The head of an answer; nothing when it is none.
+fn head(stream: &mut BufReader<Box<dyn Stream>>) -> io::Result<Option<Answer>> {
+    let mut left = stream.by_ref().take(HEAD_BYTES_MAX);
+    let mut line = String::new();
+    left.read_line(&mut line)?;
+    let status = line
+        .strip_prefix("HTTP/1.")
+        .and_then(|rest| rest.get(2..5)?.parse().ok());
+    let Some(status) = status else {
+        return Ok(None);
+    };
+    let mut headers = Vec::new();
+    loop {
+        line.clear();
+        if left.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let text = line.trim_end();
+        if text.is_empty() {
+            break;
+        }
+        if let Some((name, value)) = text.split_once(':') {
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+    }
+    Ok(Some(Answer {
+        status,
+        headers,
+        body: Vec::new(),
+    }))
+}
+
+/// The body of an answer: of a length, in chunks, or until the end.
+struct Body<'s> {
+    stream: &'s mut BufReader<Box<dyn Stream>>,
+    /// Bytes left of the body, or of the present chunk.
+    left: u64,
+    chunked: bool,
+    ended: bool,
+}
+
+impl<'s> Body<'s> {
+    fn of(head: &Answer, stream: &'s mut BufReader<Box<dyn Stream>>) -> Self {
+        let chunked = head.header("transfer-encoding") == Some("chunked");
+        let length = head
+            .header("content-length")
+            .and_then(|text| text.parse().ok());
+        Body {
+            stream,
+            left: if chunked {
+                0
+            } else {
+                length.unwrap_or(u64::MAX)
+            },
+            chunked,
+            ended: false,
+        }
+    }
+
+    /// The length of the next chunk; 0 is the end.
+    fn next_chunk(&mut self) -> io::Result<u64> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.stream.by_ref().take(100).read_line(&mut line)? == 0 {
+                return Ok(0);
+            }
+            let text = line.trim();
+            // The line end behind the chunk before.
+            if text.is_empty() {
+                continue;
+            }
+            let digits = text.split(';').next().unwrap_or_default();
+            let bad = |_| io::Error::from(io::ErrorKind::InvalidData);
+            return u64::from_str_radix(digits, 16).map_err(bad);
+        }
+    }
+}
+
+impl Read for Body<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.ended || buffer.is_empty() {
+            return Ok(0);
+        }
+        if self.chunked && self.left == 0 {
+            self.left = self.next_chunk()?;
+        }
+        if self.left == 0 {
+            self.ended = true;
+            return Ok(0);
+        }
+        let count = self.stream.by_ref().take(self.left).read(buffer)?;
+        self.left -= count as u64;
+        self.ended = count == 0;
+        Ok(count)
+    }
+}

@@ -1,0 +1,170 @@
+//! The data folder: who may read it, the token, and where the server was last reached.
+
+use bowline_engine::Context;
+use bowline_engine::words::{shown, system};
+use bowline_words::message::ServeTrouble;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// The token's file in the data folder.
+pub const TOKEN_FILE: &str = "token";
+/// The socket's.
+pub const SOCKET_FILE: &str = "sock";
+/// Where the address of the running server is recorded.
+pub const ADDRESS_FILE: &str = "address";
+
+/// Random bytes of a token or key.
+const SECRET_BYTES: usize = 32;
+
+/// The folder a server keeps everything in.
+#[derive(Debug, Clone)]
+pub struct DataFolder {
+    path: PathBuf,
+}
+
+impl DataFolder {
+    /// Opens the folder, made for this user alone where it is not there yet.
+    pub fn open(path: &Path) -> Result<Self, ServeTrouble> {
+        let made = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path);
+        made.map_err(|error| trouble(path, &error))?;
+        Ok(DataFolder {
+            path: path.to_owned(),
+        })
+    }
+
+    /// A file of it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The token, made at first. A file that others can read is refused: what they may have read is no secret.
+    pub fn token(&self) -> Result<String, ServeTrouble> {
+        let path = self.file(TOKEN_FILE);
+        match read_secret(&path) {
+            Ok(token) => return Ok(token),
+            Err(SecretError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error.at(&path)),
+        }
+        let token = random().map_err(|error| trouble(&path, &error))?;
+        write_secret(&path, &token).map_err(|error| trouble(&path, &error))?;
+        Ok(token)
+    }
+
+    /// Records where the server is reached, for commands of this user.
+    pub(crate) fn record_address(&self, url: &str) -> Result<(), ServeTrouble> {
+        let path = self.file(ADDRESS_FILE);
+        let written = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)
+            .and_then(|mut file| file.write_all(format!("{url}\n").as_bytes()));
+        written.map_err(|error| trouble(&path, &error))
+    }
+}
+
+/// Why a secret cannot be read.
+#[derive(Debug)]
+pub enum SecretError {
+    /// The system said no.
+    Io(io::Error),
+    /// Others can read it.
+    Open,
+}
+
+impl SecretError {
+    /// As it is told of a file.
+    pub fn at(self, path: &Path) -> ServeTrouble {
+        match self {
+            SecretError::Io(error) => trouble(path, &error),
+            SecretError::Open => ServeTrouble::OpenToOthers { path: shown(path) },
+        }
+    }
+}
+
+/// The text of a secret file that only this user can read.
+pub fn read_secret(path: &Path) -> Result<String, SecretError> {
+    let file = File::open(path).map_err(SecretError::Io)?;
+    let mode = file
+        .metadata()
+        .map_err(SecretError::Io)?
+        .permissions()
+        .mode();
+    if mode & 0o077 != 0 {
+        return Err(SecretError::Open);
+    }
+    let mut text = String::new();
+    file.take(4096)
+        .read_to_string(&mut text)
+        .map_err(SecretError::Io)?;
+    Ok(text.trim().to_owned())
+}
+
+fn write_secret(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(format!("{text}\n").as_bytes())?;
+    file.sync_all()
+}
+
+/// A new secret, as hexadecimal text.
+pub(crate) fn random() -> io::Result<String> {
+    let mut bytes = [0; SECRET_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+pub(crate) fn trouble(path: &Path, error: &io::Error) -> ServeTrouble {
+    ServeTrouble::File {
+        path: shown(path),
+        cause: system(error),
+    }
+}
+
+/// The data folder: the one that is named, else `bowline` in the user's folder of state.
+pub fn data_folder(context: &Context, named: Option<&Path>) -> PathBuf {
+    if let Some(named) = named {
+        return std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
+    }
+    let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
+    let state = variable("XDG_STATE_HOME").filter(|path| path.is_absolute());
+    let home = || variable("HOME").unwrap_or_else(|| PathBuf::from("/"));
+    state
+        .unwrap_or_else(|| home().join(".local/state"))
+        .join("bowline")
+}
+
+/// The word for programs of what keeps a server from its work.
+pub fn code_of(trouble: &ServeTrouble) -> &'static str {
+    code(trouble)
+}
+
+fn code(trouble: &ServeTrouble) -> &'static str {
+    match trouble {
+        ServeTrouble::CannotListen { .. } => "cannot_listen",
+        ServeTrouble::BadAddress { .. } => "bad_address",
+        ServeTrouble::NotAFolder { .. } => "no_folder",
+        ServeTrouble::File { .. } => "io",
+        ServeTrouble::OpenToOthers { .. } => "open_to_others",
+        ServeTrouble::AlreadyServing { .. } => "already_serving",
+        ServeTrouble::Store { .. } => "store_failed",
+        ServeTrouble::BadConfig { .. } => "bad_config",
+        ServeTrouble::BadStore { .. } => "bad_store",
+        ServeTrouble::Unreachable { .. } => "server_unreachable",
+        ServeTrouble::BadAnswer { .. } => "not_a_server",
+    }
+}

@@ -1,0 +1,279 @@
+//! What happens, for whoever listens. Events of the store are kept in memory for a while, so that thousands of listeners do
+//! not each ask the store; whoever is further behind reads from it.
+
+use crate::call::{Piped, set};
+use crate::problem::Problem;
+use crate::serve::Shared;
+use axum::body::Body;
+use axum::http::{Response, header};
+use bowline_engine::formats::time::utc;
+use bowline_formats::rest::{EventBody, EventName};
+use bowline_store::{EventKind, EventQuery, EventRow};
+use bowline_words::message::ServerNo;
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{broadcast, mpsc, watch};
+
+/// Events kept in memory.
+const RECENT_MAX: usize = 4_096;
+/// Passing events a slow listener may be behind; further back they are dropped, as they may be.
+const PASSING_MAX: usize = 1_024;
+/// Events read from the store at once.
+const READ_MAX: usize = 500;
+/// Pieces that wait for one listener.
+const WAITING_MAX: usize = 16;
+/// Silence after which a listener hears that the server is there.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// One event as it is sent.
+#[derive(Debug)]
+struct Line {
+    sequence: u64,
+    task: String,
+    text: Bytes,
+}
+
+/// What happens.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    recent: Mutex<VecDeque<Arc<Line>>>,
+    latest: watch::Sender<u64>,
+    passing: broadcast::Sender<Arc<Line>>,
+}
+
+impl Feed {
+    /// A feed that goes on behind the newest event of the store.
+    pub(crate) fn new(latest: u64) -> Self {
+        Feed {
+            recent: Mutex::default(),
+            latest: watch::Sender::new(latest),
+            passing: broadcast::Sender::new(PASSING_MAX),
+        }
+    }
+
+    /// What is behind that number is told from now on, unless something was told already.
+    pub(crate) fn begin(&self, newest: u64) {
+        let raise = |latest: &mut u64| {
+            let raised = *latest < newest;
+            *latest = newest.max(*latest);
+            raised
+        };
+        self.latest.send_if_modified(raise);
+    }
+
+    /// An event that is durable. They come in the order of their numbers.
+    pub(crate) fn publish(&self, row: &EventRow) {
+        let line = Arc::new(line(row));
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.len() == RECENT_MAX {
+            recent.pop_front();
+        }
+        recent.push_back(line);
+        drop(recent);
+        self.latest.send_replace(row.sequence);
+    }
+
+    /// An event that is not kept: output of an agent, a changed state file.
+    pub(crate) fn pass(&self, task: &str, name: EventName, at: String, data: Value) {
+        // Nobody listens: nothing to do.
+        let _ = self.passing.send(Arc::new(Line {
+            sequence: 0,
+            task: task.to_owned(),
+            text: passing(task, name, at, data),
+        }));
+    }
+
+    pub(crate) fn latest(&self) -> u64 {
+        *self.latest.borrow()
+    }
+
+    /// Events behind a number, if memory reaches back so far.
+    fn after(&self, sequence: u64) -> Option<Vec<Arc<Line>>> {
+        if sequence >= self.latest() {
+            return Some(Vec::new());
+        }
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = recent.front()?.sequence;
+        if sequence + 1 < first {
+            return None;
+        }
+        let start = recent.partition_point(|line| line.sequence <= sequence);
+        Some(recent.iter().skip(start).cloned().collect())
+    }
+}
+
+fn event_name(kind: EventKind) -> EventName {
+    match kind {
+        EventKind::Transition => EventName::Transition,
+        EventKind::Review => EventName::Review,
+        EventKind::Question => EventName::Question,
+        EventKind::Dependency => EventName::Dependency,
+        EventKind::Agent => EventName::Agent,
+    }
+}
+
+fn line(row: &EventRow) -> Line {
+    let name = event_name(row.kind);
+    let mut data = row.body.clone();
+    // A transition line carries its number itself, as it does in `/transitions`.
+    if let (EventKind::Transition, Some(object)) = (row.kind, data.as_object_mut()) {
+        object.insert("sequence".into(), row.sequence.into());
+    }
+    let body = EventBody {
+        task_id: row.job.clone(),
+        sequence: row.sequence,
+        timestamp: utc(row.at),
+        event_type: name,
+        data,
+    };
+    let data = serde_json::to_string(&body).unwrap_or_default();
+    let text = format!(
+        "id: {}\nevent: {}\ndata: {data}\n\n",
+        row.sequence,
+        name.name()
+    );
+    Line {
+        sequence: row.sequence,
+        task: row.job.clone(),
+        text: text.into(),
+    }
+}
+
+fn passing(task: &str, name: EventName, timestamp: String, data: Value) -> Bytes {
+    let body = EventBody {
+        task_id: task.to_owned(),
+        sequence: 0,
+        timestamp,
+        event_type: name,
+        data,
+    };
+    let data = serde_json::to_string(&body).unwrap_or_default();
+    format!("event: {}\ndata: {data}\n\n", name.name()).into()
+}
+
+/// Opens a stream of events behind `since`, of one task or of all.
+pub(crate) fn open(
+    shared: &Arc<Shared>,
+    only: Option<String>,
+    since: Option<u64>,
+) -> Result<Response<Body>, Problem> {
+    let latest = shared.feed.latest();
+    if let Some(asked) = since {
+        let feed = shared.work()?.store().feed();
+        let (oldest, _) = feed.map_err(|error| Problem::internal(&error))?;
+        if oldest > 0 && asked.saturating_add(1) < oldest {
+            return Err(ServerNo::EventGone { asked, oldest }.into());
+        }
+    }
+    let Ok(place) = Arc::clone(&shared.streams).try_acquire_owned() else {
+        return Err(ServerNo::TooManyConnections.into());
+    };
+    let (sender, receiver) = mpsc::channel(WAITING_MAX);
+    let from = since.map_or(latest, |since| since.min(latest));
+    let listener = Listener {
+        shared: Arc::clone(shared),
+        only,
+        cursor: from,
+        sender,
+    };
+    tokio::spawn(async move {
+        listener.run().await;
+        drop(place);
+    });
+    let mut response = Response::new(Body::new(Piped(receiver)));
+    set(&mut response, header::CONTENT_TYPE, "text/event-stream");
+    // A proxy that gathers the stream would make it useless.
+    set(
+        &mut response,
+        header::HeaderName::from_static("x-accel-buffering"),
+        "no",
+    );
+    Ok(response)
+}
+
+struct Listener {
+    shared: Arc<Shared>,
+    only: Option<String>,
+    cursor: u64,
+    sender: mpsc::Sender<Bytes>,
+}
+
+impl Listener {
+    /// Until the other end is gone, or the server stops.
+    async fn run(mut self) {
+        let mut latest = self.shared.feed.latest.subscribe();
+        let mut passing = self.shared.feed.passing.subscribe();
+        let mut stopping = self.shared.stopping.subscribe();
+        let hello = json!({ "sequence": self.cursor, "instance": self.shared.instance });
+        let hello = format!("event: hello\ndata: {hello}\n\n");
+        if self.sender.send(hello.into()).await.is_err() {
+            return;
+        }
+        loop {
+            if !self.catch_up().await {
+                return;
+            }
+            let piece = tokio::select! {
+                changed = latest.changed() => match changed {
+                    Ok(()) => continue,
+                    Err(_) => return,
+                },
+                line = passing.recv() => match line {
+                    Ok(line) if self.wants(&line) => line.text.clone(),
+                    // What was missed of what passes is in the logs.
+                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                    Err(broadcast::error::RecvError::Closed) => return,
+                },
+                () = tokio::time::sleep(HEARTBEAT) => Bytes::from_static(b": here\n\n"),
+                () = self.sender.closed() => return,
+                _ = stopping.changed() => return,
+            };
+            if self.sender.send(piece).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn wants(&self, line: &Line) -> bool {
+        self.only.as_ref().is_none_or(|task| *task == line.task)
+    }
+
+    /// Sends what is behind the cursor; whether the other end is still there.
+    async fn catch_up(&mut self) -> bool {
+        loop {
+            let lines = match self.shared.feed.after(self.cursor) {
+                Some(lines) => lines,
+                None => match self.read().await {
+                    Some(lines) => lines,
+                    None => return false,
+                },
+            };
+            let Some(last) = lines.last() else {
+                return true;
+            };
+            self.cursor = last.sequence;
+            for line in lines.iter().filter(|line| self.wants(line)) {
+                if self.sender.send(line.text.clone()).await.is_err() {
+                    return false;
+                }
+            }
+        }
+    }
+
+    async fn read(&self) -> Option<Vec<Arc<Line>>> {
+        let shared = Arc::clone(&self.shared);
+        let wanted = EventQuery {
+            after: self.cursor,
+            limit: READ_MAX,
+            ..EventQuery::default()
+        };
+        let read = tokio::task::spawn_blocking(move || {
+            let rows = shared.work().ok()?.store().events(&wanted).ok()?;
+            Some(rows.iter().map(|row| Arc::new(line(row))).collect())
+        });
+        read.await.ok().flatten()
+    }
+}

@@ -1,0 +1,401 @@
+//! What tasks leave behind: output, files of the workspace, and what changed in them. Nothing here follows a link, and no path
+//! leads out of the workspace.
+
+use crate::asks::record;
+use crate::call::{Call, Piped, Reply, bytes, json, set};
+use crate::problem::Problem;
+use crate::serve::Shared;
+use crate::tasks::{in_query, row};
+use crate::work::Work;
+use axum::body::Body;
+use axum::http::{HeaderName, header};
+use bowline_engine::formats::time::utc;
+use bowline_engine::formats::zip::{ENTRIES_MAX, Zip};
+use bowline_engine::machines::Timestamp;
+use bowline_formats::rest::{Artifact, Page, ReviewDiff};
+use bowline_store::{JobRow, RecordBody, RecordKind, RecordQuery};
+use bowline_words::message::ServerNo;
+use hyper::body::Bytes;
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+use tokio::sync::mpsc;
+
+/// Bytes of output in one answer, unless said otherwise and at the most.
+const LOG_BYTES_USUAL: u64 = 64 * 1024;
+const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Files of a workspace that are listed, and folders that are looked into.
+const FILES_MAX: usize = 10_000;
+const FOLDERS_MAX: usize = 10_000;
+/// One file that is sent, and all of a ZIP.
+const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+const ZIP_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// Bytes sent at once.
+const PIECE_BYTES: usize = 64 * 1024;
+/// Pieces that wait for one reader.
+const PIECES_WAITING: usize = 4;
+/// Folders that hold nothing anybody would call an artifact.
+const PASSED_OVER: [&str; 2] = ["node_modules", "target"];
+
+pub(crate) fn logs(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let offset = call.number::<i64>("offset")?.unwrap_or(0);
+    let limit = match call.number::<u64>("limit")? {
+        None => LOG_BYTES_USUAL,
+        Some(limit @ 1..=LOG_BYTES_MAX) => limit,
+        Some(other) => return Err(in_query("limit", &other.to_string())),
+    };
+    let (text, next) = output(&work.logs(&row), offset, limit);
+    let mut response = bytes("text/plain; charset=utf-8", text);
+    let name = HeaderName::from_static("x-next-offset");
+    set(&mut response, name, &next.to_string());
+    Ok(response)
+}
+
+/// Output of all attempts as if it were one file: from a byte on, or counted from the end. An attempt that is gone has none.
+fn output(files: &[PathBuf], offset: i64, limit: u64) -> (Vec<u8>, u64) {
+    let sizes: Vec<u64> = files
+        .iter()
+        .map(|path| std::fs::metadata(path).map_or(0, |it| it.len()))
+        .collect();
+    let total: u64 = sizes.iter().sum();
+    let from = match offset {
+        0.. => offset.unsigned_abs().min(total),
+        ..0 => total.saturating_sub(offset.unsigned_abs()),
+    };
+    let mut text = Vec::new();
+    let mut begins = 0;
+    for (path, size) in files.iter().zip(&sizes) {
+        let ends = begins + size;
+        let at = from + text.len() as u64;
+        let left = limit - text.len() as u64;
+        if at < ends && left > 0 {
+            let wanted = (ends - at).min(left);
+            let read = File::open(path).and_then(|mut file| {
+                file.seek(SeekFrom::Start(at - begins))?;
+                file.take(wanted).read_to_end(&mut text)
+            });
+            // It was cleared away meanwhile: go on behind it.
+            if read.is_err() {
+                break;
+            }
+        }
+        begins = ends;
+    }
+    let next = from + text.len() as u64;
+    (text, next)
+}
+
+/// The folder of a task; a task without one has no files.
+fn folder(work: &dyn Work, row: &JobRow) -> Option<PathBuf> {
+    work.workspace(row).filter(|path| path.is_dir())
+}
+
+pub(crate) fn artifacts(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let phases = deliverables(work, &row)?;
+    let secrets = work.secrets(&row);
+    let Some(folder) = folder(work, &row) else {
+        return json(call, &Page::<Artifact>::whole(Vec::new()));
+    };
+    let items = walk(&folder).into_iter().map(|found| Artifact {
+        phases: phases.get(&found.path).cloned().unwrap_or_default(),
+        holds_secret: holds(&folder, &found, &secrets),
+        modified_at: found.modified.map(|at| utc(Timestamp(at))),
+        bytes: found.bytes,
+        path: found.path,
+    });
+    json(call, &Page::whole(items.collect()))
+}
+
+/// Files that phases name, with the phases.
+fn deliverables(work: &dyn Work, row: &JobRow) -> Result<BTreeMap<String, Vec<u32>>, Problem> {
+    let reviews = work.store().records(&RecordQuery {
+        job: Some(row.id.clone()),
+        kind: Some(RecordKind::Review),
+        open: false,
+    })?;
+    let mut all: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for record in reviews {
+        if let RecordBody::Review(review) = record.body {
+            for path in review.deliverables {
+                let phases = all.entry(path).or_default();
+                if !phases.contains(&review.phase) {
+                    phases.push(review.phase);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+struct Found {
+    path: String,
+    bytes: u64,
+    modified: Option<i64>,
+}
+
+/// The plain files of a folder, by name; hidden ones and those of [`PASSED_OVER`] aside.
+fn walk(root: &Path) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut folders = vec![(root.to_owned(), String::new())];
+    let mut looked = 0;
+    while let Some((folder, below)) = folders.pop() {
+        looked += 1;
+        if looked > FOLDERS_MAX {
+            break;
+        }
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let Ok(data) = entry.metadata() else {
+                continue;
+            };
+            if name.starts_with('.') || PASSED_OVER.contains(&name.as_str()) {
+                continue;
+            }
+            let path = format!("{below}{name}");
+            if data.is_dir() {
+                folders.push((entry.path(), format!("{path}/")));
+            } else if data.is_file() && found.len() < FILES_MAX {
+                let age = data
+                    .modified()
+                    .ok()
+                    .and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+                found.push(Found {
+                    path,
+                    bytes: data.len(),
+                    modified: age.and_then(|age| i64::try_from(age.as_secs()).ok()),
+                });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Opens a file below a folder: the kernel sees to it that the way leads through no link and not out.
+fn open(folder: &Path, path: &str) -> Result<File, Problem> {
+    let outside = || {
+        let path = path.chars().take(200).collect();
+        Problem::No(ServerNo::OutsideWorkspace { path })
+    };
+    let plain = path
+        .split('/')
+        .all(|part| !part.is_empty() && part != ".." && part != ".");
+    if !plain || path.contains('\0') {
+        return Err(outside());
+    }
+    let root = File::open(folder).map_err(|error| Problem::internal(&error))?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let ways = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(&root, path, flags, Mode::empty(), ways) {
+        Ok(file) => {
+            let file = File::from(file);
+            let is_file = file.metadata().is_ok_and(|it| it.is_file());
+            is_file
+                .then_some(file)
+                .ok_or_else(|| Problem::no_such("artifact", path))
+        }
+        Err(rustix::io::Errno::LOOP | rustix::io::Errno::XDEV) => Err(outside()),
+        Err(_) => Err(Problem::no_such("artifact", path)),
+    }
+}
+
+/// Whether a value that was given to the task is in a file.
+fn holds(folder: &Path, found: &Found, secrets: &[String]) -> bool {
+    if secrets.is_empty() || found.bytes > FILE_BYTES_MAX {
+        return false;
+    }
+    let mut content = Vec::new();
+    let read = open(folder, &found.path)
+        .ok()
+        .and_then(|mut file| file.read_to_end(&mut content).ok());
+    read.is_some() && has_one(&content, secrets)
+}
+
+fn has_one(content: &[u8], secrets: &[String]) -> bool {
+    let mut wanted = secrets.iter().filter(|it| !it.is_empty());
+    wanted.any(|secret| {
+        let secret = secret.as_bytes();
+        content.windows(secret.len()).any(|part| part == secret)
+    })
+}
+
+pub(crate) fn artifact(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let path = call.param("path");
+    let hidden = path.split('/').any(|part| part.starts_with('.'));
+    let folder = folder(work, &row).filter(|_| !hidden || path.contains(".."));
+    let Some(folder) = folder else {
+        return Err(Problem::no_such("artifact", path));
+    };
+    let mut file = open(&folder, path)?;
+    let bytes = file.metadata().map_or(0, |it| it.len());
+    if bytes > FILE_BYTES_MAX {
+        let max = FILE_BYTES_MAX;
+        return Err(ServerNo::TooBigToSend { bytes, max }.into());
+    }
+    let (sender, receiver) = mpsc::channel(PIECES_WAITING);
+    tokio::task::spawn_blocking(move || {
+        let mut piece = vec![0; PIECE_BYTES];
+        while let Ok(count @ 1..) = file.read(&mut piece) {
+            if sender
+                .blocking_send(Bytes::copy_from_slice(&piece[..count]))
+                .is_err()
+            {
+                break;
+            }
+        }
+    });
+    let mut response = crate::call::bytes("application/octet-stream", Body::new(Piped(receiver)));
+    sandboxed(&mut response, path.rsplit('/').next().unwrap_or(path));
+    Ok(response)
+}
+
+/// What an agent wrote is never a page of ours: it is saved, and if a browser shows it all the same, in a box.
+fn sandboxed(response: &mut axum::http::Response<Body>, name: &str) {
+    let box_ = "sandbox; default-src 'none'";
+    set(response, header::CONTENT_SECURITY_POLICY, box_);
+    let plain: String = name
+        .chars()
+        .map(|it| {
+            if it.is_ascii_graphic() && !"\"\\".contains(it) {
+                it
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    let saved = format!("attachment; filename=\"{plain}\"");
+    set(response, header::CONTENT_DISPOSITION, &saved);
+}
+
+pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let named = deliverables(work, &row)?;
+    let secrets = work.secrets(&row);
+    let Some(folder) = folder(work, &row) else {
+        return Err(Problem::no_such("artifact", call.param("id")));
+    };
+    let mut files = walk(&folder);
+    if files.iter().any(|found| named.contains_key(&found.path)) {
+        files.retain(|found| named.contains_key(&found.path));
+    }
+    let bytes: u64 = files.iter().map(|found| found.bytes).sum();
+    if bytes > ZIP_BYTES_MAX || files.len() > ENTRIES_MAX {
+        let max = ZIP_BYTES_MAX;
+        return Err(ServerNo::TooBigToSend { bytes, max }.into());
+    }
+    let Ok(place) = Arc::clone(&shared.zips).try_acquire_owned() else {
+        return Err(ServerNo::TooManyConnections.into());
+    };
+    let (sender, receiver) = mpsc::channel(PIECES_WAITING);
+    tokio::task::spawn_blocking(move || {
+        let _place = place;
+        let mut zip = Zip::new();
+        for found in files {
+            let mut content = Vec::new();
+            let read = open(&folder, &found.path)
+                .ok()
+                .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut content).ok());
+            if read.is_none() || has_one(&content, &secrets) {
+                continue;
+            }
+            let Some(head) = zip.entry(&found.path, &content) else {
+                continue;
+            };
+            let sent = sender.blocking_send(head.into()).is_ok()
+                && sender.blocking_send(content.into()).is_ok();
+            if !sent {
+                return;
+            }
+        }
+        let _ = sender.blocking_send(zip.end().into());
+    });
+    let mut response = crate::call::bytes("application/zip", Body::new(Piped(receiver)));
+    sandboxed(&mut response, &format!("{}.zip", row.id));
+    Ok(response)
+}
+
+pub(crate) fn review_diff(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let record = record(work, call.param("id"), RecordKind::Review, "review")?;
+    let row = row(work, &record.job)?;
+    let RecordBody::Review(review) = &record.body else {
+        return Err(Problem::no_such("review", call.param("id")));
+    };
+    let files = work
+        .diff(&row, review)
+        .map_err(|error| Problem::internal(&error))?;
+    let diff = ReviewDiff {
+        review_id: record.id.clone(),
+        from: review.base_ref.clone(),
+        files,
+    };
+    json(call, &diff)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+
+    #[test]
+    fn output_of_attempts_is_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<PathBuf> = ["hello ", "", "world"]
+            .iter()
+            .enumerate()
+            .map(|(index, text)| {
+                let path = folder.path().join(index.to_string());
+                std::fs::write(&path, text).unwrap();
+                path
+            })
+            .collect();
+        let read = |offset, limit| {
+            let (text, next) = output(&files, offset, limit);
+            (String::from_utf8(text).unwrap(), next)
+        };
+        assert_eq!(read(0, 100), ("hello world".into(), 11));
+        assert_eq!(read(4, 4), ("o wo".into(), 8));
+        assert_eq!(read(-3, 100), ("rld".into(), 11));
+        assert_eq!(read(-300, 2), ("he".into(), 2));
+        assert_eq!(read(99, 2), (String::new(), 11));
+    }
+
+    #[test]
+    fn no_path_leads_out_and_no_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("inside");
+        std::fs::create_dir_all(inside.join("sub")).unwrap();
+        std::fs::write(folder.path().join("secret"), "x").unwrap();
+        std::fs::write(inside.join("sub/good"), "y").unwrap();
+        std::os::unix::fs::symlink("../secret", inside.join("link")).unwrap();
+        std::os::unix::fs::symlink("..", inside.join("up")).unwrap();
+        assert!(open(&inside, "sub/good").is_ok());
+        let code = |path| open(&inside, path).map(drop).unwrap_err().code();
+        for path in [
+            "../secret",
+            "/etc/passwd",
+            "sub/../../secret",
+            "link",
+            "up/secret",
+            "a\0b",
+            "",
+        ] {
+            assert_eq!(code(path), "outside_workspace", "{path}");
+        }
+        assert_eq!(code("sub"), "unknown_id");
+        assert_eq!(code("none"), "unknown_id");
+    }
+}

@@ -1,0 +1,206 @@
+//! What is looked at before anything else: whom a request is addressed to, from which page it comes, and how many there are.
+
+use crate::auth::Peer;
+use axum::http::{HeaderMap, header};
+use bowline_words::message::ServerNo;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Requests of one address in a second, and at once.
+const REQUESTS_PER_SECOND: f64 = 500.0;
+const REQUESTS_AT_ONCE: f64 = 1_000.0;
+/// Wrong tokens of one address in a second, and at once: a guess must cost time.
+const WRONG_PER_SECOND: f64 = 1.0;
+const WRONG_AT_ONCE: f64 = 20.0;
+/// Addresses that are counted.
+const ADDRESSES_MAX: usize = 10_000;
+
+/// The names a server goes by.
+#[derive(Debug, Clone)]
+pub(crate) struct Names {
+    hosts: Vec<String>,
+}
+
+impl Names {
+    /// Its address, the names of loopback with its port, and those that a person allowed.
+    pub(crate) fn new(listen: SocketAddr, allowed: &[String]) -> Self {
+        let port = listen.port();
+        let mut hosts = vec![listen.to_string()];
+        if listen.ip().is_loopback() || listen.ip().is_unspecified() {
+            for name in ["127.0.0.1", "localhost", "[::1]"] {
+                hosts.push(format!("{name}:{port}"));
+            }
+        }
+        for name in allowed {
+            hosts.push(name.to_ascii_lowercase());
+            hosts.push(format!("{}:{port}", name.to_ascii_lowercase()));
+        }
+        Names { hosts }
+    }
+
+    /// Refuses what a foreign page makes a browser send: by another name (DNS rebinding), or from another origin.
+    pub(crate) fn check(&self, peer: Peer, headers: &HeaderMap) -> Result<(), ServerNo> {
+        let text = |name: header::HeaderName| {
+            let value = headers.get(name)?;
+            Some(value.to_str().unwrap_or("?").to_ascii_lowercase())
+        };
+        // No browser speaks to a Unix socket.
+        if matches!(peer, Peer::Tcp(_)) {
+            let host = text(header::HOST).unwrap_or_default();
+            if !self.hosts.contains(&host) {
+                return Err(ServerNo::ForeignHost { host: short(&host) });
+            }
+        }
+        if let Some(origin) = text(header::ORIGIN) {
+            let host = ["http://", "https://"]
+                .iter()
+                .find_map(|scheme| origin.strip_prefix(scheme));
+            if !host.is_some_and(|host| self.hosts.iter().any(|known| known == host)) {
+                return Err(ServerNo::ForeignOrigin {
+                    origin: short(&origin),
+                });
+            }
+        }
+        // Browsers say so themselves where no origin is sent. Only to open the page may one come from elsewhere.
+        if let Some(site) = headers.get("sec-fetch-site") {
+            let own = site == "same-origin" || site == "none";
+            let opens = headers
+                .get("sec-fetch-mode")
+                .is_some_and(|it| it == "navigate");
+            if !own && !opens {
+                return Err(ServerNo::ForeignOrigin {
+                    origin: short(site.to_str().unwrap_or("?")),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// How much each address may ask.
+#[derive(Debug, Default)]
+pub(crate) struct Rates {
+    buckets: Mutex<HashMap<IpAddr, [Bucket; 2]>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+impl Bucket {
+    fn take(&mut self, amount: f64, per_second: f64, most: f64, now: Instant) -> bool {
+        let passed = now.duration_since(self.at).as_secs_f64();
+        self.left = (self.left + passed * per_second).min(most);
+        self.at = now;
+        if self.left < amount {
+            return false;
+        }
+        self.left -= amount;
+        true
+    }
+}
+
+impl Rates {
+    /// Counts a request.
+    pub(crate) fn request(&self, peer: Peer) -> Result<(), ServerNo> {
+        self.count(peer, 0, 1.0)
+    }
+
+    /// Counts a wrong token.
+    pub(crate) fn wrong_token(&self, peer: Peer) {
+        let _ = self.count(peer, 1, 1.0);
+    }
+
+    /// Refuses an address that sent too many wrong ones.
+    pub(crate) fn may_guess(&self, peer: Peer) -> Result<(), ServerNo> {
+        self.count(peer, 1, 0.0)
+    }
+
+    fn count(&self, peer: Peer, which: usize, amount: f64) -> Result<(), ServerNo> {
+        // Who can open the socket is this user.
+        let Peer::Tcp(address) = peer else {
+            return Ok(());
+        };
+        let now = Instant::now();
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= ADDRESSES_MAX && !buckets.contains_key(&address.ip()) {
+            buckets.clear();
+        }
+        let bucket = |left| Bucket { left, at: now };
+        let both = buckets
+            .entry(address.ip())
+            .or_insert([bucket(REQUESTS_AT_ONCE), bucket(WRONG_AT_ONCE)]);
+        let (per_second, most) = match which {
+            0 => (REQUESTS_PER_SECOND, REQUESTS_AT_ONCE),
+            _ => (WRONG_PER_SECOND, WRONG_AT_ONCE),
+        };
+        // A question whether there is something left takes nothing, but there must be a whole one.
+        let taken = both[which].take(amount.max(1.0), per_second, most, now);
+        if taken && amount == 0.0 {
+            both[which].left += 1.0;
+        }
+        match taken {
+            true => Ok(()),
+            false => Err(ServerNo::TooManyRequests { seconds: 1 }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    fn check(pairs: &[(&'static str, &'static str)]) -> Result<(), ServerNo> {
+        let names = Names::new(([127, 0, 0, 1], 7420).into(), &["Bow.example".to_owned()]);
+        let headers = pairs
+            .iter()
+            .map(|(name, value)| {
+                (
+                    header::HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                )
+            })
+            .collect();
+        names.check(Peer::Tcp(([127, 0, 0, 1], 9).into()), &headers)
+    }
+
+    #[test]
+    fn only_our_own_names_and_pages() {
+        assert_eq!(check(&[("host", "127.0.0.1:7420")]), Ok(()));
+        assert_eq!(check(&[("host", "LOCALHOST:7420")]), Ok(()));
+        assert_eq!(check(&[("host", "bow.example")]), Ok(()));
+        assert!(check(&[]).is_err());
+        assert!(check(&[("host", "evil.example:7420")]).is_err());
+        assert!(check(&[("host", "127.0.0.1:7421")]).is_err());
+        let from = |origin| check(&[("host", "127.0.0.1:7420"), ("origin", origin)]);
+        assert_eq!(from("http://127.0.0.1:7420"), Ok(()));
+        assert!(from("http://evil.example").is_err());
+        assert!(from("null").is_err());
+        let site = |site| check(&[("host", "127.0.0.1:7420"), ("sec-fetch-site", site)]);
+        assert_eq!(site("same-origin"), Ok(()));
+        assert!(site("cross-site").is_err());
+    }
+
+    #[test]
+    fn wrong_tokens_are_slowed_down_and_right_ones_are_not() {
+        let rates = Rates::default();
+        let peer = Peer::Tcp(([127, 0, 0, 1], 9).into());
+        for _ in 0..20 {
+            assert_eq!(rates.may_guess(peer), Ok(()));
+            rates.wrong_token(peer);
+        }
+        assert!(rates.may_guess(peer).is_err());
+        assert_eq!(rates.request(peer), Ok(()));
+        let other = Peer::Tcp(([127, 0, 0, 2], 9).into());
+        assert_eq!(rates.may_guess(other), Ok(()));
+    }
+}

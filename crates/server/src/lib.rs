@@ -1,0 +1,33 @@
+//! The task server: REST, server-sent events and the web page, over TCP on loopback and a Unix socket.
+//!
+//! No rule is here. A request is read, its caller is known, and what it wants is handed to the loop that decides about jobs,
+//! or to an operation of the engine; what comes back is told in the caller's language. Handlers are plain functions on a
+//! bounded pool of threads: nothing that waits for a disk runs on the threads that serve connections.
+
+mod asks;
+mod auth;
+mod call;
+pub mod client;
+mod data;
+mod feed;
+mod files;
+mod guard;
+pub mod jobs;
+mod notices;
+mod page;
+mod problem;
+mod reports;
+mod router;
+mod serve;
+mod session;
+mod tasks;
+mod view;
+pub mod work;
+mod workspaces;
+mod world;
+
+pub use data::{
+    ADDRESS_FILE, DataFolder, SOCKET_FILE, SecretError, TOKEN_FILE, code_of, data_folder,
+    read_secret,
+};
+pub use serve::{LISTEN, Options, Publisher, Server, Stopper, log_to_stderr, reach};

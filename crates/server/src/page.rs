@@ -1,0 +1,74 @@
+//! The web page: its files are inside the program, and every address that is no file of it is answered by its one page.
+
+use crate::call::{bytes, set};
+use axum::body::Body;
+use axum::http::{HeaderMap, Response, header};
+use rust_embed::RustEmbed;
+
+/// What `cargo xtask web` builds.
+#[derive(RustEmbed)]
+#[folder = "$CARGO_MANIFEST_DIR/../../web/dist"]
+#[allow_missing = true]
+struct Files;
+
+/// Said instead of the page where it was not built.
+const NOT_BUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Bowline</title>\
+<h1>Bowline</h1><p>The server runs. Its web page was not built into this program: run <code>cargo xtask web</code>, then \
+build again.</p><p>The interface is there: <code>bowline task list</code>, \
+<a href=\"/api/openapi.json\">/api/openapi.json</a>.</p></html>\n";
+
+/// What a page of ours may load: nothing from elsewhere.
+pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; \
+frame-ancestors 'none'";
+
+/// A file of the page, or the page.
+pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Response<Body> {
+    let name = path.trim_start_matches('/');
+    let (name, found) = match Files::get(name) {
+        Some(file) if !name.is_empty() => (name, Some(file)),
+        Some(_) | None => ("index.html", Files::get("index.html")),
+    };
+    let Some(file) = found else {
+        return bytes("text/html; charset=utf-8", NOT_BUILT);
+    };
+    let accepts = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let gzip = accepts
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.split(',').any(|it| it.trim().starts_with("gzip")));
+    let packed = if gzip {
+        Files::get(&format!("{name}.gz"))
+    } else {
+        None
+    };
+    let is_packed = packed.is_some();
+    let data = packed.map_or(file.data, |packed| packed.data).into_owned();
+    let mut response = bytes(content_type(name), data);
+    if is_packed {
+        set(&mut response, header::CONTENT_ENCODING, "gzip");
+    }
+    set(&mut response, header::VARY, "Accept-Encoding");
+    // Files below `assets` have their content's hash in the name.
+    let keep = match name.starts_with("assets/") {
+        true => "public, max-age=31536000, immutable",
+        false => "no-cache",
+    };
+    set(&mut response, header::CACHE_CONTROL, keep);
+    response
+}
+
+/// The type of a file of the page by its ending.
+fn content_type(name: &str) -> &'static str {
+    match name.rsplit('.').next().unwrap_or_default() {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" | "webmanifest" | "map" => "application/json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "txt" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}

@@ -1,0 +1,286 @@
+//! Every way a request ends without doing what was asked.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use bowline_engine::machines::Refuse as _;
+use bowline_engine::machines::job::{Refusal, TaskStatus};
+use bowline_engine::{Error, ExitClass};
+use bowline_formats::rest::{ErrorBody, ErrorTold};
+use bowline_words::Lang;
+use bowline_words::message::{JobNo, ServerNo, Status};
+
+/// Why not.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// The server's own reasons.
+    No(ServerNo),
+    /// A rule of jobs.
+    Refused(Refusal),
+    /// An operation on a state file.
+    Engine(Error),
+}
+
+impl From<ServerNo> for Problem {
+    fn from(no: ServerNo) -> Self {
+        Problem::No(no)
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Problem::Engine(error)
+    }
+}
+
+impl Problem {
+    /// There is no such thing.
+    pub(crate) fn no_such(what: &'static str, id: &str) -> Self {
+        let id = id.chars().take(80).collect();
+        Problem::No(ServerNo::NoSuch { what, id })
+    }
+
+    /// Something failed that should not; the log has it.
+    pub(crate) fn internal(error: &dyn std::fmt::Display) -> Self {
+        tracing::error!(%error, "request failed");
+        Problem::No(ServerNo::Internal)
+    }
+
+    /// The word for programs.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Problem::No(no) => code(no),
+            Problem::Refused(refusal) => refusal.code(),
+            Problem::Engine(error) => error.code(),
+        }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Problem::No(no) => status(no),
+            Problem::Refused(Refusal::Unknown { .. }) => StatusCode::NOT_FOUND,
+            Problem::Refused(_) => StatusCode::CONFLICT,
+            Problem::Engine(error) => match error.class() {
+                ExitClass::Refused | ExitClass::Locked | ExitClass::Damaged => StatusCode::CONFLICT,
+                ExitClass::Usage => StatusCode::BAD_REQUEST,
+                ExitClass::NotFound => StatusCode::NOT_FOUND,
+                ExitClass::Failure => StatusCode::INTERNAL_SERVER_ERROR,
+            },
+        }
+    }
+
+    /// As it is told.
+    pub(crate) fn told(&self, lang: Lang) -> ErrorTold {
+        let (message, hint) = match self {
+            Problem::No(no) => no.say(lang),
+            Problem::Refused(refusal) => job_no(refusal).say(lang),
+            Problem::Engine(error) => error.told(lang),
+        };
+        let mut told = ErrorTold {
+            code: self.code().into(),
+            message,
+            hint,
+            ..ErrorTold::default()
+        };
+        match self {
+            Problem::No(ServerNo::UnknownType { name, known }) => {
+                told.valid_types = known.split(", ").map(str::to_owned).collect();
+                told.suggestion = nearest(name, &told.valid_types);
+            }
+            Problem::No(ServerNo::NearMiss { suggestion, .. }) => {
+                told.suggestion = Some(suggestion.clone());
+            }
+            Problem::No(ServerNo::EventGone { oldest, .. }) => told.oldest = Some(*oldest),
+            Problem::Refused(Refusal::NotAllowed { allowed, .. }) => {
+                told.allowed_actions = allowed.iter().map(|it| it.name().to_owned()).collect();
+            }
+            Problem::No(_) | Problem::Refused(_) | Problem::Engine(_) => {}
+        }
+        told
+    }
+
+    /// As it is sent.
+    pub(crate) fn response(&self, lang: Lang) -> Response<Body> {
+        let body = ErrorBody {
+            error: self.told(lang),
+        };
+        let text = serde_json::to_vec(&body).unwrap_or_default();
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(header::CONTENT_TYPE, json);
+        let wait = match self {
+            Problem::No(ServerNo::TooManyRequests { seconds }) => Some(*seconds),
+            Problem::No(ServerNo::TooManyConnections | ServerNo::Draining | ServerNo::Starting) => {
+                Some(1)
+            }
+            Problem::No(_) | Problem::Refused(_) | Problem::Engine(_) => None,
+        };
+        if let Some(seconds) = wait {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Problem::No(ServerNo::WrongMethod { allowed, .. }) = self
+            && let Ok(allowed) = HeaderValue::from_str(allowed)
+        {
+            headers.insert(header::ALLOW, allowed);
+        }
+        response
+    }
+}
+
+fn code(no: &ServerNo) -> &'static str {
+    match no {
+        ServerNo::NoToken | ServerNo::WrongToken => "unauthorized",
+        ServerNo::ForeignHost { .. } => "foreign_host",
+        ServerNo::ForeignOrigin { .. } => "foreign_origin",
+        ServerNo::NeedsPerson { .. } => "needs_person",
+        ServerNo::NeedsAgent => "needs_agent",
+        ServerNo::NoRoute { .. } => "no_route",
+        ServerNo::WrongMethod { .. } => "wrong_method",
+        ServerNo::NoSuch { .. } => "unknown_id",
+        ServerNo::NotInQuery { .. }
+        | ServerNo::BadBody { .. }
+        | ServerNo::BadTime { .. }
+        | ServerNo::VerbLacks { .. } => "bad_input",
+        ServerNo::NotJson => "not_json",
+        ServerNo::BodyTooBig { .. } => "body_too_big",
+        ServerNo::TooSlow => "too_slow",
+        ServerNo::TooManyRequests { .. } => "too_many_requests",
+        ServerNo::TooManyConnections => "too_many_connections",
+        ServerNo::Draining => "draining",
+        ServerNo::Starting => "starting",
+        ServerNo::Changed { .. } => "changed",
+        ServerNo::RequestReused => "request_reused",
+        ServerNo::UnknownType { .. } => "unknown_type",
+        ServerNo::UnknownAgent { .. } => "unknown_agent",
+        ServerNo::EventGone { .. } => "event_gone",
+        ServerNo::OutsideWorkspace { .. } => "outside_workspace",
+        ServerNo::TooBigToSend { .. } => "too_big_to_send",
+        ServerNo::NoSuchVerb { .. } => "no_such_verb",
+        ServerNo::Cycle { .. } => "circular_dependency",
+        ServerNo::BadValue { .. } => "bad_value",
+        ServerNo::NearMiss { .. } => "not_an_option",
+        ServerNo::Internal => "internal",
+    }
+}
+
+fn status(no: &ServerNo) -> StatusCode {
+    match no {
+        ServerNo::NoToken | ServerNo::WrongToken => StatusCode::UNAUTHORIZED,
+        ServerNo::ForeignHost { .. }
+        | ServerNo::ForeignOrigin { .. }
+        | ServerNo::NeedsPerson { .. }
+        | ServerNo::NeedsAgent => StatusCode::FORBIDDEN,
+        ServerNo::NoRoute { .. } | ServerNo::NoSuch { .. } | ServerNo::NoSuchVerb { .. } => {
+            StatusCode::NOT_FOUND
+        }
+        ServerNo::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
+        ServerNo::NotInQuery { .. }
+        | ServerNo::BadBody { .. }
+        | ServerNo::BadTime { .. }
+        | ServerNo::VerbLacks { .. }
+        | ServerNo::UnknownType { .. }
+        | ServerNo::UnknownAgent { .. }
+        | ServerNo::BadValue { .. }
+        | ServerNo::OutsideWorkspace { .. } => StatusCode::BAD_REQUEST,
+        ServerNo::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ServerNo::BodyTooBig { .. } | ServerNo::TooBigToSend { .. } => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
+        ServerNo::TooSlow => StatusCode::BAD_REQUEST,
+        ServerNo::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
+        ServerNo::TooManyConnections | ServerNo::Draining | ServerNo::Starting => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        ServerNo::Cycle { .. }
+        | ServerNo::Changed { .. }
+        | ServerNo::RequestReused
+        | ServerNo::NearMiss { .. } => StatusCode::CONFLICT,
+        ServerNo::EventGone { .. } => StatusCode::GONE,
+        ServerNo::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// A refusal of the job machine as a message.
+fn job_no(refusal: &Refusal) -> JobNo {
+    match refusal {
+        Refusal::NotAllowed {
+            command: "cancel",
+            task: TaskStatus::Review,
+            ..
+        } => JobNo::CancelInReview,
+        Refusal::NotAllowed {
+            command,
+            task,
+            agent,
+            allowed,
+        } => {
+            let allowed: Vec<&str> = allowed.iter().map(|action| action.name()).collect();
+            JobNo::NotAllowed {
+                command,
+                task: Status::of(task.name()),
+                agent: Status::of(agent.name()),
+                allowed: allowed.join(", "),
+            }
+        }
+        Refusal::Incomplete { missing } => JobNo::Incomplete {
+            missing: missing.join(", "),
+        },
+        Refusal::ScheduledLater { .. } => JobNo::ScheduledLater,
+        Refusal::WaitingForTasks { tasks } => JobNo::WaitingForTasks {
+            tasks: tasks.join(", "),
+        },
+        Refusal::StaleAttempt { .. } | Refusal::StaleVerification { .. } => JobNo::Stale,
+        Refusal::Unknown { what, id } => JobNo::Unknown {
+            what,
+            id: id.clone(),
+        },
+        Refusal::Settled { what, id, status } => JobNo::Settled {
+            what,
+            id: id.clone(),
+            status,
+        },
+        Refusal::Empty { what } => JobNo::Empty { what },
+        Refusal::NotAnOption { answer, options } => JobNo::NotAnOption {
+            answer: answer.clone(),
+            options: options.join(", "),
+        },
+        Refusal::QuestionRequired { id } => JobNo::QuestionRequired { id: id.clone() },
+        Refusal::NotDue { .. } => JobNo::NotDue,
+        Refusal::TooManyWaiting => JobNo::TooManyWaiting,
+        Refusal::NoSuchPhase { phase, total } => JobNo::NoSuchPhase {
+            phase: *phase,
+            total: *total,
+        },
+        Refusal::AlreadyRetried { by } => JobNo::AlreadyRetried { by: by.clone() },
+        Refusal::DependedOn { tasks } => JobNo::DependedOn {
+            tasks: tasks.join(", "),
+        },
+    }
+}
+
+/// The known word that is written most alike; nothing when none is near.
+fn nearest(word: &str, known: &[String]) -> Option<String> {
+    let alike = |known: &str| {
+        let length = known.chars().count().max(word.chars().count()).max(1);
+        100 - changes(word, known).min(length) * 100 / length
+    };
+    let best = known.iter().max_by_key(|one| alike(one))?;
+    (alike(best) >= 60).then(|| best.clone())
+}
+
+/// Letters to be changed, put in or left out to come from one word to another.
+fn changes(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, letter) in from.chars().enumerate() {
+        let mut above = row[0];
+        row[0] = line + 1;
+        for (column, other) in to.iter().enumerate() {
+            let changed = above + usize::from(letter != *other);
+            above = row[column + 1];
+            row[column + 1] = changed.min(above + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}

@@ -1,0 +1,136 @@
+//! What the agent of a task reports exactly, instead of in words.
+
+use crate::auth::Caller;
+use crate::call::{Call, Reply, json};
+use crate::problem::Problem;
+use crate::serve::Shared;
+use crate::tasks::ask as decide;
+use crate::work::Wish;
+use bowline_engine::machines::Timestamp;
+use bowline_engine::machines::job::{Dependency, DependencyKind, Marker, Question, StepAt};
+use bowline_formats::rest::{
+    AskReport, ErrorReport, NeedReport, Nothing, PhaseCompleteReport, Recovery, Reported,
+    StepReport, TokensReport,
+};
+use bowline_words::message::ServerNo;
+use std::sync::Arc;
+
+/// Wait after a limit that does not say how long.
+const RETRY_AFTER_S: u64 = 60;
+/// The longest wait that is believed.
+const RETRY_AFTER_MAX_S: u64 = 7 * 24 * 60 * 60;
+
+/// The attempt that reports.
+fn attempt(call: &Call) -> Result<(String, u32), Problem> {
+    match &call.caller {
+        Caller::Agent { task, attempt } => Ok((task.clone(), *attempt)),
+        Caller::Nobody | Caller::Person | Caller::Reader => Err(ServerNo::NeedsAgent.into()),
+    }
+}
+
+fn said(shared: &Arc<Shared>, call: &Call, marker: Marker) -> Reply {
+    let (task, attempt) = attempt(call)?;
+    let wish = Wish::Said {
+        task: task.clone(),
+        attempt,
+        marker: Box::new(marker),
+    };
+    let answered = decide(shared.work()?, call, wish)?;
+    json(
+        call,
+        &Reported {
+            task_id: task,
+            id: answered.made,
+            answer: None,
+        },
+    )
+}
+
+pub(crate) fn phase_complete(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let report: PhaseCompleteReport = call.body()?;
+    let marker = Marker::PhaseComplete {
+        phase: report.phase,
+        deliverables: report.files,
+    };
+    said(shared, call, marker)
+}
+
+pub(crate) fn done(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let _: Nothing = call.body()?;
+    said(shared, call, Marker::CustomComplete)
+}
+
+pub(crate) fn ask(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let report: AskReport = call.body()?;
+    let question = Question {
+        options: report.options,
+        default: report.default,
+        // The loop gives it its id.
+        ..Question::asked("", report.question, report.required)
+    };
+    said(shared, call, Marker::Question(question))
+}
+
+pub(crate) fn need(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let report: NeedReport = call.body()?;
+    let word = serde_json::to_value(report.dependency_type).unwrap_or_default();
+    let kind = word.as_str().and_then(DependencyKind::from_name);
+    let needed = Dependency {
+        kind: kind.unwrap_or(DependencyKind::EnvVariable),
+        description: report.description,
+        default: report.default,
+        ..Dependency::requested("", report.name, report.required)
+    };
+    said(shared, call, Marker::DependencyRequest(needed))
+}
+
+pub(crate) fn error(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let report: ErrorReport = call.body()?;
+    let marker = match report.recovery {
+        Recovery::PauseAndRetry => {
+            let wait = report.retry_after.unwrap_or(RETRY_AFTER_S);
+            let wait = wait.clamp(1, RETRY_AFTER_MAX_S);
+            let now = shared.clock.now().0;
+            Marker::RateLimit {
+                until: Timestamp(now.saturating_add_unsigned(wait)),
+            }
+        }
+        Recovery::CheckpointAndFail => Marker::ErrorFatal {
+            message: report.message,
+            details: report.details,
+        },
+        Recovery::NotifyUser => Marker::ErrorNotify {
+            message: report.message,
+        },
+    };
+    said(shared, call, marker)
+}
+
+pub(crate) fn step(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let report: StepReport = call.body()?;
+    let step = StepAt {
+        number: report.step,
+        of: report.of,
+        name: report.name,
+    };
+    said(shared, call, Marker::Step(step))
+}
+
+pub(crate) fn tokens(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let report: TokensReport = call.body()?;
+    let (task, attempt) = attempt(call)?;
+    let wish = Wish::Tokens {
+        task: task.clone(),
+        attempt,
+        used: report.used,
+    };
+    decide(shared.work()?, call, wish)?;
+    json(
+        call,
+        &Reported {
+            task_id: task,
+            id: None,
+            answer: None,
+        },
+    )
+}

@@ -1,0 +1,413 @@
+//! From a request to its handler: the table of routes is the only list of them.
+
+use crate::auth::{Caller, Peer};
+use crate::call::{Call, Reply, set};
+use crate::problem::Problem;
+use crate::serve::Shared;
+use crate::{asks, files, page, reports, session, tasks, workspaces, world};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{RawPathParams, Request};
+use axum::http::{HeaderMap, Response, StatusCode, header};
+use axum::routing::{MethodFilter, on};
+use bowline_formats::rest::routes::{Access, Method, ROUTES, Route};
+use bowline_words::Lang;
+use bowline_words::message::ServerNo;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// The size of a body.
+pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// What answers a request, on a thread that may wait.
+pub(crate) type Handler = fn(&Arc<Shared>, &Call) -> Reply;
+
+/// The handler of a route by its name.
+fn handler(id: &str) -> Option<Handler> {
+    Some(match id {
+        "health" => world::health,
+        "ready" => world::ready,
+        "metrics" => world::metrics,
+        "openapi" => world::openapi,
+        "getSession" => session::get,
+        "signIn" => session::sign_in,
+        "signOut" => session::sign_out,
+        "newSignInLink" => session::new_link,
+        "listTasks" => tasks::list,
+        "createTask" => tasks::create,
+        "getTask" => tasks::get,
+        "editTask" => tasks::edit,
+        "deleteTask" => tasks::delete,
+        "submitTask" => tasks::submit,
+        "cancelTask" => tasks::cancel,
+        "pauseTask" => tasks::pause,
+        "resumeTask" => tasks::resume,
+        "retryTask" => tasks::retry,
+        "archiveTask" => tasks::archive,
+        "approveTask" => asks::approve_task,
+        "requestTaskChanges" => asks::request_task_changes,
+        "restoreTask" => tasks::restore,
+        "sayToAgent" => tasks::say,
+        "interruptAgent" => tasks::interrupt,
+        "listSayings" => asks::sayings,
+        "getAgent" => tasks::agent,
+        "listPhases" => tasks::phases,
+        "listTransitions" => tasks::transitions,
+        "listCheckpoints" => asks::checkpoints,
+        "createCheckpoint" => tasks::checkpoint,
+        "listReviews" => asks::reviews,
+        "listQuestions" => asks::questions,
+        "listDependencies" => asks::dependencies,
+        "listPermissions" => asks::permissions,
+        "listVerifications" => asks::verifications,
+        "getConversation" => tasks::conversation,
+        "getLogs" => files::logs,
+        "listArtifacts" => files::artifacts,
+        "getArtifact" => files::artifact,
+        "getArtifactsZip" => files::zip,
+        "taskEvents" => world::task_events,
+        "events" => world::events,
+        "getReview" => asks::review,
+        "getReviewDiff" => files::review_diff,
+        "approveReview" => asks::approve,
+        "requestReviewChanges" => asks::request_changes,
+        "answerQuestion" => asks::answer,
+        "skipQuestion" => asks::skip,
+        "provideDependency" => asks::provide,
+        "rejectDependency" => asks::reject,
+        "permitTool" => asks::permit,
+        "denyTool" => asks::deny,
+        "forkCheckpoint" => asks::fork,
+        "getInbox" => asks::inbox,
+        "getAgents" => world::agents,
+        "listNodes" => world::nodes,
+        "getStats" => world::stats,
+        "listTypes" => world::types,
+        "listWorkspaces" => workspaces::list,
+        "getWorkspaceState" => workspaces::state,
+        "listWorkspaceTransitions" => workspaces::transitions,
+        "workspaceVerb" => workspaces::verb,
+        "reportPhaseComplete" => reports::phase_complete,
+        "reportDone" => reports::done,
+        "reportAsk" => reports::ask,
+        "reportNeed" => reports::need,
+        "reportError" => reports::error,
+        "reportStep" => reports::step,
+        "reportTokens" => reports::tokens,
+        _ => return None,
+    })
+}
+
+/// Everything that is served.
+pub(crate) fn router(shared: &Arc<Shared>) -> Router {
+    let mut router = Router::new();
+    for route in &ROUTES {
+        let Some(handler) = handler(route.id) else {
+            // A test holds the table against the handlers.
+            tracing::error!(id = route.id, "a route has no handler");
+            continue;
+        };
+        let filter = match route.method {
+            Method::Get => MethodFilter::GET,
+            Method::Post => MethodFilter::POST,
+            Method::Patch => MethodFilter::PATCH,
+            Method::Delete => MethodFilter::DELETE,
+        };
+        // A file of a workspace may be some folders down.
+        let path = route
+            .path
+            .replace("/artifacts/{path}", "/artifacts/{*path}");
+        let shared = Arc::clone(shared);
+        let answer = move |params: RawPathParams, request: Request| {
+            dispatch(Arc::clone(&shared), route, handler, params, request)
+        };
+        router = router.route(&path, on(filter, answer));
+    }
+    let signing = Arc::clone(shared);
+    let sign_in = move |request: Request| {
+        let shared = Arc::clone(&signing);
+        async move { session::by_link(&shared, request.uri().query().unwrap_or_default()) }
+    };
+    router
+        .route(session::LINK_PATH, on(MethodFilter::GET, sign_in))
+        .fallback(async |request: Request| {
+            let path = request.uri().path();
+            let of_page = request.method() == axum::http::Method::GET
+                || request.method() == axum::http::Method::HEAD;
+            if of_page && path != "/api" && !path.starts_with("/api/") {
+                return page::serve(path, request.headers());
+            }
+            let path = path.chars().take(200).collect();
+            Problem::No(ServerNo::NoRoute { path }).response(language(request.headers()))
+        })
+        .method_not_allowed_fallback(async |request: Request| {
+            let path = request.uri().path();
+            let fits = |route: &&Route| {
+                let (mut wanted, mut given) = (route.path.split('/'), path.split('/'));
+                route.path.split('/').count() == path.split('/').count()
+                    && wanted.all(|part| {
+                        given
+                            .next()
+                            .is_some_and(|it| part.starts_with('{') || part == it)
+                    })
+            };
+            let allowed: Vec<&str> = ROUTES
+                .iter()
+                .filter(fits)
+                .map(|it| it.method.name())
+                .collect();
+            Problem::No(ServerNo::WrongMethod {
+                method: request.method().as_str().chars().take(20).collect(),
+                allowed: allowed.join(", "),
+            })
+            .response(language(request.headers()))
+        })
+}
+
+/// Lets a request in, has it answered on a thread that may wait, and notes how it went.
+async fn dispatch(
+    shared: Arc<Shared>,
+    route: &'static Route,
+    handler: Handler,
+    params: RawPathParams,
+    request: Request,
+) -> Response<Body> {
+    let begun = Instant::now();
+    let lang = language(request.headers());
+    let mut who = "nobody";
+    let reply = match let_in(&shared, route, &params, request, lang).await {
+        Ok(call) => {
+            who = call.caller.name();
+            let shared = Arc::clone(&shared);
+            let answered = tokio::task::spawn_blocking(move || handler(&shared, &call));
+            answered
+                .await
+                .unwrap_or_else(|error| Err(Problem::internal(&error)))
+        }
+        Err(problem) => Err(problem),
+    };
+    let code = reply.as_ref().err().map(Problem::code).unwrap_or_default();
+    let response = reply.unwrap_or_else(|problem| problem.response(lang));
+    let status = response.status().as_u16();
+    let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    // The pattern, not the path: what people put into addresses is theirs.
+    tracing::info!(
+        method = route.method.name(),
+        path = route.path,
+        status,
+        code,
+        who,
+        ms,
+        "request"
+    );
+    shared.metrics.count(response.status());
+    response
+}
+
+async fn let_in(
+    shared: &Arc<Shared>,
+    route: &'static Route,
+    params: &RawPathParams,
+    request: Request,
+    lang: Lang,
+) -> Result<Call, Problem> {
+    let (parts, body) = request.into_parts();
+    let peer = *parts.extensions.get::<Peer>().ok_or(ServerNo::NoToken)?;
+    let caller = caller(shared, peer, &parts.headers)?;
+    permit(route, &caller)?;
+    let body = match route.body {
+        Some(_) => read(body, &parts.headers).await?,
+        None => Bytes::new(),
+    };
+    let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    Ok(Call {
+        route,
+        params: params.iter().map(pair).collect(),
+        query: pairs(parts.uri.query().unwrap_or_default()),
+        headers: parts.headers,
+        body,
+        caller,
+        lang,
+    })
+}
+
+fn caller(shared: &Shared, peer: Peer, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let agent = |text: &str| shared.work().ok()?.agent_token(text);
+    let found = shared
+        .auth
+        .caller(peer, headers, shared.clock.now().0, agent);
+    found.map_err(|no| {
+        shared.rates.wrong_token(peer);
+        // A right token is never slowed down by wrong ones from the same address.
+        Problem::No(shared.rates.may_guess(peer).err().unwrap_or(no))
+    })
+}
+
+/// Whether a caller may ask that.
+fn permit(route: &Route, caller: &Caller) -> Result<(), Problem> {
+    match (route.access, caller) {
+        (Access::Open, _) => Ok(()),
+        (Access::Read | Access::Person | Access::Agent, Caller::Nobody) => {
+            Err(ServerNo::NoToken.into())
+        }
+        (Access::Read, Caller::Person | Caller::Reader | Caller::Agent { .. }) => Ok(()),
+        (Access::Person, Caller::Person) => Ok(()),
+        (Access::Person, Caller::Reader | Caller::Agent { .. }) => {
+            Err(ServerNo::NeedsPerson { what: "do that" }.into())
+        }
+        (Access::Agent, Caller::Agent { .. }) => Ok(()),
+        (Access::Agent, Caller::Person | Caller::Reader) => Err(ServerNo::NeedsAgent.into()),
+    }
+}
+
+async fn read(body: Body, headers: &HeaderMap) -> Result<Bytes, Problem> {
+    let too_big = || {
+        Problem::No(ServerNo::BodyTooBig {
+            max: BODY_BYTES_MAX,
+        })
+    };
+    let said = headers.get(header::CONTENT_LENGTH);
+    let length = said.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > BODY_BYTES_MAX) {
+        return Err(too_big());
+    }
+    let collected = Limited::new(body, BODY_BYTES_MAX).collect();
+    let bytes = match tokio::time::timeout(BODY_TIME, collected).await {
+        Ok(Ok(collected)) => collected.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_big()),
+        Ok(Err(_)) | Err(_) => return Err(ServerNo::TooSlow.into()),
+    };
+    let json = headers.get(header::CONTENT_TYPE).is_some_and(|value| {
+        let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
+        value.split(';').next().map(str::trim) == Some("application/json")
+    });
+    if !bytes.is_empty() && !json {
+        return Err(ServerNo::NotJson.into());
+    }
+    Ok(bytes)
+}
+
+/// The language that comes first of those we speak.
+pub(crate) fn language(headers: &HeaderMap) -> Lang {
+    let value = headers.get(header::ACCEPT_LANGUAGE);
+    let text = value.and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let wanted = text.split(',').find_map(|tag| {
+        let tag = tag.trim().to_ascii_lowercase();
+        match tag.get(..2) {
+            Some("ko") => Some(Lang::Ko),
+            Some("en") => Some(Lang::En),
+            Some(_) | None => None,
+        }
+    });
+    wanted.unwrap_or_default()
+}
+
+/// `a=b&c=d`, decoded.
+pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
+    let parts = query.split('&').filter(|part| !part.is_empty());
+    let pair = |part: &str| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        (decoded(name), decoded(value))
+    };
+    parts.map(pair).collect()
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let hex = |digits: &[u8]| u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok();
+        match (first, behind.get(..2).and_then(hex)) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &behind[2..];
+                continue;
+            }
+            (b'+', _) => bytes.push(b' '),
+            (other, _) => bytes.push(other),
+        }
+        rest = behind;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// One request of a connection: what is looked at before its route, and what every answer has.
+pub(crate) async fn answer(
+    shared: Arc<Shared>,
+    router: Router,
+    peer: Peer,
+    mut request: Request,
+) -> Response<Body> {
+    use tower_service::Service as _;
+    let lang = language(request.headers());
+    let api = request.uri().path().starts_with("/api/");
+    let checked = shared
+        .names
+        .check(peer, request.headers())
+        .and_then(|()| shared.rates.request(peer));
+    let mut response = match checked {
+        Ok(()) => {
+            request.extensions_mut().insert(peer);
+            let mut router = router;
+            match router.call(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        }
+        Err(no) => {
+            shared.metrics.count(StatusCode::FORBIDDEN);
+            Problem::No(no).response(lang)
+        }
+    };
+    set(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(&mut response, header::REFERRER_POLICY, "no-referrer");
+    if !response
+        .headers()
+        .contains_key(header::CONTENT_SECURITY_POLICY)
+    {
+        set(&mut response, header::CONTENT_SECURITY_POLICY, page::POLICY);
+    }
+    if api && !response.headers().contains_key(header::CACHE_CONTROL) {
+        set(&mut response, header::CACHE_CONTROL, "no-store");
+    }
+    let _ = shared.metrics.requests.fetch_add(1, Ordering::Relaxed);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_of_the_table_has_a_handler() {
+        let lost: Vec<&str> = ROUTES
+            .iter()
+            .map(|route| route.id)
+            .filter(|id| handler(id).is_none())
+            .collect();
+        assert!(lost.is_empty(), "no handler for {lost:?}");
+    }
+
+    #[test]
+    fn queries_are_decoded() {
+        let expected = [("q", "a b&c"), ("ok", ""), ("한", "글%")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(pairs("q=a+b%26c&ok&%ED%95%9C=글%"), expected);
+    }
+
+    #[test]
+    fn the_language_is_the_first_that_we_speak() {
+        let of = |text: &'static str| {
+            let value = axum::http::HeaderValue::from_static(text);
+            language(&HeaderMap::from_iter([(header::ACCEPT_LANGUAGE, value)]))
+        };
+        assert_eq!(of("fr, ko-KR;q=0.9, en"), Lang::Ko);
+        assert_eq!(of("en-US, ko"), Lang::En);
+        assert_eq!(of("de"), Lang::En);
+    }
+}

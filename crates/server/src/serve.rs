@@ -1,0 +1,491 @@
+//! The server as a process: it listens, lets work begin, serves, and stops when it is told to.
+
+use crate::auth::{Auth, Peer};
+use crate::data::{self, DataFolder, SOCKET_FILE};
+use crate::feed::Feed;
+use crate::guard::{Names, Rates};
+use crate::problem::Problem;
+use crate::work::Work;
+use crate::workspaces::Workspaces;
+use crate::world::Metrics;
+use crate::{router, session};
+use axum::Router;
+use axum::body::Body;
+use bowline_engine::Context;
+use bowline_engine::actor::{self, Missing, Standing};
+use bowline_engine::clock::Clock;
+use bowline_engine::formats::time::utc;
+use bowline_engine::machines::{Actor, Timestamp};
+use bowline_engine::words::{shown, system};
+use bowline_formats::rest::EventName;
+use bowline_store::EventRow;
+use bowline_words::message::{Cause, ServeTrouble, ServerNo};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
+
+/// Where a server listens unless told otherwise.
+pub const LISTEN: &str = "127.0.0.1:7420";
+
+/// Connections at once, and streams of events among them.
+const CONNECTIONS_MAX: usize = 4_096;
+const STREAMS_MAX: usize = 1_024;
+/// Descriptors that are not for connections: the store, agents, files.
+const DESCRIPTORS_KEPT: usize = 512;
+/// ZIP files made at once.
+const ZIPS_MAX: usize = 4;
+/// How long a client may take to say what it wants.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+/// The head of a request.
+const HEAD_BYTES_MAX: usize = 32 * 1024;
+/// Threads that answer requests and may wait.
+const ANSWERING_MAX: usize = 64;
+/// How long requests in progress may go on when the server stops.
+const STOP_TIME: Duration = Duration::from_secs(5);
+/// The socket of a path that fits into an address; longer ones go through their folder.
+const SOCKET_PATH_MAX: usize = 100;
+
+/// What a server is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Its data folder.
+    pub data: PathBuf,
+    /// Further names it goes by.
+    pub hosts: Vec<String>,
+    /// Folders whose state files are shown.
+    pub workspaces: Vec<PathBuf>,
+}
+
+/// A server that listens and does not serve yet.
+pub struct Server {
+    runtime: Runtime,
+    tcp: TcpListener,
+    unix: UnixListener,
+    shared: Arc<Shared>,
+    data: DataFolder,
+    /// Held for life: one server per data folder.
+    _lock: File,
+}
+
+/// How far the server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Starting,
+    Ready,
+    Draining,
+}
+
+/// What every request may use.
+pub(crate) struct Shared {
+    pub(crate) auth: Auth,
+    pub(crate) names: Names,
+    pub(crate) rates: Rates,
+    pub(crate) feed: Feed,
+    pub(crate) metrics: Metrics,
+    pub(crate) workspaces: Workspaces,
+    pub(crate) context: Context,
+    pub(crate) clock: Clock,
+    pub(crate) url: String,
+    pub(crate) instance: String,
+    pub(crate) started_at: Timestamp,
+    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams_max: usize,
+    pub(crate) zips: Arc<Semaphore>,
+    pub(crate) stopping: watch::Sender<bool>,
+    told: watch::Sender<bool>,
+    connections: Arc<Semaphore>,
+    connections_max: usize,
+    state: AtomicU8,
+    work: OnceLock<Arc<dyn Work>>,
+}
+
+impl Shared {
+    /// The loop that decides about jobs, once it is there.
+    pub(crate) fn work(&self) -> Result<&dyn Work, Problem> {
+        match (self.work.get(), self.state()) {
+            (_, State::Draining) => Err(ServerNo::Draining.into()),
+            (Some(work), State::Ready) => Ok(&**work),
+            (_, State::Starting | State::Ready) => Err(ServerNo::Starting.into()),
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Ordering::Acquire) {
+            0 => State::Starting,
+            1 => State::Ready,
+            _ => State::Draining,
+        }
+    }
+
+    fn enter(&self, state: State) {
+        let number = match state {
+            State::Starting => 0,
+            State::Ready => 1,
+            State::Draining => 2,
+        };
+        self.state.store(number, Ordering::Release);
+    }
+}
+
+/// Stops a server as a signal would.
+#[derive(Clone)]
+pub struct Stopper(Arc<Shared>);
+
+impl Stopper {
+    /// Once is enough.
+    pub fn stop(&self) {
+        self.0.told.send_replace(true);
+    }
+}
+
+/// Tells listeners what happens. Cheap to clone.
+#[derive(Clone)]
+pub struct Publisher(Arc<Shared>);
+
+impl Publisher {
+    /// An event that is durable, in the order of its number.
+    pub fn event(&self, row: &EventRow) {
+        self.0.feed.publish(row);
+    }
+
+    /// An agent printed so many bytes, from a byte of its task's output on.
+    pub fn printed(&self, task: &str, offset: u64, length: u64) {
+        let at = utc(self.0.clock.now());
+        let data = serde_json::json!({ "offset": offset, "length": length });
+        self.0.feed.pass(task, EventName::Log, at, data);
+    }
+}
+
+impl Server {
+    /// Listens. Requests that come before [`Server::run`] wait.
+    pub fn bind(options: &Options) -> Result<Server, ServeTrouble> {
+        let data = DataFolder::open(&options.data)?;
+        let lock = lock(&data)?;
+        let token = data.token()?;
+        let places = descriptors();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(ANSWERING_MAX)
+            .enable_all()
+            .build()
+            .map_err(|error| data::trouble(data.path(), &error))?;
+        let inside = runtime.enter();
+        let no = |error: io::Error| ServeTrouble::CannotListen {
+            address: options.listen.to_string(),
+            cause: system(&error),
+        };
+        let tcp = std::net::TcpListener::bind(options.listen).map_err(no)?;
+        tcp.set_nonblocking(true).map_err(no)?;
+        let tcp = TcpListener::from_std(tcp).map_err(no)?;
+        let address = tcp.local_addr().map_err(no)?;
+        let socket = data.file(SOCKET_FILE);
+        let unix = listen(&socket).map_err(|error| data::trouble(&socket, &error))?;
+        drop(inside);
+        let url = format!("http://{address}");
+        data.record_address(&url)?;
+        let context = Context {
+            actor: Some(Actor::Person),
+            ..Context::from_environment("bowline serve")
+        };
+        let streams_max = STREAMS_MAX.min(places / 2);
+        let instance = data::random().map_err(|error| data::trouble(data.path(), &error))?;
+        let shared = Arc::new(Shared {
+            auth: Auth::new(&token),
+            names: Names::new(address, &options.hosts),
+            rates: Rates::default(),
+            feed: Feed::new(0),
+            metrics: Metrics::default(),
+            workspaces: Workspaces::new(&options.workspaces),
+            clock: context.clock.clone(),
+            started_at: context.now(),
+            context,
+            url,
+            instance: instance[..16].to_owned(),
+            streams: Arc::new(Semaphore::new(streams_max)),
+            streams_max,
+            zips: Arc::new(Semaphore::new(ZIPS_MAX)),
+            stopping: watch::Sender::new(false),
+            told: watch::Sender::new(false),
+            connections: Arc::new(Semaphore::new(places)),
+            connections_max: places,
+            state: AtomicU8::new(0),
+            work: OnceLock::new(),
+        });
+        Ok(Server {
+            runtime,
+            tcp,
+            unix,
+            shared,
+            data,
+            _lock: lock,
+        })
+    }
+
+    /// Where it is reached.
+    pub fn url(&self) -> &str {
+        &self.shared.url
+    }
+
+    /// What stops it from inside.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.shared))
+    }
+
+    /// A link that signs one browser in, once.
+    pub fn sign_in_link(&self) -> Result<String, ServeTrouble> {
+        session::link(&self.shared).map_err(|_| ServeTrouble::NotAFolder {
+            path: shown(self.data.path()),
+        })
+    }
+
+    /// Serves until it is told to stop: by a signal, or by a [`Stopper`]. Work begins while requests are answered already; they
+    /// hear that the server is starting.
+    pub fn run(
+        self,
+        begin: impl FnOnce(Publisher) -> Result<Arc<dyn Work>, ServeTrouble>,
+        ready: impl FnOnce(),
+    ) -> Result<(), ServeTrouble> {
+        let Server {
+            runtime,
+            tcp,
+            unix,
+            shared,
+            data,
+            _lock,
+        } = self;
+        let router = router::router(&shared);
+        runtime.spawn(accept_tcp(Arc::clone(&shared), router.clone(), tcp));
+        runtime.spawn(accept_unix(Arc::clone(&shared), router, unix));
+        let work = begin(Publisher(Arc::clone(&shared)))?;
+        let newest = work.store().feed();
+        let (_, newest) = newest.map_err(|error| ServeTrouble::Store {
+            cause: Cause::Other {
+                text: error.to_string(),
+            },
+        })?;
+        shared.feed.begin(newest);
+        let _ = shared.work.set(work);
+        shared.enter(State::Ready);
+        shared.workspaces.watch(&shared);
+        tracing::info!(url = shared.url, "ready");
+        ready();
+        runtime.block_on(told_to_stop(shared.told.subscribe()));
+        tracing::info!("stopping; agents go on");
+        shared.enter(State::Draining);
+        shared.stopping.send_replace(true);
+        runtime.block_on(async {
+            let all = u32::try_from(shared.connections_max).unwrap_or(u32::MAX);
+            let gone = shared.connections.acquire_many(all);
+            // What is still open by then is cut off.
+            let _ = tokio::time::timeout(STOP_TIME, gone).await;
+        });
+        let _ = std::fs::remove_file(data.file(SOCKET_FILE));
+        runtime.shutdown_timeout(STOP_TIME);
+        Ok(())
+    }
+}
+
+/// Writes the log to standard error, one line per event; as JSON for programs.
+pub fn log_to_stderr(json: bool) {
+    let log = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .with_max_level(tracing::Level::INFO);
+    // Somebody set another one up before: that one is used.
+    let _ = match json {
+        true => log.json().try_init(),
+        false => log.try_init(),
+    };
+}
+
+/// Until a signal, or a word from inside.
+async fn told_to_stop(mut stop: watch::Receiver<bool>) {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
+        let _ = stop.wait_for(|stop| *stop).await;
+        return;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        told = stop.wait_for(|stop| *stop) => {
+            // Whoever could say so is gone: only a signal is left.
+            if told.is_err() {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+            }
+        }
+    }
+}
+
+/// One server per data folder.
+fn lock(data: &DataFolder) -> Result<File, ServeTrouble> {
+    let path = data.file("server.lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|error| data::trouble(&path, &error))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(ServeTrouble::AlreadyServing {
+            path: shown(data.path()),
+        }),
+    }
+}
+
+/// Raises the number of descriptors as far as the system lets us; how many of them connections may use.
+fn descriptors() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let now = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: now.maximum,
+        maximum: now.maximum,
+    };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => now.maximum,
+        Err(_) => now.current,
+    };
+    let all = current.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    all.saturating_sub(DESCRIPTORS_KEPT)
+        .clamp(64, CONNECTIONS_MAX)
+}
+
+/// The Unix socket, for this user alone. What an earlier server left behind is taken away: the lock is ours.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let listener = reach(path, |path| std::os::unix::net::UnixListener::bind(path))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
+}
+
+/// Uses the address of a socket, also where its path is too long for one.
+pub fn reach<T>(path: &Path, with: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) if path.as_os_str().len() > SOCKET_PATH_MAX => {
+            let folder = File::open(folder)?;
+            let short = format!("/proc/self/fd/{}", folder.as_raw_fd());
+            with(&Path::new(&short).join(name))
+        }
+        (Some(_) | None, Some(_) | None) => with(path),
+    }
+}
+
+async fn accept_tcp(shared: Arc<Shared>, router: Router, listener: TcpListener) {
+    let mut stopping = shared.stopping.subscribe();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.changed() => return,
+        };
+        let Ok((stream, address)) = accepted else {
+            // Out of descriptors, most likely: others will be closed.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let (shared, router) = (Arc::clone(&shared), router.clone());
+        tokio::spawn(async move { connected(shared, router, stream, Peer::Tcp(address)).await });
+    }
+}
+
+async fn accept_unix(shared: Arc<Shared>, router: Router, listener: UnixListener) {
+    let mut stopping = shared.stopping.subscribe();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.changed() => return,
+        };
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (shared, router) = (Arc::clone(&shared), router.clone());
+        tokio::spawn(async move {
+            let ours = rustix::process::getuid().as_raw();
+            let peer = stream.peer_cred().ok().filter(|peer| peer.uid() == ours);
+            let pid = peer.and_then(|peer| u32::try_from(peer.pid()?).ok());
+            // Looked at while it is surely there, and on a thread that may wait.
+            let standing = match pid {
+                Some(pid) => tokio::task::spawn_blocking(move || actor::standing_of(pid)).await,
+                None => Ok(Standing::Agent),
+            };
+            let standing = standing.unwrap_or(Standing::Unshown(Missing::Ancestors));
+            connected(shared, router, stream, Peer::Socket(standing)).await;
+        });
+    }
+}
+
+/// One connection, until either end closes it.
+async fn connected<S>(shared: Arc<Shared>, router: Router, mut stream: S, peer: Peer)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Ok(place) = Arc::clone(&shared.connections).try_acquire_owned() else {
+        let _ = shared.metrics.refused.fetch_add(1, Ordering::Relaxed);
+        let no = Problem::No(ServerNo::TooManyConnections).told(bowline_words::Lang::En);
+        let body = serde_json::json!({ "error": no }).to_string();
+        let answer = format!(
+            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let _ = tokio::time::timeout(HEADER_TIME, stream.write_all(answer.as_bytes())).await;
+        return;
+    };
+    let _ = shared.metrics.connections.fetch_add(1, Ordering::Relaxed);
+    let mut stopping = shared.stopping.subscribe();
+    let answering = Arc::clone(&shared);
+    let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        let (shared, router) = (Arc::clone(&answering), router.clone());
+        async move {
+            let request = request.map(Body::new);
+            let response = router::answer(shared, router, peer, request).await;
+            Ok::<_, std::convert::Infallible>(response)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        _ = stopping.changed() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection");
+    }
+    let _ = shared.metrics.connections.fetch_sub(1, Ordering::Relaxed);
+    drop(place);
+}

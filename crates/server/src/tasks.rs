@@ -1,0 +1,428 @@
+//! Tasks: listed, made, and moved.
+
+use crate::call::{Call, Reply, empty, json, set};
+use crate::problem::Problem;
+use crate::serve::Shared;
+use crate::view;
+use crate::work::{Answered, Asked, Edit, Refused, Wish, Work};
+use axum::http::HeaderName;
+use bowline_engine::formats::time;
+use bowline_engine::machines::Timestamp;
+use bowline_engine::machines::job::TaskStatus;
+use bowline_formats::rest::{
+    EditTask, NewTask, Nothing, Page, Priority, RestoreRequest, SayRequest, Task,
+};
+use bowline_store::{About, Budget, EventKind, EventQuery, JobQuery, JobRow, Store, StoreError};
+use bowline_words::message::ServerNo;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Rows of one page, unless said otherwise, and at the most.
+const PAGE_USUAL: usize = 100;
+const PAGE_MAX: usize = 1_000;
+/// Length of the texts of a task, in characters.
+const TITLE_MAX: usize = 500;
+const TEXT_MAX: usize = 200_000;
+
+const STATUSES: [TaskStatus; 6] = [
+    TaskStatus::Draft,
+    TaskStatus::Pending,
+    TaskStatus::InProgress,
+    TaskStatus::Review,
+    TaskStatus::Completed,
+    TaskStatus::Failed,
+];
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Problem::internal(&error)
+    }
+}
+
+pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
+    // Before the rows are read: what comes meanwhile is told twice rather than never.
+    let sequence = shared.feed.latest();
+    let work = shared.work()?;
+    let limit = limit(call)?;
+    let status = match call.query("status") {
+        None => None,
+        Some(name) => {
+            let found = STATUSES.into_iter().find(|known| known.name() == name);
+            Some(found.ok_or_else(|| in_query("status", name))?)
+        }
+    };
+    let after = match call.query("cursor") {
+        None => None,
+        Some(cursor) => {
+            let parts = cursor.split_once('.');
+            let found =
+                parts.and_then(|(at, id)| Some((Timestamp(at.parse().ok()?), id.to_owned())));
+            Some(found.ok_or_else(|| in_query("cursor", cursor))?)
+        }
+    };
+    let store = work.store();
+    let mut rows = store.jobs(&JobQuery {
+        status,
+        type_name: call.query("type").map(str::to_owned),
+        text: call.query("q").map(str::to_owned),
+        label: call.query("label").map(str::to_owned),
+        archived: call.query("archived") == Some("true"),
+        after,
+        limit: limit + 1,
+    })?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next_cursor = rows
+        .last()
+        .filter(|_| more)
+        .map(|row| format!("{}.{}", row.about.created_at, row.id));
+    let mut waiting = Waiting::new(&*store);
+    let mut items = Vec::with_capacity(rows.len());
+    for row in &rows {
+        items.push(waiting.task(row, work)?);
+    }
+    let mut response = json(call, &Page { items, next_cursor })?;
+    let name = HeaderName::from_static("x-sequence");
+    set(&mut response, name, &sequence.to_string());
+    Ok(response)
+}
+
+/// Looks up what tasks wait for, each once.
+pub(crate) struct Waiting<'s> {
+    store: &'s dyn Store,
+    known: HashMap<String, Option<TaskStatus>>,
+}
+
+impl<'s> Waiting<'s> {
+    pub(crate) fn new(store: &'s dyn Store) -> Self {
+        Waiting {
+            store,
+            known: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn task(&mut self, row: &JobRow, work: &dyn Work) -> Result<Task, Problem> {
+        let mut waiting_for = Vec::new();
+        let mut stuck = false;
+        let before = [TaskStatus::Draft, TaskStatus::Pending];
+        if before.contains(&row.job.task_status()) {
+            for id in &row.job.depends_on {
+                let status = match self.known.get(id) {
+                    Some(status) => *status,
+                    None => {
+                        let status = self.store.job(id)?.map(|row| row.job.task_status());
+                        self.known.insert(id.clone(), status);
+                        status
+                    }
+                };
+                if status != Some(TaskStatus::Completed) {
+                    waiting_for.push(id.clone());
+                    stuck |= status.is_none_or(|it| it == TaskStatus::Failed);
+                }
+            }
+        }
+        Ok(view::task(row, work, waiting_for, stuck))
+    }
+}
+
+pub(crate) fn limit(call: &Call) -> Result<usize, Problem> {
+    match call.number::<usize>("limit")? {
+        None => Ok(PAGE_USUAL),
+        Some(limit @ 1..=PAGE_MAX) => Ok(limit),
+        Some(other) => Err(in_query("limit", &other.to_string())),
+    }
+}
+
+pub(crate) fn in_query(name: &'static str, value: &str) -> Problem {
+    let value = value.chars().take(80).collect();
+    Problem::No(ServerNo::NotInQuery { name, value })
+}
+
+/// The job with that id.
+pub(crate) fn row(work: &dyn Work, id: &str) -> Result<JobRow, Problem> {
+    let found = work.store().job(id)?;
+    found.ok_or_else(|| Problem::no_such("task", id))
+}
+
+/// A task as it is now.
+pub(crate) fn told(call: &Call, work: &dyn Work, row: &JobRow) -> Reply {
+    let store = work.store();
+    json(call, &Waiting::new(&*store).task(row, work)?)
+}
+
+/// Has something decided.
+pub(crate) fn ask(work: &dyn Work, call: &Call, wish: Wish) -> Result<Answered, Problem> {
+    let asked = Asked {
+        request: call.request_id()?,
+        version: call.version()?,
+        wish,
+    };
+    work.ask(asked).map_err(|refused| match refused {
+        Refused::Rule(refusal) => Problem::Refused(refusal),
+        Refused::NoSuch { what, id } => Problem::no_such(what, &id),
+        Refused::Changed { version } => ServerNo::Changed { version }.into(),
+        Refused::RequestReused => ServerNo::RequestReused.into(),
+        Refused::UnknownType { name } => {
+            let known: Vec<String> = work.types().into_iter().map(|it| it.name).collect();
+            let known = known.join(", ");
+            let name = name.chars().take(80).collect();
+            ServerNo::UnknownType { name, known }.into()
+        }
+        Refused::UnknownAgent { name } => {
+            let known: Vec<String> = work.agents().into_iter().map(|it| it.name).collect();
+            let known = known.join(", ");
+            let name = name.chars().take(80).collect();
+            ServerNo::UnknownAgent { name, known }.into()
+        }
+        Refused::Cycle { tasks } => ServerNo::Cycle {
+            path: tasks.join(" -> "),
+        }
+        .into(),
+        Refused::BadValue { why } => ServerNo::BadValue { why }.into(),
+        Refused::NearMiss { answer, suggestion } => {
+            ServerNo::NearMiss { answer, suggestion }.into()
+        }
+        Refused::Draining => ServerNo::Draining.into(),
+        Refused::Store(error) => error.into(),
+        Refused::Failed(error) => Problem::internal(&error),
+    })
+}
+
+/// Has something decided, and tells the task it is about.
+pub(crate) fn decided(shared: &Arc<Shared>, call: &Call, wish: Wish) -> Reply {
+    let work = shared.work()?;
+    let answered = ask(work, call, wish)?;
+    match answered.row {
+        Some(row) => told(call, work, &row),
+        None => empty(call),
+    }
+}
+
+pub(crate) fn create(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let new: NewTask = call.body()?;
+    within(&new.title, TITLE_MAX, "title")?;
+    within(&new.description, TEXT_MAX, "description")?;
+    let about = About {
+        type_name: new.task_type,
+        priority: priority(new.priority),
+        agent: new.agent,
+        workspace: new.workspace,
+        label: new.label.filter(|label| !label.is_empty()),
+        budget: budget(new.budget),
+        ..About::default()
+    };
+    let wish = Wish::Create {
+        title: new.title,
+        description: new.description,
+        depends_on: new.depends_on,
+        scheduled_for: new.scheduled_for.as_deref().map(at).transpose()?,
+        about: Box::new(about),
+        submit: new.submit,
+    };
+    decided(shared, call, wish)
+}
+
+pub(crate) fn get(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    told(call, work, &row(work, call.param("id"))?)
+}
+
+pub(crate) fn edit(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let asked: EditTask = call.body()?;
+    within(
+        asked.title.as_deref().unwrap_or_default(),
+        TITLE_MAX,
+        "title",
+    )?;
+    let text = asked.description.as_deref().unwrap_or_default();
+    within(text, TEXT_MAX, "description")?;
+    let scheduled_for = match asked.scheduled_for.as_deref() {
+        None => None,
+        Some("") => Some(None),
+        Some(text) => Some(Some(at(text)?)),
+    };
+    let edit = Edit {
+        title: asked.title,
+        description: asked.description,
+        type_name: asked.task_type,
+        priority: asked.priority.map(priority),
+        depends_on: asked.depends_on,
+        agent: asked.agent,
+        scheduled_for,
+        label: asked
+            .label
+            .map(|label| Some(label).filter(|it| !it.is_empty())),
+        budget: asked.budget.map(|it| budget(Some(it))),
+    };
+    let task = call.param("id").to_owned();
+    decided(
+        shared,
+        call,
+        Wish::Edit {
+            task,
+            edit: Box::new(edit),
+        },
+    )
+}
+
+pub(crate) fn delete(shared: &Arc<Shared>, call: &Call) -> Reply {
+    moved(shared, call, |task| Wish::Delete { task })?;
+    empty(call)
+}
+
+pub(crate) fn submit(shared: &Arc<Shared>, call: &Call) -> Reply {
+    moved(shared, call, |task| Wish::Submit { task })
+}
+
+pub(crate) fn cancel(shared: &Arc<Shared>, call: &Call) -> Reply {
+    moved(shared, call, |task| Wish::Cancel { task })
+}
+
+pub(crate) fn pause(shared: &Arc<Shared>, call: &Call) -> Reply {
+    moved(shared, call, |task| Wish::Pause { task })
+}
+
+pub(crate) fn resume(shared: &Arc<Shared>, call: &Call) -> Reply {
+    moved(shared, call, |task| Wish::Resume { task })
+}
+
+pub(crate) fn retry(shared: &Arc<Shared>, call: &Call) -> Reply {
+    moved(shared, call, |task| Wish::Retry { task })
+}
+
+pub(crate) fn archive(shared: &Arc<Shared>, call: &Call) -> Reply {
+    moved(shared, call, |task| Wish::Archive { task })
+}
+
+pub(crate) fn checkpoint(shared: &Arc<Shared>, call: &Call) -> Reply {
+    moved(shared, call, |task| Wish::Checkpoint { task })
+}
+
+pub(crate) fn interrupt(shared: &Arc<Shared>, call: &Call) -> Reply {
+    moved(shared, call, |task| Wish::Interrupt { task })
+}
+
+/// A verb without anything else to say.
+fn moved(shared: &Arc<Shared>, call: &Call, wish: impl Fn(String) -> Wish) -> Reply {
+    let _: Nothing = call.body()?;
+    decided(shared, call, wish(call.param("id").to_owned()))
+}
+
+pub(crate) fn restore(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let asked: RestoreRequest = call.body()?;
+    let wish = Wish::Restore {
+        task: call.param("id").to_owned(),
+        checkpoint: asked.checkpoint_id,
+    };
+    decided(shared, call, wish)
+}
+
+pub(crate) fn say(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let asked: SayRequest = call.body()?;
+    within(&asked.text, TEXT_MAX, "text")?;
+    let work = shared.work()?;
+    let wish = Wish::Say {
+        task: call.param("id").to_owned(),
+        text: asked.text,
+    };
+    let made = ask(work, call, wish)?.made.unwrap_or_default();
+    let record = work.store().record(&made)?;
+    match record.as_ref().and_then(view::saying) {
+        Some(saying) => json(call, &saying),
+        None => Err(Problem::internal(&"a saying was made and is not there")),
+    }
+}
+
+pub(crate) fn agent(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    json(call, &view::agent(&row(work, call.param("id"))?, work))
+}
+
+pub(crate) fn phases(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let types = work.types();
+    let found = types
+        .into_iter()
+        .find(|it| Some(&it.name) == row.about.type_name.as_ref());
+    let steps: Vec<Vec<String>> = found
+        .into_iter()
+        .flat_map(|it| it.phases)
+        .map(|phase| phase.steps)
+        .collect();
+    json(call, &Page::whole(view::phases(&row, &steps)))
+}
+
+pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let limit = limit(call)?;
+    let mut rows = work.store().events(&EventQuery {
+        job: Some(row.id),
+        kind: Some(EventKind::Transition),
+        after: call.number("cursor")?.unwrap_or(0),
+        limit: limit + 1,
+    })?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next_cursor = rows
+        .last()
+        .filter(|_| more)
+        .map(|row| row.sequence.to_string());
+    let lines = rows.into_iter().map(|row| {
+        let mut line = row.body;
+        if let Some(object) = line.as_object_mut() {
+            object.insert("sequence".into(), row.sequence.into());
+        }
+        line
+    });
+    let items: Vec<Value> = lines.collect();
+    json(call, &Page { items, next_cursor })
+}
+
+pub(crate) fn conversation(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let limit = limit(call)?;
+    let from = call.number("cursor")?.unwrap_or(0);
+    let mut items = work.conversation(&row, from, limit + 1);
+    let next_cursor = items.get(limit).map(|it| it.index.to_string());
+    items.truncate(limit);
+    json(call, &Page { items, next_cursor })
+}
+
+fn priority(priority: Priority) -> bowline_store::Priority {
+    match priority {
+        Priority::Critical => bowline_store::Priority::Critical,
+        Priority::High => bowline_store::Priority::High,
+        Priority::Normal => bowline_store::Priority::Normal,
+        Priority::Low => bowline_store::Priority::Low,
+    }
+}
+
+fn budget(budget: Option<bowline_formats::rest::Budget>) -> Budget {
+    let budget = budget.unwrap_or_default();
+    Budget {
+        tokens: budget.tokens,
+        usd: budget.usd,
+        minutes: budget.minutes,
+    }
+}
+
+fn at(text: &str) -> Result<i64, Problem> {
+    let wrong = || ServerNo::BadTime {
+        text: text.chars().take(80).collect(),
+    };
+    Ok(time::parse(text).ok_or_else(wrong)?.0)
+}
+
+pub(crate) fn within(text: &str, max: usize, name: &'static str) -> Result<(), Problem> {
+    match text.chars().count() > max {
+        true => {
+            let said = format!("{name} has more than {max} characters");
+            Err(ServerNo::BadBody { said }.into())
+        }
+        false => Ok(()),
+    }
+}

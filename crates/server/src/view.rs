@@ -1,0 +1,300 @@
+//! Rows of the store as callers see them.
+
+use crate::work::Work;
+use bowline_engine::formats::time::utc;
+use bowline_engine::machines::Timestamp;
+use bowline_engine::machines::job::{
+    Kind, Life, PausedBy as Paused, TaskStatus as Status, allowed_actions,
+};
+use bowline_formats::rest::{
+    Agent, AgentCheckpoint, AgentState, Budget, Checkpoint, Dependency, DependencyStatus,
+    DependencyType, Failure, PausedBy, Permission, PermissionStatus, Phase, PhaseStatus, Priority,
+    Question, QuestionStatus, Review, ReviewStatus, Saying, SayingStatus, Task, TaskStatus,
+    Verification,
+};
+use bowline_store::{JobRow, Record, RecordBody};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Milliseconds between two checkpoints that are saved by the clock.
+const AUTO_SAVE_MS: u64 = 600_000;
+
+/// The value of a word on the wire; both sides have the same words.
+pub(crate) fn word<T: DeserializeOwned>(name: &str) -> Option<T> {
+    serde_json::from_value(Value::String(name.to_owned())).ok()
+}
+
+fn time(seconds: i64) -> String {
+    utc(Timestamp(seconds))
+}
+
+/// A task. `waiting_for` are those it depends on that are not completed, `stuck` when one of them failed.
+pub(crate) fn task(row: &JobRow, work: &dyn Work, waiting_for: Vec<String>, stuck: bool) -> Task {
+    let (job, about) = (&row.job, &row.about);
+    let needs_you = match &job.life {
+        Life::Reviewing | Life::Asking | Life::Needing | Life::Paused(Paused::Breaker { .. }) => {
+            true
+        }
+        Life::Pending => stuck,
+        _ => false,
+    };
+    let completed = match &job.life {
+        Life::Completed { at } => Some(utc(*at)),
+        _ => None,
+    };
+    let failure = job.failure().map(|it| Failure {
+        code: it.code.name().into(),
+        message: it.message.clone(),
+        details: it.details.clone(),
+        at: utc(it.at),
+    });
+    let budget = Budget {
+        tokens: about.budget.tokens,
+        usd: about.budget.usd,
+        minutes: about.budget.minutes,
+    };
+    Task {
+        id: row.id.clone(),
+        title: job.title.clone(),
+        task_type: about.type_name.clone(),
+        description: job.description.clone(),
+        status: word(job.task_status().name()).unwrap_or(TaskStatus::InProgress),
+        current_phase: job.current_phase(),
+        total_phases: job.total_phases(),
+        progress: job.progress(),
+        created_at: time(about.created_at),
+        started_at: job.started_at.map(utc),
+        completed_at: completed,
+        failed_at: job.failure().map(|it| utc(it.at)),
+        updated_at: time(about.updated_at),
+        allowed_actions: allowed_actions(job)
+            .iter()
+            .filter_map(|action| word(action.name()))
+            .collect(),
+        priority: word(about.priority.name()).unwrap_or(Priority::Normal),
+        depends_on: job.depends_on.clone(),
+        waiting_for,
+        needs_you,
+        scheduled_for: job.scheduled_for.map(utc),
+        label: about.label.clone(),
+        agent: about.agent.clone(),
+        agent_state: agent_state(row, work),
+        budget: (budget != Budget::default()).then_some(budget),
+        workspace: work
+            .workspace(row)
+            .map(|path| path.to_string_lossy().into_owned()),
+        retry_of: job.retry_of.clone(),
+        retried_by: job.retried_by.clone(),
+        archived: job.archived,
+        failure,
+        version: row.version,
+    }
+}
+
+fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
+    let (job, about) = (&row.job, &row.about);
+    let (paused_by, resume_at) = match &job.life {
+        Life::Paused(by) => {
+            let until = match by {
+                Paused::RateLimit { until } => Some(utc(*until)),
+                _ => None,
+            };
+            (word::<PausedBy>(by.name()), until)
+        }
+        _ => (None, None),
+    };
+    AgentState {
+        status: word(job.agent_status().name()).unwrap_or(bowline_formats::rest::AgentStatus::Idle),
+        alive: work.alive(row),
+        current_step: job.step.as_ref().map(|step| step.name.clone()),
+        blocked_by: job.blocked_by().and_then(|it| word(it.name())),
+        paused_by,
+        resume_at,
+        last_output: about.output_at.map(time),
+        tokens_used: job.tokens,
+    }
+}
+
+/// The agent of a task.
+pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
+    let state = agent_state(row, work);
+    let (job, about) = (&row.job, &row.about);
+    let reached = u64::from(job.reached.done) * 100 / u64::from(job.reached.of.max(1));
+    Agent {
+        status: state.status,
+        current_phase: job.current_phase(),
+        current_step: state.current_step,
+        progress: u32::try_from(reached.min(100)).unwrap_or(100),
+        tokens_used: state.tokens_used,
+        blocked_by: state.blocked_by,
+        last_update: time(about.updated_at),
+        checkpoint: AgentCheckpoint {
+            last_saved: about.checkpoint.as_ref().map(|(_, at)| time(*at)),
+            auto_save_interval: AUTO_SAVE_MS,
+        },
+        paused_by: state.paused_by,
+        resume_at: state.resume_at,
+        name: about.agent.clone(),
+        attempt: job.attempt,
+        alive: state.alive,
+        last_output: state.last_output,
+    }
+}
+
+/// The phases of a task; `steps` are the names its type has for each.
+pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>]) -> Vec<Phase> {
+    let job = &row.job;
+    let names: Vec<(String, bool)> = match &job.kind {
+        None => Vec::new(),
+        Some(Kind::Phased { phases, .. }) => phases
+            .iter()
+            .map(|phase| (phase.name.clone(), phase.review))
+            .collect(),
+        Some(_) => vec![("Work".into(), false)],
+    };
+    let status = |number: u32| match (job.task_status(), number.cmp(&job.phase)) {
+        (Status::Completed, _) | (_, std::cmp::Ordering::Less) => PhaseStatus::Completed,
+        (_, std::cmp::Ordering::Greater) => PhaseStatus::Pending,
+        (Status::Review, _) => PhaseStatus::Review,
+        (Status::Failed, _) => PhaseStatus::Failed,
+        (_, std::cmp::Ordering::Equal) => PhaseStatus::InProgress,
+    };
+    let numbered = (1u32..).zip(names);
+    numbered
+        .map(|(number, (name, review))| {
+            let steps = steps.get(number as usize - 1).cloned().unwrap_or_default();
+            let all = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+            let status = status(number);
+            let completed_steps = match (status, &job.step) {
+                (PhaseStatus::Completed | PhaseStatus::Review, _) => all,
+                (PhaseStatus::Pending, _) => 0,
+                (_, Some(step)) => step.number.saturating_sub(1),
+                (_, None) => 0,
+            };
+            Phase {
+                phase: number,
+                name,
+                status,
+                steps,
+                completed_steps,
+                review,
+            }
+        })
+        .collect()
+}
+
+/// A review; nothing when the row is none. The others likewise.
+pub(crate) fn review(record: &Record) -> Option<Review> {
+    let RecordBody::Review(row) = &record.body else {
+        return None;
+    };
+    Some(Review {
+        id: record.id.clone(),
+        task_id: record.job.clone(),
+        phase: row.phase,
+        status: word(&row.status).unwrap_or(ReviewStatus::Pending),
+        deliverables: row.deliverables.clone(),
+        created_at: utc(record.at),
+        reviewed_at: row.reviewed_at.map(time),
+        comment: row.comment.clone(),
+    })
+}
+
+pub(crate) fn question(record: &Record) -> Option<Question> {
+    let RecordBody::Question(row) = &record.body else {
+        return None;
+    };
+    Some(Question {
+        id: record.id.clone(),
+        task_id: record.job.clone(),
+        question: row.question.clone(),
+        options: row.options.clone(),
+        default: row.default.clone(),
+        required: row.required,
+        status: word(&row.status).unwrap_or(QuestionStatus::Pending),
+        answer: row.answer.clone(),
+    })
+}
+
+pub(crate) fn dependency(record: &Record) -> Option<Dependency> {
+    let RecordBody::Dependency(row) = &record.body else {
+        return None;
+    };
+    Some(Dependency {
+        id: record.id.clone(),
+        task_id: record.job.clone(),
+        dependency_type: word(&row.kind).unwrap_or(DependencyType::EnvVariable),
+        name: row.name.clone(),
+        description: row.description.clone(),
+        required: row.required,
+        has_default: row.default.is_some(),
+        status: word(&row.status).unwrap_or(DependencyStatus::Pending),
+    })
+}
+
+pub(crate) fn permission(record: &Record) -> Option<Permission> {
+    let RecordBody::Permission(row) = &record.body else {
+        return None;
+    };
+    Some(Permission {
+        id: record.id.clone(),
+        task_id: record.job.clone(),
+        attempt: row.attempt,
+        tool: row.tool.clone(),
+        input: serde_json::from_str(&row.input).unwrap_or_else(|_| row.input.clone().into()),
+        status: word(&row.status).unwrap_or(PermissionStatus::Expired),
+        requested_at: utc(record.at),
+        decided_at: row.settled_at.map(time),
+        reason: row.reason.clone(),
+    })
+}
+
+pub(crate) fn checkpoint(record: &Record) -> Option<Checkpoint> {
+    let RecordBody::Checkpoint(row) = &record.body else {
+        return None;
+    };
+    Some(Checkpoint {
+        id: record.id.clone(),
+        task_id: record.job.clone(),
+        created_at: utc(record.at),
+        created_by: row.created_by.clone(),
+        reason: row.reason.clone(),
+        task_status: word(&row.status).unwrap_or(TaskStatus::InProgress),
+        attempt: row.attempt,
+        current_phase: (row.phase > 0).then_some(row.phase),
+        current_step: row.step.as_ref().map(|(_, _, name)| name.clone()),
+        progress: row.progress,
+        code_ref: row.code_ref.clone(),
+    })
+}
+
+/// A verification that has ended.
+pub(crate) fn verification(record: &Record) -> Option<Verification> {
+    let RecordBody::Verification(row) = &record.body else {
+        return None;
+    };
+    Some(Verification {
+        number: row.number,
+        phase: row.phase,
+        at: row.ended_at.map_or_else(|| utc(record.at), time),
+        passed: row.passed?,
+        issues: row.issues.clone(),
+    })
+}
+
+pub(crate) fn saying(record: &Record) -> Option<Saying> {
+    let RecordBody::Said(row) = &record.body else {
+        return None;
+    };
+    let status = word(&row.status).unwrap_or(SayingStatus::Queued);
+    Some(Saying {
+        id: record.id.clone(),
+        task_id: record.job.clone(),
+        text: row.text.clone(),
+        status,
+        created_at: utc(record.at),
+        delivered_at: (status == SayingStatus::Delivered)
+            .then(|| row.settled_at.map(time))
+            .flatten(),
+    })
+}

@@ -1,0 +1,359 @@
+//! The state files of the other four kinds: shown as they are, changed through the same operations as on the command line.
+
+use crate::call::{Call, Reply, json};
+use crate::problem::Problem;
+use crate::serve::Shared;
+use bowline_engine::files::{KnownFile, View};
+use bowline_engine::formats::orchestrate::masked;
+use bowline_engine::kinds::FileKind;
+use bowline_engine::machines::develop::{Gate, Phase};
+use bowline_engine::machines::thinking::Stage;
+use bowline_engine::operations::develop::DevelopRun;
+use bowline_engine::operations::memory::MemoryFolder;
+use bowline_engine::operations::orchestrate::Orchestration;
+use bowline_engine::operations::thinking::ThinkingRun;
+use bowline_engine::words::shown;
+use bowline_engine::{Context, advice, history, workspace};
+use bowline_formats::rest::{
+    EventName, Page, VerbRequest, Workspace, WorkspaceChange, WorkspaceKind, WorkspaceState,
+};
+use bowline_formats::transition::Transition;
+use bowline_words::message::ServerNo;
+use notify::{RecursiveMode, Watcher as _};
+use serde_json::{Value, json as value};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// How deep a workspace is searched for state files.
+const DEPTH_MAX: usize = 4;
+
+/// Folders whose state files are shown.
+pub(crate) struct Workspaces {
+    folders: Vec<(String, PathBuf)>,
+    watcher: Mutex<Option<Watched>>,
+}
+
+struct Watched {
+    watcher: notify::RecommendedWatcher,
+    folders: HashSet<PathBuf>,
+}
+
+impl Workspaces {
+    pub(crate) fn new(folders: &[PathBuf]) -> Self {
+        let named = folders.iter().map(|folder| {
+            let hash = blake3::hash(folder.as_os_str().as_encoded_bytes());
+            (format!("ws_{}", &hash.to_hex()[..12]), folder.clone())
+        });
+        Workspaces {
+            folders: named.collect(),
+            watcher: Mutex::default(),
+        }
+    }
+
+    /// Begins to tell listeners of changed state files. Where the system cannot watch, pages show what they ask for.
+    pub(crate) fn watch(&self, shared: &Arc<Shared>) {
+        let weak = Arc::downgrade(shared);
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            if let (Ok(event), Some(shared)) = (event, Weak::upgrade(&weak)) {
+                changed(&shared, &event.paths);
+            }
+        });
+        match watcher {
+            Ok(watcher) => {
+                let folders = HashSet::new();
+                let watched = Watched { watcher, folders };
+                *self.lock() = Some(watched);
+                for (_, folder) in &self.folders {
+                    self.follow(folder);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "state files are not watched"),
+        }
+    }
+
+    /// Watches the folders that hold, or may come to hold, state files of a workspace.
+    fn follow(&self, root: &Path) {
+        let files = workspace::below(root, &FileKind::ALL, DEPTH_MAX).files;
+        let usual = FileKind::ALL.map(|kind| root.join(kind.relative_path()));
+        let paths = files.into_iter().map(|(_, path)| path).chain(usual);
+        let mut watcher = self.lock();
+        let Some(watched) = watcher.as_mut() else {
+            return;
+        };
+        for folder in paths.filter_map(|path| path.parent().map(Path::to_owned)) {
+            if folder.is_dir() && !watched.folders.contains(&folder) {
+                let begun = watched.watcher.watch(&folder, RecursiveMode::NonRecursive);
+                if begun.is_ok() {
+                    watched.folders.insert(folder);
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Watched>> {
+        self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, id: &str) -> Result<&Path, Problem> {
+        let found = self.folders.iter().find(|(known, _)| known == id);
+        let found = found.map(|(_, folder)| folder.as_path());
+        found.ok_or_else(|| Problem::no_such("workspace", id))
+    }
+}
+
+/// Tells listeners which kinds of which workspaces changed.
+fn changed(shared: &Shared, paths: &[PathBuf]) {
+    let mut told = HashSet::new();
+    for path in paths {
+        let Some(kind) = FileKind::of_path(path) else {
+            continue;
+        };
+        let home = shared
+            .workspaces
+            .folders
+            .iter()
+            .find(|(_, folder)| path.starts_with(folder));
+        if let Some((id, _)) = home
+            && told.insert((id, group(kind).0))
+        {
+            let at = bowline_engine::formats::time::utc(shared.clock.now());
+            let data = value!({ "workspaceId": id, "kind": group(kind).0 });
+            shared.feed.pass("", EventName::Workspace, at, data);
+        }
+    }
+}
+
+/// The word of a kind of file among the four kinds of work.
+fn group(kind: FileKind) -> (&'static str, WorkspaceKind) {
+    match kind {
+        FileKind::Thinking => ("thinking", WorkspaceKind::Thinking),
+        FileKind::TaskState
+        | FileKind::TaskHistory
+        | FileKind::SharedContext
+        | FileKind::AgentMemory => ("memory", WorkspaceKind::Memory),
+        FileKind::Develop => ("develop", WorkspaceKind::Develop),
+        FileKind::Orchestrate => ("orchestrate", WorkspaceKind::Orchestrate),
+    }
+}
+
+/// The files of a call's workspace and kind.
+fn files(shared: &Shared, call: &Call) -> Result<Vec<(FileKind, PathBuf)>, Problem> {
+    let root = shared.workspaces.find(call.param("id"))?;
+    let word = call.param("kind");
+    let wanted = FileKind::ALL
+        .into_iter()
+        .filter(|kind| group(*kind).0 == word);
+    let wanted: Vec<FileKind> = wanted.collect();
+    if wanted.is_empty() {
+        return Err(Problem::no_such("state file", word));
+    }
+    shared.workspaces.follow(root);
+    Ok(workspace::below(root, &wanted, DEPTH_MAX).files)
+}
+
+pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let items = shared.workspaces.folders.iter().map(|(id, folder)| {
+        let mut kinds = Vec::new();
+        for (kind, _) in workspace::below(folder, &FileKind::ALL, DEPTH_MAX).files {
+            let kind = group(kind).1;
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        let name = folder.file_name().unwrap_or(folder.as_os_str());
+        Workspace {
+            id: id.clone(),
+            name: name.to_string_lossy().into_owned(),
+            path: shown(folder),
+            kinds,
+        }
+    });
+    json(call, &Page::whole(items.collect()))
+}
+
+pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let mut items = Vec::new();
+    for (kind, path) in files(shared, call)? {
+        let file = KnownFile::new(&shared.context, kind, &path);
+        items.push(match file.view(&shared.context) {
+            Ok(view) => state_of(&shared.context, &view),
+            // One that is damaged must not hide the others.
+            Err(error) => WorkspaceState {
+                kind: kind.name().into(),
+                path: shown(&path),
+                status: None,
+                state: Value::Null,
+                findings: vec![value!({ "code": error.code(), "text": error.told(call.lang).0 })],
+                next: vec![error.told(call.lang).1],
+            },
+        });
+    }
+    json(call, &Page::whole(items))
+}
+
+fn document(view: &View) -> Value {
+    // The file keeps its secrets; what is shown does not have them.
+    match view.kind {
+        FileKind::Orchestrate => masked(view.document.value()),
+        FileKind::Thinking
+        | FileKind::TaskState
+        | FileKind::TaskHistory
+        | FileKind::SharedContext
+        | FileKind::AgentMemory
+        | FileKind::Develop => view.document.value().clone(),
+    }
+}
+
+fn state_of(context: &Context, view: &View) -> WorkspaceState {
+    let findings = view.examined.findings.iter();
+    WorkspaceState {
+        kind: view.kind.name().into(),
+        path: shown(&view.path),
+        status: Some(view.examined.status.clone()),
+        state: document(view),
+        findings: findings
+            .map(|finding| finding.to_json(Some(&view.document)))
+            .collect(),
+        next: advice::commands(context, view),
+    }
+}
+
+pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let mut items: Vec<Transition> = Vec::new();
+    for (kind, path) in files(shared, call)? {
+        let file = KnownFile::new(&shared.context, kind, &path);
+        items.extend(history::transitions(&file)?);
+    }
+    items.sort_by(|a, b| a.timestamp.cmp(&b.timestamp));
+    json(call, &Page::whole(items))
+}
+
+/// The verbs of a kind that need no more than their body has.
+fn verbs(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "thinking" => &["start", "complete", "fail"],
+        "memory" => &["pause", "resume", "cancel", "recover", "step-start"],
+        "develop" => &["review", "implement", "pr", "done", "back", "gate-reset"],
+        "orchestrate" => &["start", "complete", "fail", "retry", "force-complete"],
+        _ => &[],
+    }
+}
+
+pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let asked: VerbRequest = call.body()?;
+    let files = files(shared, call)?;
+    let (kind, verb) = (call.param("kind"), call.param("verb"));
+    if !verbs(kind).contains(&verb) {
+        return Err(ServerNo::NoSuchVerb {
+            verb: verb.chars().take(80).collect(),
+            known: verbs(kind).join(", "),
+        }
+        .into());
+    }
+    let named = asked.file.as_deref();
+    // Of a memory it is the current task that moves.
+    let moves = |kind: FileKind| kind == FileKind::TaskState || group(kind).0 != "memory";
+    let mut fitting = files
+        .iter()
+        .filter(|(kind, _)| moves(*kind))
+        .filter(|(_, path)| named.is_none_or(|it| shown(path) == it));
+    let (Some((_, path)), None) = (fitting.next(), fitting.next()) else {
+        let shown = named.unwrap_or(kind);
+        return Err(match named.is_some() || files.is_empty() {
+            true => Problem::no_such("state file", shown),
+            false => lacks(verb, "file"),
+        });
+    };
+    let change = changed_by(&shared.context, kind, verb, path, &asked)?;
+    json(call, &change)
+}
+
+fn lacks(verb: &str, field: &'static str) -> Problem {
+    let verb = verb.to_owned();
+    Problem::No(ServerNo::VerbLacks { verb, field })
+}
+
+fn changed_by(
+    context: &Context,
+    kind: &str,
+    verb: &str,
+    path: &Path,
+    asked: &VerbRequest,
+) -> Result<WorkspaceChange, Problem> {
+    let id = || asked.id.as_deref().ok_or_else(|| lacks(verb, "id"));
+    let text = asked.text.as_deref();
+    let root = |kind: FileKind| {
+        let up = Path::new(kind.relative_path()).components().count();
+        path.ancestors().nth(up).unwrap_or(path).to_owned()
+    };
+    let changed = match kind {
+        "thinking" => {
+            let run = ThinkingRun::at(context, &root(FileKind::Thinking));
+            let word = id()?;
+            let stage = Stage::ALL.into_iter().find(|it| it.name() == word);
+            let stage = stage.ok_or_else(|| lacks(verb, "id"))?;
+            match verb {
+                "start" => run.start(context, stage, text)?,
+                "complete" => run.complete(context, stage, &asked.paths)?,
+                _ => {
+                    let code = asked.code.as_deref().ok_or_else(|| lacks(verb, "code"))?;
+                    run.fail(context, stage, code, text.unwrap_or_default())?
+                }
+            }
+            .telling(())
+        }
+        "memory" => {
+            let memory = MemoryFolder::at(context, path.parent().unwrap_or(path));
+            match verb {
+                "pause" => memory.task_pause(context)?,
+                "resume" => memory.task_resume(context)?,
+                "cancel" => memory.task_cancel(context)?,
+                "recover" => memory.task_recover(context, text)?,
+                _ => {
+                    let number = id()?.parse().map_err(|_| lacks(verb, "id"))?;
+                    memory.step_start(context, number)?
+                }
+            }
+            .telling(())
+        }
+        "develop" => {
+            let run = DevelopRun::at(context, &root(FileKind::Develop));
+            match verb {
+                "review" => run.review(context, &asked.paths, None)?,
+                "implement" => run.implement(context, text)?,
+                "pr" => run.pr(context)?,
+                "done" => run.done(context)?,
+                "back" => {
+                    let word = id()?;
+                    let phase = Phase::ALL.into_iter().find(|it| it.name() == word);
+                    run.back(context, phase.ok_or_else(|| lacks(verb, "id"))?)?
+                }
+                _ => {
+                    let word = id()?;
+                    let gate = Gate::ALL.into_iter().find(|it| it.name() == word);
+                    run.gate_reset(context, gate.ok_or_else(|| lacks(verb, "id"))?)?
+                }
+            }
+            .telling(())
+        }
+        _ => {
+            let run = Orchestration::at(context, &root(FileKind::Orchestrate));
+            match verb {
+                "start" => run.start(context, id()?)?,
+                "complete" => run.complete(context, id()?)?,
+                "fail" => run.fail(context, id()?, text, false)?,
+                "retry" => run.retry(context, id()?)?,
+                _ => run.force_complete(context, id()?, text)?,
+            }
+            .telling(())
+        }
+    };
+    Ok(WorkspaceChange {
+        path: shown(&changed.view.path),
+        from: changed.moved.from.clone(),
+        to: Some(changed.moved.to.clone()),
+        sequence: Some(changed.view.sequence),
+        state: document(&changed.view),
+    })
+}

@@ -1,0 +1,257 @@
+//! What there is beside tasks: whether the server is well, what happens, and who works.
+
+use crate::asks::waiting;
+use crate::call::{Call, Reply, bad_header, bytes, json};
+use crate::problem::Problem;
+use crate::serve::{Shared, State};
+use crate::tasks::row;
+use crate::view::word;
+use crate::{feed, work::Work};
+use axum::body::Body;
+use axum::http::{HeaderMap, Response, StatusCode};
+use bowline_engine::formats::time::utc;
+use bowline_engine::machines::job::AgentStatus;
+use bowline_formats::rest::{Agents, Health, LiveAgent, Node, Page, Stats, TaskCounts};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The document that callers make their clients from; a test holds it against the code.
+const OPENAPI: &str = include_str!("../../../docs/openapi.json");
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    pub(crate) requests: AtomicU64,
+    /// By the first digit of the status.
+    by_class: [AtomicU64; 6],
+    pub(crate) connections: AtomicU64,
+    pub(crate) refused: AtomicU64,
+}
+
+impl Metrics {
+    pub(crate) fn count(&self, status: StatusCode) {
+        let class = usize::from(status.as_u16() / 100).min(5);
+        let _ = self.by_class[class].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn health(_: &Arc<Shared>, call: &Call) -> Reply {
+    let status = "ok".into();
+    json(call, &Health { status })
+}
+
+pub(crate) fn ready(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let (status, word) = match shared.state() {
+        State::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
+        State::Ready => (StatusCode::OK, "ok"),
+        State::Draining => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+    };
+    let status_word = word.into();
+    let mut response = json(
+        call,
+        &Health {
+            status: status_word,
+        },
+    )?;
+    *response.status_mut() = status;
+    Ok(response)
+}
+
+pub(crate) fn openapi(_: &Arc<Shared>, _: &Call) -> Reply {
+    Ok(bytes("application/json", OPENAPI))
+}
+
+pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
+    let work = shared.work()?;
+    let stats = counted(shared, work)?;
+    let counted = &shared.metrics;
+    let mut text = String::new();
+    let mut put = |name: &str, sort: &str, about: &str, values: &[(&str, u64)]| {
+        let _ = writeln!(
+            text,
+            "# HELP bowline_{name} {about}\n# TYPE bowline_{name} {sort}"
+        );
+        for (labels, value) in values {
+            let _ = writeln!(text, "bowline_{name}{labels} {value}");
+        }
+    };
+    let tasks = stats.tasks;
+    put(
+        "tasks",
+        "gauge",
+        "Tasks by status.",
+        &[
+            ("{status=\"draft\"}", tasks.draft),
+            ("{status=\"pending\"}", tasks.pending),
+            ("{status=\"in_progress\"}", tasks.in_progress),
+            ("{status=\"review\"}", tasks.review),
+            ("{status=\"completed\"}", tasks.completed),
+            ("{status=\"failed\"}", tasks.failed),
+        ],
+    );
+    put(
+        "waiting_for_people",
+        "gauge",
+        "Things in the inbox.",
+        &[("", stats.waiting_for_you)],
+    );
+    put(
+        "agents_running",
+        "gauge",
+        "Agents at work.",
+        &[("", stats.running.into())],
+    );
+    put(
+        "agent_slots",
+        "gauge",
+        "Agents that may run at once.",
+        &[("", stats.slots.into())],
+    );
+    put(
+        "tokens_used",
+        "gauge",
+        "Tokens used by the tasks that are kept.",
+        &[("", stats.tokens_used)],
+    );
+    put(
+        "event_sequence",
+        "counter",
+        "The number of the latest event.",
+        &[("", stats.sequence)],
+    );
+    let class = |index: usize| counted.by_class[index].load(Ordering::Relaxed);
+    put(
+        "http_responses_total",
+        "counter",
+        "Answers by the first digit of their status.",
+        &[
+            ("{class=\"2xx\"}", class(2)),
+            ("{class=\"3xx\"}", class(3)),
+            ("{class=\"4xx\"}", class(4)),
+            ("{class=\"5xx\"}", class(5)),
+        ],
+    );
+    let streams = shared.streams_max - shared.streams.available_permits();
+    put(
+        "event_streams",
+        "gauge",
+        "Open streams of events.",
+        &[("", streams as u64)],
+    );
+    let open = counted.connections.load(Ordering::Relaxed);
+    put("connections", "gauge", "Open connections.", &[("", open)]);
+    let refused = counted.refused.load(Ordering::Relaxed);
+    put(
+        "connections_refused_total",
+        "counter",
+        "Connections beyond the limit.",
+        &[("", refused)],
+    );
+    Ok(bytes("text/plain; version=0.0.4; charset=utf-8", text))
+}
+
+fn counted(shared: &Shared, work: &dyn Work) -> Result<Stats, Problem> {
+    let store = work.store();
+    let mut tasks = TaskCounts::default();
+    for (status, count) in store.counts()? {
+        use bowline_engine::machines::job::TaskStatus as S;
+        *match status {
+            S::Draft => &mut tasks.draft,
+            S::Pending => &mut tasks.pending,
+            S::InProgress => &mut tasks.in_progress,
+            S::Review => &mut tasks.review,
+            S::Completed => &mut tasks.completed,
+            S::Failed => &mut tasks.failed,
+        } = count;
+    }
+    let (slots, running) = work.slots();
+    let tokens = store.open_jobs()?.iter().map(|row| row.job.tokens).sum();
+    Ok(Stats {
+        tasks,
+        waiting_for_you: waiting(work)?.len() as u64,
+        tokens_used: tokens,
+        slots,
+        running,
+        sequence: shared.feed.latest(),
+    })
+}
+
+pub(crate) fn stats(shared: &Arc<Shared>, call: &Call) -> Reply {
+    json(call, &counted(shared, shared.work()?)?)
+}
+
+pub(crate) fn types(shared: &Arc<Shared>, call: &Call) -> Reply {
+    json(call, &Page::whole(shared.work()?.types()))
+}
+
+pub(crate) fn agents(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let rows = work.store().open_jobs()?;
+    let started = rows
+        .iter()
+        .filter(|row| row.job.agent_status() != AgentStatus::Idle);
+    let live = started.map(|row| LiveAgent {
+        task_id: row.id.clone(),
+        title: row.job.title.clone(),
+        name: row.about.agent.clone(),
+        status: word(row.job.agent_status().name())
+            .unwrap_or(bowline_formats::rest::AgentStatus::Idle),
+        attempt: row.job.attempt,
+        tokens_used: row.job.tokens,
+    });
+    let agents = Agents {
+        presets: work.agents(),
+        live: live.collect(),
+    };
+    json(call, &agents)
+}
+
+pub(crate) fn nodes(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let (slots, running) = shared.work()?.slots();
+    let name = rustix::system::uname();
+    let node = Node {
+        name: name.nodename().to_string_lossy().into_owned(),
+        slots,
+        running,
+        draining: shared.state() == State::Draining,
+        started_at: utc(shared.started_at),
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    json(call, &Page::whole(vec![node]))
+}
+
+pub(crate) fn events(shared: &Arc<Shared>, call: &Call) -> Reply {
+    streamed(shared, call, None)
+}
+
+pub(crate) fn task_events(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let task = row(shared.work()?, call.param("id"))?.id;
+    streamed(shared, call, Some(task))
+}
+
+fn streamed(
+    shared: &Arc<Shared>,
+    call: &Call,
+    only: Option<String>,
+) -> Result<Response<Body>, Problem> {
+    let since = match last_event(&call.headers)? {
+        Some(since) => Some(since),
+        None => call.number("since")?,
+    };
+    feed::open(shared, only, since)
+}
+
+fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(value) = headers.get("last-event-id") else {
+        return Ok(None);
+    };
+    match value.to_str().map(str::trim) {
+        Ok("") => Ok(None),
+        Ok(text) => match text.parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(bad_header("Last-Event-ID")),
+        },
+        Err(_) => Err(bad_header("Last-Event-ID")),
+    }
+}

@@ -1,0 +1,289 @@
+//! Every person's action on every state of the machine's table, over REST: what the machine allows is done, what it refuses is
+//! answered with its code and a hint, and changes nothing.
+
+use crate::desk::{NOW, World};
+use bowline_engine::machines::job::{Checkpoint, Command, Job, JobMachine};
+use bowline_engine::machines::table::Catalogue as _;
+use bowline_engine::machines::{Machine as _, Refuse as _};
+use bowline_server::work::Work as _;
+use bowline_store::EventQuery;
+use serde_json::{Value, json};
+
+/// An action: how it is asked, and the machine's command it stands for.
+struct Action {
+    method: &'static str,
+    path: String,
+    body: Value,
+    command: Command,
+}
+
+/// All actions on a job, with the ids it has, or ids it does not have.
+fn actions(id: &str, job: &Job) -> Vec<Action> {
+    let task = |verb: &str| format!("/api/tasks/{id}/{verb}");
+    let review = job.reviews.last().map(|it| it.id.clone());
+    let question = job.questions.last().map(|it| it.id.clone());
+    let needed = job.dependencies.last().map(|it| it.id.clone());
+    let permission = job.permissions.last().map(|it| it.id.clone());
+    let checkpoint = format!("cp_{id}");
+    let at = Checkpoint {
+        id: checkpoint.clone(),
+        phase: 1,
+        step: None,
+    };
+    let mut all = vec![
+        (
+            "PATCH",
+            format!("/api/tasks/{id}"),
+            json!({"title": "New"}),
+            {
+                let edit = bowline_engine::machines::job::Edit {
+                    title: Some("New".into()),
+                    ..Default::default()
+                };
+                Command::Edit(edit)
+            },
+        ),
+        ("POST", task("submit"), json!({}), Command::Submit),
+        ("POST", task("cancel"), json!({}), Command::Cancel),
+        ("POST", task("pause"), json!({}), Command::Pause),
+        ("POST", task("resume"), json!({}), Command::Resume),
+        (
+            "POST",
+            task("retry"),
+            json!({}),
+            Command::Retry {
+                new: "task_new".into(),
+            },
+        ),
+        ("POST", task("archive"), json!({}), Command::Archive),
+        (
+            "POST",
+            task("checkpoints"),
+            json!({}),
+            Command::SaveCheckpoint,
+        ),
+        ("POST", task("interrupt"), json!({}), Command::Interrupt),
+        (
+            "POST",
+            task("say"),
+            json!({"text": "hello"}),
+            Command::Say {
+                id: "say_new".into(),
+                text: "hello".into(),
+            },
+        ),
+        (
+            "POST",
+            task("restore"),
+            json!({"checkpointId": checkpoint}),
+            Command::Restore(at.clone()),
+        ),
+        (
+            "POST",
+            format!("/api/checkpoints/{checkpoint}/fork"),
+            json!({}),
+            Command::Fork {
+                new: "task_new".into(),
+                checkpoint: at,
+            },
+        ),
+        (
+            "POST",
+            task("approve"),
+            json!({}),
+            Command::Approve {
+                review: job
+                    .open_review()
+                    .map_or_else(|| "rev_none".into(), |it| it.id.clone()),
+                comment: None,
+            },
+        ),
+        (
+            "DELETE",
+            format!("/api/tasks/{id}"),
+            Value::Null,
+            Command::Delete { dependents: vec![] },
+        ),
+    ];
+    if let Some(review) = review {
+        let changes = json!({"feedback": "more tea"});
+        all.push((
+            "POST",
+            format!("/api/reviews/{review}/approve"),
+            json!({}),
+            Command::Approve {
+                review: review.clone(),
+                comment: None,
+            },
+        ));
+        all.push((
+            "POST",
+            format!("/api/reviews/{review}/request-changes"),
+            changes,
+            Command::RequestChanges {
+                review,
+                feedback: "more tea".into(),
+            },
+        ));
+    }
+    if let Some(question) = question {
+        all.push((
+            "POST",
+            format!("/api/questions/{question}/answer"),
+            json!({"answer": "green"}),
+            Command::Answer {
+                question: question.clone(),
+                text: "green".into(),
+            },
+        ));
+        all.push((
+            "POST",
+            format!("/api/questions/{question}/skip"),
+            json!({}),
+            Command::Skip { question },
+        ));
+    }
+    if let Some(dependency) = needed {
+        all.push((
+            "POST",
+            format!("/api/dependencies/{dependency}/provide"),
+            json!({"value": "v"}),
+            Command::Provide {
+                dependency: dependency.clone(),
+            },
+        ));
+        all.push((
+            "POST",
+            format!("/api/dependencies/{dependency}/reject"),
+            json!({"reason": "no"}),
+            Command::Reject {
+                dependency,
+                reason: "no".into(),
+            },
+        ));
+    }
+    if let Some(permission) = permission {
+        all.push((
+            "POST",
+            format!("/api/permissions/{permission}/permit"),
+            json!({}),
+            Command::Permit {
+                permission: permission.clone(),
+            },
+        ));
+        all.push((
+            "POST",
+            format!("/api/permissions/{permission}/deny"),
+            json!({"reason": "no"}),
+            Command::Deny {
+                permission,
+                reason: "no".into(),
+            },
+        ));
+    }
+    let action = |(method, path, body, command)| Action {
+        method,
+        path,
+        body,
+        command,
+    };
+    all.into_iter().map(action).collect()
+}
+
+#[test]
+fn every_action_in_every_state() {
+    let (mut done, mut refused) = (0, 0);
+    for (name, state) in JobMachine::states() {
+        let count = actions("task_x", &state).len();
+        for index in 0..count {
+            // A world of its own for each: ids in the table are the same in every state.
+            let world = World::new();
+            world.desk.put("task_x", &state);
+            world.desk.put_checkpoint("task_x", "cp_task_x");
+            let action = actions("task_x", &state).remove(index);
+            let store = world.desk.store();
+            let before = store.job("task_x").unwrap();
+            let answer = world
+                .person()
+                .ask(
+                    action.method,
+                    &action.path,
+                    Some(&action.body).filter(|it| !it.is_null()),
+                    &[],
+                )
+                .unwrap();
+            let said = answer.json();
+            let what = format!(
+                "{name}: {} {}: {} {said}",
+                action.method, action.path, answer.status
+            );
+            match JobMachine::step(&state, action.command, NOW) {
+                Ok(_) => {
+                    assert!((200..300).contains(&answer.status), "{what}");
+                    done += 1;
+                }
+                Err(refusal) => {
+                    assert_eq!(answer.status, 409, "{what}");
+                    assert_eq!(said["error"]["code"], refusal.code(), "{what}");
+                    assert_ne!(said["error"]["hint"], "", "{what}");
+                    assert_ne!(said["error"]["message"], "", "{what}");
+                    assert_eq!(store.job("task_x").unwrap(), before, "{what}");
+                    let events = store.events(&EventQuery::default()).unwrap();
+                    assert!(events.is_empty(), "{what}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(done > 60 && refused > 200, "{done} done, {refused} refused");
+}
+
+/// The list that is handed out is the one the machine computes, and each of its actions is really done.
+#[test]
+fn what_is_allowed_is_told() {
+    let world = World::new();
+    for (index, (name, state)) in JobMachine::states().into_iter().enumerate() {
+        let id = format!("task_s{index}");
+        world.desk.put_alone(&id, &state);
+        let task = world.get(&format!("/api/tasks/{id}")).json();
+        let told: Vec<&str> = task["allowedActions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it.as_str().unwrap())
+            .collect();
+        let wanted: Vec<&str> = bowline_engine::machines::job::allowed_actions(&state)
+            .into_iter()
+            .map(|it| it.name())
+            .collect();
+        assert_eq!(told, wanted, "{name}");
+        assert_eq!(task["status"], state.task_status().name(), "{name}");
+        let agent = world.get(&format!("/api/tasks/{id}/agent")).json();
+        assert_eq!(agent["status"], state.agent_status().name(), "{name}");
+    }
+}
+
+/// In Korean, too.
+#[test]
+fn refusals_are_told_in_the_callers_language() {
+    let world = World::new();
+    let (_, draft) = JobMachine::states().remove(0);
+    world.desk.put("task_x", &draft);
+    let client = bowline_server::client::Client::tcp(
+        &world.url,
+        Some(world.token()),
+        bowline_words::Lang::Ko,
+    );
+    let answer = client
+        .unwrap()
+        .ask("POST", "/api/tasks/task_x/submit", None, &[])
+        .unwrap();
+    let message = answer.json()["error"]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        (answer.status, message.as_str()),
+        (409, "작업에 빠진 것이 있습니다: title, type, description")
+    );
+}

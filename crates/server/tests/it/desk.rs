@@ -1,0 +1,579 @@
+//! A desk that decides about jobs with the real machine and keeps them in the real store, and has no agents: a test says what
+//! agents would.
+
+use bowline_engine::formats::time::utc;
+use bowline_engine::machines::job::{
+    Command, Effect, Fact, Job, JobMachine, Kind, Moved, QuestionStatus, Refusal,
+};
+use bowline_engine::machines::{Machine as _, Timestamp};
+use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
+use bowline_server::client::{Answer, Client};
+use bowline_server::work::{Answered, Asked, Refused, Wish, Work};
+use bowline_server::{Options, Publisher, Server, Stopper};
+use bowline_store::{
+    About, Advance, Change, CheckpointRow, DependencyRow, EventKind, JobRow, Memory, NewEvent,
+    Next, Outcome, PermissionRow, QuestionRow, Record, RecordBody, ReviewRow, SaidRow, Store,
+};
+use bowline_words::Lang;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+pub(crate) const NOW: Timestamp = Timestamp(1_700_000_000);
+pub(crate) const AGENT_TOKEN: &str = "token-of-attempt-1";
+
+/// The desk.
+pub(crate) struct Desk {
+    store: Arc<Memory>,
+    publisher: Mutex<Option<Publisher>>,
+    count: AtomicU64,
+    folder: PathBuf,
+    /// Values that were given.
+    pub(crate) values: Mutex<Vec<String>>,
+}
+
+impl Desk {
+    fn id(&self, kind: &str) -> String {
+        format!("{kind}_{}", self.count.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Puts a job there as it is.
+    pub(crate) fn put(&self, id: &str, job: &Job) -> JobRow {
+        let about = About {
+            type_name: job.kind.as_ref().map(|kind| match kind {
+                Kind::Custom => "custom".to_owned(),
+                _ => "two".to_owned(),
+            }),
+            created_at: NOW.0,
+            updated_at: NOW.0,
+            ..About::default()
+        };
+        self.advance(Change::to(id, 0, job.clone(), about));
+        let row = self.store.job(id).unwrap().unwrap();
+        self.advance(Change {
+            records: records(id, job),
+            next: Next::Same,
+            ..Change::to(id, row.version, job.clone(), row.about.clone())
+        });
+        self.store.job(id).unwrap().unwrap()
+    }
+
+    /// The same without what it asks for: ids of several may be the same.
+    pub(crate) fn put_alone(&self, id: &str, job: &Job) {
+        self.advance(Change::to(id, 0, job.clone(), About::default()));
+    }
+
+    /// A checkpoint of its first phase.
+    pub(crate) fn put_checkpoint(&self, id: &str, checkpoint: &str) {
+        let row = self.store.job(id).unwrap().unwrap();
+        self.advance(Change {
+            next: Next::Same,
+            records: vec![Record {
+                id: checkpoint.into(),
+                job: id.into(),
+                open: false,
+                at: NOW,
+                body: RecordBody::Checkpoint(CheckpointRow {
+                    created_by: "user".into(),
+                    reason: "interval".into(),
+                    phase: 1,
+                    status: "in_progress".into(),
+                    ..CheckpointRow::default()
+                }),
+            }],
+            ..Change::to(id, row.version, row.job, row.about)
+        });
+    }
+
+    fn advance(&self, change: Change) -> Vec<bowline_store::EventRow> {
+        let mut step = Advance::at(NOW);
+        step.changes.push(change);
+        match self.store.advance(vec![step]).unwrap().remove(0) {
+            Outcome::Applied { events, .. } => {
+                if let Some(publisher) = self.publisher.lock().unwrap().as_ref() {
+                    for event in &events {
+                        publisher.event(event);
+                    }
+                }
+                events
+            }
+            other => panic!("not applied: {other:?}"),
+        }
+    }
+
+    /// One command to a job, as the loop would decide it.
+    pub(crate) fn decide(&self, id: &str, command: Command) -> Result<Option<JobRow>, Refusal> {
+        let row = self.store.job(id).unwrap().unwrap();
+        let step = JobMachine::step(&row.job, command, NOW)?;
+        let mut change = Change::to(id, row.version, step.next.clone(), row.about.clone());
+        change.records = records(id, &step.next);
+        let mut made = None;
+        for effect in &step.effects {
+            match effect {
+                Effect::Log(moved) => change.events.push(event(id, moved)),
+                Effect::Snapshot(reason) => {
+                    let checkpoint = self.id("cp");
+                    change.records.push(Record {
+                        id: checkpoint,
+                        job: id.into(),
+                        open: false,
+                        at: NOW,
+                        body: RecordBody::Checkpoint(CheckpointRow {
+                            created_by: "system".into(),
+                            reason: reason.name().into(),
+                            phase: step.next.phase,
+                            status: step.next.task_status().name().into(),
+                            ..CheckpointRow::default()
+                        }),
+                    });
+                }
+                Effect::CreateRetry { id: new } => made = Some(new.clone()),
+                Effect::Remove => change.next = Next::Gone,
+                _ => {}
+            }
+        }
+        let gone = change.next == Next::Gone;
+        self.advance(change);
+        if let Some(new) = made {
+            return Ok(Some(self.put(&new, &step.next.retried(id))));
+        }
+        Ok((!gone).then(|| self.store.job(id).unwrap().unwrap()))
+    }
+
+    fn of_record(&self, id: &str) -> Result<String, Refused> {
+        let found = self.store.record(id).unwrap();
+        let lost = || Refused::NoSuch {
+            what: "record",
+            id: id.into(),
+        };
+        found.map(|record| record.job).ok_or_else(lost)
+    }
+}
+
+fn event(id: &str, moved: &Moved) -> NewEvent {
+    let metadata: Value = moved
+        .metadata
+        .iter()
+        .map(|(name, fact)| {
+            let value = match fact {
+                Fact::Number(number) => json!(number),
+                Fact::Text(text) => json!(text),
+            };
+            ((*name).to_owned(), value)
+        })
+        .collect();
+    NewEvent {
+        kind: EventKind::Transition,
+        body: json!({
+            "timestamp": utc(NOW), "taskId": id, "type": "state_transition", "entity": moved.entity.name(),
+            "from": moved.from, "to": moved.to, "trigger": moved.trigger.name(), "metadata": metadata,
+        }),
+    }
+}
+
+fn records(id: &str, job: &Job) -> Vec<Record> {
+    let record = |record: &str, open: bool, body: RecordBody| Record {
+        id: record.to_owned(),
+        job: id.to_owned(),
+        open,
+        at: NOW,
+        body,
+    };
+    let mut all = Vec::new();
+    for review in &job.reviews {
+        let body = RecordBody::Review(ReviewRow {
+            phase: review.phase,
+            status: review.status.name().into(),
+            deliverables: review.deliverables.clone(),
+            comment: review.comment.clone(),
+            ..ReviewRow::default()
+        });
+        all.push(record(&review.id, review.is_open(), body));
+    }
+    for question in &job.questions {
+        let answer = match &question.status {
+            QuestionStatus::Answered(text) => Some(text.clone()),
+            _ => None,
+        };
+        let body = RecordBody::Question(QuestionRow {
+            question: question.text.clone(),
+            options: question.options.clone(),
+            required: question.required,
+            status: question.status.name().into(),
+            answer,
+            ..QuestionRow::default()
+        });
+        all.push(record(&question.id, question.is_open(), body));
+    }
+    for needed in &job.dependencies {
+        let body = RecordBody::Dependency(DependencyRow {
+            kind: needed.kind.name().into(),
+            name: needed.name.clone(),
+            required: needed.required,
+            status: needed.status.name().into(),
+            ..DependencyRow::default()
+        });
+        all.push(record(&needed.id, needed.is_open(), body));
+    }
+    for permission in &job.permissions {
+        let body = RecordBody::Permission(PermissionRow {
+            attempt: job.attempt,
+            tool: permission.tool.clone(),
+            input: "{}".into(),
+            status: "pending".into(),
+            ..PermissionRow::default()
+        });
+        all.push(record(&permission.id, true, body));
+    }
+    all
+}
+
+impl Work for Desk {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store) as Arc<dyn Store>
+    }
+
+    fn ask(&self, asked: Asked) -> Result<Answered, Refused> {
+        let only = |id: String, command: Command| (id, command);
+        let at = |checkpoint: &str| -> Result<_, Refused> {
+            let record = self.store.record(checkpoint).unwrap();
+            let lost = || Refused::NoSuch {
+                what: "checkpoint",
+                id: checkpoint.into(),
+            };
+            let RecordBody::Checkpoint(row) = record.ok_or_else(lost)?.body else {
+                return Err(lost());
+            };
+            Ok(bowline_engine::machines::job::Checkpoint {
+                id: checkpoint.into(),
+                phase: row.phase.max(1),
+                step: None,
+            })
+        };
+        let (id, command) = match asked.wish {
+            Wish::Create {
+                title,
+                description,
+                depends_on,
+                about,
+                submit,
+                ..
+            } => {
+                let kind = match about.type_name.as_deref() {
+                    None => None,
+                    Some("two") => Some(Kind::reviewed(["Planning", "Design"])),
+                    Some("custom") => Some(Kind::Custom),
+                    Some(name) => return Err(Refused::UnknownType { name: name.into() }),
+                };
+                let job = Job {
+                    title,
+                    description,
+                    depends_on,
+                    kind,
+                    ..Job::draft()
+                };
+                let id = self.id("task");
+                let row = self.put(&id, &job);
+                let row = match submit {
+                    true => self.decide(&id, Command::Submit).map_err(Refused::Rule)?,
+                    false => Some(row),
+                };
+                return Ok(Answered { row, made: None });
+            }
+            Wish::Edit { task, edit } => {
+                let edit = bowline_engine::machines::job::Edit {
+                    title: edit.title,
+                    description: edit.description,
+                    ..Default::default()
+                };
+                only(task, Command::Edit(edit))
+            }
+            Wish::Submit { task } => only(task, Command::Submit),
+            Wish::Cancel { task } => only(task, Command::Cancel),
+            Wish::Pause { task } => only(task, Command::Pause),
+            Wish::Resume { task } => only(task, Command::Resume),
+            Wish::Retry { task } => only(
+                task,
+                Command::Retry {
+                    new: self.id("task"),
+                },
+            ),
+            Wish::Archive { task } => only(task, Command::Archive),
+            Wish::Delete { task } => {
+                let dependents = self.store.dependents(&task).unwrap();
+                only(task, Command::Delete { dependents })
+            }
+            Wish::Checkpoint { task } => only(task, Command::SaveCheckpoint),
+            Wish::Restore { task, checkpoint } => {
+                let checkpoint = at(&checkpoint)?;
+                only(task, Command::Restore(checkpoint))
+            }
+            Wish::Fork { checkpoint } => {
+                let task = self.of_record(&checkpoint)?;
+                let new = self.id("task");
+                let checkpoint = at(&checkpoint)?;
+                only(task, Command::Fork { new, checkpoint })
+            }
+            Wish::Say { task, text } => {
+                if self.store.job(&task).unwrap().is_none() {
+                    return Err(Refused::NoSuch {
+                        what: "task",
+                        id: task,
+                    });
+                }
+                let id = self.id("say");
+                let command = Command::Say {
+                    id: id.clone(),
+                    text: text.clone(),
+                };
+                let row = self.decide(&task, command).map_err(Refused::Rule)?;
+                let version = row.as_ref().unwrap().version;
+                let row_now = row.clone().unwrap();
+                self.advance(Change {
+                    next: Next::Same,
+                    records: vec![Record {
+                        id: id.clone(),
+                        job: task.clone(),
+                        open: false,
+                        at: NOW,
+                        body: RecordBody::Said(SaidRow {
+                            text,
+                            status: "queued".into(),
+                            settled_at: None,
+                        }),
+                    }],
+                    ..Change::to(&task, version, row_now.job, row_now.about)
+                });
+                return Ok(Answered {
+                    row,
+                    made: Some(id),
+                });
+            }
+            Wish::Unsay { said } => {
+                let task = self.of_record(&said)?;
+                only(task, Command::Unsay { id: said })
+            }
+            Wish::Settle(_) => return Err(Refused::Failed("the desk has no outbox".into())),
+            Wish::Interrupt { task } => only(task, Command::Interrupt),
+            Wish::Approve { review, comment } => only(
+                self.of_record(&review)?,
+                Command::Approve { review, comment },
+            ),
+            Wish::RequestChanges {
+                review, feedback, ..
+            } => only(
+                self.of_record(&review)?,
+                Command::RequestChanges { review, feedback },
+            ),
+            Wish::Answer { question, text } => only(
+                self.of_record(&question)?,
+                Command::Answer { question, text },
+            ),
+            Wish::Skip { question } => only(self.of_record(&question)?, Command::Skip { question }),
+            Wish::Provide { dependency, value } => {
+                self.values.lock().unwrap().push(value);
+                only(
+                    self.of_record(&dependency)?,
+                    Command::Provide { dependency },
+                )
+            }
+            Wish::Reject { dependency, reason } => only(
+                self.of_record(&dependency)?,
+                Command::Reject { dependency, reason },
+            ),
+            Wish::Permit { permission } => {
+                only(self.of_record(&permission)?, Command::Permit { permission })
+            }
+            Wish::Deny { permission, reason } => only(
+                self.of_record(&permission)?,
+                Command::Deny { permission, reason },
+            ),
+            Wish::Said {
+                task,
+                attempt,
+                marker,
+            } => only(
+                task,
+                Command::Said {
+                    attempt,
+                    marker: *marker,
+                },
+            ),
+            Wish::Tokens {
+                task,
+                attempt,
+                used,
+            } => only(task, Command::Tokens { attempt, used }),
+        };
+        let Some(row) = self.store.job(&id).unwrap() else {
+            return Err(Refused::NoSuch { what: "task", id });
+        };
+        if asked.version.is_some_and(|version| version != row.version) {
+            let version = row.version;
+            return Err(Refused::Changed { version });
+        }
+        let row = self.decide(&id, command).map_err(Refused::Rule)?;
+        Ok(Answered { row, made: None })
+    }
+
+    fn agent_token(&self, text: &str) -> Option<(String, u32)> {
+        (text == AGENT_TOKEN).then(|| ("task_agent".to_owned(), 1))
+    }
+
+    fn workspace(&self, row: &JobRow) -> Option<PathBuf> {
+        Some(self.folder.join("workspaces").join(&row.id))
+    }
+
+    fn logs(&self, row: &JobRow) -> Vec<PathBuf> {
+        vec![self.folder.join(format!("{}.log", row.id))]
+    }
+
+    fn alive(&self, _: &JobRow) -> bool {
+        false
+    }
+
+    fn conversation(&self, _: &JobRow, from: u64, limit: usize) -> Vec<Utterance> {
+        let all = (0..5).map(|index| Utterance {
+            index,
+            role: "assistant".into(),
+            content: format!("word {index}"),
+            timestamp: utc(NOW),
+            phase: Some(1),
+        });
+        all.skip_while(|it| it.index < from).take(limit).collect()
+    }
+
+    fn secrets(&self, _: &JobRow) -> Vec<String> {
+        self.values.lock().unwrap().clone()
+    }
+
+    fn diff(&self, _: &JobRow, _: &ReviewRow) -> Result<Vec<FileDiff>, String> {
+        Ok(vec![FileDiff {
+            path: "a.md".into(),
+            change: FileChange::Added,
+            diff: "+a\n".into(),
+            binary: false,
+            hash: "1".into(),
+            truncated: false,
+        }])
+    }
+
+    fn types(&self) -> Vec<TaskType> {
+        let phase = |name: &str| TypePhase {
+            name: name.into(),
+            steps: vec!["one".into(), "two".into()],
+            review: true,
+        };
+        vec![
+            TaskType {
+                name: "two".into(),
+                phases: vec![phase("Planning"), phase("Design")],
+            },
+            TaskType {
+                name: "custom".into(),
+                phases: vec![],
+            },
+        ]
+    }
+
+    fn agents(&self) -> Vec<AgentPreset> {
+        Vec::new()
+    }
+
+    fn slots(&self) -> (u32, u32) {
+        (3, 0)
+    }
+}
+
+/// A server on a loopback port of its own.
+pub(crate) struct World {
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) url: String,
+    pub(crate) link: String,
+    pub(crate) folder: tempfile::TempDir,
+    stopper: Stopper,
+    served: Option<JoinHandle<()>>,
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        World::with(|_| Vec::new())
+    }
+
+    /// With the workspaces that are made in its folder.
+    pub(crate) fn with(workspaces: impl FnOnce(&std::path::Path) -> Vec<PathBuf>) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options {
+            listen: ([127, 0, 0, 1], 0).into(),
+            data: folder.path().join("data"),
+            hosts: Vec::new(),
+            workspaces: workspaces(folder.path()),
+        };
+        let server = Server::bind(&options).unwrap();
+        let desk = Arc::new(Desk {
+            store: Arc::new(Memory::default()),
+            publisher: Mutex::new(None),
+            count: AtomicU64::new(1),
+            folder: folder.path().to_owned(),
+            values: Mutex::default(),
+        });
+        let (url, link) = (server.url().to_owned(), server.sign_in_link().unwrap());
+        let stopper = server.stopper();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let work = Arc::clone(&desk);
+        let served = std::thread::spawn(move || {
+            let begin = |publisher| {
+                *work.publisher.lock().unwrap() = Some(publisher);
+                Ok(Arc::clone(&work) as Arc<dyn Work>)
+            };
+            server.run(begin, move || ready.send(()).unwrap()).unwrap();
+            // The desk and the server know each other.
+            *work.publisher.lock().unwrap() = None;
+        });
+        is_ready.recv().unwrap();
+        World {
+            desk,
+            url,
+            link,
+            folder,
+            stopper,
+            served: Some(served),
+        }
+    }
+
+    pub(crate) fn token(&self) -> String {
+        let path = self.folder.path().join("data/token");
+        bowline_server::read_secret(&path).unwrap()
+    }
+
+    /// A person over TCP.
+    pub(crate) fn person(&self) -> Client {
+        Client::tcp(&self.url, Some(self.token()), Lang::En).unwrap()
+    }
+
+    pub(crate) fn with_token(&self, token: &str) -> Client {
+        Client::tcp(&self.url, Some(token.into()), Lang::En).unwrap()
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.person().ask("GET", path, None, &[]).unwrap()
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+        self.person().ask("POST", path, Some(body), &[]).unwrap()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        if let Some(served) = self.served.take() {
+            let ended = served.join();
+            if !std::thread::panicking() {
+                ended.unwrap();
+            }
+        }
+    }
+}

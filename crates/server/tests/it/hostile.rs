@@ -1,0 +1,377 @@
+//! Callers that mean no good.
+
+use crate::desk::{AGENT_TOKEN, World};
+use bowline_formats::rest::routes::{Access, Method, ROUTES};
+use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// Sends bytes as they are; the status of the answer.
+fn raw(world: &World, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(world.url.strip_prefix("http://").unwrap()).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    // A server that has heard enough may close before all is sent.
+    let _ = stream.write_all(request.as_bytes());
+    let mut text = Vec::new();
+    let _ = stream.read_to_end(&mut text);
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let status = text.get(9..12).and_then(|it| it.parse().ok()).unwrap_or(0);
+    (status, text)
+}
+
+fn host(world: &World) -> &str {
+    world.url.strip_prefix("http://").unwrap()
+}
+
+#[test]
+fn without_the_token_nothing_but_health_is_told() {
+    let world = World::new();
+    let nobody =
+        bowline_server::client::Client::tcp(&world.url, None, bowline_words::Lang::En).unwrap();
+    let wrong = world.with_token("0000");
+    for route in ROUTES.iter().filter(|route| route.id != "signIn") {
+        let path = route
+            .path
+            .replace('{', "")
+            .replace('}', "")
+            .replace("kind", "thinking");
+        let method = route.method.name();
+        let body = json!({});
+        let body = route.body.map(|_| &body);
+        let status = nobody.ask(method, &path, body, &[]).unwrap().status;
+        match route.access {
+            Access::Open => assert_eq!(status, 200, "{path}"),
+            Access::Read | Access::Person | Access::Agent => assert_eq!(status, 401, "{path}"),
+        }
+    }
+    let statuses: Vec<u16> = (0..40)
+        .map(|_| wrong.ask("GET", "/api/stats", None, &[]).unwrap().status)
+        .collect();
+    assert!(statuses[..10].iter().all(|it| *it == 401), "{statuses:?}");
+    assert!(
+        statuses[30..].contains(&429),
+        "guesses are not slowed down: {statuses:?}"
+    );
+    // Whoever has the token is not kept out by them.
+    assert_eq!(world.get("/api/stats").status, 200);
+}
+
+#[test]
+fn an_agent_reads_and_reports_and_does_nothing_of_a_person() {
+    let world = World::new();
+    let agent = world.with_token(AGENT_TOKEN);
+    for route in ROUTES.iter().filter(|it| it.access == Access::Person) {
+        let path = route
+            .path
+            .replace('{', "")
+            .replace('}', "")
+            .replace("kind", "thinking");
+        let answer = agent
+            .ask(route.method.name(), &path, Some(&json!({})), &[])
+            .unwrap();
+        assert_eq!(answer.status, 403, "{path}");
+        assert_eq!(answer.json()["error"]["code"], "needs_person", "{path}");
+    }
+    assert_eq!(
+        agent.ask("GET", "/api/tasks", None, &[]).unwrap().status,
+        200
+    );
+    let session = agent.ask("GET", "/api/session", None, &[]).unwrap().json();
+    assert_eq!(
+        (session["role"].clone(), session["taskId"].clone()),
+        (json!("agent"), json!("task_agent"))
+    );
+    let person = world.post("/api/agent/done", &json!({}));
+    assert_eq!(
+        (person.status, person.json()["error"]["code"].clone()),
+        (403, json!("needs_agent"))
+    );
+}
+
+#[test]
+fn foreign_names_and_pages_are_refused() {
+    let world = World::new();
+    let token = world.token();
+    let ask = |host: &str, more: &str| {
+        let text = format!(
+            "GET /api/stats HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n{more}\r\n"
+        );
+        raw(&world, &text).0
+    };
+    let own = host(&world);
+    assert_eq!(ask(own, ""), 200);
+    assert_eq!(ask("evil.example", ""), 403);
+    assert_eq!(ask(&own.replace("127.0.0.1", "rebound.example"), ""), 403);
+    assert_eq!(ask(own, "Origin: http://evil.example\r\n"), 403);
+    assert_eq!(ask(own, "Origin: null\r\n"), 403);
+    assert_eq!(ask(own, &format!("Origin: http://{own}\r\n")), 200);
+    assert_eq!(ask(own, "Sec-Fetch-Site: cross-site\r\n"), 403);
+    // Health too: a foreign page learns nothing.
+    let text = "GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    assert_eq!(raw(&world, text).0, 403);
+}
+
+#[test]
+fn a_browser_signs_in_once_by_its_link() {
+    let world = World::new();
+    let path = world.link.strip_prefix(&world.url).unwrap();
+    let get = |path: &str, cookie: &str| {
+        let own = host(&world);
+        raw(
+            &world,
+            &format!(
+                "GET {path} HTTP/1.1\r\nHost: {own}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
+            ),
+        )
+    };
+    let (status, text) = get(path, "");
+    assert_eq!(status, 303);
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("set-cookie: "))
+        .expect("a cookie");
+    assert!(
+        line.contains("HttpOnly") && line.contains("SameSite=Strict"),
+        "{line}"
+    );
+    let cookie = line.split(';').next().unwrap();
+    assert_eq!(get("/api/stats", cookie).0, 200);
+    assert_eq!(get("/api/stats", &cookie[..cookie.len() - 2]).0, 401);
+    let (status, text) = get(path, "");
+    assert_eq!(status, 303);
+    assert!(
+        text.contains("location: /signin?used=1") && !text.contains("set-cookie"),
+        "{text}"
+    );
+}
+
+#[test]
+fn bodies_that_are_too_big_no_json_or_odd_are_refused() {
+    let world = World::new();
+    let token = world.token();
+    let own = host(&world).to_owned();
+    let post = |kind: &str, body: &str, length: usize| {
+        let head = format!(
+            "POST /api/tasks HTTP/1.1\r\nHost: {own}\r\nAuthorization: Bearer {token}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        raw(&world, &format!("{head}{body}")).0
+    };
+    let json = "application/json";
+    assert_eq!(post(json, "", 5 << 20), 413);
+    assert_eq!(post(json, &"x".repeat(2 << 20), 2 << 20), 413);
+    assert_eq!(post("text/plain", "{}", 2), 415);
+    assert_eq!(post(json, "{", 1), 400);
+    assert_eq!(post(json, "[1]", 3), 400);
+    assert_eq!(post(json, "{\"title\":1}", 11), 400);
+    assert_eq!(post(json, "{\"odd\":1}", 9), 400);
+    let chunks = format!(
+        "POST /api/tasks HTTP/1.1\r\nHost: {own}\r\nAuthorization: Bearer {token}\r\nContent-Type: {json}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n200000\r\n{}\r\n0\r\n\r\n",
+        "x".repeat(0x20_0000)
+    );
+    assert_eq!(raw(&world, &chunks).0, 413);
+    assert_eq!(
+        raw(
+            &world,
+            &format!(
+                "GET /{} HTTP/1.1\r\nHost: {own}\r\n\r\n",
+                "a".repeat(100_000)
+            )
+        )
+        .0 / 100,
+        4
+    );
+    assert_eq!(raw(&world, "nonsense\r\n\r\n").0, 400);
+    let deep = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
+    assert_eq!(post(json, &deep, deep.len()), 400);
+    assert_eq!(world.get("/api/stats").status, 200);
+}
+
+#[test]
+fn a_client_that_dawdles_is_cut_off_and_bothers_nobody() {
+    let world = World::new();
+    let own = host(&world).to_owned();
+    let mut slow: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(&own).unwrap()).collect();
+    for stream in &mut slow {
+        stream
+            .write_all(format!("POST /api/tasks HTTP/1.1\r\nHost: {own}\r\nX-Slow: ").as_bytes())
+            .unwrap();
+    }
+    let begun = Instant::now();
+    assert_eq!(world.get("/api/stats").status, 200);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    let last = slow.last_mut().unwrap();
+    last.set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    let mut rest = Vec::new();
+    // The server closes it; with or without a word.
+    let _ = last.read_to_end(&mut rest);
+    assert!(
+        begun.elapsed() < Duration::from_secs(25),
+        "it was never cut off"
+    );
+}
+
+/// Two thousand listeners: served, or told to come back; and the interface answers all the while.
+#[test]
+fn thousands_of_listeners() {
+    let world = World::new();
+    let (token, own) = (world.token(), host(&world).to_owned());
+    let request =
+        format!("GET /api/events HTTP/1.1\r\nHost: {own}\r\nAuthorization: Bearer {token}\r\n\r\n");
+    let (mut served, mut refused) = (Vec::new(), 0);
+    for index in 0..2_000 {
+        let Ok(mut stream) = TcpStream::connect(&own) else {
+            // This process has no more descriptors: the server has met as many as it can here.
+            break;
+        };
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut head = [0; 256];
+        let count = stream.read(&mut head).unwrap_or(0);
+        let head = String::from_utf8_lossy(&head[..count]).into_owned();
+        match head.get(9..12) {
+            Some("200") => served.push(stream),
+            Some("503" | "429") => {
+                assert!(head.to_lowercase().contains("retry-after"), "{head}");
+                refused += 1;
+            }
+            _ => panic!("listener {index}: {head:?}"),
+        }
+        if index % 250 == 0 {
+            let begun = Instant::now();
+            let client = bowline_server::client::Client::of_data(
+                &world.folder.path().join("data"),
+                bowline_words::Lang::En,
+            );
+            let answer = client.unwrap().ask("GET", "/healthz", None, &[]).unwrap();
+            assert_eq!(answer.status, 200);
+            assert!(begun.elapsed() < Duration::from_secs(5));
+        }
+    }
+    assert!(
+        served.len() >= 100,
+        "{} served, {refused} refused",
+        served.len()
+    );
+}
+
+#[test]
+fn what_is_not_there_and_the_wrong_method_are_said_in_json() {
+    let world = World::new();
+    let lost = world.get("/api/nothing");
+    assert_eq!(
+        (lost.status, lost.json()["error"]["code"].clone()),
+        (404, json!("no_route"))
+    );
+    let wrong = world
+        .person()
+        .ask("PUT", "/api/tasks", Some(&json!({})), &[])
+        .unwrap();
+    assert_eq!(
+        (wrong.status, wrong.json()["error"]["code"].clone()),
+        (405, json!("wrong_method"))
+    );
+    assert_eq!(wrong.header("allow"), Some("GET, POST"));
+    for route in ROUTES
+        .iter()
+        .filter(|route| route.path.contains("{id}") && route.access != Access::Agent)
+    {
+        let path = route
+            .path
+            .replace("{id}", "task_none")
+            .replace("{kind}", "thinking")
+            .replace("{path}", "x")
+            .replace("{verb}", "start");
+        let body = match route.id {
+            "requestTaskChanges" | "requestReviewChanges" => json!({"feedback": "x"}),
+            "restoreTask" => json!({"checkpointId": "cp_none"}),
+            "sayToAgent" => json!({"text": "x"}),
+            "answerQuestion" => json!({"answer": "x"}),
+            "provideDependency" => json!({"value": "x"}),
+            _ => json!({}),
+        };
+        let body = Some(&body).filter(|_| route.method != Method::Get);
+        let answer = world
+            .person()
+            .ask(route.method.name(), &path, body, &[])
+            .unwrap();
+        assert_eq!(
+            answer.status,
+            404,
+            "{} {path}: {}",
+            route.method.name(),
+            answer.json()
+        );
+        assert_eq!(answer.json()["error"]["code"], "unknown_id", "{path}");
+    }
+}
+
+/// What is secret is in no answer and in no file but its own.
+#[test]
+fn the_token_is_nowhere_but_in_its_file() {
+    let world = World::new();
+    let token = world.token();
+    use std::os::unix::fs::PermissionsExt as _;
+    let data = world.folder.path().join("data");
+    let mode = |name: &str| {
+        std::fs::metadata(data.join(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    assert_eq!(
+        (mode("token"), mode("sock"), mode("")),
+        (0o600, 0o600, 0o700)
+    );
+    for route in ROUTES.iter().filter(|route| {
+        route.method == Method::Get && !route.path.contains('{') && !route.path.ends_with("events")
+    }) {
+        let text = String::from_utf8_lossy(&world.get(route.path).body).into_owned();
+        assert!(!text.contains(&token), "{}", route.path);
+    }
+    for entry in std::fs::read_dir(&data).unwrap().flatten() {
+        let bytes = std::fs::read(entry.path()).unwrap_or_default();
+        let there = String::from_utf8_lossy(&bytes).contains(&token);
+        assert_eq!(
+            there,
+            entry.file_name() == "token",
+            "{:?}",
+            entry.file_name()
+        );
+    }
+}
+
+/// A child of an agent that found the person's token is an agent still.
+#[test]
+fn on_the_socket_it_counts_who_asks() {
+    let world = World::new();
+    let socket = world.folder.path().join("data/sock");
+    let ask = |variables: &[(&str, &str)], token: &str| -> Value {
+        let script = "import socket,sys\ns=socket.socket(socket.AF_UNIX);s.connect(sys.argv[1])\ns.sendall(('GET /api/session HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n'+sys.argv[2]+'\\r\\n').encode())\nd=b''\nwhile True:\n  p=s.recv(9999)\n  if not p: break\n  d+=p\nsys.stdout.write(d.decode().split('\\r\\n\\r\\n',1)[1])";
+        let mut command = std::process::Command::new("python3");
+        command
+            .args(["-c", script])
+            .arg(&socket)
+            .arg(token)
+            .env_clear()
+            .envs(variables.iter().copied());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let out = command.output().unwrap();
+        serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{out:?}"))
+    };
+    let bearer = format!("Authorization: Bearer {}\r\n", world.token());
+    assert_eq!(ask(&[("BOWLINE_ACTOR", "person")], "")["role"], "person");
+    assert_eq!(ask(&[], "")["role"], "agent");
+    assert_eq!(ask(&[], &bearer)["role"], "person");
+    assert_eq!(ask(&[("CLAUDECODE", "1")], &bearer)["role"], "agent");
+    assert_eq!(
+        ask(&[("CLAUDECODE", "1"), ("BOWLINE_ACTOR", "person")], &bearer)["role"],
+        "agent"
+    );
+}

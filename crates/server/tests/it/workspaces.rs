@@ -1,0 +1,91 @@
+//! State files of the other four kinds.
+
+use crate::desk::World;
+use bowline_engine::Context;
+use bowline_engine::machines::Actor;
+use bowline_engine::machines::thinking::Stage;
+use bowline_engine::operations::thinking::ThinkingRun;
+use serde_json::{Value, json};
+
+fn with_run() -> (World, String) {
+    let world = World::with(|folder| {
+        let root = folder.join("project");
+        std::fs::create_dir_all(&root).unwrap();
+        let run = ThinkingRun::at(&context(), &root);
+        run.create(&context(), "t-1", "Tea", "Sell tea").unwrap();
+        vec![root]
+    });
+    let list = world.get("/api/workspaces").json();
+    assert_eq!(list["items"][0]["kinds"], json!(["thinking"]));
+    let id = list["items"][0]["id"].as_str().unwrap().to_owned();
+    (world, id)
+}
+
+fn context() -> Context {
+    Context {
+        actor: Some(Actor::Person),
+        ..Context::from_environment("test")
+    }
+}
+
+#[test]
+fn a_run_is_shown_and_moved() {
+    let (world, id) = with_run();
+    let path = format!("/api/workspaces/{id}/thinking");
+    let state = || world.get(&path).json()["items"][0].clone();
+    assert_eq!(state()["status"], "pending");
+    let started = world.post(&format!("{path}/start"), &json!({"id": "planning"}));
+    assert_eq!(started.status, 200, "{}", started.json());
+    assert_eq!(started.json()["to"], "in_progress");
+    assert_eq!(state()["status"], "in_progress");
+    let again = world.post(&format!("{path}/start"), &json!({"id": "planning"}));
+    assert_eq!(
+        (again.status, again.json()["error"]["code"].clone()),
+        (409, json!("already_in_progress"))
+    );
+    let lines = world.get(&format!("{path}/transitions")).json();
+    let triggers: Vec<&Value> = lines["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["trigger"])
+        .collect();
+    assert_eq!(triggers.last(), Some(&&json!("START")));
+    let odd = world.post(&format!("{path}/fly"), &json!({}));
+    assert_eq!(
+        (odd.status, odd.json()["error"]["code"].clone()),
+        (404, json!("no_such_verb"))
+    );
+    let lacking = world.post(&format!("{path}/start"), &json!({}));
+    assert_eq!(
+        (lacking.status, lacking.json()["error"]["code"].clone()),
+        (400, json!("bad_input"))
+    );
+}
+
+/// A change by anybody else reaches whoever listens.
+#[test]
+fn a_hand_edit_is_told() {
+    let (world, id) = with_run();
+    let root = world.folder.path().join("project");
+    let client = world.person();
+    let (heard, hears) = std::sync::mpsc::channel();
+    let listening = std::thread::spawn(move || {
+        client.events("/api/events", None, |name, _, data| {
+            heard.send((name.to_owned(), data.to_owned())).unwrap();
+            name != "workspace"
+        })
+    });
+    assert_eq!(hears.recv().unwrap().0, "hello");
+    ThinkingRun::at(&context(), &root)
+        .start(&context(), Stage::Planning, None)
+        .unwrap();
+    let bound = std::time::Duration::from_secs(20);
+    let (name, data) = hears
+        .recv_timeout(bound)
+        .expect("a change of the file is told");
+    assert_eq!(name, "workspace");
+    let data: Value = serde_json::from_str(&data).unwrap();
+    assert_eq!(data["data"], json!({"workspaceId": id, "kind": "thinking"}));
+    listening.join().unwrap().unwrap();
+}

@@ -1,0 +1,73 @@
+//! What the task server says no for: message / hint.
+
+use crate::Lang::En;
+
+table! {
+    server_no: ServerNo => told {
+        NoToken => "this needs a token" / "send 'Authorization: Bearer TOKEN' with the text of the server's token file, or sign in by the link that 'bowline serve' printed";
+        WrongToken => "this is not the server's token" / "read it anew from the token file of the server's data folder";
+        ForeignHost { host } => "'{host}' is not a name of this server" / "use the address that 'bowline serve' printed";
+        ForeignOrigin { origin } => "a page of '{origin}' may not ask this server" / "open the server's own page";
+        NeedsPerson { what } => "only a person may {what}" / "ask the person you work for; a script says BOWLINE_ACTOR=person";
+        NeedsAgent => "only the agent of a task may report on it" / "use the token file that BOWLINE_AGENT_TOKEN_FILE names, while that attempt runs";
+        NoRoute { path } => "there is nothing at {path}" / "GET /api/openapi.json lists what there is";
+        WrongMethod { method, allowed } => "{method} is not for this" / "use {allowed}";
+        NoSuch { what, id } => "there is no {what} '{id}'" / "look at the list for the ids there are";
+        NotInQuery { name, value } => "'{value}' is no {name}" / "GET /api/openapi.json says what {name} may be";
+        BadBody { said } => "the body cannot be read: {said}" / "GET /api/openapi.json has the shape of every body";
+        BadTime { text } => "'{text}' is no time" / "write it as 2026-11-16T09:30:00Z";
+        NotJson => "the body is no JSON" / "send it with 'Content-Type: application/json'";
+        BodyTooBig { max } => "the body is bigger than {max} bytes" / "send less at once";
+        TooSlow => "the request did not arrive in time" / "send it again";
+        TooManyRequests { seconds } => "too many requests" / "come back in {seconds} s";
+        TooManyConnections => "too many connections are open" / "close some, or come back in a while";
+        Draining => "the server is stopping" / "its agents go on; ask again when it is back";
+        Starting => "the server is starting" / "ask again in a moment";
+        Changed { version } => "the task moved on; its version is {version} now" / "look at it again, and decide then";
+        RequestReused => "this request id was used for something else" / "use a new one for every request";
+        UnknownType { name, known } => "there is no type '{name}'" / "use one of {known}";
+        UnknownAgent { name, known } => "there is no agent '{name}'" / "use one of {known}, or add it to bowline.toml";
+        EventGone { asked, oldest } => "what followed event {asked} is not kept any more; the oldest event is {oldest}" / "read the lists anew, and listen from X-Sequence on";
+        OutsideWorkspace { path } => "'{path}' is not in the workspace" / "use a path of the list of artifacts";
+        TooBigToSend { bytes, max } => "that is {bytes} bytes; at most {max} are sent" / "take single files, or copy them from the workspace folder";
+        NoSuchVerb { verb, known } => "there is no verb '{verb}' here" / "use one of {known}";
+        VerbLacks { verb, field } => "'{verb}' needs '{field}'" / "add it to the body";
+        Cycle { path } => "the tasks would wait for each other: {path}" / "leave one of the dependencies away";
+        BadValue { why } => "the value cannot be used: {why}" / "give another one";
+        NearMiss { answer, suggestion } => "'{answer}' is not one of the options" / "did you mean '{suggestion}'?";
+        Internal => "something failed that should not" / "the server's log says more";
+    }
+
+    serve_trouble: ServeTrouble => told {
+        CannotListen { address, cause } => "cannot listen on {address}: {0}" [cause.say(En)] / "choose another address with --listen, for instance 127.0.0.1:0";
+        BadAddress { address } => "'{address}' is no address to listen on" / "write it as 127.0.0.1:7420";
+        NotAFolder { path } => "{path} is not a folder" / "name an existing folder";
+        File { path, cause } => "{path}: {0}" [cause.say(En)] / "check its permissions, or choose another folder with --data";
+        OpenToOthers { path } => "{path} can be read by other users" / "chmod 600 {path}, or remove it to have a new one made";
+        AlreadyServing { path } => "another server uses {path}" / "stop it, or choose another folder with --data";
+        Store { cause } => "the store cannot be opened: {0}" [cause.say(En)] / "if it is lost for good, 'bowline serve --rebuild' finds the tasks again";
+        BadConfig { path, said } => "{path} cannot be used: {said}" / "'bowline schema config' has its shape";
+        BadStore { url } => "'{url}' is no store this program knows" / "use sqlite:PATH";
+        Unreachable { place, cause } => "no server answers at {place}: {0}" [cause.say(En)] / "start one with 'bowline serve', or name it with --server and --token-file";
+        BadAnswer { place } => "what answers at {place} is no Bowline server" / "name it with --server and --token-file";
+    }
+
+    job_no: JobNo => told {
+        NotAllowed { command, task, agent, allowed } => "cannot {command}: the task is {0}, its agent {1}" [task.say(En), agent.say(En)] / "allowed now: {allowed}";
+        CancelInReview => "cannot cancel: the task is in review" / "request changes, then cancel";
+        Incomplete { missing } => "the task lacks {missing}" / "set {missing} and submit again";
+        ScheduledLater => "the task is scheduled for later" / "wait until its time comes";
+        WaitingForTasks { tasks } => "the task waits for {tasks}" / "it starts by itself once they are completed";
+        Stale => "a newer attempt took its place" / "nothing to do";
+        Unknown { what, id } => "there is no {what} '{id}' here" / "list what the task asks for";
+        Settled { what, id, status } => "{what} '{id}' is already {status}" / "nothing to do";
+        Empty { what } => "{what} must not be empty" / "say the {what}";
+        NotAnOption { answer, options } => "'{answer}' is not one of the options" / "answer one of {options}";
+        QuestionRequired { id } => "question '{id}' is required" / "answer it, or cancel the task";
+        NotDue => "the rate limit is not over yet" / "wait, or resume by hand";
+        TooManyWaiting => "too many markers wait already" / "offer it again when the agent goes on";
+        NoSuchPhase { phase, total } => "the checkpoint is of phase {phase}, but the task has {total}" / "choose a checkpoint of this task";
+        AlreadyRetried { by } => "the task was already retried as '{by}'" / "look at '{by}'";
+        DependedOn { tasks } => "other tasks depend on it: {tasks}" / "delete {tasks} first";
+    }
+}

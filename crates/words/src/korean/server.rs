@@ -1,0 +1,94 @@
+//! 작업 서버가 거부하는 일: 내용 / 힌트.
+
+use crate::Lang::Ko;
+use crate::particle::*;
+
+/// 사람이 읽는 이름.
+fn thing(what: &str) -> &str {
+    match what {
+        "task" => "작업",
+        "review" => "리뷰",
+        "question" => "질문",
+        "dependency" => "의존성",
+        "permission" => "권한 요청",
+        "checkpoint" => "체크포인트",
+        "workspace" => "작업 공간",
+        "artifact" => "산출물",
+        "state file" => "상태 파일",
+        "log" => "로그",
+        "feedback" => "피드백",
+        "reason" => "이유",
+        "answer" => "답",
+        other => other,
+    }
+}
+
+table! {
+    server_no: ServerNo => told {
+        NoToken => "토큰이 필요합니다" / "서버의 토큰 파일 내용을 'Authorization: Bearer 토큰'으로 보내거나 'bowline serve'가 알려 준 링크로 로그인하세요";
+        WrongToken => "서버의 토큰이 아닙니다" / "서버 데이터 폴더의 토큰 파일을 다시 읽으세요";
+        ForeignHost { host } => "'{host}'{은} 이 서버의 이름이 아닙니다" / "'bowline serve'가 알려 준 주소를 쓰세요";
+        ForeignOrigin { origin } => "'{origin}'의 페이지는 이 서버에 요청할 수 없습니다" / "서버의 페이지를 여세요";
+        NeedsPerson { what: _ } => "사람만 할 수 있는 일입니다" / "함께 일하는 사람에게 요청하세요. 스크립트는 BOWLINE_ACTOR=person을 씁니다";
+        NeedsAgent => "작업의 에이전트만 보고할 수 있습니다" / "그 실행이 도는 동안 BOWLINE_AGENT_TOKEN_FILE의 토큰 파일을 쓰세요";
+        NoRoute { path } => "{path}에는 아무것도 없습니다" / "GET /api/openapi.json에 목록이 있습니다";
+        WrongMethod { method, allowed } => "{method}{은} 여기에 쓸 수 없습니다" / "{allowed}{을} 쓰세요";
+        NoSuch { what, id } => "{0} '{id}'{이} 없습니다" [thing(what)] / "목록에서 id를 확인하세요";
+        NotInQuery { name, value } => "'{value}'{은} {name}에 쓸 수 없는 값입니다" / "쓸 수 있는 값은 GET /api/openapi.json에 있습니다";
+        BadBody { said } => "본문을 읽을 수 없습니다: {said}" / "본문의 형식은 GET /api/openapi.json에 있습니다";
+        BadTime { text } => "'{text}'{은} 시각이 아닙니다" / "2026-11-16T09:30:00Z처럼 적으세요";
+        NotJson => "본문이 JSON이 아닙니다" / "'Content-Type: application/json'으로 보내세요";
+        BodyTooBig { max } => "본문이 {max}바이트보다 큽니다" / "나누어 보내세요";
+        TooSlow => "요청이 제때 도착하지 않았습니다" / "다시 보내세요";
+        TooManyRequests { seconds } => "요청이 너무 많습니다" / "{seconds}초 뒤에 다시 요청하세요";
+        TooManyConnections => "연결이 너무 많습니다" / "몇 개를 닫거나 잠시 뒤에 다시 연결하세요";
+        Draining => "서버가 멈추는 중입니다" / "에이전트는 계속 돕니다. 서버가 돌아오면 다시 요청하세요";
+        Starting => "서버가 시작하는 중입니다" / "잠시 뒤에 다시 요청하세요";
+        Changed { version } => "그 사이 작업이 바뀌었습니다. 지금 버전은 {version}입니다" / "다시 보고 결정하세요";
+        RequestReused => "이 요청 id는 다른 요청에 쓰였습니다" / "요청마다 새 id를 쓰세요";
+        UnknownType { name, known } => "'{name}' 유형은 없습니다" / "{known} 중 하나를 쓰세요";
+        UnknownAgent { name, known } => "'{name}' 에이전트는 없습니다" / "{known} 중 하나를 쓰거나 bowline.toml에 추가하세요";
+        EventGone { asked, oldest } => "이벤트 {asked} 뒤의 것은 남아 있지 않습니다. 가장 오래된 이벤트는 {oldest}입니다" / "목록을 다시 읽고 X-Sequence부터 들으세요";
+        OutsideWorkspace { path } => "'{path}'{은} 작업 공간 안에 없습니다" / "산출물 목록의 경로를 쓰세요";
+        TooBigToSend { bytes, max } => "{bytes}바이트입니다. 최대 {max}바이트까지 보냅니다" / "파일을 하나씩 받거나 작업 공간 폴더에서 복사하세요";
+        NoSuchVerb { verb, known } => "'{verb}' 동사는 여기에 없습니다" / "{known} 중 하나를 쓰세요";
+        VerbLacks { verb, field } => "'{verb}'에는 '{field}'{이} 필요합니다" / "본문에 추가하세요";
+        Cycle { path } => "작업들이 서로를 기다리게 됩니다: {path}" / "의존성 하나를 빼세요";
+        BadValue { why } => "쓸 수 없는 값입니다: {why}" / "다른 값을 주세요";
+        NearMiss { answer, suggestion } => "'{answer}'{은} 선택지에 없습니다" / "'{suggestion}'{을} 말씀하시나요?";
+        Internal => "서버 안에서 오류가 났습니다" / "서버의 로그를 보세요";
+    }
+
+    serve_trouble: ServeTrouble => told {
+        CannotListen { address, cause } => "{address}에서 들을 수 없습니다: {0}" [cause.say(Ko)] / "--listen으로 다른 주소를 고르세요. 예: 127.0.0.1:0";
+        BadAddress { address } => "'{address}'{은} 들을 수 있는 주소가 아닙니다" / "127.0.0.1:7420처럼 적으세요";
+        NotAFolder { path } => "{path}{은} 폴더가 아닙니다" / "있는 폴더를 적으세요";
+        File { path, cause } => "{path}: {0}" [cause.say(Ko)] / "권한을 확인하거나 --data로 다른 폴더를 고르세요";
+        OpenToOthers { path } => "{path}{을} 다른 사용자가 읽을 수 있습니다" / "chmod 600 {path}{을} 실행하거나, 지워서 새로 만들게 하세요";
+        AlreadyServing { path } => "다른 서버가 {path}{을} 쓰고 있습니다" / "그 서버를 멈추거나 --data로 다른 폴더를 고르세요";
+        Store { cause } => "저장소를 열 수 없습니다: {0}" [cause.say(Ko)] / "아주 잃어버렸다면 'bowline serve --rebuild'로 작업을 다시 찾으세요";
+        BadConfig { path, said } => "{path}{을} 쓸 수 없습니다: {said}" / "형식은 'bowline schema config'에 있습니다";
+        BadStore { url } => "'{url}'{은} 이 프로그램이 아는 저장소가 아닙니다" / "sqlite:경로를 쓰세요";
+        Unreachable { place, cause } => "{place}에서 응답하는 서버가 없습니다: {0}" [cause.say(Ko)] / "'bowline serve'로 시작하거나 --server와 --token-file로 지정하세요";
+        BadAnswer { place } => "{place}에서 응답하는 것은 Bowline 서버가 아닙니다" / "--server와 --token-file로 지정하세요";
+    }
+
+    job_no: JobNo => told {
+        NotAllowed { command: _, task, agent, allowed } => "지금은 할 수 없습니다. 작업 상태: {0}, 에이전트 상태: {1}" [task.say(Ko), agent.say(Ko)] / "지금 할 수 있는 일: {allowed}";
+        CancelInReview => "리뷰 중에는 취소할 수 없습니다" / "변경을 요청한 뒤 취소하세요";
+        Incomplete { missing } => "작업에 빠진 것이 있습니다: {missing}" / "{missing}{을} 채우고 다시 제출하세요";
+        ScheduledLater => "나중으로 예약된 작업입니다" / "그 시각까지 기다리세요";
+        WaitingForTasks { tasks } => "작업이 {tasks}{을} 기다립니다" / "그 작업이 완료되면 저절로 시작합니다";
+        Stale => "더 새로운 실행이 있습니다" / "할 일이 없습니다";
+        Unknown { what, id } => "여기에는 {0} '{id}'{이} 없습니다" [thing(what)] / "작업이 요청한 것의 목록을 보세요";
+        Settled { what, id, status: _ } => "{0} '{id}'{은} 이미 처리되었습니다" [thing(what)] / "할 일이 없습니다";
+        Empty { what } => "{0}{이} 비어 있습니다" [thing(what)] / "{0}{을} 적으세요" [thing(what)];
+        NotAnOption { answer, options } => "'{answer}'{은} 선택지에 없습니다" / "{options} 중에서 답하세요";
+        QuestionRequired { id } => "질문 '{id}'{은} 꼭 답해야 합니다" / "답하거나 작업을 취소하세요";
+        NotDue => "사용 한도가 아직 풀리지 않았습니다" / "기다리거나 직접 재개하세요";
+        TooManyWaiting => "기다리는 표시가 너무 많습니다" / "에이전트가 계속하면 다시 보내세요";
+        NoSuchPhase { phase, total } => "{phase}단계의 체크포인트입니다. 이 작업에는 {total}단계가 있습니다" / "이 작업의 체크포인트를 고르세요";
+        AlreadyRetried { by } => "이미 '{by}'{으로} 다시 시도했습니다" / "'{by}'{을} 보세요";
+        DependedOn { tasks } => "다른 작업이 이 작업에 의존합니다: {tasks}" / "먼저 {tasks}{을} 지우세요";
+    }
+}
