@@ -3,7 +3,6 @@
 mod args;
 mod commands;
 mod hook;
-mod korean;
 mod output;
 mod relay;
 mod usage;

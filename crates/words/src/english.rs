@@ -1,16 +1,22 @@
 //! English. One line per sentence; the parameters stand in braces.
 
 mod found;
+mod gate;
 mod input;
+mod plan;
 mod refusals;
 mod said;
 mod troubles;
+mod usage;
 
 pub(crate) use found::*;
+pub(crate) use gate::*;
 pub(crate) use input::*;
+pub(crate) use plan::*;
 pub(crate) use refusals::*;
 pub(crate) use said::*;
 pub(crate) use troubles::*;
+pub(crate) use usage::*;
 
 use crate::Lang::En;
 use crate::message::Passage;

@@ -2,16 +2,22 @@
 //! `{을}` 을/를, `{과}` 과/와, `{으로}` 으로/로, `{이다}` 이라서/라서, `{이어야}` 이어야/여야.
 
 mod found;
+mod gate;
 mod input;
+mod plan;
 mod refusals;
 mod said;
 mod troubles;
+mod usage;
 
 pub(crate) use found::*;
+pub(crate) use gate::*;
 pub(crate) use input::*;
+pub(crate) use plan::*;
 pub(crate) use refusals::*;
 pub(crate) use said::*;
 pub(crate) use troubles::*;
+pub(crate) use usage::*;
 
 use crate::Lang::Ko;
 use crate::message::{Passage, Status};
