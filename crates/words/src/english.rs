@@ -8,6 +8,7 @@ mod refusals;
 mod said;
 mod troubles;
 mod usage;
+mod web;
 
 pub(crate) use found::*;
 pub(crate) use gate::*;
@@ -17,6 +18,7 @@ pub(crate) use refusals::*;
 pub(crate) use said::*;
 pub(crate) use troubles::*;
 pub(crate) use usage::*;
+pub(crate) use web::*;
 
 use crate::Lang::En;
 use crate::message::Passage;

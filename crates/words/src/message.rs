@@ -6,6 +6,7 @@ mod input;
 mod plan;
 mod said;
 mod usage;
+mod web;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
@@ -14,6 +15,7 @@ pub use input::{Advice, Why, Wrong};
 pub use plan::InPlan;
 pub use said::{AgentState, Did, Label, Told};
 pub use usage::{Misused, Rightly};
+pub use web::Web;
 pub use word::{Status, Thing};
 
 messages! {
@@ -106,6 +108,9 @@ messages! {
         ShimStopped { id: String, pid: i32 },
         ShimSilent { id: String, pid: i32 },
         ShimSilentSomewhere { id: String, stopped: bool },
+        NotPausedYet { id: String, seconds: u64 },
+        NotResumedYet { id: String, seconds: u64 },
+        NotEndedYet { id: String, seconds: u64 },
         AgentNotStarted { id: String, said: String },
         NoControlGroup { what: String, reason: String },
         StateInSandbox { root: String, folder: String },

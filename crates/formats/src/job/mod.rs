@@ -8,9 +8,10 @@ mod wire;
 pub use wire::{Unreadable, Wire};
 
 use bowline_machines::job::{
-    Dependency, DependencyKind, DependencyStatus, Event, Failure, FailureCode, Job, Kind, Life,
-    Limits, Marker, Message, PausedBy, PhaseSpec, Process, Question, QuestionStatus, Reached,
-    Review, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, TimerKind, Value as Given, Want,
+    Checkpoint, Dependency, DependencyKind, DependencyStatus, Event, Failure, FailureCode, Job,
+    Kind, Life, Limits, Marker, Message, PausedBy, Permission, PhaseSpec, Process, Question,
+    QuestionStatus, Reached, Review, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, TimerKind,
+    Value as Given, Want,
 };
 use serde_json::Value;
 use wire::{record, variants};
@@ -26,7 +27,11 @@ record!(Job {
     started_at,
     attempt,
     process,
-    respawned,
+    exits,
+    losses,
+    stuck,
+    reminded,
+    interrupts,
     phase,
     step,
     reached,
@@ -35,9 +40,11 @@ record!(Job {
     reviews,
     questions,
     dependencies,
+    permissions,
     waiting,
     unsaid,
     tokens,
+    begins_at,
     retry_of,
     retried_by,
     archived,
@@ -51,6 +58,9 @@ record!(Limits {
     reworks_max,
     question_timeout_s,
     dependency_timeout_s,
+    checkpoint_s,
+    silence_s,
+    losses_max,
 });
 variants!(Life {
     Draft = "draft",
@@ -59,6 +69,7 @@ variants!(Life {
     Paused(by) = "paused",
     Asking = "asking",
     Needing = "needing",
+    Permitting = "permitting",
     Verifying { deliverables } = "verifying",
     Reviewing = "reviewing",
     Completed { at } = "completed",
@@ -67,7 +78,7 @@ variants!(Life {
 variants!(PausedBy {
     Person = "user",
     RateLimit { until } = "rate_limit",
-    Breaker { reason } = "breaker",
+    Breaker { reason, until } = "breaker",
 });
 variants!(Process {
     Live = "live",
@@ -119,6 +130,8 @@ variants!(QuestionStatus {
     Skipped = "skipped",
     Timeout = "timeout",
 });
+record!(Permission { id, request, tool });
+record!(Checkpoint { id, phase, step });
 record!(Dependency {
     id,
     kind,
@@ -151,6 +164,9 @@ variants!(Marker {
     ErrorFatal { message, details } = "error_fatal",
     ErrorNotify { message } = "error_notify",
     Step(step) = "step",
+    Permission(wanted) = "permission",
+    Withdrawn { request } = "withdrawn",
+    TurnEnded { question } = "turn_ended",
     Malformed { details } = "malformed",
 });
 variants!(Message {
@@ -161,6 +177,10 @@ variants!(Message {
     DependencyProvided { name, value } = "dependency_provided",
     DependencyRejected { name, reason } = "dependency_rejected",
     QuestionAnswer { question, answer } = "question_answer",
+    Said { id, text } = "said",
+    Reminder { phase } = "reminder",
+    Permitted { permission } = "permitted",
+    Denied { permission, reason } = "denied",
     ProtocolError { details } = "protocol_error",
 });
 variants!(Given {
@@ -178,6 +198,10 @@ variants!(Want {
     Ended = "ended",
 });
 variants!(SnapshotReason {
+    Interval = "interval",
+    Manual = "manual",
+    Completed = "completed",
+    Failed = "failed",
     RateLimit = "rate_limit",
     Error = "error",
     PhaseComplete = "phase_complete",
@@ -193,12 +217,15 @@ variants!(Event {
     ReviewCreated { id } = "review.created",
     DependencyRequested { id } = "dependency.requested",
     QuestionAsked { id } = "question.asked",
+    PermissionWanted { id } = "permission.wanted",
     BreakerTripped { reason } = "agent.breaker",
     AgentError { message } = "agent.error",
 });
 variants!(TimerKind {
     Scheduled = "scheduled",
     RateLimitReset = "rate_limit_reset",
+    Checkpoint = "checkpoint",
+    Silence = "silence",
     Question { id } = "question",
     Dependency { id } = "dependency",
 });

@@ -6,7 +6,7 @@
 use crate::error::{Error, Refused};
 use crate::protocol::{
     Answer, BODY_BYTES_MAX, Envelope, Environment, Hello, INTERRUPT, Lines, MASK, PROTOCOL,
-    Request, Status, Want,
+    RAW_ENVIRONMENT, RawEnvironment, Request, Status, Want, raw_body,
 };
 
 /// Bytes that may wait to be written, beside one message of the greatest length.
@@ -162,6 +162,19 @@ impl Dialogue {
         let request = Request::Go {
             fence: self.fence,
             bytes: body.len() as u64,
+            raw: false,
+        };
+        self.ask(request, &body)
+    }
+
+    /// The same with an environment that may hold what is no text.
+    pub fn go_raw(&mut self, environment: &RawEnvironment) -> Result<u64, Error> {
+        self.can(RAW_ENVIRONMENT)?;
+        let body = raw_body(environment);
+        let request = Request::Go {
+            fence: self.fence,
+            bytes: body.len() as u64,
+            raw: true,
         };
         self.ask(request, &body)
     }

@@ -3,7 +3,7 @@
 use super::dialogue::{Dialogue, Event, Sent};
 use crate::attempt::Attempt;
 use crate::error::{Error, Refused};
-use crate::protocol::{Environment, Hello, State, Status, Want};
+use crate::protocol::{Environment, Hello, RawEnvironment, State, Status, Want};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -71,6 +71,13 @@ impl Handle {
     /// Starts the agent with this environment and nothing else, unless it has been started.
     pub fn go(&mut self, environment: &Environment) -> Result<&Status, Error> {
         let asked = self.wire.dialogue.go(environment);
+        self.answer(asked, soon())?;
+        Ok(&self.status)
+    }
+
+    /// The same with an environment that may hold what is no text. Shims of older versions cannot take it and are not asked.
+    pub fn go_raw(&mut self, environment: &RawEnvironment) -> Result<&Status, Error> {
+        let asked = self.wire.dialogue.go_raw(environment);
         self.answer(asked, soon())?;
         Ok(&self.status)
     }

@@ -8,14 +8,15 @@ use super::output::{CHUNK_BYTES, Output};
 use super::own::write_owner;
 use super::place::Place;
 use super::relay::{Relays, SOCKET};
-use super::{MYSELF, clients::Received, end};
+use super::{MYSELF, clients::IDLE_MS, clients::Received, end};
 use crate::attempt::{Attempt, Owner, Stream, writable};
 use crate::cgroup::Cgroup;
 use crate::error::Refused;
 use crate::exit::Exit;
 use crate::process::{Descent, descent};
 use crate::protocol::{
-    Answer, Blocked, Environment, FEATURES, Flow, Hello, PROTOCOL, Request, State, Status, Want,
+    Answer, Blocked, FEATURES, Flow, Hello, PROTOCOL, RawEnvironment, Request, State, Status, Want,
+    environment_of,
 };
 use crate::{ATTEMPT_VARIABLE, RELAY_VARIABLE};
 use nix::sys::signalfd::SignalFd;
@@ -204,7 +205,7 @@ impl Run {
     fn poll(&self, now: Instant) -> Vec<Source> {
         let mut sources = vec![Source::Signals];
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
-        if self.clients.have_room() {
+        if self.clients.have_room(now) {
             sources.push(Source::Listener);
             fds.push(PollFd::new(&self.listener, PollFlags::IN));
         }
@@ -238,6 +239,10 @@ impl Run {
             self.control.next,
             self.retry,
             self.drain_until,
+            // Somebody may wait for a place.
+            self.clients
+                .are_full()
+                .then(|| now + Duration::from_millis(IDLE_MS)),
             Some(self.place.next),
         ];
         let timeout = deadlines
@@ -313,7 +318,7 @@ impl Run {
     fn serve_listener(&mut self) {
         let mark = format!("{ATTEMPT_VARIABLE}={}", self.attempt.id());
         for _ in 0..ACCEPTS_MAX {
-            if !self.clients.have_room() {
+            if !self.clients.have_room(Instant::now()) {
                 return;
             }
             let Ok((stream, _)) = self.listener.accept() else {
@@ -335,12 +340,7 @@ impl Run {
     }
 
     fn serve_client(&mut self, index: usize, now: Instant) {
-        while let Some(received) = self
-            .clients
-            .all
-            .get_mut(index)
-            .and_then(|client| client.receive())
-        {
+        while let Some(received) = self.clients.receive(index) {
             self.answer(index, received, now);
         }
     }
@@ -388,11 +388,11 @@ impl Run {
         }
         match request {
             Request::Status {} | Request::Wait { .. } => Ok(false),
-            Request::Go { .. } => {
+            Request::Go { raw, .. } => {
                 if self.agent.is_some() {
                     return Ok(true);
                 }
-                let environment: Environment = serde_json::from_slice(&body)
+                let environment = environment_of(&body, raw)
                     .map_err(|error| (Refused::BadRequest, format!("environment: {error}")))?;
                 if let Err(why) = self.go(environment) {
                     self.start_error = Some(why);
@@ -477,7 +477,7 @@ impl Run {
     }
 
     /// Starts the agent. That it is being started is written down first, so that nobody starts another.
-    fn go(&mut self, environment: Environment) -> Result<(), String> {
+    fn go(&mut self, environment: RawEnvironment) -> Result<(), String> {
         let spec = self.attempt.spec();
         // The shim itself stands in the root of the file system, and nobody means that.
         if !spec.folder.is_absolute() {
