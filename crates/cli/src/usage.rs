@@ -161,8 +161,9 @@ fn rightly(error: &clap::Error, arguments: &[OsString]) -> Rightly {
 fn reached<'c>(root: &'c Command, words: &[&str]) -> (String, &'c Command) {
     let (mut path, mut command) = ("bowline".to_owned(), root);
     for word in words.iter().filter(|word| !word.starts_with('-')) {
+        // What is no command may be the value of an option before it.
         let Some(next) = command.find_subcommand(word) else {
-            break;
+            continue;
         };
         path = format!("{path} {}", next.get_name());
         command = next;
