@@ -333,6 +333,55 @@ fn only_some_places_read_the_clock_and_the_environment_rename_and_spawn() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Answers of the engine come as types: whoever looks into a document has missed one.
+#[test]
+fn the_cli_takes_answers_as_types() {
+    let mut wrong = Vec::new();
+    for file in tracked() {
+        if !file.starts_with("crates/cli/src/") || !file.ends_with(".rs") {
+            continue;
+        }
+        let text = read(&file);
+        for call in [
+            "engine::machines",
+            "bowline_machines",
+            "moved.metadata",
+            "moved.trigger",
+        ] {
+            if text.contains(call) {
+                wrong.push(format!("{file}: {call}"));
+            }
+        }
+        // The document itself is printed in one place.
+        if text.contains("document.value()") && file != "crates/cli/src/output.rs" {
+            wrong.push(format!("{file}: document.value()"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Every sentence is in `words`; the formats read what Korean plans and settings say.
+#[test]
+fn korean_is_spoken_in_one_place() {
+    const SPOKEN: [&str; 2] = ["crates/words/", "crates/formats/src/"];
+    // Tells the paragraphs of a page apart by their letters.
+    const APART: &str = "crates/cli/src/commands/explain.rs";
+    let hangul = |letter: char| ('가'..='힣').contains(&letter);
+    for file in tracked() {
+        let source = file.starts_with("crates/") && file.contains("/src/") && file.ends_with(".rs");
+        let spoken = SPOKEN.iter().any(|place| file.starts_with(place));
+        if !source || spoken || file == APART || file.ends_with("tests.rs") {
+            continue;
+        }
+        let text = read(&file);
+        let product = text.split("#[cfg(test)]").next().unwrap();
+        let stray = product
+            .lines()
+            .find(|line| line.contains(hangul) && !line.trim_start().starts_with("//"));
+        assert!(stray.is_none(), "{file}: {stray:?}");
+    }
+}
+
 /// `skip` of `test-support` is a failure in CI where nothing excuses it; another way would pass by not running.
 #[test]
 fn a_test_does_not_run_in_one_way_only() {

@@ -3,7 +3,6 @@
 mod args;
 mod commands;
 mod hook;
-mod korean;
 mod output;
 mod relay;
 mod usage;
@@ -38,7 +37,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let lang =
                 usage::language(&arguments).unwrap_or_else(bowline_words::Lang::of_environment);
-            return output::finished(usage::tell(&error, lang, json), lang);
+            return output::finished(usage::tell(&error, &arguments, lang, json), lang);
         }
     };
     let output = Output::new(&cli.common);

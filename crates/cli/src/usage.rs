@@ -1,16 +1,37 @@
 //! A command line that cannot be read: what is wrong with it and what would be right, as text or JSON.
 
+use crate::args::Cli;
 use crate::output::{print, printed, talk};
 use bowline_words::Lang;
+use bowline_words::message::{Label, Misused, Rightly};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _};
 use serde_json::json;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Exit code of a wrong command line.
 const USAGE_CODE: u8 = 2;
+/// Commands named where a word is a verb of several nouns.
+const MEANT_MAX: usize = 4;
+
+/// Words of other programs, and what they are called here.
+const ELSEWHERE: [(&str, &str); 6] = [
+    ("list", "bowline status"),
+    ("ls", "bowline status"),
+    ("log", "bowline history"),
+    ("run", "bowline run-agent -- CMD"),
+    ("ps", "bowline attach"),
+    ("fix", "bowline doctor --repair"),
+];
 
 /// Tells what is wrong with a command line; help and version are no mistakes.
-pub(crate) fn tell(error: &clap::Error, lang: Lang, json: bool) -> ExitCode {
+pub(crate) fn tell(
+    error: &clap::Error,
+    arguments: &[OsString],
+    lang: Lang,
+    json: bool,
+) -> ExitCode {
     if !error.use_stderr() {
         printed(error.print());
         return ExitCode::SUCCESS;
@@ -21,26 +42,18 @@ pub(crate) fn tell(error: &clap::Error, lang: Lang, json: bool) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(USAGE_CODE);
     }
-    let message = match lang {
-        Lang::Ko => korean(error),
-        Lang::En if help => "a command is missing".to_owned(),
-        Lang::En => english(error),
-    };
-    let hint = hint(error, lang);
+    let message = misused(error, lang).say(lang);
+    let hint = rightly(error, arguments).say(lang);
     if json {
         let body = json!({ "error": { "code": "usage", "message": message, "hint": hint } });
         print(&format!("{body}\n"));
         return ExitCode::from(USAGE_CODE);
     }
-    let (head, usage, advice) = match lang {
-        Lang::En => ("error", "usage", "hint"),
-        Lang::Ko => ("오류", "사용법", "힌트"),
-    };
-    talk(&format!("{head}[usage]: {message}"));
+    talk(&format!("{}[usage]: {message}", Label::Error.say(lang)));
     if let Some(line) = usage_line(error) {
-        talk(&format!("{usage}: {line}"));
+        talk(&format!("{}: {line}", Label::Usage.say(lang)));
     }
-    talk(&format!("{advice}: {hint}"));
+    talk(&format!("{}: {hint}", Label::Hint.say(lang)));
     ExitCode::from(USAGE_CODE)
 }
 
@@ -68,55 +81,151 @@ fn english(error: &clap::Error) -> String {
     lines.join(" ").trim_start_matches("error: ").to_owned()
 }
 
-fn korean(error: &clap::Error) -> String {
+fn misused(error: &clap::Error, lang: Lang) -> Misused {
     let argument = context(error, ContextKind::InvalidArg);
     let value = context(error, ContextKind::InvalidValue);
-    let command = context(error, ContextKind::InvalidSubcommand);
     match error.kind() {
-        ErrorKind::InvalidSubcommand => format!("'{command}'은(는) 없는 명령입니다"),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "명령이 빠졌습니다".into()
+            Misused::CommandMissing
         }
-        ErrorKind::UnknownArgument => format!("'{argument}'은(는) 여기서 쓸 수 없는 인수입니다"),
-        ErrorKind::MissingRequiredArgument => format!("필요한 인수가 빠졌습니다: {argument}"),
-        ErrorKind::InvalidValue if value.is_empty() => {
-            format!("{argument}에 값이 필요합니다")
-        }
+        // What clap says in its own language also has the reasons of our parsers.
+        _ if lang == Lang::En => Misused::Other {
+            text: english(error),
+        },
+        ErrorKind::InvalidSubcommand => Misused::NoCommand {
+            name: context(error, ContextKind::InvalidSubcommand),
+        },
+        ErrorKind::UnknownArgument => Misused::NoArgument { name: argument },
+        ErrorKind::MissingRequiredArgument => Misused::ArgumentMissing { names: argument },
+        ErrorKind::InvalidValue if value.is_empty() => Misused::ValueMissing { argument },
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            format!("{argument}에 '{value}'은(는) 쓸 수 없는 값입니다")
+            Misused::BadValue { argument, value }
         }
         ErrorKind::TooManyValues | ErrorKind::WrongNumberOfValues => {
-            format!("{argument}에 준 값의 수가 맞지 않습니다")
+            Misused::WrongCount { argument }
         }
-        ErrorKind::TooFewValues | ErrorKind::NoEquals => format!("{argument}에 값이 더 필요합니다"),
-        ErrorKind::ArgumentConflict => {
-            let other = context(error, ContextKind::PriorArg);
-            format!("{argument}은(는) {other}와(과) 함께 쓸 수 없습니다")
-        }
-        ErrorKind::InvalidUtf8 => "명령줄에 읽을 수 없는 글자가 있습니다".into(),
-        _ => english(error),
+        ErrorKind::TooFewValues | ErrorKind::NoEquals => Misused::MoreValues { argument },
+        ErrorKind::ArgumentConflict => Misused::Conflict {
+            argument,
+            other: context(error, ContextKind::PriorArg),
+        },
+        ErrorKind::InvalidUtf8 => Misused::NotText,
+        _ => Misused::Other {
+            text: english(error),
+        },
     }
 }
 
-/// What would have been right, where clap knows it.
-fn hint(error: &clap::Error, lang: Lang) -> String {
+/// What would have been right: what clap knows, a command of that name elsewhere in the tree, or the help of the command that was
+/// come to.
+fn rightly(error: &clap::Error, arguments: &[OsString]) -> Rightly {
+    let mut root = Cli::command();
+    root.build();
+    let words: Vec<&str> = arguments.iter().filter_map(|it| it.to_str()).collect();
+    let (path, reached) = reached(&root, &words[1.min(words.len())..]);
+    let help = format!("{path} --help");
+    let meant = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = context(error, ContextKind::InvalidSubcommand);
+            let after = words.iter().skip_while(|it| **it != word).skip(1);
+            let after = after.take_while(|it| !it.starts_with('-'));
+            let after: Vec<&str> = after.copied().collect();
+            meant(&root, reached, &path, &word, &after)
+        }
+        _ => None,
+    };
+    if let Some(command) = meant {
+        return Rightly::Say { command, help };
+    }
     let suggested = [
         ContextKind::SuggestedSubcommand,
         ContextKind::SuggestedArg,
         ContextKind::SuggestedValue,
     ];
     let mut suggested = suggested.iter().map(|kind| context(error, *kind));
-    let suggested = suggested.find(|text| !text.is_empty());
-    let valid = context(error, ContextKind::ValidValue);
-    match (lang, suggested) {
-        (Lang::En, Some(text)) => format!("did you mean {text}? 'bowline --help' says more"),
-        (Lang::En, None) if !valid.is_empty() => format!("possible values: {valid}"),
-        (Lang::En, None) => "'bowline --help' says more".into(),
-        (Lang::Ko, Some(text)) => {
-            format!("혹시 {text}인가요? 자세한 내용은 'bowline --help'를 참고하세요")
+    if let Some(word) = suggested.find(|text| !text.is_empty()) {
+        return Rightly::DidYouMean { word, help };
+    }
+    let values = context(error, ContextKind::ValidValue);
+    if !values.is_empty() {
+        return Rightly::OneOf { values };
+    }
+    let step = path.starts_with("bowline memory step");
+    match error.kind() {
+        ErrorKind::ValueValidation if step => Rightly::StepNumber { help },
+        _ => Rightly::See { help },
+    }
+}
+
+/// How far the words of a command line lead into the tree of commands.
+fn reached<'c>(root: &'c Command, words: &[&str]) -> (String, &'c Command) {
+    let (mut path, mut command) = ("bowline".to_owned(), root);
+    for word in words.iter().filter(|word| !word.starts_with('-')) {
+        // What is no command may be the value of an option before it.
+        let Some(next) = command.find_subcommand(word) else {
+            continue;
+        };
+        path = format!("{path} {}", next.get_name());
+        command = next;
+    }
+    (path, command)
+}
+
+/// The command somebody may mean by a word that is none here: one of that name below, elsewhere, or of another program.
+fn meant(
+    root: &Command,
+    reached: &Command,
+    path: &str,
+    word: &str,
+    after: &[&str],
+) -> Option<String> {
+    let mut found = Vec::new();
+    named(reached, path, word, &mut found);
+    if found.is_empty() {
+        let noun = path.split(' ').nth(1);
+        let below = noun.and_then(|noun| root.find_subcommand(noun));
+        match below {
+            Some(below) => named(
+                below,
+                &format!("bowline {}", below.get_name()),
+                word,
+                &mut found,
+            ),
+            None => named(root, "bowline", word, &mut found),
         }
-        (Lang::Ko, None) if !valid.is_empty() => format!("쓸 수 있는 값: {valid}"),
-        (Lang::Ko, None) => "자세한 내용은 'bowline --help'를 참고하세요".into(),
+    }
+    // A value that only one of them takes tells which.
+    let fits = |(_, command): &&(String, &Command)| {
+        let values = command
+            .get_positionals()
+            .flat_map(|it| it.get_possible_values());
+        let values: Vec<String> = values.map(|it| it.get_name().to_owned()).collect();
+        after
+            .first()
+            .is_some_and(|it| values.iter().any(|value| value == it))
+    };
+    if let Some((command, _)) = found.iter().find(fits) {
+        return Some(format!("{command} {}", after.join(" ")));
+    }
+    let names: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
+    match names.len() {
+        0 => {
+            let known = ELSEWHERE.iter().find(|(other, _)| *other == word);
+            known.map(|(_, command)| (*command).to_owned())
+        }
+        1..=MEANT_MAX => Some(names.join("', '")),
+        _ => None,
+    }
+}
+
+/// Every command below one that has a name.
+fn named<'c>(command: &'c Command, path: &str, word: &str, found: &mut Vec<(String, &'c Command)>) {
+    for below in command.get_subcommands() {
+        let path = format!("{path} {}", below.get_name());
+        if below.get_name() == word {
+            found.push((path.clone(), below));
+        }
+        named(below, &path, word, found);
     }
 }
 

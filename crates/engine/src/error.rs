@@ -47,6 +47,20 @@ pub enum Refusal {
     Orchestrate(#[from] orchestrate::Refusal),
 }
 
+impl Refusal {
+    /// Whether what was named is not there.
+    fn is_not_found(&self) -> bool {
+        matches!(
+            self,
+            Refusal::Plan(plan::Refusal::NoStep { .. } | plan::Refusal::NotQueued { .. })
+                | Refusal::Develop(develop::Refusal::UnknownCheckpoint { .. })
+                | Refusal::Orchestrate(
+                    orchestrate::Refusal::NoTask { .. } | orchestrate::Refusal::NoPhase { .. }
+                )
+        )
+    }
+}
+
 impl Refuse for Refusal {
     fn code(&self) -> &'static str {
         match self {
@@ -388,6 +402,11 @@ impl Error {
     /// What the exit code should say.
     pub fn class(&self) -> ExitClass {
         match self {
+            Error::Refused(refusal) if refusal.is_not_found() => ExitClass::NotFound,
+            Error::BadInput {
+                message: Wrong::NoSuchCode { .. } | Wrong::NoSuchSchema { .. },
+                ..
+            } => ExitClass::NotFound,
             Error::Refused(_)
             | Error::Foreign { .. }
             | Error::AlreadyExists { .. }

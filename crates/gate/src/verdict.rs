@@ -8,8 +8,14 @@ use crate::shell::{Deed, Surroundings, Touched, UNKNOWN_NAME, deeds};
 use bowline_formats::develop::seal::Seal;
 use bowline_formats::hook::ToolCall;
 use bowline_machines::develop::{Act, Gate, Phase, Run, needed};
+use bowline_words::message::{Card, Denied, Unseen};
 use std::path::{Path, PathBuf};
 
+/// What brings a run back.
+pub(crate) const REPAIR: &str = "bowline doctor --repair develop";
+
+/// Who writes where no command does.
+const THE_TOOL: &str = "";
 /// Letters of a command shown in a denial.
 const SHOWN_CHARS_MAX: usize = 80;
 
@@ -36,7 +42,7 @@ pub enum Offence {
     /// It cannot be seen what would run.
     Hidden {
         /// Why not.
-        what: String,
+        what: Unseen,
     },
     /// A file is changed by which a client or git asks the gate.
     Guard {
@@ -105,13 +111,13 @@ pub fn deeds_of(call: &ToolCall, folder: &Path, around: &dyn Surroundings) -> Ve
             place: None,
         }],
         ToolCall::Hidden { tool } => vec![Deed::Hidden {
-            what: format!("the command that {tool} is given cannot be read"),
+            what: Unseen::ToolInput { tool: tool.clone() },
         }],
         ToolCall::Write { paths } => paths
             .iter()
             .map(|path| Deed::Write {
                 path: path.as_ref().map(|path| folder.join(path)),
-                by: "the tool".to_owned(),
+                by: THE_TOOL.to_owned(),
             })
             .collect(),
         ToolCall::Shell {
@@ -123,7 +129,7 @@ pub fn deeds_of(call: &ToolCall, folder: &Path, around: &dyn Surroundings) -> Ve
                 .map_or_else(|| folder.to_owned(), |own| folder.join(own));
             deeds(command, &start, around).unwrap_or_else(|error| {
                 vec![Deed::Hidden {
-                    what: error.to_string(),
+                    what: error.unseen(),
                 }]
             })
         }
@@ -271,127 +277,80 @@ fn closed(run: &Run, act: Act) -> Vec<Gate> {
 impl Denial {
     /// The reason and the next command, as the agent reads them. The seal knows which gates a command opens.
     pub fn text(&self, command: Option<&str>, lang: Lang, seal: Option<&Seal>) -> String {
-        let mut lines = match lang {
-            Lang::En => self.english(seal),
-            Lang::Ko => self.korean(seal),
-        };
+        let first = self.denied().say(lang);
+        let mut lines: Vec<String> = first.lines().map(str::to_owned).collect();
         if let Some(command) = command {
-            let head = lang.say("blocked", "차단된 명령");
-            lines.insert(1, format!("{head}: {}", shown(command)));
+            let command = shown(command);
+            lines.insert(1, Card::Blocked { command }.say(lang));
         }
+        lines.extend(self.way_on(seal).iter().map(|line| line.say(lang)));
         // Names that are not known stand in paths as signs that nobody should see.
         lines.join("\n").replace(UNKNOWN_NAME, "*") + "\n"
     }
 
-    fn english(&self, seal: Option<&Seal>) -> Vec<String> {
+    fn denied(&self) -> Denied {
+        let shown_path = |path: &Path| path.display().to_string();
         match self {
-            Denial::Closed {
-                phase,
-                offence,
-                missing,
-            } => {
-                let what = match offence {
-                    Offence::Write { path, by } => match path {
-                        Some(path) => format!("writing {} ({by}) is closed", path.display()),
-                        None => format!("writing a file ({by}) is closed"),
+            Denial::Closed { phase, offence, .. } => {
+                let phase = phase.name();
+                match offence.clone() {
+                    Offence::Write { path, by } => match (path.as_deref().map(shown_path), by) {
+                        (Some(path), by) if by == THE_TOOL => Denied::WriteByTool { phase, path },
+                        (Some(path), by) => Denied::Write { phase, path, by },
+                        (None, by) if by == THE_TOOL => Denied::WriteSomewhereByTool { phase },
+                        (None, by) => Denied::WriteSomewhere { phase, by },
                     },
-                    Offence::Finish { what } => format!("{what} is closed"),
-                    Offence::Hidden { what } => format!("it cannot be seen what would run: {what}"),
-                    Offence::Guard { path } => {
-                        format!("changing {}, by which gates are asked, is closed", path.display())
-                    }
-                    Offence::State { path } => format!("writing {} is closed", path.display()),
-                    Offence::Person { what } => format!("{what} is a person's move"),
-                };
-                let mut lines = vec![format!("[PHASE GATE] {}: {what}.", phase.name())];
-                lines.push(format!("closed gates: {}", names(missing)));
-                lines.extend(missing.first().map(|gate| {
-                    let next = opening(*phase, *gate, seal);
-                    let who = if next.person { "ask a person to run: " } else { "" };
-                    format!("next: {who}{}", next.command())
-                }));
-                lines
+                    Offence::Finish { what } => Denied::Finish { phase, what },
+                    Offence::Hidden { what } => Denied::Hidden { phase, what },
+                    Offence::Guard { path } => Denied::Guard {
+                        phase,
+                        path: shown_path(&path),
+                    },
+                    Offence::State { path } => Denied::State {
+                        path: shown_path(&path),
+                    },
+                    Offence::Person { what } => Denied::PersonHere { phase, what },
+                }
             }
-            Denial::Person { what } => vec![
-                format!("[PHASE GATE] '{}' is a person's move.", shown(what)),
-                "next: ask the person you work for to run it in a terminal of their own".into(),
-            ],
-            Denial::State { path } => vec![
-                format!(
-                    "[PHASE GATE] {} is changed by bowline only.",
-                    path.display()
-                ),
-                "next: bowline develop status, then its verb: review, gate pass, implement, checkpoint, pr, done".into(),
-            ],
-            Denial::Missing { path } => vec![
-                format!(
-                    "[PHASE GATE] a develop run is open, but its file {} is missing.",
-                    path.display()
-                ),
-                "next: bowline doctor --repair develop".into(),
-            ],
-            Denial::Damaged { path, reason } => vec![
-                format!("[PHASE GATE] {} cannot be read: {reason}.", path.display()),
-                "next: bowline doctor --repair develop".into(),
-            ],
+            Denial::Person { what } => Denied::Person { what: shown(what) },
+            Denial::State { path } => Denied::State {
+                path: shown_path(path),
+            },
+            Denial::Missing { path } => Denied::Missing {
+                path: shown_path(path),
+            },
+            Denial::Damaged { path, reason } => Denied::Damaged {
+                path: shown_path(path),
+                reason: reason.clone(),
+            },
         }
     }
 
-    fn korean(&self, seal: Option<&Seal>) -> Vec<String> {
+    /// Closed gates, and what to do.
+    fn way_on(&self, seal: Option<&Seal>) -> Vec<Card> {
+        let repair = || Card::Next {
+            command: REPAIR.to_owned(),
+        };
         match self {
-            Denial::Closed {
-                phase,
-                offence,
-                missing,
-            } => {
-                let (what, about) = match offence {
-                    Offence::Write { path, by } => {
-                        let path = path.as_ref().map(|path| path.display().to_string());
-                        let path = path.unwrap_or_else(|| "알 수 없음".into());
-                        ("파일 수정이", format!("대상: {path} ({by})"))
-                    }
-                    Offence::Finish { what } => ("종료 명령이", format!("대상: {what}")),
-                    Offence::Hidden { what } => {
-                        let about = format!("무엇을 실행할지 알 수 없습니다: {what}");
-                        ("명령이", about)
-                    }
-                    Offence::Guard { path } | Offence::State { path } => {
-                        ("파일 수정이", format!("대상: {}", path.display()))
-                    }
-                    Offence::Person { what } => ("명령이", format!("대상: {what}")),
-                };
-                let phase_name = phase.name();
-                let mut lines = vec![
-                    format!("[PHASE GATE] {phase_name} phase에서 {what} 차단되었습니다."),
-                    about,
-                    format!("미충족 gate: {}", names(missing)),
-                ];
-                lines.extend(missing.first().map(|gate| {
-                    let next = opening(*phase, *gate, seal);
-                    let who = if next.person { "사람에게 실행을 요청하세요: " } else { "" };
-                    format!("다음: {who}{}", next.command())
-                }));
-                lines
+            Denial::Closed { phase, missing, .. } => {
+                let gates = names(missing);
+                let opening = missing.first().map(|gate| opening(*phase, *gate, seal));
+                let next = opening.map(|next| match next.person {
+                    true => Card::NextByPerson {
+                        command: next.command(),
+                    },
+                    false => Card::Next {
+                        command: next.command(),
+                    },
+                });
+                [Card::ClosedGates { gates }]
+                    .into_iter()
+                    .chain(next)
+                    .collect()
             }
-            Denial::Person { what } => vec![
-                format!("[PHASE GATE] '{}'은(는) 사람만 할 수 있습니다.", shown(what)),
-                "다음: 함께 일하는 사람에게 자신의 터미널에서 실행해 달라고 요청하세요".into(),
-            ],
-            Denial::State { path } => vec![
-                format!("[PHASE GATE] {}은(는) bowline만 바꿀 수 있습니다.", path.display()),
-                "다음: bowline develop status로 확인한 뒤 review, gate pass, implement, checkpoint, pr, done 가운데 하나".into(),
-            ],
-            Denial::Missing { path } => vec![
-                format!(
-                    "[PHASE GATE] develop 작업이 진행 중인데 파일 {}이(가) 없습니다.",
-                    path.display()
-                ),
-                "다음: bowline doctor --repair develop".into(),
-            ],
-            Denial::Damaged { path, reason } => vec![
-                format!("[PHASE GATE] {}을(를) 읽을 수 없습니다: {reason}.", path.display()),
-                "다음: bowline doctor --repair develop".into(),
-            ],
+            Denial::Person { .. } => vec![Card::AskPersonFor],
+            Denial::State { .. } => vec![Card::NextIsVerb],
+            Denial::Missing { .. } | Denial::Damaged { .. } => vec![repair()],
         }
     }
 }

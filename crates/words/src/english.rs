@@ -1,19 +1,25 @@
 //! English. One line per sentence; the parameters stand in braces.
 
 mod found;
+mod gate;
 mod input;
+mod plan;
 mod refusals;
 mod said;
 mod server;
 mod troubles;
+mod usage;
 mod web;
 
 pub(crate) use found::*;
+pub(crate) use gate::*;
 pub(crate) use input::*;
+pub(crate) use plan::*;
 pub(crate) use refusals::*;
 pub(crate) use said::*;
 pub(crate) use server::*;
 pub(crate) use troubles::*;
+pub(crate) use usage::*;
 pub(crate) use web::*;
 
 use crate::Lang::En;

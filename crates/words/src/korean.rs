@@ -2,19 +2,25 @@
 //! `{을}` 을/를, `{과}` 과/와, `{으로}` 으로/로, `{이다}` 이라서/라서, `{이어야}` 이어야/여야.
 
 mod found;
+mod gate;
 mod input;
+mod plan;
 mod refusals;
 mod said;
 mod server;
 mod troubles;
+mod usage;
 mod web;
 
 pub(crate) use found::*;
+pub(crate) use gate::*;
 pub(crate) use input::*;
+pub(crate) use plan::*;
 pub(crate) use refusals::*;
 pub(crate) use said::*;
 pub(crate) use server::*;
 pub(crate) use troubles::*;
+pub(crate) use usage::*;
 pub(crate) use web::*;
 
 use crate::Lang::Ko;

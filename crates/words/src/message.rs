@@ -1,16 +1,22 @@
 //! Everything that is told, without the words.
 
 mod found;
+mod gate;
 mod input;
+mod plan;
 mod said;
 mod server;
+mod usage;
 mod web;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
+pub use gate::{Card, Denied, Other, Unseen};
 pub use input::{Advice, Why, Wrong};
+pub use plan::InPlan;
 pub use said::{AgentState, Did, Label, Told};
 pub use server::{JobNo, ServeTrouble, ServerNo};
+pub use usage::{Misused, Rightly};
 pub use web::Web;
 pub use word::{Status, Thing};
 
@@ -78,7 +84,7 @@ messages! {
         NoPlan { path: String },
         AlreadyExists { path: String },
         OrchestrationExists { path: String },
-        BadPlan { path: String, line: usize, found: String },
+        BadPlan { path: String, line: usize, found: InPlan },
         AmbiguousTask { name: String, fitting: String },
         NoMerge { phase: u32 },
         Damaged { path: String, found: Found },

@@ -95,7 +95,8 @@ pub(crate) struct RunAgentArgs {
     pub(crate) sandbox_report: bool,
     /// The program and its arguments
     #[arg(
-        last = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
         value_name = "CMD",
         required_unless_present = "sandbox_report"
     )]
@@ -116,7 +117,7 @@ pub(crate) struct AttachArgs {
     #[arg(long, requires = "id", group = "order")]
     pub(crate) resume: bool,
     /// End all its processes; of a lost attempt, what is left of it
-    #[arg(long, requires = "id", group = "order")]
+    #[arg(long, requires = "id", group = "order", alias = "kill")]
     pub(crate) end: bool,
     /// Interrupt it, as Ctrl-C in a terminal does
     #[arg(long, requires = "id", group = "order")]

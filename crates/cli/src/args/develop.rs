@@ -82,6 +82,7 @@ pub(crate) enum EvidenceVerb {
 #[derive(Debug, Subcommand)]
 pub(crate) enum GateVerb {
     /// Run the sealed command, and open the gate when it ends with 0
+    #[command(alias = "open")]
     Pass {
         /// The gate
         #[arg(value_parser = choice::gate())]

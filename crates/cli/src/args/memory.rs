@@ -123,6 +123,7 @@ pub(crate) enum StepVerb {
         id: u32,
     },
     /// End a step well
+    #[command(alias = "done")]
     Complete {
         /// Its number
         id: u32,

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 ///
 /// Without a command it shows what is here and what can be done next.
 #[derive(Debug, Parser)]
-#[command(name = "bowline", version, disable_help_subcommand = true)]
+#[command(name = "bowline", version)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -30,20 +30,23 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
+/// Where the options of every command stand on a help page.
+const GLOBAL: &str = "Global options";
+
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
     /// Work as if started in this folder
-    #[arg(short = 'C', value_name = "DIR", global = true)]
+    #[arg(short = 'C', value_name = "DIR", global = true, help_heading = GLOBAL)]
     pub(crate) folder: Option<PathBuf>,
     /// Print JSON instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     /// Language of texts (default: from the locale)
-    #[arg(long, value_name = "LANG", global = true)]
+    #[arg(long, value_name = "LANG", global = true, help_heading = GLOBAL)]
     pub(crate) lang: Option<LangName>,
     /// Say what would happen, and write nothing
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) dry_run: bool,
 }
 
@@ -131,6 +134,7 @@ pub(crate) enum Command {
     /// Run one agent that outlives this command, and show its output
     RunAgent(Deferred<agents::RunAgentArgs>),
     /// Show the output of an agent again, or control it; list all when no id is given
+    #[command(alias = "agents")]
     Attach(Deferred<agents::AttachArgs>),
     /// Show where a state file stands
     Status {
@@ -142,7 +146,7 @@ pub(crate) enum Command {
         /// A path or a kind
         what: Option<String>,
         /// Show only the last N
-        #[arg(short = 'n', long, value_name = "N")]
+        #[arg(short = 'n', long, value_name = "N", alias = "limit")]
         last: Option<usize>,
     },
     /// Take the last transition back
@@ -167,7 +171,7 @@ pub(crate) enum Command {
         /// Paths or kinds; all that is here when left away
         what: Vec<String>,
         /// Repair what can be repaired
-        #[arg(long)]
+        #[arg(long, alias = "fix")]
         repair: bool,
     },
     /// Print the JSON Schema of a file kind
@@ -242,8 +246,8 @@ pub(crate) enum ThinkingVerb {
     /// End a stage well; its outputs must exist
     Complete {
         /// The stage
-        #[arg(value_parser = choice::stage())]
-        stage: Stage,
+        #[arg(value_parser = choice::stage(), required_unless_present = "outputs")]
+        stage: Option<Stage>,
         /// A further output, relative to the task folder
         #[arg(long = "output", value_name = "PATH", num_args = 1..)]
         outputs: Vec<String>,

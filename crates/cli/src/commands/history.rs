@@ -61,6 +61,12 @@ pub(crate) fn undo(
     what: Option<&str>,
     state_only: bool,
 ) -> Result<ExitCode, Error> {
+    if let Some(number) = what.and_then(|what| what.parse().ok()) {
+        return Err(Error::BadInput {
+            message: Wrong::UndoByNumber { number },
+            hint: Advice::RestoreTo { number },
+        });
+    }
     let file = named(context, folder, what)?;
     let changed = history::undo(context, &file, state_only)?;
     // Several files may be meant by where one stands: the one that was taken is named.

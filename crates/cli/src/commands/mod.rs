@@ -132,7 +132,10 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
 fn print_schema(output: &Output, kind: Option<&str>) -> Result<ExitCode, Error> {
     let names = || schema::ALL.map(|(name, _)| name).join(", ");
     match kind {
-        None => output.line(&schema::ALL.map(|(name, _)| name).join("\n")),
+        None => {
+            let names = schema::ALL.map(|(name, _)| name);
+            output.done(json!({ "kinds": names }), &[names.join("\n")]);
+        }
         Some(kind) => match schema::get(kind) {
             Some(text) => output.raw(text),
             None => {

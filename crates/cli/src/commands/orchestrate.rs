@@ -2,13 +2,11 @@
 
 use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb};
 use crate::commands::{here, orchestrate_moves as moves, orchestrate_view};
-use crate::korean;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan, TaskMoved};
 use bowline_engine::{Context, Error};
-use bowline_words::Lang;
 use bowline_words::message::{Did, Label};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -164,7 +162,7 @@ fn plan_json(plan: &Plan) -> Value {
             "line": finding.line,
             "code": finding.code,
             "severity": finding.severity,
-            "text": finding.message,
+            "text": finding.message.to_string(),
         })
     });
     json!({
@@ -231,10 +229,7 @@ fn show_plan(output: &Output, plan: &Plan) {
         output.talk(&format!(
             "{head}: {line} {}: {}",
             finding.line,
-            match output.lang {
-                Lang::En => finding.message.clone(),
-                Lang::Ko => korean::plans::translated(&finding.message),
-            }
+            finding.message.say(output.lang)
         ));
     }
 }

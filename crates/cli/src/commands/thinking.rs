@@ -43,8 +43,9 @@ pub(crate) fn run(
             told(changed, Did::OutputsRecorded { stage })
         }
         ThinkingVerb::Complete { stage, outputs } => {
-            let changed = run.complete(context, *stage, outputs)?;
-            let minutes = changed.state.stage(*stage).duration_minutes.unwrap_or(0);
+            let (stage, outputs) = completed(*stage, outputs)?;
+            let changed = run.complete(context, stage, outputs)?;
+            let minutes = changed.state.stage(stage).duration_minutes.unwrap_or(0);
             let stage = stage.name();
             told(changed, Did::StageCompleted { stage, minutes })
         }
@@ -110,6 +111,19 @@ fn task_folder(context: &Context, folder: &Path, args: &ThinkingArgs) -> Result<
             Ok(parent.unwrap_or_else(|| folder.to_owned()))
         }
     }
+}
+
+/// The stage and the outputs; a stage behind `--output PATH` is no path.
+fn completed(stage: Option<Stage>, outputs: &[String]) -> Result<(Stage, &[String]), Error> {
+    let behind = outputs.split_last().and_then(|(last, before)| {
+        let stage = Stage::from_name(last)?;
+        (!before.is_empty()).then_some((stage, before))
+    });
+    let given = stage.map(|stage| (stage, outputs));
+    given.or(behind).ok_or_else(|| Error::BadInput {
+        message: Wrong::StageMissing,
+        hint: Advice::StageFirst,
+    })
 }
 
 fn feedback(

@@ -43,7 +43,7 @@ fn schemas_are_json() {
         "schema knots --lang ko",
         "schema knots --json",
     ] {
-        let output = world.quietly(line, 2);
+        let output = world.quietly(line, 3);
         let text = [output.stdout, output.stderr].concat();
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("'knots'"), "{text}");

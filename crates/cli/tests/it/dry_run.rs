@@ -42,14 +42,12 @@ const PERSONS: [&str; 4] = [
     "doctor --repair",
 ];
 /// Verbs that only read, and are therefore not in the lists above.
-const READING: [&str; 7] = [
+const READING: [&str; 5] = [
     "thinking status",
     "memory context get",
     "memory agent get",
     "memory history",
     "memory status",
-    "thinking help",
-    "memory help",
 ];
 
 /// A thinking run in its first stage beside one with lessons, and a task with a step in progress and one queued.
@@ -134,6 +132,7 @@ fn no_writing_verb_is_forgotten() {
         let verbs = verbs.lines().take_while(|line| !line.trim().is_empty());
         let names = verbs.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
         let names = names.filter_map(|line| line.split_whitespace().next());
+        let names = names.filter(|name| *name != "help");
         open.extend(names.map(|name| format!("{noun} {name}")));
     }
     assert!(seen > 25, "only {seen} verbs were found");

@@ -39,6 +39,7 @@ mod kinds;
 mod locks;
 mod memory;
 mod memory_life;
+mod mistakes;
 mod orchestrate;
 mod orchestrate_verbs;
 mod person;

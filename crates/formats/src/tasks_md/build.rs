@@ -1,5 +1,6 @@
 //! From what a plan names to its tasks, groups and phases: the same id twice becomes one task, or a finding.
 
+use bowline_words::message::InPlan;
 use std::collections::HashMap;
 
 use super::fields;
@@ -133,8 +134,10 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                     all[main].line.min(all[other].line),
                     all[main].line.max(all[other].line),
                 );
-                let message =
-                    format!("task `{id}` is already on line {first}; this one is not read");
+                let message = InPlan::Twice {
+                    id: id.to_string(),
+                    line: first,
+                };
                 let finding = Finding::new(FindingCode::DuplicateId, second, message);
                 built
                     .findings
@@ -163,9 +166,7 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                     let heading = matches!(one.place, Place::Heading(_) | Place::Cell);
                     built.owners[at] = heading.then_some(Owner::Task(task));
                 } else if survey.roles[at] == Role::Boxless {
-                    let message = format!(
-                        "heading `{id}` has no box, and the tasks of this plan have one; it is not a task"
-                    );
+                    let message = InPlan::NoBox { id: id.to_string() };
                     let finding = Finding::new(FindingCode::NoBox, one.line, message);
                     built.findings.push(finding);
                 }
@@ -223,22 +224,20 @@ fn task(
         .or(told)
         .or(id.first_number())
         .unwrap_or(0);
-    let mut note = |code: FindingCode, message: String| {
+    let mut note = |code: FindingCode, message: InPlan| {
         findings.push(Finding::new(code, one.line, message).with_path([id.clone()]));
     };
     match (stated, told, around) {
         (Some(stated), Some(told), _) if stated.whole != told => {
             let stated = stated.whole;
-            note(
-                FindingCode::WrongPhase,
-                format!("the header of `{id}` says phase {stated}, its id phase {told}"),
-            );
+            let id = id.to_string();
+            let message = InPlan::OtherPhase { id, stated, told };
+            note(FindingCode::WrongPhase, message);
         }
         (None, Some(told), Some(around)) if around.whole != told => {
             let around = around.whole;
-            let message = format!(
-                "task `{id}` stands below phase {around}, which counts; its id says phase {told}"
-            );
+            let id = id.to_string();
+            let message = InPlan::PhaseAbove { id, around, told };
             note(FindingCode::PhaseMismatch, message);
         }
         _ => {}
@@ -248,10 +247,14 @@ fn task(
             .iter()
             .all(|at| survey.candidates[*at].named.title.is_empty())
     {
-        note(FindingCode::EmptyTitle, format!("task `{id}` has no title"));
+        let id = id.to_string();
+        note(FindingCode::EmptyTitle, InPlan::NoTitle { id });
     }
     if let Some(mark) = one.odd {
-        let message = format!("the box of task `{id}` holds `{mark}`; it counts as not done");
+        let message = InPlan::OddBox {
+            id: id.to_string(),
+            mark: mark.to_string(),
+        };
         note(FindingCode::UnknownTick, message);
     }
     if title.is_empty() {

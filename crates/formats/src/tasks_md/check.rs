@@ -1,5 +1,6 @@
 //! What is checked once all tasks and edges are known.
 
+use bowline_words::message::InPlan;
 use std::collections::{BTreeMap, HashSet};
 
 use super::TasksFile;
@@ -13,11 +14,7 @@ pub const CYCLES_REPORTED_MAX: usize = 20;
 pub(super) fn check(file: &mut TasksFile) {
     let mut findings = std::mem::take(&mut file.findings);
     if file.tasks.is_empty() {
-        findings.push(Finding::new(
-            FindingCode::ParseFail,
-            1,
-            "the file holds no task",
-        ));
+        findings.push(Finding::new(FindingCode::ParseFail, 1, InPlan::NoTask));
     } else {
         check_phases(file, &mut findings);
     }
@@ -43,9 +40,16 @@ fn check_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
         if number > expected && !(expected == 0 && number == 1) {
             let last = number - 1;
             let message = if last == expected {
-                format!("phase {expected} is missing before phase {number}")
+                InPlan::PhaseGap {
+                    phase: expected,
+                    before: number,
+                }
             } else {
-                format!("phases {expected} to {last} are missing before phase {number}")
+                InPlan::PhasesGap {
+                    first: expected,
+                    last,
+                    before: number,
+                }
             };
             findings.push(Finding::new(FindingCode::PhaseGap, line, message));
         }
@@ -56,7 +60,9 @@ fn check_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
         .iter()
         .filter(|heading| !with_tasks.contains(&heading.number))
     {
-        let message = format!("phase {} has no task", heading.number);
+        let message = InPlan::EmptyPhase {
+            phase: heading.number,
+        };
         findings.push(Finding::new(FindingCode::EmptyPhase, heading.line, message));
     }
 }
@@ -68,10 +74,12 @@ fn check_later_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
             .map(|at| &file.tasks[*at])
             .filter(|needed| needed.phase > task.phase)
         {
-            let message = format!(
-                "task `{}` of phase {} needs `{}` of the later phase {}",
-                task.id, task.phase, needed.id, needed.phase
-            );
+            let message = InPlan::NeedsLater {
+                id: task.id.to_string(),
+                own: task.phase,
+                needed: needed.id.to_string(),
+                phase: needed.phase,
+            };
             let finding = Finding::new(FindingCode::LaterPhaseDep, task.line, message);
             findings.push(
                 finding
@@ -90,7 +98,9 @@ fn check_cycles(file: &TasksFile, findings: &mut Vec<Finding>) {
             .chain(tasks.clone().take(1))
             .map(|task| task.id.clone())
             .collect();
-        let message = format!("tasks need each other in a circle: {}", path_text(&path));
+        let message = InPlan::Circle {
+            path: path_text(&path),
+        };
         let line = file.tasks[cycle[0]].line;
         let finding = Finding::new(FindingCode::CircularDep, line, message);
         findings.push(

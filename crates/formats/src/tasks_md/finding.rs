@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bowline_words::message::InPlan;
 use serde::Serialize;
 
 use super::id::TaskId;
@@ -145,12 +146,13 @@ pub struct Finding {
     /// The ids it is about. In a path each task needs the next; a circle ends with the id it starts with.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<TaskId>,
-    /// One sentence fragment for people, lower case.
-    pub message: String,
+    /// What it says to people.
+    #[serde(serialize_with = "as_text")]
+    pub message: InPlan,
 }
 
 impl Finding {
-    pub(super) fn new(code: FindingCode, line: usize, message: impl Into<String>) -> Self {
+    pub(super) fn new(code: FindingCode, line: usize, message: InPlan) -> Self {
         let severity = code.severity();
         Self {
             code,
@@ -158,7 +160,7 @@ impl Finding {
             line,
             lines: Vec::new(),
             path: Vec::new(),
-            message: message.into(),
+            message,
         }
     }
 
@@ -176,7 +178,7 @@ impl Finding {
     #[must_use]
     pub fn detail(&self) -> String {
         if self.path.is_empty() {
-            self.message.clone()
+            self.message.to_string()
         } else {
             path_text(&self.path)
         }
@@ -193,6 +195,10 @@ impl fmt::Display for Finding {
             self.message
         )
     }
+}
+
+fn as_text<S: serde::Serializer>(message: &InPlan, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(message)
 }
 
 /// `T1.3->T1.4->T1.3`; a very long path loses its middle.

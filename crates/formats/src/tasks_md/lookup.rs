@@ -7,6 +7,7 @@ use super::mermaid::{Link, Node};
 use super::parse::{PendingField, excerpt, without_comment};
 use super::refs::{Found, Mentions, Names, Ref, mentions};
 use super::{EDGES_MAX, Edge};
+use bowline_words::message::InPlan;
 
 /// Names of a plan being looked up, and what came of it.
 pub(super) struct Lookup<'t> {
@@ -48,10 +49,10 @@ impl<'t> Lookup<'t> {
             }
         }
         for text in unread.into_iter().filter(|_| pending.field == Field::Needs) {
-            let message = format!(
-                "`{}` in the dependencies of `{id}` names no task",
-                excerpt(text)
-            );
+            let message = InPlan::NamesNoTask {
+                text: excerpt(text).to_string(),
+                id: id.to_string(),
+            };
             let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
             self.findings.push(finding.with_path([id.clone()]));
         }
@@ -75,10 +76,11 @@ impl<'t> Lookup<'t> {
             Ref::Phase(number) => {
                 // Earlier phases come first in any case.
                 if number >= own.phase && pending.field == Field::Needs {
-                    let message = format!(
-                        "`{}` of phase {} names phase {number}, which orders nothing",
-                        own.id, own.phase
-                    );
+                    let message = InPlan::NamesPhase {
+                        id: own.id.to_string(),
+                        own: own.phase,
+                        phase: number,
+                    };
                     let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
                     self.findings.push(finding.with_path([own.id.clone()]));
                 }
@@ -100,12 +102,11 @@ impl<'t> Lookup<'t> {
                     .iter()
                     .map(|at| self.names.task(*at).id.clone())
                     .collect();
-                let told = ids
-                    .iter()
-                    .map(TaskId::as_str)
-                    .collect::<Vec<_>>()
-                    .join("` or `");
-                let message = format!("`{name}` at task `{}` could be `{told}`", own.id);
+                let message = InPlan::CouldBe {
+                    name: name.to_string(),
+                    id: own.id.to_string(),
+                    ids: ids.iter().map(ToString::to_string).collect(),
+                };
                 let code = match pending.field {
                     Field::Beside => FindingCode::MissingParallel,
                     _ => FindingCode::AmbiguousDep,
@@ -115,10 +116,10 @@ impl<'t> Lookup<'t> {
                     .push(finding.with_path(std::iter::once(own.id.clone()).chain(ids)));
             }
             (Found::Own, Ref::One(name)) => {
-                let message = format!(
-                    "task `{}` names its own group `{name}`, which orders nothing",
-                    own.id
-                );
+                let message = InPlan::OwnGroup {
+                    id: own.id.to_string(),
+                    group: name.to_string(),
+                };
                 let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
                 self.findings.push(finding.with_path([own.id.clone()]));
             }
@@ -132,8 +133,10 @@ impl<'t> Lookup<'t> {
         let Ok(other) = TaskId::new(name) else { return };
         let finding = match pending.field {
             Field::Beside => {
-                let message =
-                    format!("task `{id}` may run beside `{other}`, which is not in the file");
+                let message = InPlan::NothingBeside {
+                    id: id.to_string(),
+                    other: other.to_string(),
+                };
                 Finding::new(FindingCode::MissingParallel, pending.line, message)
                     .with_path([id, other])
             }
@@ -180,7 +183,9 @@ impl<'t> Lookup<'t> {
                     }
                 }
                 (_, End::Missing(node)) | (End::Missing(node), End::Other) => {
-                    let message = format!("the diagram names `{node}`, which is not in the file");
+                    let message = InPlan::NothingDrawn {
+                        id: node.to_string(),
+                    };
                     let finding = Finding::new(FindingCode::MissingNode, link.line, message);
                     self.findings.push(finding.with_path([node]));
                 }
@@ -234,11 +239,14 @@ enum End {
 }
 
 pub(super) fn too_many(line: usize) -> Finding {
-    let message = format!("the plan has more than {EDGES_MAX} dependencies; the rest was not read");
+    let message = InPlan::TooManyEdges { max: EDGES_MAX };
     Finding::new(FindingCode::TooManyEdges, line, message)
 }
 
 fn missing_dep(id: &TaskId, other: &TaskId, line: usize) -> Finding {
-    let message = format!("task `{id}` needs `{other}`, which is not in the file");
+    let message = InPlan::NothingNeeded {
+        id: id.to_string(),
+        other: other.to_string(),
+    };
     Finding::new(FindingCode::MissingDep, line, message).with_path([id.clone(), other.clone()])
 }

@@ -1,6 +1,7 @@
 //! From text to [`TasksFile`]: the parts of the document, what they name, their fields; then names are looked up and the
 //! whole is checked.
 
+use bowline_words::message::InPlan;
 use std::collections::{HashMap, HashSet};
 
 use super::blocks::{Block, Kind, Row, Source, blocks};
@@ -46,10 +47,10 @@ pub fn parse(text: &str) -> TasksFile {
 fn too_large(text: &str) -> TasksFile {
     let before = &text.as_bytes()[..PLAN_BYTES_MAX - 1];
     let line = memchr::memchr_iter(b'\n', before).count() + 1;
-    let message = format!(
-        "the plan has {} bytes; at {PLAN_BYTES_MAX} and more it is not read",
-        text.len()
-    );
+    let message = InPlan::TooLarge {
+        bytes: text.len(),
+        max: PLAN_BYTES_MAX,
+    };
     TasksFile {
         findings: vec![Finding::new(FindingCode::TooLarge, line, message)],
         ..TasksFile::default()
@@ -130,8 +131,7 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 Block::Unclosed(line) => {
-                    let message =
-                        "this code fence or comment is never closed; nothing after it was read";
+                    let message = InPlan::Unclosed;
                     self.findings
                         .push(Finding::new(FindingCode::UnclosedBlock, *line, message));
                     continue;
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
         let chart = mermaid::read(lines, EDGES_MAX.saturating_sub(self.links.len()));
         self.links.extend(chart.links);
         for line in chart.unread {
-            let message = "this line of the diagram was not understood to its end";
+            let message = InPlan::UnreadMermaid;
             self.findings
                 .push(Finding::new(FindingCode::UnreadMermaid, line, message));
         }
@@ -314,10 +314,9 @@ impl<'a> Reader<'a> {
         }
         self.findings.append(&mut self.built.findings);
         for (line, text) in &survey.unread {
-            let message = format!(
-                "`{}` has a tick box but no task id; it is not a task",
-                excerpt(text)
-            );
+            let message = InPlan::NoId {
+                text: excerpt(text).to_string(),
+            };
             self.findings
                 .push(Finding::new(FindingCode::UnreadHeader, *line, message));
         }

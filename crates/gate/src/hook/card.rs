@@ -5,12 +5,14 @@ use crate::advice::{self, Next};
 use crate::belief::{Belief, Believed};
 use crate::lang::Lang;
 use crate::locate;
+use crate::verdict::REPAIR;
 use bowline_formats::time;
 use bowline_formats::transition::Transition;
 use bowline_machines::develop::{
     ATTEMPTS_MAX, Act, Checkpoint, CheckpointStatus, Gate, Phase, Resume, Run, needed, resume,
 };
 use bowline_statefiles::StateFile;
+use bowline_words::message::Card;
 use std::path::Path;
 
 /// Words of a card at the most.
@@ -26,7 +28,6 @@ const LINE_WORDS_MAX: usize = 70;
 
 /// Shows the report and what can be done; changes nothing.
 const RESUME: &str = "bowline develop resume";
-const REPAIR: &str = "bowline doctor --repair develop";
 
 /// The card for the run and the other files that are seen from a folder; `None` where there is nothing to say.
 pub fn card(belief: &Belief, folder: &Path, lang: Lang) -> Option<String> {
@@ -34,30 +35,16 @@ pub fn card(belief: &Belief, folder: &Path, lang: Lang) -> Option<String> {
         Belief::Nothing => Vec::new(),
         Belief::Run(believed) => of_run(believed, lang),
         Belief::Missing { path, last } => {
-            let path = path.display();
-            let mut lines = vec![match lang {
-                Lang::En => format!(
-                    "A develop run is open, but its file {path} is missing. Tools that write or commit are denied until it is back."
-                ),
-                Lang::Ko => format!(
-                    "진행 중인 develop 작업의 파일 {path}이(가) 없습니다. 돌아올 때까지 파일 수정과 커밋이 차단됩니다."
-                ),
-            }];
+            let path = path.display().to_string();
+            let mut lines = vec![Card::RunMissing { path }.say(lang)];
             lines.extend(last.as_ref().map(|run| about(run, lang)));
             lines.push(next_line(REPAIR, lang));
             lines
         }
         Belief::Damaged { path, reason } => {
-            let (path, reason) = (path.display(), short(reason));
+            let (path, reason) = (path.display().to_string(), short(reason));
             vec![
-                match lang {
-                    Lang::En => format!(
-                        "The file of the develop run, {path}, cannot be read ({reason}). Tools that write or commit are denied."
-                    ),
-                    Lang::Ko => format!(
-                        "develop 작업의 파일 {path}을(를) 읽을 수 없습니다({reason}). 파일 수정과 커밋이 차단됩니다."
-                    ),
-                },
+                Card::RunDamaged { path, reason }.say(lang),
                 next_line(REPAIR, lang),
             ]
         }
@@ -66,11 +53,7 @@ pub fn card(belief: &Belief, folder: &Path, lang: Lang) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
-    let head = lang.say(
-        "Where the work stands, by bowline's state files (trust this over what you remember):",
-        "bowline의 상태 파일에 기록된 현재 상황입니다(기억보다 이것을 믿으세요):",
-    );
-    lines.insert(0, head.into());
+    lines.insert(0, Card::Head.say(lang));
     Some(bounded(&lines, lang))
 }
 
@@ -97,40 +80,25 @@ pub(super) fn warning(belief: &Belief, lang: Lang) -> Option<String> {
         Belief::Nothing => None,
         Belief::Run(believed) if believed.distrusted.is_empty() => None,
         Belief::Run(believed) => {
-            let (path, what) = (believed.path.display(), believed.distrusted.join(", "));
-            Some(match lang {
-                Lang::En => format!(
-                    "Changed in {path} but not by bowline, and therefore not believed: {what}. Use its verbs: `bowline develop --help`."
-                ),
-                Lang::Ko => format!(
-                    "{path}에서 bowline이 아닌 것이 바꾸어 인정하지 않는 값: {what}. 명령을 쓰세요: `bowline develop --help`."
-                ),
-            })
+            let path = believed.path.display().to_string();
+            let what = believed.distrusted.join(", ");
+            Some(Card::NotBelievedIn { path, what }.say(lang))
         }
         Belief::Missing { path, .. } => {
-            let (path, next) = (path.display(), next_line(REPAIR, lang));
-            Some(match lang {
-                Lang::En => format!("{path} is missing while a develop run is open. {next}"),
-                Lang::Ko => format!("develop 작업이 진행 중인데 {path}이(가) 없습니다. {next}"),
-            })
+            let (path, next) = (path.display().to_string(), next_line(REPAIR, lang));
+            Some(Card::FileMissing { path, next }.say(lang))
         }
         Belief::Damaged { path, reason } => {
-            let (path, next) = (path.display(), next_line(REPAIR, lang));
+            let (path, next) = (path.display().to_string(), next_line(REPAIR, lang));
             let reason = short(reason);
-            Some(match lang {
-                Lang::En => format!("{path} cannot be read ({reason}). {next}"),
-                Lang::Ko => format!("{path}을(를) 읽을 수 없습니다({reason}). {next}"),
-            })
+            Some(Card::FileDamaged { path, reason, next }.say(lang))
         }
     }
 }
 
 fn about(run: &Run, lang: Lang) -> String {
     let (feature, phase) = (short(&run.feature), run.phase.name());
-    match lang {
-        Lang::En => format!("Develop run '{feature}', phase {phase}."),
-        Lang::Ko => format!("develop 작업 '{feature}', {phase} phase."),
-    }
+    Card::About { feature, phase }.say(lang)
 }
 
 fn of_run(believed: &Believed, lang: Lang) -> Vec<String> {
@@ -149,35 +117,24 @@ fn of_run(believed: &Believed, lang: Lang) -> Vec<String> {
     }
     lines.extend(closed(run, lang));
     if !believed.distrusted.is_empty() {
-        let head = lang.say(
-            "Changed by somebody else and not believed",
-            "다른 곳에서 바뀌어 인정하지 않는 값",
-        );
-        lines.push(format!("{head}: {}", believed.distrusted.join(", ")));
+        let what = believed.distrusted.join(", ");
+        lines.push(Card::NotBelievedHere { what }.say(lang));
     }
     let latest = history.iter().rev().take(CHANGES_MAX).rev();
     let latest: Vec<String> = latest.map(|(at, told)| change(at, told)).collect();
     if !latest.is_empty() {
-        let head = lang.say("Latest changes", "최근 변경");
-        lines.push(format!("{head}: {}", latest.join("; ")));
+        let changes = latest.join("; ");
+        lines.push(Card::LatestChanges { changes }.say(lang));
     }
     if !believed.owned {
-        let foreign = lang.say(
-            "Another program began this run; `bowline develop adopt` takes it over.",
-            "다른 프로그램이 시작한 작업입니다. `bowline develop adopt`로 넘겨받습니다.",
-        );
-        lines.push(foreign.into());
+        lines.push(Card::Foreign.say(lang));
     }
     let next = advice::next_in(&believed.path, run);
-    lines.push(match next.iter().any(|one| one.stale) {
-        true => lang
-            .say(
-                "A sealed file was changed: a person looks at it and seals again, then the gates count.",
-                "봉인된 파일이 바뀌었습니다. 사람이 확인하고 다시 봉인해야 gate가 인정됩니다.",
-            )
-            .to_owned(),
-        false => how_on(run, lang),
-    });
+    let how = match next.iter().any(|one| one.stale) {
+        true => Card::SealStale,
+        false => how_on(run),
+    };
+    lines.push(how.say(lang));
     lines.extend(next_lines(&next, lang));
     lines
 }
@@ -187,24 +144,21 @@ fn of_run(believed: &Believed, lang: Lang) -> Vec<String> {
 fn when(run: &Run, history: &[(String, Transition)], lang: Lang) -> String {
     let begins = |told: &Transition| ["START", "ADOPT"].contains(&told.trigger.as_str());
     let began = history.iter().rev().find(|(_, told)| begins(told));
-    let (began, moved, zone) = match (began, history.last()) {
-        (Some((began, _)), Some((moved, _))) => (began.clone(), moved.clone(), "UTC"),
+    let (began, moved, utc) = match (began, history.last()) {
+        (Some((began, _)), Some((moved, _))) => (began.clone(), moved.clone(), true),
         (_, _) => (
             time::civil(run.started_at),
             time::civil(run.updated_at),
-            lang.say("local time", "현지 시각"),
+            false,
         ),
     };
-    let strategy = run.strategy.map(|it| it.name());
-    let strategy = match (strategy, lang) {
-        (None, _) => String::new(),
-        (Some(name), Lang::En) => format!(", strategy {name}"),
-        (Some(name), Lang::Ko) => format!(", 전략 {name}"),
+    let told = Card::When {
+        began,
+        moved,
+        utc,
+        strategy: run.strategy.map(|it| it.name()),
     };
-    match lang {
-        Lang::En => format!("Started {began}, last changed {moved} ({zone}){strategy}."),
-        Lang::Ko => format!("시작 {began}, 마지막 변경 {moved} ({zone}){strategy}."),
-    }
+    told.say(lang)
 }
 
 /// The command an agent can go on with. What only a person may do, it can only ask for.
@@ -212,8 +166,8 @@ fn next_lines(next: &[Next], lang: Lang) -> Vec<String> {
     let mut lines = Vec::new();
     match next.first() {
         Some(first) if first.person => {
-            let head = lang.say("Ask a person to run", "사람에게 실행을 요청하세요");
-            lines.push(format!("{head}: {}", first.command()));
+            let command = first.command();
+            lines.push(Card::AskPerson { command }.say(lang));
             lines.push(next_line(RESUME, lang));
         }
         Some(first) if first.verb == "start" => {
@@ -226,11 +180,8 @@ fn next_lines(next: &[Next], lang: Lang) -> Vec<String> {
 }
 
 fn next_line(command: &str, lang: Lang) -> String {
-    format!("{}{command}", next_head(lang))
-}
-
-fn next_head(lang: Lang) -> &'static str {
-    lang.say("Next: ", "다음: ")
+    let command = command.to_owned();
+    Card::NextLine { command }.say(lang)
 }
 
 fn gates(run: &Run) -> String {
@@ -264,26 +215,24 @@ fn checkpoints(run: &Run, lang: Lang) -> String {
         .filter(|known| known.status != CheckpointStatus::Passed);
     let named: Vec<String> = open.take(CHECKPOINTS_MAX).map(one).collect();
     let named = named.join(", ");
-    match lang {
-        Lang::En => format!("{passed} of {total} passed; {named}, …"),
-        Lang::Ko => format!("{total}개 중 {passed}개 통과; {named}, …"),
-    }
+    let told = Card::Passed {
+        passed,
+        total,
+        open: named,
+    };
+    told.say(lang)
 }
 
 fn closed(run: &Run, lang: Lang) -> Vec<String> {
-    let closed = |act, what: &str| {
+    let missing = |act| {
         let missing = run.gates.missing(needed(run.phase, act));
         let names: Vec<&str> = missing.iter().map(|gate| gate.name()).collect();
-        let names = names.join(", ");
-        (!names.is_empty()).then(|| match lang {
-            Lang::En => format!("Closed now: {what} (until {names})"),
-            Lang::Ko => format!("지금 차단됨: {what} (미충족 gate: {names})"),
-        })
+        (!names.is_empty()).then(|| names.join(", "))
     };
-    let writes = closed(Act::Write, lang.say("writing files", "파일 수정"));
-    let finishes = lang.say("commit, push and pull request", "커밋, 푸시, PR");
-    let finishes = closed(Act::Finish, finishes);
-    writes.into_iter().chain(finishes).collect()
+    let writes = missing(Act::Write).map(|gates| Card::WritesClosed { gates });
+    let finishes = missing(Act::Finish).map(|gates| Card::FinishesClosed { gates });
+    let closed = writes.into_iter().chain(finishes);
+    closed.map(|line| line.say(lang)).collect()
 }
 
 /// The transitions in the journal, each with its time.
@@ -310,66 +259,26 @@ fn change(at: &str, told: &Transition) -> String {
 }
 
 /// What to do, in a sentence.
-fn how_on(run: &Run, lang: Lang) -> String {
-    let say = |english: &str, korean: &str| lang.say(english, korean).to_owned();
+fn how_on(run: &Run) -> Card {
     match resume(run) {
-        Resume::Design => say(
-            "Design again from the request: what was discussed is lost.",
-            "Phase 1부터 재시작합니다. 나눈 이야기가 사라졌으므로 요청부터 다시 설계하세요.",
-        ),
-        Resume::ReviewAgain => say(
-            "Run the review of the design again.",
-            "설계 리뷰를 다시 실행하세요.",
-        ),
-        Resume::Implement => say(
-            "The design is reviewed: begin the implementation.",
-            "설계 리뷰가 끝났습니다. 구현을 시작하세요.",
-        ),
-        Resume::Checkpoint { id, iteration: 0 } => match lang {
-            Lang::En => format!("Begin checkpoint {}.", short(&id)),
-            Lang::Ko => format!("checkpoint {}을(를) 시작하세요.", short(&id)),
+        Resume::Design => Card::DesignAgain,
+        Resume::ReviewAgain => Card::ReviewAgain,
+        Resume::Implement => Card::Implement,
+        Resume::Checkpoint { id, iteration: 0 } => Card::Begin { id: short(&id) },
+        Resume::Checkpoint { id, iteration } => Card::GoOn {
+            id: short(&id),
+            attempt: iteration,
+            max: ATTEMPTS_MAX,
         },
-        Resume::Checkpoint { id, iteration } => match lang {
-            Lang::En => format!(
-                "Go on with checkpoint {} at attempt {iteration} of {ATTEMPTS_MAX}: read its code and tests again, then run them.",
-                short(&id)
-            ),
-            Lang::Ko => format!(
-                "checkpoint {}을(를) {iteration}/{ATTEMPTS_MAX}번째 시도부터 이어서 진행하세요. 코드와 테스트를 다시 읽고 실행하세요.",
-                short(&id)
-            ),
+        Resume::AskPerson { .. } => Card::OnlyPeople,
+        Resume::VerifyAll => Card::VerifyAll,
+        Resume::Pr => Card::ToPr,
+        Resume::ReReview => Card::ReReview,
+        Resume::Done => Card::FinishNow,
+        Resume::Back { phase } => Card::GateBehind {
+            phase: phase.name(),
         },
-        Resume::AskPerson { .. } => say(
-            "Only checkpoints that a person has to decide about are left: ask.",
-            "사람이 결정해야 하는 checkpoint만 남았습니다. 물어보세요.",
-        ),
-        Resume::VerifyAll => say(
-            "Every checkpoint has passed: verify the whole.",
-            "모든 checkpoint를 통과했습니다. 전체를 검증하세요.",
-        ),
-        Resume::Pr => say(
-            "The whole is verified: go on to the pull request.",
-            "전체 검증이 끝났습니다. PR로 넘어가세요.",
-        ),
-        Resume::ReReview => say(
-            "Run the review of the code again.",
-            "코드 리뷰를 다시 실행하세요.",
-        ),
-        Resume::Done => say(
-            "The code is clean: finish.",
-            "코드 리뷰가 깨끗합니다. 마무리하세요.",
-        ),
-        Resume::Back { phase } => match lang {
-            Lang::En => format!(
-                "A gate that lies behind is closed: a person has to go back to {}.",
-                phase.name()
-            ),
-            Lang::Ko => format!(
-                "지나온 gate가 닫혀 있습니다. 사람이 {}(으)로 되돌아가야 합니다.",
-                phase.name()
-            ),
-        },
-        Resume::Over => say("The run is over.", "이전 완료."),
+        Resume::Over => Card::Over,
     }
 }
 
@@ -387,14 +296,18 @@ pub(super) fn short(text: &str) -> String {
 /// The lines, none too long, and together within the bound. The last line that must not be lost is the next command.
 fn bounded(lines: &[String], lang: Lang) -> String {
     let mut left = CARD_WORDS_MAX;
-    let head = next_head(lang);
-    let next = lines.iter().find(|line| line.starts_with(head));
+    let head = &next_line("", lang);
+    let next = lines.iter().find(|line| line.starts_with(head.as_str()));
     let reserved = next.map_or(0, |line| line.split_whitespace().count());
     let mut kept = Vec::new();
     for line in lines {
         let is_next = Some(line) == next;
         let words: Vec<&str> = line.split_whitespace().collect();
-        let room = if is_next || !kept.iter().all(|it: &String| !it.starts_with(head)) {
+        let room = if is_next
+            || !kept
+                .iter()
+                .all(|it: &String| !it.starts_with(head.as_str()))
+        {
             left
         } else {
             left.saturating_sub(reserved)

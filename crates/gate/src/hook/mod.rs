@@ -25,6 +25,7 @@ use crate::verdict::{
     Offence, deeds_of, judge, offences_anywhere, offences_from_afar, offences_in,
 };
 use bowline_formats::hook::{Answer, Event, HookMessage, ToolCall};
+use bowline_words::message::{Card, Denied};
 use std::io::{Read, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -60,8 +61,8 @@ fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> 
     }));
     let error = match result {
         Ok(Ok(answer)) => return answer,
-        Ok(Err(error)) => error,
-        Err(_) => "it failed while it was deciding; this is a fault of bowline".to_owned(),
+        Ok(Err(reason)) => Denied::CannotJudge { reason },
+        Err(_) => Denied::GateFailed,
     };
     if given.unwrap_or_else(|| guess(&message)) == Event::PreToolUse {
         failed(&error, here)
@@ -72,19 +73,16 @@ fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> 
 }
 
 /// The denial of a call that could not be judged. Where there is no run there is nothing to guard.
-fn failed(error: &str, here: Option<PathBuf>) -> Answer {
+fn failed(error: &Denied, here: Option<PathBuf>) -> Answer {
     let folders = here.into_iter().chain(project());
     let guarded = |folder: PathBuf| belief::of_folder(&folder) != Belief::Nothing;
     let run = catch_unwind(AssertUnwindSafe(|| folders.into_iter().any(guarded)));
     if run.unwrap_or(true) {
-        Answer::deny(match Lang::of_environment() {
-            Lang::En => format!(
-                "[PHASE GATE] the gate cannot judge this call: {error}.\nnext: bowline doctor\n"
-            ),
-            Lang::Ko => format!(
-                "[PHASE GATE] 이 호출을 판단할 수 없어 차단했습니다: {error}.\n다음: bowline doctor\n"
-            ),
-        })
+        let lang = Lang::of_environment();
+        let next = Card::Next {
+            command: "bowline doctor".to_owned(),
+        };
+        Answer::deny(format!("{}\n{}\n", error.say(lang), next.say(lang)))
     } else {
         Answer::silent()
     }
@@ -230,11 +228,7 @@ fn denied(
         && !believed.distrusted.is_empty()
     {
         let what = believed.distrusted.join(", ");
-        let head = lang.say(
-            "not believed, because bowline did not write it",
-            "bowline이 쓰지 않아 인정하지 않는 값",
-        );
-        text.push_str(&format!("{head}: {what}\n"));
+        text.push_str(&format!("{}\n", Card::NotBelieved { what }.say(lang)));
     }
     Some(text)
 }

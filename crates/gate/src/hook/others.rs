@@ -4,6 +4,7 @@ use super::card::short;
 use crate::belief::Belief;
 use crate::lang::Lang;
 use crate::locate;
+use bowline_words::message::{Card, Other, Status};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ pub(super) fn lines(belief: &Belief, folder: &Path, lang: Lang) -> Vec<String> {
     };
     let mut folders: Vec<PathBuf> = vec![locate::absolute(folder)];
     folders.extend(root);
-    type Describe = fn(&Value) -> String;
+    type Describe = fn(&Value) -> Other;
     let files: [(&str, &str, Describe); 3] = [
         ("thinking", "thinking_state.json", thinking),
         ("memory", ".claude/memory/task-state.json", memory),
@@ -38,15 +39,9 @@ pub(super) fn lines(belief: &Belief, folder: &Path, lang: Lang) -> Vec<String> {
         };
         let said = match read(&path) {
             Some(value) => describe(&value),
-            None => lang
-                .say("cannot be read here", "여기서는 읽을 수 없음")
-                .to_owned(),
+            None => Other::Unreadable,
         };
-        let show = format!("bowline status {kind}");
-        lines.push(match lang {
-            Lang::En => format!("Also here: {kind} ({name}): {said}. See `{show}`."),
-            Lang::Ko => format!("함께 있음: {kind} ({name}): {said}. `{show}`로 확인하세요."),
-        });
+        lines.push(Card::AlsoHere { kind, name, said }.say(lang));
     }
     lines
 }
@@ -67,43 +62,35 @@ fn text(value: &Value, pointer: &str) -> String {
     )
 }
 
-fn thinking(value: &Value) -> String {
-    format!(
-        "'{}', stage {}, {}",
-        text(value, "/task_id"),
-        text(value, "/current_stage"),
-        text(value, "/overall_status")
-    )
-}
-
-fn memory(value: &Value) -> String {
-    match value.pointer("/current_task").filter(|it| it.is_object()) {
-        Some(task) => format!(
-            "'{}', {}{}",
-            text(task, "/name"),
-            text(task, "/status"),
-            step(task)
-        ),
-        None => "no current task".to_owned(),
+fn thinking(value: &Value) -> Other {
+    Other::Thinking {
+        id: text(value, "/task_id"),
+        stage: text(value, "/current_stage"),
+        status: Status::of(&text(value, "/overall_status")),
     }
 }
 
-fn step(task: &Value) -> String {
-    let number = task.pointer("/current_step").and_then(Value::as_u64);
-    number.map_or_else(String::new, |number| format!(", step {number}"))
+fn memory(value: &Value) -> Other {
+    match value.pointer("/current_task").filter(|it| it.is_object()) {
+        Some(task) => Other::Memory {
+            name: text(task, "/name"),
+            status: Status::of(&text(task, "/status")),
+            step: task.pointer("/current_step").and_then(Value::as_u64),
+        },
+        None => Other::NoTask,
+    }
 }
 
-fn orchestrate(value: &Value) -> String {
+fn orchestrate(value: &Value) -> Other {
     let count = |list: &str| {
         let list = value.pointer(&format!("/tasks/{list}"));
         list.and_then(Value::as_array).map_or(0, Vec::len)
     };
-    format!(
-        "'{}', {} done, {} running, {} ready, {} failed",
-        text(value, "/project"),
-        count("completed"),
-        count("in_progress"),
-        count("ready"),
-        count("failed")
-    )
+    Other::Orchestration {
+        project: text(value, "/project"),
+        done: count("completed"),
+        running: count("in_progress"),
+        ready: count("ready"),
+        failed: count("failed"),
+    }
 }

@@ -6,6 +6,7 @@ use crate::lang::Lang;
 use crate::locate;
 use bowline_formats::hook::{Answer, HookMessage};
 use bowline_machines::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Phase, typed};
+use bowline_words::message::Card;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -44,18 +45,13 @@ pub(super) fn answer(message: &HookMessage, belief: &Belief, lang: Lang) -> Answ
         .first()
         .map_or_else(|| "bowline develop resume".to_owned(), |it| it.command());
     let (id, attempt) = (typed(id), checkpoint.iteration);
-    Answer::go_on(&match lang {
-        Lang::En => format!(
-            "Checkpoint {id} is in progress (attempt {attempt} of {ATTEMPTS_MAX}). Read the failing output, fix it, and run \
-             its check: `{next}`. If this attempt failed, say so: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` \
-             (DESIGN_MISMATCH and ENV_ISSUE ask a person at once)."
-        ),
-        Lang::Ko => format!(
-            "checkpoint {id}이(가) 진행 중입니다({attempt}/{ATTEMPTS_MAX}번째 시도). 실패한 출력을 읽고 고친 뒤 확인하세요: `{next}`. \
-             이번 시도가 실패했다면 알리세요: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` \
-             (DESIGN_MISMATCH와 ENV_ISSUE는 바로 사람에게 묻습니다)."
-        ),
-    })
+    let told = Card::StopTo {
+        id,
+        attempt,
+        max: ATTEMPTS_MAX,
+        next,
+    };
+    Answer::go_on(&told.say(lang))
 }
 
 /// Counts one more; `false` when it is enough.

@@ -4,6 +4,7 @@ use super::expand::is_unknown;
 use super::interpret;
 use super::parse::UNKNOWN;
 use super::walk::{Input, Walker};
+use bowline_words::message::Unseen;
 
 impl Walker<'_> {
     /// Builtins of the shell. Says whether it was one that needs no further look.
@@ -43,7 +44,7 @@ impl Walker<'_> {
                             let name = name.trim_end_matches('+').to_owned();
                             self.assign(&name, append, vec![value.to_owned()]);
                         }
-                        None if is_unknown(argument) => self.hidden("a variable without a name"),
+                        None if is_unknown(argument) => self.hidden(Unseen::Nameless),
                         None => {}
                     }
                 }

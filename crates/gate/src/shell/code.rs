@@ -4,6 +4,7 @@ use super::expand::is_unknown;
 use super::inline::{look, magic_argument};
 use super::interpret::typed;
 use super::walk::{Input, Walker};
+use bowline_words::message::Unseen;
 
 /// How an interpreter is called.
 struct Interpreter {
@@ -220,9 +221,9 @@ fn judge(walker: &mut Walker<'_>, language: &str, mut call: Call, input: &Input)
 
 fn known(walker: &mut Walker<'_>, language: &str, text: &str) {
     if is_unknown(text) {
-        walker.hidden(format!(
-            "code for {language} that is put together while it runs"
-        ));
+        walker.hidden(Unseen::Code {
+            language: language.to_owned(),
+        });
     } else {
         look(walker, language, text);
     }

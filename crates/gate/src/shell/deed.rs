@@ -1,5 +1,6 @@
 //! What a command line would do, as far as gates care.
 
+use bowline_words::message::Unseen;
 use std::path::{Path, PathBuf};
 
 /// Something a command line would do.
@@ -36,7 +37,7 @@ pub enum Deed {
     /// It runs something that cannot be seen.
     Hidden {
         /// What is hidden.
-        what: String,
+        what: Unseen,
     },
 }
 

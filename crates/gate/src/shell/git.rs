@@ -5,6 +5,7 @@ use super::expand::is_unknown;
 use super::host;
 use super::run::Environment;
 use super::walk::{Input, Walker};
+use bowline_words::message::Unseen;
 
 /// Options of git itself that take the next word as their value.
 const VALUED: &[&str] = &[
@@ -100,7 +101,7 @@ fn git(walker: &mut Walker<'_>, arguments: &[String], environment: &Environment)
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
         if is_unknown(first) {
-            walker.hidden("a command of git that is put together while it runs");
+            walker.hidden(Unseen::GitCommand);
             return;
         }
         if !first.starts_with('-') {
@@ -481,7 +482,9 @@ fn alias(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &
     let elsewhere = ["GIT_CONFIG", "HOME", "XDG_CONFIG_HOME"];
     let odd = |name: &str| elsewhere.iter().any(|prefix| name.starts_with(prefix));
     if environment.iter().any(|(name, _)| odd(name)) || walker.variables.keys().any(|it| odd(it)) {
-        walker.hidden(format!("git {command}, with settings from elsewhere"));
+        walker.hidden(Unseen::GitSettings {
+            command: command.to_owned(),
+        });
     }
     let quoted: Vec<String> = call
         .arguments
@@ -548,7 +551,7 @@ fn remember_alias(walker: &mut Walker<'_>, arguments: &[String]) {
                 known.push(pair[1].clone());
             }
         } else if key.contains('.') && is_unknown(&pair[1]) && key.starts_with("alias") {
-            walker.hidden("an alias of git that is put together while it runs");
+            walker.hidden(Unseen::GitAlias);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::expand::is_unknown;
 use super::walk::Walker;
+use bowline_words::message::Unseen;
 
 /// `gh pr create`, wherever the options stand.
 pub(super) fn run(
@@ -13,9 +14,9 @@ pub(super) fn run(
 ) {
     let unknown = arguments.iter().take(2).any(|it| is_unknown(it));
     if unknown {
-        walker.hidden(format!(
-            "a command of {name} that is put together while it runs"
-        ));
+        walker.hidden(Unseen::CommandOf {
+            name: name.to_owned(),
+        });
         return;
     }
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -3,6 +3,7 @@
 use super::code;
 use super::expand::is_unknown;
 use super::walk::{Input, Walker};
+use bowline_words::message::Unseen;
 
 const SHELLS: &[&str] = &[
     "ash", "bash", "bash.exe", "csh", "dash", "elvish", "fish", "ksh", "ksh93", "lksh", "mksh",
@@ -27,7 +28,9 @@ pub(super) fn run(
 /// An interpreter reads what the command line does not give it: what is typed into it afterwards is not asked about.
 pub(super) fn typed(walker: &mut Walker<'_>, name: &str, input: &Input) {
     if *input == Input::None {
-        walker.hidden(format!("what {name} would be told while it runs"));
+        walker.hidden(Unseen::TypedInto {
+            name: name.to_owned(),
+        });
     }
 }
 

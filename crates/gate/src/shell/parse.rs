@@ -4,6 +4,7 @@
 //! linear, bounded in depth, and refuses what it does not understand.
 
 use super::tree::{Assignment, Block, Chain, Link, Node, Script, Simple, Word};
+use bowline_words::message::Unseen;
 use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -26,6 +27,14 @@ pub struct Unreadable {
     pub at: usize,
     /// What was expected or found.
     pub what: &'static str,
+}
+
+impl Unreadable {
+    /// Why it cannot be seen what would run.
+    pub fn unseen(self) -> Unseen {
+        let Unreadable { at, what } = self;
+        Unseen::Unreadable { at, what }
+    }
 }
 
 pub(super) type Parsed<T> = Result<T, Unreadable>;

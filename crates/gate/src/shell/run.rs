@@ -6,6 +6,7 @@ use super::parse::parse;
 use super::tree::Node;
 use super::walk::{Input, Walker};
 use super::{bowline, git, interpret, wrap, write};
+use bowline_words::message::Unseen;
 
 /// Variables set for one command.
 pub(super) type Environment = [(String, String)];
@@ -22,7 +23,7 @@ impl Walker<'_> {
             return;
         };
         if is_unknown(program) {
-            self.hidden("a program whose name is put together while it runs");
+            self.hidden(Unseen::Program);
             return;
         }
         self.deeper(|this| {
@@ -52,7 +53,9 @@ impl Walker<'_> {
         }
         for text in self.aliases.get(program).cloned().unwrap_or_default() {
             let Ok(script) = parse(&text) else {
-                self.hidden(format!("the alias {program}"));
+                self.hidden(Unseen::Alias {
+                    name: program.to_string(),
+                });
                 continue;
             };
             let first = base_name(text.trim_start()).split_whitespace().next() == Some(program);
@@ -66,7 +69,9 @@ impl Walker<'_> {
                         words.extend(arguments.iter().cloned());
                         self.run(&words, input, &[]);
                     }
-                    None => self.hidden(format!("the alias {program}")),
+                    None => self.hidden(Unseen::Alias {
+                        name: program.to_string(),
+                    }),
                 }
             }
         }

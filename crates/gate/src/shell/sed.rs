@@ -2,6 +2,7 @@
 
 use super::interpret::typed;
 use super::walk::{Input, Walker};
+use bowline_words::message::Unseen;
 
 /// Finds what it writes and runs.
 pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
@@ -153,7 +154,7 @@ fn sed_script(walker: &mut Walker<'_>, script: &str) {
             let flag = letters.chars().all(|it| "gpiIme0123456789".contains(it));
             if flag {
                 if letters.contains('e') {
-                    walker.hidden("sed runs what it replaces");
+                    walker.hidden(Unseen::SedRuns);
                 }
                 if flags.contains('w') {
                     walker.write(file.trim(), "sed");

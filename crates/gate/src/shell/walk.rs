@@ -5,6 +5,7 @@ use super::deed::{Deed, Surroundings, Touched};
 use super::expand::{ALTERNATIVES_MAX, Fields, is_unknown};
 use super::parse::{UNKNOWN, UNKNOWN_NAME, Unreadable, parse, parse_expanded};
 use super::tree::{Assignment, Block, Chain, Link, Node, Part, Redirect, Script, Simple, Word};
+use bowline_words::message::Unseen;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -121,8 +122,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    pub(super) fn hidden(&mut self, what: impl Into<String>) {
-        self.add(Deed::Hidden { what: what.into() });
+    pub(super) fn hidden(&mut self, what: Unseen) {
+        self.add(Deed::Hidden { what });
     }
 
     /// Work is finished in the folder the shell may be in.
@@ -174,7 +175,7 @@ impl<'a> Walker<'a> {
     pub(super) fn deeper(&mut self, inside: impl FnOnce(&mut Self)) {
         self.steps += 1;
         if self.depth >= DEPTH_MAX || self.steps > STEPS_MAX {
-            self.hidden("too much within each other");
+            self.hidden(Unseen::TooDeep);
             return;
         }
         self.depth += 1;
@@ -190,17 +191,17 @@ impl<'a> Walker<'a> {
     /// The same, with what its commands read.
     pub(super) fn text_with(&mut self, text: &str, input: &Input) {
         if is_unknown(text) {
-            self.hidden("text that is put together while it runs");
+            self.hidden(Unseen::Text);
             return;
         }
         self.steps += text.len() / BYTES_PER_STEP;
         if self.steps > STEPS_MAX {
-            self.hidden("too much within each other");
+            self.hidden(Unseen::TooDeep);
             return;
         }
         match parse(text) {
             Ok(script) => self.deeper(|this| this.script_with(&script, input)),
-            Err(error) => self.hidden(format!("{error}")),
+            Err(error) => self.hidden(error.unseen()),
         }
     }
 
@@ -227,7 +228,7 @@ impl<'a> Walker<'a> {
     /// A prompt: expanded as if it stood between double quotes.
     pub(super) fn prompt(&mut self, text: &str) {
         if is_unknown(text) {
-            self.hidden("a prompt that is put together while it runs");
+            self.hidden(Unseen::Prompt);
         } else if let Ok(word) = parse_expanded(text) {
             self.deeper(|this| {
                 this.expand_whole(&word);
@@ -299,7 +300,7 @@ impl<'a> Walker<'a> {
                 this.inside(|this| this.node(body, &Input::None));
                 this.suspicion = before;
                 if name.starts_with("command_not_found") {
-                    this.hidden("a function for commands that are not there");
+                    this.hidden(Unseen::NotFoundHandler);
                 }
                 let known = this.functions.entry(name.clone()).or_default();
                 if !known.iter().any(|other| Rc::ptr_eq(other, body)) {
@@ -449,7 +450,7 @@ impl<'a> Walker<'a> {
             "BASH_ENV" | "ENV" => value.iter().for_each(|text| {
                 self.prompt(text);
                 if text.starts_with("/dev/") || text.starts_with("/proc/") {
-                    self.hidden("a start file that is put together while it runs");
+                    self.hidden(Unseen::StartFile);
                 }
             }),
             "PROMPT_COMMAND" => value.iter().for_each(|text| self.text(text)),

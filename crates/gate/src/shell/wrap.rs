@@ -8,6 +8,7 @@ use super::text::{apply_patch, given_text, parallel, ssh, textual};
 use super::walk::{Input, Walker};
 use super::write::made;
 use super::xargs;
+use bowline_words::message::Unseen;
 
 /// Wrappers with options before the program: their names, their options that take a value, and how many words of their
 /// own stand before the program.
@@ -147,7 +148,7 @@ fn other(
         }
         "crontab" => {
             if *input != Input::None {
-                walker.hidden("a table of cron");
+                walker.hidden(Unseen::CronTable);
             }
         }
         "make" | "gmake" => {

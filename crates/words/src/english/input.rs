@@ -6,6 +6,8 @@ table! {
     wrong: Wrong => text {
         OfFile { path, why } => "{path} {0}" [why.say(En)];
         InFile { path, why } => "{path}: {0}" [why.say(En)];
+        StageMissing => "the stage is missing";
+        UndoByNumber { number } => "undo takes the last transition back, not transition {number}";
         NoGraph { path } => "{path} makes no graph of tasks";
         NoGraphTogether { path } => "{path} and the state file make no graph";
         NotThere { path } => "{path} is not there";
@@ -94,6 +96,8 @@ table! {
     }
 
     advice: Advice => text {
+        StageFirst => "name the stage first: 'bowline thinking complete STAGE --output PATH'";
+        RestoreTo { number } => "'bowline restore {number}' brings the file back as it was after transition {number}";
         SeePlan => "see 'bowline orchestrate plan'";
         SeeVerify => "see 'bowline orchestrate verify'";
         NameInnerFolders => "name the folders in it that the agent needs";

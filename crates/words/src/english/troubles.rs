@@ -31,7 +31,7 @@ table! {
         NoPlan { path } => "there is no plan at {path}" / "name it: 'bowline orchestrate plan FILE'; else it is looked for as docs/planning/06-tasks.md, docs/planning/TASKS.md and TASKS.md";
         AlreadyExists { path } => "{path} already exists" / "choose another folder, or go on with the one there: 'bowline status'";
         OrchestrationExists { path } => "{path} already exists" / "go on with it: 'bowline orchestrate status'; 'bowline orchestrate rebuild' takes over what the plan says";
-        BadPlan { path, line, found } => "{path}:{line}: {found}" / "mend the plan; 'bowline orchestrate plan' shows how it is read";
+        BadPlan { path, line, found } => "{path}:{line}: {0}" [found.say(En)] / "mend the plan; 'bowline orchestrate plan' shows how it is read";
         AmbiguousTask { name, fitting } => "several tasks fit '{name}': {fitting}" / "give more of its id";
         NoMerge { phase } => "phase {phase} has to be merged, and no command does that yet" / "merge it yourself, then 'bowline orchestrate phase finish {phase} --no-git'";
         Damaged { path, found } => "{path} is damaged: {0}" [found.say(En)] / "bowline doctor --repair {path}";

@@ -7,6 +7,8 @@ table! {
     wrong: Wrong => text {
         OfFile { path, why } => "{path}: {0}" [why.say(Ko)];
         InFile { path, why } => "{path}: {0}" [why.say(Ko)];
+        StageMissing => "단계가 빠졌습니다";
+        UndoByNumber { number } => "undo는 마지막 전이를 되돌립니다. 전이 {number}번을 고를 수는 없습니다";
         NoGraph { path } => "{path}{으로} 작업 그래프를 만들 수 없습니다";
         NoGraphTogether { path } => "{path}{과} 상태 파일로 작업 그래프를 만들 수 없습니다";
         NotThere { path } => "{path}{이} 없습니다";
@@ -95,6 +97,8 @@ table! {
     }
 
     advice: Advice => text {
+        StageFirst => "단계를 먼저 적으세요: 'bowline thinking complete STAGE --output PATH'";
+        RestoreTo { number } => "전이 {number}번 직후로 돌아가려면: 'bowline restore {number}'";
         SeePlan => "'bowline orchestrate plan'으로 확인하세요";
         SeeVerify => "'bowline orchestrate verify'로 확인하세요";
         NameInnerFolders => "그 안에서 에이전트에게 필요한 폴더를 지정하세요";

@@ -50,7 +50,7 @@ table! {
         NoPlan { path } => "{path}에 계획 파일이 없습니다" / "'bowline orchestrate plan 파일'로 지정하세요. 지정하지 않으면 docs/planning/06-tasks.md, docs/planning/TASKS.md, TASKS.md 순으로 찾습니다";
         AlreadyExists { path } => "{path}{이} 이미 있습니다" / "다른 폴더를 고르거나 'bowline status'로 이어서 진행하세요";
         OrchestrationExists { path } => "{path}{이} 이미 있습니다" / "'bowline orchestrate status'로 이어서 진행하세요. 'bowline orchestrate rebuild'는 계획의 내용을 받아들입니다";
-        BadPlan { path, line, found } => "{path}:{line}: {found}" / "계획을 고치세요. 'bowline orchestrate plan'으로 어떻게 읽히는지 볼 수 있습니다";
+        BadPlan { path, line, found } => "{path}:{line}: {0}" [found.say(Ko)] / "계획을 고치세요. 'bowline orchestrate plan'으로 어떻게 읽히는지 볼 수 있습니다";
         AmbiguousTask { name, fitting } => "'{name}'에 맞는 작업이 여러 개입니다: {fitting}" / "ID를 더 길게 적으세요";
         NoMerge { phase } => "단계 {phase}{을} 병합해야 하는데 아직 병합하는 명령이 없습니다" / "직접 병합한 뒤 'bowline orchestrate phase finish {phase} --no-git'을 실행하세요";
         Damaged { path, found } => "{path}{이} 손상되었습니다: {0}" [found.say(Ko)] / "bowline doctor --repair {path}";

@@ -8,6 +8,8 @@ messages! {
         OfFile { path: String, why: Why },
         InFile { path: String, why: Why },
         NotThere { path: String },
+        StageMissing,
+        UndoByNumber { number: u64 },
         NoGraph { path: String },
         NoGraphTogether { path: String },
         HoldsHome { path: String },
@@ -97,6 +99,8 @@ messages! {
 
     /// What to do about input that cannot be used.
     Advice, advice => text {
+        StageFirst,
+        RestoreTo { number: u64 },
         NameInnerFolders,
         SeePlan,
         SeeVerify,

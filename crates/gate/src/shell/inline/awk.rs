@@ -3,6 +3,7 @@
 use super::lex::{Kind, Token, lex};
 use crate::shell::parse::{UNKNOWN, UNKNOWN_NAME};
 use crate::shell::walk::{Input, Walker};
+use bowline_words::message::Unseen;
 
 /// Finds what a program for awk would do.
 pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
@@ -23,12 +24,12 @@ pub(super) fn look(walker: &mut Walker<'_>, language: &str, code: &str) {
                 if at > 1 && tokens[at - 1] == Token::Sign('|') {
                     match &tokens[at - 2] {
                         Token::Text(text) if is_whole(&tokens[..at - 2]) => started(walker, text),
-                        _ => walker.hidden(format!("{by} that runs a text it puts together")),
+                        _ => walker.hidden(Unseen::AwkRunsText),
                     }
                 }
             }
             Token::Sign('@') => {
-                walker.hidden(format!("{by} that calls or loads by name"));
+                walker.hidden(Unseen::AwkByName);
             }
             Token::Sign(';' | '\n' | '}') => printing = false,
             Token::Sign('(') => depth += 1,
@@ -73,7 +74,7 @@ fn command(walker: &mut Walker<'_>, tokens: &[Token], end: char) {
         {
             started(walker, text);
         }
-        _ => walker.hidden("code for awk that runs a text it puts together"),
+        _ => walker.hidden(Unseen::AwkRunsText),
     }
 }
 

@@ -5,6 +5,7 @@ use super::languages::{self, Language, Module, Use};
 use super::lex::{Kind, Token, lex};
 use crate::shell::parse::{UNKNOWN, UNKNOWN_NAME};
 use crate::shell::walk::{Input, Walker};
+use bowline_words::message::Unseen;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Uses judged one by one; more count as hidden.
@@ -106,9 +107,10 @@ impl Looker<'_, '_> {
 
     /// It can do what does not stand in its text.
     pub(super) fn anything(&mut self, what: &str) {
-        let name = &self.name;
-        self.walker
-            .hidden(format!("code for {name} that may run anything, by {what}"));
+        self.walker.hidden(Unseen::Anything {
+            language: self.name.to_string(),
+            by: what.to_owned(),
+        });
     }
 
     pub(super) fn write(&mut self, target: Option<String>) {

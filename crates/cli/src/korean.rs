@@ -1,3 +1,0 @@
-//! Korean texts of what the crates below say in English.
-
-pub(crate) mod plans;

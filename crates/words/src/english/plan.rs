@@ -1,0 +1,30 @@
+//! What is found in plans.
+
+table! {
+    in_plan: InPlan => text {
+        NoTask => "the file holds no task";
+        TooLarge { bytes, max } => "the plan has {bytes} bytes; at {max} and more it is not read";
+        Unclosed => "this code fence or comment is never closed; nothing after it was read";
+        UnreadMermaid => "this line of the diagram was not understood to its end";
+        TooManyEdges { max } => "the plan has more than {max} dependencies; the rest was not read";
+        NoId { text } => "`{text}` has a tick box but no task id; it is not a task";
+        NamesNoTask { text, id } => "`{text}` in the dependencies of `{id}` names no task";
+        NamesPhase { id, own, phase } => "`{id}` of phase {own} names phase {phase}, which orders nothing";
+        CouldBe { name, id, ids } => "`{name}` at task `{id}` could be `{0}`" [ids.join("` or `")];
+        OwnGroup { id, group } => "task `{id}` names its own group `{group}`, which orders nothing";
+        NothingBeside { id, other } => "task `{id}` may run beside `{other}`, which is not in the file";
+        NothingNeeded { id, other } => "task `{id}` needs `{other}`, which is not in the file";
+        NothingDrawn { id } => "the diagram names `{id}`, which is not in the file";
+        Twice { id, line } => "task `{id}` is already on line {line}; this one is not read";
+        NoBox { id } => "heading `{id}` has no box, and the tasks of this plan have one; it is not a task";
+        OtherPhase { id, stated, told } => "the header of `{id}` says phase {stated}, its id phase {told}";
+        PhaseAbove { id, around, told } => "task `{id}` stands below phase {around}, which counts; its id says phase {told}";
+        NoTitle { id } => "task `{id}` has no title";
+        OddBox { id, mark } => "the box of task `{id}` holds `{mark}`; it counts as not done";
+        PhaseGap { phase, before } => "phase {phase} is missing before phase {before}";
+        PhasesGap { first, last, before } => "phases {first} to {last} are missing before phase {before}";
+        EmptyPhase { phase } => "phase {phase} has no task";
+        NeedsLater { id, own, needed, phase } => "task `{id}` of phase {own} needs `{needed}` of the later phase {phase}";
+        Circle { path } => "tasks need each other in a circle: {path}";
+    }
+}

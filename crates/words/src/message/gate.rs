@@ -1,0 +1,97 @@
+//! What the gate says: denials, and the card of a run.
+
+messages! {
+    /// Why a tool call is denied, without the command that was given and what opens the way.
+    Denied, denied => text {
+        Write { phase: &'static str, path: String, by: String },
+        WriteByTool { phase: &'static str, path: String },
+        WriteSomewhere { phase: &'static str, by: String },
+        WriteSomewhereByTool { phase: &'static str },
+        Finish { phase: &'static str, what: String },
+        Hidden { phase: &'static str, what: Unseen },
+        Guard { phase: &'static str, path: String },
+        PersonHere { phase: &'static str, what: String },
+        Person { what: String },
+        State { path: String },
+        Missing { path: String },
+        Damaged { path: String, reason: String },
+        CannotJudge { reason: String },
+        GateFailed,
+    }
+
+    /// Why it cannot be seen what a command would run.
+    Unseen, unseen => text {
+        Unreadable { at: usize, what: &'static str },
+        ToolInput { tool: String },
+        Nameless,
+        Code { language: String },
+        GitCommand,
+        GitAlias,
+        GitSettings { command: String },
+        CommandOf { name: String },
+        TypedInto { name: String },
+        Program,
+        Alias { name: String },
+        SedRuns,
+        TooDeep,
+        Text,
+        Prompt,
+        NotFoundHandler,
+        StartFile,
+        AwkRunsText,
+        AwkByName,
+        Anything { language: String, by: String },
+        CronTable,
+    }
+
+    /// A line of a denial or of the resume card.
+    Card, card => text {
+        Blocked { command: String },
+        ClosedGates { gates: String },
+        Next { command: String },
+        NextLine { command: String },
+        NextByPerson { command: String },
+        NextIsVerb,
+        AskPerson { command: String },
+        AskPersonFor,
+        NotBelieved { what: String },
+        NotBelievedHere { what: String },
+        NotBelievedIn { path: String, what: String },
+        Head,
+        RunMissing { path: String },
+        RunDamaged { path: String, reason: String },
+        FileMissing { path: String, next: String },
+        FileDamaged { path: String, reason: String, next: String },
+        About { feature: String, phase: &'static str },
+        When { began: String, moved: String, utc: bool, strategy: Option<&'static str> },
+        LatestChanges { changes: String },
+        Foreign,
+        SealStale,
+        Passed { passed: usize, total: usize, open: String },
+        WritesClosed { gates: String },
+        FinishesClosed { gates: String },
+        DesignAgain,
+        ReviewAgain,
+        Implement,
+        Begin { id: String },
+        GoOn { id: String, attempt: u32, max: u32 },
+        OnlyPeople,
+        VerifyAll,
+        ToPr,
+        ReReview,
+        FinishNow,
+        GateBehind { phase: &'static str },
+        Over,
+        StopTo { id: String, attempt: u32, max: u32, next: String },
+        AlsoHere { kind: &'static str, name: &'static str, said: Other },
+    }
+
+    /// Another state file in a few words.
+    Other, other => text {
+        Unreadable,
+        Thinking { id: String, stage: String, status: super::Status },
+        Memory { name: String, status: super::Status, step: Option<u64> },
+        NoTask,
+        Orchestration { project: String, done: usize, running: usize, ready: usize, failed: usize },
+    }
+}

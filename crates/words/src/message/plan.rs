@@ -1,0 +1,31 @@
+//! What is found in plans.
+
+messages! {
+    /// What is wrong or doubtful in a plan.
+    InPlan, in_plan => text {
+        NoTask,
+        TooLarge { bytes: usize, max: usize },
+        Unclosed,
+        UnreadMermaid,
+        TooManyEdges { max: usize },
+        NoId { text: String },
+        NamesNoTask { text: String, id: String },
+        NamesPhase { id: String, own: u32, phase: u32 },
+        CouldBe { name: String, id: String, ids: Vec<String> },
+        OwnGroup { id: String, group: String },
+        NothingBeside { id: String, other: String },
+        NothingNeeded { id: String, other: String },
+        NothingDrawn { id: String },
+        Twice { id: String, line: usize },
+        NoBox { id: String },
+        OtherPhase { id: String, stated: u32, told: u32 },
+        PhaseAbove { id: String, around: u32, told: u32 },
+        NoTitle { id: String },
+        OddBox { id: String, mark: String },
+        PhaseGap { phase: u32, before: u32 },
+        PhasesGap { first: u32, last: u32, before: u32 },
+        EmptyPhase { phase: u32 },
+        NeedsLater { id: String, own: u32, needed: String, phase: u32 },
+        Circle { path: String },
+    }
+}
