@@ -135,3 +135,10 @@ test('a chain of thousands is laid out in columns, nothing on top of another', (
   assert.equal(places.size, ids.length);
   assert.equal(placed.lines.length, ids.length - 1);
 });
+
+test('ids that come twice in somebody’s file are drawn once', () => {
+  const graph = graphOf([['a', 'b'], ['a', 'b']]);
+  const twice = { nodes: [...graph.nodes, ...graph.nodes], edges: graph.edges };
+  assert.deepEqual(reduced(twice).nodes.map((node) => node.id), ['a', 'b']);
+  assert.equal(reduced(twice).edges.length, 1);
+});

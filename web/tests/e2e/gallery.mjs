@@ -147,7 +147,7 @@ function workspace() {
 
 export async function gallery() {
   const { home, folder } = workspace();
-  const server = new Server({ busy: scenarios.busy, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], slots: 8 });
+  const server = new Server({ busy: scenarios.busy, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 8 });
   await server.start();
   const make = (title, agent, more) => server.newTask(title, agent, more);
   const done = await make('Move the newsletter to the new template', 'finishing', { type: 'custom', label: 'letters' });
