@@ -59,7 +59,7 @@ try {
         const { page, context, fine } = await visit(chromium, shown.server, { lang: locale, theme, width, height });
         for (const [name, address] of Object.entries(pages)) {
           await page.goto(shown.server.url + address);
-          await page.locator('main h1').waitFor();
+          await page.locator('main h1').first().waitFor();
           await quiet(page);
           await picture(page, `${name}-${lang}-${theme}${suffix}`);
         }
