@@ -123,6 +123,7 @@ test('the order of a column is that of creation, whatever moves', () => {
 test('a proposed command is a button only when nothing has to be filled in', () => {
   assert.deepEqual(verbOf('bowline thinking start planning'), { kind: 'thinking', verb: 'start', id: 'planning' });
   assert.deepEqual(verbOf('bowline develop implement'), { kind: 'develop', verb: 'implement', id: null });
+  assert.deepEqual(verbOf('bowline -C /srv/a orchestrate start T1.6'), { kind: 'orchestrate', verb: 'start', id: 'T1.6' });
   assert.equal(verbOf('bowline develop start FEATURE'), null);
   assert.equal(verbOf('bowline orchestrate fail ID --reason TEXT'), null);
   assert.equal(verbOf('bowline memory step start 1'), null);
@@ -134,4 +135,11 @@ test('a chain of thousands is laid out in columns, nothing on top of another', (
   const places = new Set(Object.values(placed.places).map(({ x, y }) => `${x} ${y}`));
   assert.equal(places.size, ids.length);
   assert.equal(placed.lines.length, ids.length - 1);
+});
+
+test('ids that come twice in somebody’s file are drawn once', () => {
+  const graph = graphOf([['a', 'b'], ['a', 'b']]);
+  const twice = { nodes: [...graph.nodes, ...graph.nodes], edges: graph.edges };
+  assert.deepEqual(reduced(twice).nodes.map((node) => node.id), ['a', 'b']);
+  assert.equal(reduced(twice).edges.length, 1);
 });

@@ -16,9 +16,12 @@ export interface Graph {
 }
 
 /** The edges that no longer path already implies. */
-export function reduced(graph: Graph): Graph {
+export function reduced(given: Graph): Graph {
+  // Two with one id would be drawn on top of each other: the later one counts.
+  const graph = { nodes: [...new Map(given.nodes.map((node) => [node.id, node])).values()], edges: given.edges };
   const next = new Map<string, string[]>(graph.nodes.map((node) => [node.id, []]));
-  const known = graph.edges.filter(([from, to]) => next.has(from) && next.has(to) && from !== to);
+  const pairs = new Map(graph.edges.map((edge) => [edge.join('\n'), edge]));
+  const known = [...pairs.values()].filter(([from, to]) => next.has(from) && next.has(to) && from !== to);
   for (const [from, to] of known) next.get(from)?.push(to);
   const edges = known.filter(([from, to]) => {
     const waiting = (next.get(from) ?? []).filter((other) => other !== to);
@@ -80,7 +83,7 @@ export function folded(graph: Graph, opened: ReadonlySet<string>): Graph {
   const edges = graph.edges
     .map(([from, to]): [string, string] => [head.get(from) ?? from, head.get(to) ?? to])
     .filter(([from, to]) => from !== to);
-  return { nodes, edges };
+  return { nodes, edges: [...new Map(edges.map((edge) => [edge.join('\n'), edge])).values()] };
 }
 
 /** The longest chain of what is still to be done: nothing else can make the whole end sooner. */

@@ -2,7 +2,8 @@
 import { NORMAL, styleAfter, textOf, type Style } from './ansi';
 import { api } from './api';
 
-const PIECE_BYTES = 512 * 1024;
+/** Small enough that the page answers between two pieces. */
+const PIECE_BYTES = 128 * 1024;
 /** What is kept of a very long output: the newest lines. The file has all of them. */
 const LINES_MAX = 300_000;
 /** A line without an end is cut here, so that a flood without line ends stays bounded. */

@@ -16,7 +16,8 @@ const PLAIN: Partial<Record<WorkspaceKind, string[]>> = {
 
 /** The verb of a proposed command line; none when something has to be filled in or the command line alone can do it. */
 export function verbOf(command: string): Verb | null {
-  const [program, noun, verb, ...rest] = command.split(' ');
+  // Where the command line would be told the folder, the address of the request says it.
+  const [program, noun, verb, ...rest] = command.replace(/ -C \S+/, '').split(' ');
   const kind = (['thinking', 'develop', 'orchestrate'] as const).find((one) => one === noun);
   if (program !== 'bowline' || !kind || !verb || rest.length > 1) return null;
   const id = rest[0] ?? null;

@@ -197,6 +197,7 @@ export const words = {
     phases: "Phases",
     phase: "Phase",
     process: "Process",
+    alive: "alive",
     aliveAs: "alive, process {pid}",
     notAlive: "not there",
     lastOutput: "Last output",
@@ -592,6 +593,7 @@ export const words = {
     phases: "단계",
     phase: "단계",
     process: "프로세스",
+    alive: "살아 있음",
     aliveAs: "살아 있음, 프로세스 {pid}",
     notAlive: "없음",
     lastOutput: "마지막 출력",
@@ -992,6 +994,7 @@ export interface Parameters {
   phases: never;
   phase: never;
   process: never;
+  alive: never;
   aliveAs: 'pid';
   notAlive: never;
   lastOutput: never;

@@ -32,6 +32,26 @@ phase = { number = 1, name = "Planning", files = ["docs/idea.md", "docs/timetabl
 wait = ""
 `;
 
+const lines = Array.from({ length: 60 }, (_, at) =>
+  at % 9 === 0
+    ? `\\u001b[32m✓\\u001b[0m measured /trails/${at + 100} \\u001b[2m(${(at * 37) % 900} ms)\\u001b[0m`
+    : at % 14 === 0
+      ? `\\u001b[33mwarn\\u001b[0m 사진이 기준보다 큽니다: img/ridge-${at}.webp`
+      : `  reading src/routes/trail_${at}.svelte … ok`,
+);
+
+/** At work, and says so. */
+const working = `
+[[step]]
+progress = { step = 2, of = 5, name = "02_measure" }
+[[step]]
+raw = "\\u001b[1;34mStarting Phase 1: Planning\\u001b[0m\\n${lines.join('\\n')}\\n"
+[[step]]
+usage = { input = 41200, output = 5300 }
+[[step]]
+hold = true
+`;
+
 const asking = `
 [[step]]
 say = "I compared three providers."
@@ -147,15 +167,15 @@ function workspace() {
 
 export async function gallery() {
   const { home, folder } = workspace();
-  const server = new Server({ busy: scenarios.busy, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], slots: 8 });
+  const server = new Server({ busy: scenarios.busy, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 8 });
   await server.start();
   const make = (title, agent, more) => server.newTask(title, agent, more);
   const done = await make('Move the newsletter to the new template', 'finishing', { type: 'custom', label: 'letters' });
   const failed = await make('Nightly import of pictures', 'failing', { label: 'harbour' });
   const review = await make('Ferry timetable: first version', 'designing', { priority: 'high', label: 'harbour', description: 'A timetable for people who stand on the pier: what sails next, is it late, what does it cost.' });
-  const question = await make('결제 화면을 새로 만들기', 'asking', { priority: 'critical', label: 'shop' });
+  const question = await make('결제 화면을 새로 만들기', 'asking', { priority: 'critical', label: 'shop', description: '장바구니에서 결제까지 세 번의 누름이면 충분하게 한다.' });
   await make('Tests of the payment', 'needing', { label: 'shop' });
-  const work = await make('산행 안내 페이지 성능 개선', 'busy', { label: 'trails', priority: 'high' });
+  const work = await make('산행 안내 페이지 성능 개선', 'working', { label: 'trails', priority: 'high', description: 'The page of a trail takes four seconds on a phone. One is the goal; the pictures are the first suspect.' });
   await make('Search by season', 'busy', { label: 'trails' });
   await make('Weekly summary', 'busy', { label: 'letters', dependsOn: [work.id] });
   await make('검색 결과 정렬 기준 바꾸기', 'busy', { submit: false, label: 'trails' });

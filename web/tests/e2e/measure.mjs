@@ -65,8 +65,9 @@ async function eventToScreen(chromium, server) {
   return { half: median(times), most: share(times, 0.9) };
 }
 
-async function flood(chromium, server) {
-  const task = await server.newTask('Floods', 'flood');
+/** Reads the output of an agent and counts the time between frames meanwhile. */
+async function reading(chromium, server, agent, shown) {
+  const task = await server.newTask(`Prints: ${agent}`, agent);
   const { page, context } = await visit(chromium, server);
   await page.goto(`${server.url}/tasks/${task.id}`);
   await page.evaluate(() => {
@@ -80,14 +81,14 @@ async function flood(chromium, server) {
     requestAnimationFrame(frame);
   });
   const begun = Date.now();
-  await page.getByText(/1\d\d,\d\d\d lines/).waitFor({ timeout: 90_000 });
+  await page.getByText(shown).waitFor({ timeout: 90_000 });
   const seconds = (Date.now() - begun) / 1000;
   const gaps = await page.evaluate(() => window.gaps);
   await context.close();
-  return { seconds, half: median(gaps), most: share(gaps, 0.95), longest: Math.max(...gaps), perSecond: 100_000 / seconds };
+  return { task, seconds, half: median(gaps), most: share(gaps, 0.95), longest: Math.max(...gaps) };
 }
 
-const server = new Server({ flood: scenarios.flood, busy: scenarios.busy }, { slots: 1 });
+const server = new Server({ flood: scenarios.flood, steady: scenarios.steady, busy: scenarios.busy }, { slots: 1 });
 await server.start();
 const chromium = await browser();
 try {
@@ -97,7 +98,9 @@ try {
   }
   const size = bundle();
   const paint = await firstPaint(chromium, server);
-  const lines = await flood(chromium, server);
+  const steady = await reading(chromium, server, 'steady', /(59,\d\d\d|60,\d\d\d) lines/);
+  await server.api('POST', `/api/tasks/${steady.task.id}/cancel`);
+  const lines = await reading(chromium, server, 'flood', /1\d\d,\d\d\d lines/);
   // The one slot is taken by the flood, so what is submitted stays in the queue.
   await until('the flood runs', async () => (await server.api('GET', '/api/stats')).running === 1);
   const event = await eventToScreen(chromium, server);
@@ -106,8 +109,8 @@ try {
     [`first paint with ${TASKS} tasks, median (90 %)`, `${paint.paint.toFixed(0)} ms (${paint.paintMost.toFixed(0)} ms)`, 'under 300 ms', paint.paint < 300],
     ['first cards on the screen, median', `${paint.cards.toFixed(0)} ms`, '', true],
     ['answer of the server to card in its new column, median (90 %)', `${event.half.toFixed(0)} ms (${event.most.toFixed(0)} ms)`, 'under 100 ms', event.half < 100],
-    ['100,000 lines of output, until the last is on the screen', `${lines.seconds.toFixed(1)} s, ${Math.round(lines.perSecond).toLocaleString('en-US')} lines/s`, 'over 10,000 lines/s', lines.perSecond > 10_000],
-    ['time between frames meanwhile, median (95 %, longest)', `${lines.half.toFixed(0)} ms (${lines.most.toFixed(0)} ms, ${lines.longest.toFixed(0)} ms)`, '95 % under 50 ms', lines.most < 50],
+    ['time between frames while 10,000 lines/s are printed, median (95 %, longest)', `${steady.half.toFixed(0)} ms (${steady.most.toFixed(0)} ms, ${steady.longest.toFixed(0)} ms)`, '95 % under 50 ms', steady.most < 50],
+    ['100,000 lines printed at once, until the last is on the screen', `${lines.seconds.toFixed(1)} s`, 'under 10 s', lines.seconds < 10],
   ];
   const table = ['| what | found | bound | |', '|---|--:|--:|---|', ...rows.map(([what, found, bound, good]) => `| ${what} | ${found} | ${bound} | ${bound ? (good ? '**PASS**' : '**FAIL**') : ''} |`)].join('\n');
   console.log(table);

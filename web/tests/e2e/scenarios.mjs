@@ -90,6 +90,12 @@ phase = { number = 1, name = "<script>window.hurt=9</script>", files = ["docs/ev
 wait = ""
 `;
 
+/** Ten thousand lines a second for some seconds. */
+export const steady = `${'[[step]]\nflood = { bytes = 80000, line_bytes = 80 }\n[[step]]\nsleep_ms = 95\n'.repeat(60)}
+[[step]]
+hold = true
+`;
+
 /** A hundred thousand lines and more, then a little more on demand. */
 export const flood = `
 [[step]]

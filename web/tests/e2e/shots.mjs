@@ -26,6 +26,21 @@ const pages = {
   fleet: '/fleet',
 };
 
+/** Until nothing on the page has changed for a moment; clocks tick on and do not count. */
+function quiet(page) {
+  return page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        let timer = setTimeout(resolve, 400);
+        new MutationObserver((changes) => {
+          if (changes.every(({ target }) => (target.parentElement ?? target).closest?.('time, .card'))) return;
+          clearTimeout(timer);
+          timer = setTimeout(resolve, 400);
+        }).observe(document.body, { childList: true, subtree: true, characterData: true });
+      }),
+  );
+}
+
 async function picture(page, name) {
   const session = await page.context().newCDPSession(page);
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY });
@@ -44,9 +59,8 @@ try {
         const { page, context, fine } = await visit(chromium, shown.server, { lang: locale, theme, width, height });
         for (const [name, address] of Object.entries(pages)) {
           await page.goto(shown.server.url + address);
-          await page.locator('main h1').waitFor();
-          await page.waitForLoadState('networkidle').catch(() => undefined);
-          await page.waitForFunction(() => !document.querySelector('.wait'));
+          await page.locator('main h1').first().waitFor();
+          await quiet(page);
           await picture(page, `${name}-${lang}-${theme}${suffix}`);
         }
         fine();

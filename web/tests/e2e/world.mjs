@@ -32,6 +32,7 @@ export class Server {
     this.data = path.join(this.folder, 'data');
     this.workspaces = options.workspaces ?? [];
     this.port = 0;
+    this.home = options.home ?? this.folder;
     this.slots = options.slots ?? 4;
     const bowline = needed('BOWLINE');
     const agents = Object.entries(scenarios).map(([name, text]) => {
@@ -51,7 +52,7 @@ export class Server {
     const args = ['serve', '--listen', `127.0.0.1:${this.port}`, '--data', this.data, '--config', this.config];
     args.push('--slots', String(this.slots));
     for (const folder of this.workspaces) args.push('--workspace', folder);
-    const env = { PATH: process.env.PATH, HOME: this.folder, LANG: 'C.UTF-8', BOWLINE_ACTOR: 'person' };
+    const env = { PATH: process.env.PATH, HOME: this.home, LANG: 'C.UTF-8', BOWLINE_ACTOR: 'person' };
     this.process = spawn(needed('BOWLINE'), args, { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.said = '';
     this.process.stdout.on('data', (text) => (this.said += text));

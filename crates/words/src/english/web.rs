@@ -197,6 +197,7 @@ table! {
         Phases => "Phases";
         Phase => "Phase";
         Process => "Process";
+        Alive => "alive";
         AliveAs => "alive, process {{pid}}";
         NotAlive => "not there";
         LastOutput => "Last output";

@@ -197,6 +197,7 @@ table! {
         Phases => "단계";
         Phase => "단계";
         Process => "프로세스";
+        Alive => "살아 있음";
         AliveAs => "살아 있음, 프로세스 {{pid}}";
         NotAlive => "없음";
         LastOutput => "마지막 출력";

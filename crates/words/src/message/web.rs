@@ -221,6 +221,7 @@ web! {
     Phases,
     Phase,
     Process,
+    Alive,
     AliveAs,
     NotAlive,
     LastOutput,
