@@ -363,7 +363,7 @@ fn retry(error: &bowline_supervisor::Error) -> bool {
 }
 
 /// The program that becomes a shim: the small one beside this one, else this one.
-fn shim() -> Shim {
+pub fn shim() -> Shim {
     let me = std::env::current_exe().unwrap_or_default();
     let small = me.with_file_name("bowline-shim");
     if small.is_file() {

@@ -31,7 +31,7 @@ impl Variables {
     }
 
     /// Those that are text, for a process that shall have them too.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (String, String)> {
+    pub fn texts(&self) -> impl Iterator<Item = (String, String)> {
         let text = |it: &OsString| it.to_str().map(str::to_owned);
         let texts = self.0.iter();
         texts.filter_map(move |(name, value)| Some((text(name)?, text(value)?)))

@@ -11,6 +11,7 @@ pub mod develop;
 pub mod doctor;
 pub mod error;
 pub mod files;
+pub mod git;
 pub mod history;
 pub mod install;
 pub mod kinds;

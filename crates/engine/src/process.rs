@@ -160,6 +160,16 @@ pub(crate) fn git(
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Result<GitEnd, Error> {
+    git_reading(folder, arguments, variables, Stdio::null())
+}
+
+/// The same with something to read.
+pub(crate) fn git_reading(
+    folder: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &OsStr)],
+    input: Stdio,
+) -> Result<GitEnd, Error> {
     let mut git = program("git");
     // Nothing of the user's that could act or wait: hooks, monitors, prompts.
     git.arg("-C").arg(folder);
@@ -181,7 +191,7 @@ pub(crate) fn git(
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("LC_ALL", "C")
         .envs(variables.iter().copied())
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // An index of ours is in a folder of ours.
@@ -195,6 +205,7 @@ pub(crate) fn git(
         })?;
     Ok(GitEnd {
         code: output.status.code(),
+        bytes: output.stdout.clone(),
         printed: String::from_utf8_lossy(&output.stdout)
             .trim_end()
             .to_owned(),
@@ -206,17 +217,20 @@ pub(crate) fn git(
 
 /// How git ended.
 #[derive(Debug)]
-pub(crate) struct GitEnd {
+pub struct GitEnd {
     /// Its exit code, unless it was killed.
-    pub(crate) code: Option<i32>,
-    /// Its output, without the last line end.
-    pub(crate) printed: String,
-    said: String,
+    pub code: Option<i32>,
+    /// Its output.
+    pub bytes: Vec<u8>,
+    /// The same as text, without the last line end.
+    pub printed: String,
+    /// What it said about it.
+    pub said: String,
 }
 
 impl GitEnd {
     /// The output of a git that ended well.
-    pub(crate) fn good(self) -> Result<String, Error> {
+    pub fn good(self) -> Result<String, Error> {
         match self.code {
             Some(0) => Ok(self.printed),
             Some(_) | None => Err(Error::ProgramFailed {

@@ -16,6 +16,7 @@ pub mod orchestrate;
 pub mod reading;
 pub mod scenario;
 pub mod schema;
+pub mod settings;
 pub mod tasks_md;
 pub mod thinking;
 pub mod thinking_settings;

@@ -3,3 +3,4 @@
 //! [`core`] knows no kind: it starts attempts, hands over what they say, and tells how they end.
 
 pub mod core;
+pub mod orchestrate;

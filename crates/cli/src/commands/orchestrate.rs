@@ -2,7 +2,8 @@
 
 use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb};
 use crate::commands::{
-    here, orchestrate_moves as moves, orchestrate_view, orchestrate_words as words,
+    here, orchestrate_moves as moves, orchestrate_run as running, orchestrate_view,
+    orchestrate_words as words,
 };
 use crate::korean;
 use crate::output::{Output, Tone};
@@ -11,6 +12,7 @@ use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan};
 use bowline_engine::{Context, Error};
+use bowline_runner::orchestrate::door::Request;
 use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -23,6 +25,9 @@ pub(crate) fn run(
     args: &OrchestrateArgs,
 ) -> Result<ExitCode, Error> {
     let run = Orchestration::at(context, folder);
+    if let Some(answered) = running::ask_instead(context, output, &run, &args.verb) {
+        return answered;
+    }
     match &args.verb {
         OrchestrateVerb::Init {
             file,
@@ -45,6 +50,10 @@ pub(crate) fn run(
                 words::begun(output, it)
             }))
         }
+        OrchestrateVerb::Run(args) => running::run(context, output, &run, args),
+        OrchestrateVerb::Pause => running::ask(output, &run, &Request::Pause {}),
+        OrchestrateVerb::Continue => running::ask(output, &run, &Request::Continue {}),
+        OrchestrateVerb::Stop => running::ask(output, &run, &Request::Stop {}),
         OrchestrateVerb::Next { phase } => Ok(moves::next(context, output, &run, *phase)),
         // Worktrees come with the command that runs agents: without it there is nothing to leave out.
         OrchestrateVerb::Start { id, no_git: _ } => {

@@ -4,11 +4,13 @@ mod answer;
 mod compare;
 mod drawing;
 mod merge;
+mod owned;
 mod verbs;
 
 pub use answer::answer;
 pub use compare::{Comparison, PhaseDifference};
 pub use drawing::{DRAWN_MAX, Drawing, Picture};
+pub use owned::Owned;
 pub use verbs::{Begin, Orchestration};
 
 use crate::advice::command_line;
