@@ -8,11 +8,13 @@ mod note;
 mod ports;
 mod prompt;
 mod real;
+mod rehearsal;
 mod repo;
 mod run;
 
 pub use conductor::{Conductor, Ended, Rules};
 pub use note::{Failure, Note, Stage};
 pub use ports::{Event, Job, Landed, Life, PhaseEnded, Ports, Told, Trouble, Wish, Word};
+pub use rehearsal::{Odds, Rehearsed, rehearse};
 pub use repo::{Customs, PhasePlace, Repo, TaskPlace};
 pub use run::{Options, Report, Screen, Stopper, run, settings_of};
