@@ -48,6 +48,24 @@ pub(crate) enum OrchestrateVerb {
     },
     /// Work the plan off: agents in worktrees, landed task by task and merged phase by phase; goes on where it was
     Run(Box<RunArgs>),
+    /// Run the plan over simulated time and agents: how long it may take, and what a failure would block
+    Rehearse {
+        /// Simulated runs
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        seeds: u64,
+        /// Shortest time of a task, in minutes
+        #[arg(long, value_name = "MINUTES", default_value_t = 2)]
+        shortest: u32,
+        /// Longest time of a task, in minutes
+        #[arg(long, value_name = "MINUTES", default_value_t = 20)]
+        longest: u32,
+        /// Attempts that fail, of a hundred
+        #[arg(long, value_name = "PERCENT", default_value_t = 10)]
+        failing: u32,
+        /// Tasks in progress at once (default: as the state file says)
+        #[arg(long, value_name = "N")]
+        parallel: Option<u32>,
+    },
     /// Have the run stand still: nothing new is started, agents are stopped where they are
     Pause,
     /// Have a paused run go on

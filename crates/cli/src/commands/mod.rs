@@ -16,6 +16,7 @@ mod memory_input;
 mod memory_view;
 mod orchestrate;
 mod orchestrate_moves;
+mod orchestrate_rehearsal;
 mod orchestrate_run;
 mod orchestrate_view;
 pub(crate) mod orchestrate_words;

@@ -2,8 +2,8 @@
 
 use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb};
 use crate::commands::{
-    here, orchestrate_moves as moves, orchestrate_run as running, orchestrate_view,
-    orchestrate_words as words,
+    here, orchestrate_moves as moves, orchestrate_rehearsal as rehearsal,
+    orchestrate_run as running, orchestrate_view, orchestrate_words as words,
 };
 use crate::korean;
 use crate::output::{Output, Tone};
@@ -51,6 +51,21 @@ pub(crate) fn run(
             }))
         }
         OrchestrateVerb::Run(args) => running::run(context, output, &run, args),
+        OrchestrateVerb::Rehearse {
+            seeds,
+            shortest,
+            longest,
+            failing,
+            parallel,
+        } => {
+            let wish = rehearsal::Wish {
+                seeds: *seeds,
+                minutes: (*shortest, *longest),
+                failing: *failing,
+                parallel: *parallel,
+            };
+            rehearsal::run(context, output, folder, &wish)
+        }
         OrchestrateVerb::Pause => running::ask(output, &run, &Request::Pause {}),
         OrchestrateVerb::Continue => running::ask(output, &run, &Request::Continue {}),
         OrchestrateVerb::Stop => running::ask(output, &run, &Request::Stop {}),

@@ -39,6 +39,7 @@ mod locks;
 mod memory;
 mod memory_life;
 mod orchestrate;
+mod orchestrate_run;
 mod orchestrate_verbs;
 mod person;
 mod places;

@@ -439,6 +439,10 @@ impl Conductor {
     }
 
     fn take_off(&mut self, ports: &mut impl Ports, id: &Id, mut note: Note) {
+        // A person may have given it a fresh start while nobody ran it.
+        if ports.run().node(id).is_some_and(|node| node.attempts == 0) {
+            note.forgive();
+        }
         note.stage = Stage::Room;
         self.starts.push_back(ports.now_ms());
         self.flights

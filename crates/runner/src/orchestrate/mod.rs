@@ -15,6 +15,6 @@ mod run;
 pub use conductor::{Conductor, Ended, Rules};
 pub use note::{Failure, Note, Stage};
 pub use ports::{Event, Job, Landed, Life, PhaseEnded, Ports, Told, Trouble, Wish, Word};
-pub use rehearsal::{Odds, Rehearsed, rehearse};
+pub use rehearsal::{Odds, Rehearsed, rehearse, rehearse_from};
 pub use repo::{Customs, PhasePlace, Repo, TaskPlace};
-pub use run::{Options, Report, Screen, Stopper, run, settings_of};
+pub use run::{Options, Report, Screen, Stopper, rules, run, settings_of};

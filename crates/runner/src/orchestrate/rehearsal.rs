@@ -327,17 +327,29 @@ pub fn rehearse(
     takes_ms: (i64, i64),
     seed: u64,
 ) -> Result<Rehearsed, Error> {
+    let run = Run::new(graph, config, Timestamp(BEGIN_MS / 1_000));
+    rehearse_from(run, rules, odds, takes_ms, seed)
+}
+
+/// The same with a run that is under way; what is in progress is begun anew.
+pub fn rehearse_from(
+    run: Run,
+    rules: &Rules,
+    odds: Odds,
+    takes_ms: (i64, i64),
+    seed: u64,
+) -> Result<Rehearsed, Error> {
     let mut world = World {
         now: BEGIN_MS,
         chance: Chance(seed),
         odds,
         takes_ms,
-        run: Run::new(graph, config, Timestamp(BEGIN_MS / 1_000)),
+        landed: run.ids(Status::Completed).into_iter().collect(),
+        acknowledged: run.ids(Status::Completed).into_iter().collect(),
+        run,
         notes: BTreeMap::new(),
         agents: BTreeMap::new(),
         begun: BTreeSet::new(),
-        landed: BTreeSet::new(),
-        acknowledged: BTreeSet::new(),
         merged: BTreeSet::new(),
         heard: BTreeMap::new(),
         count: 0,

@@ -416,7 +416,8 @@ fn hold(path: &Path) -> Result<File, Error> {
     }
 }
 
-fn rules(options: &Options, settings: &Settings, mode: Mode) -> Rules {
+/// How a project's runs are conducted.
+pub fn rules(options: &Options, settings: &Settings, mode: Mode) -> Rules {
     let (limits, run) = (&settings.limits, &settings.orchestrate);
     let ms = |seconds: u64| {
         i64::try_from(seconds)

@@ -127,6 +127,20 @@ impl Orchestration {
         Ok((view, run))
     }
 
+    /// The run as it would be: that of the state file, or where there is none that of the plan.
+    pub fn prospect(&self, context: &Context) -> Result<Run, Error> {
+        match self.run(context) {
+            Err(Error::NoFile { .. }) => {
+                let plan = self.plan(context)?;
+                plan.usable()?;
+                let document = self.first(context, &Begin::default(), &plan)?;
+                let read = OrchestrateFile::read(&document);
+                Ok(read.map_err(|findings| self.file.damaged(findings))?.state)
+            }
+            run => run.map(|(_, run)| run),
+        }
+    }
+
     /// Begins: reads the plan and writes the state file. Refused when there is one, and for a plan that cannot be worked off.
     pub fn init(&self, context: &Context, begin: &Begin) -> Result<Changed, Error> {
         if self.file.kind.is_there(&self.file.path) {
