@@ -776,10 +776,13 @@ impl Conductor {
                     PhaseEnd::Merged { .. } | PhaseEnd::NoGit => true,
                     PhaseEnd::ChecksRed | PhaseEnd::Conflict => false,
                 };
+                let phases = ports.run().graph().phases();
+                let following = phases.iter().copied().find(|it| *it > phase);
+                let worktree = following.and_then(|next| ports.worktree_of(next));
                 ports.commit(Command::PhaseFinish {
                     phase,
                     end,
-                    worktree: None,
+                    worktree,
                 })?;
                 let why = why.unwrap_or_default();
                 match landed {

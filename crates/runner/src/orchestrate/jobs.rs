@@ -1,9 +1,11 @@
 //! The threads that do a run's git work: one for rooms, one for landings, each one thing at a time.
 
-use super::ports::{Event, Job, Landed, PhaseEnded};
-use super::repo::{PhasePlace, Repo, TaskPlace};
+use super::ports::{Event, Job, Landed, PhaseEnded, Wish};
+use super::repo::{PhasePlace, Repo, TaskPlace, command};
 use super::run::Heard;
+use bowline_engine::formats::settings::Orchestrate;
 use bowline_engine::machines::orchestrate::{Id, PhaseEnd};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 
 /// Something to do, with all that git has to know.
@@ -88,21 +90,42 @@ fn carry_out(repo: &Repo, work: Work) -> Option<Event> {
     }
 }
 
-/// The same where there is no git: everybody works in the project itself, and there is nothing to land.
-pub(super) fn without_git(job: Job) -> Option<Event> {
-    match job {
-        Job::Room { id, .. } => Some(Event::Room { id, result: Ok(()) }),
-        Job::Land { id } => Some(Event::Landed {
-            id,
-            outcome: Landed::Done,
-        }),
-        Job::Clean { .. } => None,
-        Job::FinishPhase { phase } => Some(Event::PhaseEnded {
-            phase,
-            outcome: PhaseEnded::Ended {
-                end: PhaseEnd::NoGit,
-                why: None,
+/// The same where there is no git: everybody works in the project itself, which is tested where it stands.
+pub(super) fn without_git(job: Job, root: PathBuf, settings: &Orchestrate, heard: &Sender<Heard>) {
+    let (evidence, checks) = (settings.evidence.clone(), settings.checks.clone());
+    let (heard, told) = (heard.clone(), heard.clone());
+    let work = move || {
+        let event = match job {
+            Job::Room { id, .. } => Event::Room { id, result: Ok(()) },
+            Job::Land { id } => Event::Landed {
+                id,
+                outcome: match red(&[evidence], &root) {
+                    Some(tail) => Landed::Red { tail },
+                    None => Landed::Done,
+                },
             },
-        }),
+            Job::Clean { .. } => return,
+            Job::FinishPhase { phase } => {
+                let why = red(&checks, &root);
+                let end = match why {
+                    Some(_) => PhaseEnd::ChecksRed,
+                    None => PhaseEnd::NoGit,
+                };
+                let outcome = PhaseEnded::Ended { end, why };
+                Event::PhaseEnded { phase, outcome }
+            }
+        };
+        let _ = heard.send(Heard::Event(event));
+    };
+    if std::thread::Builder::new().spawn(work).is_err() {
+        let _ = told.send(Heard::Wish(Wish::Leave));
     }
+}
+
+/// The end of the output of the first command that fails.
+fn red(commands: &[Vec<String>], folder: &Path) -> Option<String> {
+    let commands = commands.iter().filter(|words| !words.is_empty());
+    commands
+        .map(|words| command(words, folder).unwrap_or_else(|error| Some(error.to_string())))
+        .find_map(|tail| tail)
 }

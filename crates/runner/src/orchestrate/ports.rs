@@ -271,6 +271,8 @@ pub trait Ports {
     fn repeat(&mut self, id: &Id, number: u32) -> bool;
     /// Tells an agent that nothing more comes.
     fn hang_up(&mut self, id: &Id, number: u32);
+    /// Where a phase can be looked at, as the state file says it.
+    fn worktree_of(&self, phase: u32) -> Option<std::sync::Arc<str>>;
     /// The agent that would do a task: what meets one's limit holds all tasks of it.
     fn agent_of(&self, id: &Id) -> String;
     /// Tells people.

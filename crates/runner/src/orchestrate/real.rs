@@ -117,7 +117,7 @@ impl<'s> Real<'s> {
 
     fn room_of(&self, id: &Id) -> PathBuf {
         match &self.repo {
-            Some(repo) => repo.room_of(id),
+            Some(repo) => repo.workplace_of(id),
             None => self.owned.orchestration().root().to_owned(),
         }
     }
@@ -419,10 +419,8 @@ impl Ports for Real<'_> {
 
     fn ask(&mut self, job: Job) {
         let Some(jobs) = &self.jobs else {
-            if let Some(event) = without_git(job) {
-                let _ = self.heard.send(Heard::Event(event));
-            }
-            return;
+            let root = self.owned.orchestration().root().to_owned();
+            return without_git(job, root, &self.settings.orchestrate, &self.heard);
         };
         jobs.ask(match &job {
             Job::Room { id, merge } => Work::Room {
@@ -503,6 +501,14 @@ impl Ports for Real<'_> {
             let attempt = self.attempt_id(id, number);
             self.attempts.say(&attempt, None, true, raw(String::new()));
         }
+    }
+
+    fn worktree_of(&self, phase: u32) -> Option<Arc<str>> {
+        self.repo.as_ref()?;
+        let root = self.owned.orchestration().root();
+        let folder = self.phase_place(phase).folder?;
+        let path = folder.strip_prefix(root).unwrap_or(&folder);
+        Some(path.to_string_lossy().into())
     }
 
     fn agent_of(&self, id: &Id) -> String {

@@ -311,6 +311,10 @@ impl Ports for World {
 
     fn hang_up(&mut self, _id: &Id, _number: u32) {}
 
+    fn worktree_of(&self, _phase: u32) -> Option<Arc<str>> {
+        None
+    }
+
     fn agent_of(&self, _id: &Id) -> String {
         "simulated".into()
     }

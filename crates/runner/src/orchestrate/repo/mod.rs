@@ -67,13 +67,15 @@ pub struct Customs {
 pub struct Repo {
     git: Git,
     root: PathBuf,
+    /// The root, from the top of the repository.
+    prefix: PathBuf,
     /// Our own folder: the worktree in which trees are checked.
     side: PathBuf,
     /// Files of the moment, of this one alone.
     scratch: PathBuf,
     /// The branch that phases are merged into.
     target: String,
-    /// The plan, from the root, where it is in the repository.
+    /// The plan, from the top of the repository, where it is in it.
     plan: Option<String>,
     /// By which commits of this run are known.
     run: String,
@@ -92,10 +94,15 @@ impl Repo {
         customs: Customs,
     ) -> Result<Option<Repo>, Error> {
         let git = Git::at(root).held_by(hold);
-        if git.run(&["rev-parse", "--git-dir"])?.code != Some(0) {
+        let end = git.run(&["rev-parse", "--show-toplevel"])?;
+        if end.code != Some(0) {
             return Ok(None);
         }
-        let git = git.with_a_name();
+        // A project may be a part of its repository.
+        let top = real(Path::new(&end.printed));
+        let prefix = real(root).strip_prefix(&top).map(Path::to_owned);
+        let prefix = prefix.unwrap_or_default();
+        let git = git.in_folder(&top).with_a_name();
         let target = match target {
             Some(target) => target,
             None => {
@@ -115,12 +122,15 @@ impl Repo {
             });
         }
         std::fs::create_dir_all(side).map_err(|error| failed("make a folder", &error))?;
+        let plan = plan.map(real);
         let plan = plan
-            .and_then(|plan| plan.strip_prefix(root).ok())
-            .map(|plan| plan.to_string_lossy().into_owned());
+            .as_deref()
+            .and_then(|plan| plan.strip_prefix(&top).ok());
+        let plan = plan.map(|plan| plan.to_string_lossy().into_owned());
         let repo = Repo {
             git,
             root: root.to_owned(),
+            prefix,
             side: side.to_owned(),
             scratch: side.join("scratch"),
             target,
@@ -151,12 +161,13 @@ impl Repo {
         let path = self
             .git
             .text(&["rev-parse", "--git-path", "info/exclude"])?;
-        let path = self.root.join(path);
+        let path = self.git.folder().join(path);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let mut more = String::new();
-        for line in ["/worktree/", "/.claude/orchestrate*"] {
+        for name in ["worktree/", ".claude/orchestrate*"] {
+            let line = format!("/{}", self.prefix.join(name).display());
             if !text.lines().any(|known| known == line) {
-                more.push_str(line);
+                more.push_str(&line);
                 more.push('\n');
             }
         }
@@ -208,6 +219,11 @@ impl Repo {
         self.root.join(WORKTREES).join(Repo::name(id))
     }
 
+    /// The project in it.
+    pub fn workplace_of(&self, id: &str) -> PathBuf {
+        self.room_of(id).join(&self.prefix)
+    }
+
     fn scratch(&self, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
         let path = self.scratch.join(name);
         std::fs::create_dir_all(&self.scratch)
@@ -232,14 +248,24 @@ impl Repo {
         Ok(all)
     }
 
-    /// Runs a command of the project in a folder; the end of its output where it fails.
-    fn command(&self, words: &[String], folder: &Path) -> Result<Option<String>, Error> {
-        let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>();
-        let limit = Duration::from_secs(COMMAND_SECONDS_MAX);
-        let ran = process::run(&line.join(" "), folder, limit, &mut |_| {})?;
-        let why = format!("{} ended with {}", words.join(" "), ran.exit_code);
-        Ok((ran.exit_code != 0).then(|| format!("{}\n{why}", ran.output_tail)))
+    /// Runs a command of the project in a checkout; the end of its output where it fails.
+    fn command(&self, words: &[String], checkout: &Path) -> Result<Option<String>, Error> {
+        command(words, &checkout.join(&self.prefix))
     }
+}
+
+/// Runs a command in a folder; the end of its output where it fails.
+pub(super) fn command(words: &[String], folder: &Path) -> Result<Option<String>, Error> {
+    let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>();
+    let limit = Duration::from_secs(COMMAND_SECONDS_MAX);
+    let ran = process::run(&line.join(" "), folder, limit, &mut |_| {})?;
+    let why = format!("{} ended with {}", words.join(" "), ran.exit_code);
+    Ok((ran.exit_code != 0).then(|| format!("{}\n{why}", ran.output_tail)))
+}
+
+/// A path without links, where it leads somewhere.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// A word as the shell takes it for one.

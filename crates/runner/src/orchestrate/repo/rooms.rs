@@ -1,6 +1,6 @@
 //! Rooms: a worktree and a branch for every task, and what becomes of them.
 
-use super::{PhasePlace, Repo, TaskPlace, failed};
+use super::{PhasePlace, Repo, TaskPlace, failed, real};
 use bowline_engine::Error;
 use bowline_engine::git::Git;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl Repo {
     pub(super) fn furnish(&self, room: &Path) -> Result<(), Error> {
         for (names, link) in [(&self.customs.link, true), (&self.customs.copy, false)] {
             for name in names {
-                let (from, to) = (self.root.join(name), room.join(name));
+                let (from, to) = (self.root.join(name), room.join(&self.prefix).join(name));
                 let inside = Path::new(name)
                     .components()
                     .all(|part| matches!(part, std::path::Component::Normal(_)));
@@ -275,8 +275,7 @@ impl Repo {
     }
 }
 
-pub(super) fn same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+fn same(one: &Path, other: &Path) -> bool {
     real(one) == real(other)
 }
 
