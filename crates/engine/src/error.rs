@@ -283,6 +283,15 @@ pub enum Error {
         /// Whether somebody has stopped it.
         stopped: bool,
     },
+    /// An order was given and is not carried out yet.
+    NotYet {
+        /// The attempt.
+        id: String,
+        /// What was ordered.
+        want: bowline_supervisor::Want,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// An agent could not be started.
     AgentNotStarted {
         /// The attempt.
@@ -393,6 +402,7 @@ impl Error {
             Error::NotRunning { .. } => "agent_not_running",
             Error::InputClosed { .. } => "input_closed",
             Error::SilentShim { .. } => "shim_unreachable",
+            Error::NotYet { .. } => "not_yet",
             Error::AgentNotStarted { .. } => "agent_not_started",
             Error::NoControlGroup { .. } => "no_control_group",
             Error::StateInSandbox { .. } => "state_in_sandbox",
@@ -423,6 +433,7 @@ impl Error {
             | Error::EffectsLeft { .. }
             | Error::NotRunning { .. }
             | Error::InputClosed { .. }
+            | Error::NotYet { .. }
             | Error::NoControlGroup { .. }
             | Error::StateInSandbox { .. }
             | Error::RootThroughLink { .. }

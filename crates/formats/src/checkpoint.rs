@@ -45,7 +45,7 @@ const BLOCKS: [BlockedBy; 3] = [
 /// Who asks for a checkpoint.
 pub const CREATORS: [&str; 3] = ["auto", "user", "system"];
 /// Why one is saved.
-pub const REASONS: [&str; 9] = [
+pub const REASONS: [&str; 10] = [
     "interval",
     "rate_limit",
     "error",
@@ -55,6 +55,7 @@ pub const REASONS: [&str; 9] = [
     "user_question",
     "completed",
     "failed",
+    "manual",
 ];
 /// Who speaks in a conversation.
 pub const ROLES: [&str; 3] = ["user", "assistant", "system"];

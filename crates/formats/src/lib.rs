@@ -8,12 +8,15 @@ pub mod engagement;
 pub mod finding;
 pub mod glob;
 pub mod hook;
+pub mod job;
 pub mod json;
 pub mod markers;
 pub mod memory;
 pub mod merge;
 pub mod orchestrate;
 pub mod reading;
+#[cfg(feature = "rest")]
+pub mod rest;
 pub mod scenario;
 pub mod schema;
 pub mod settings;

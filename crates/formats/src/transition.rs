@@ -6,6 +6,7 @@ use serde_json::Value;
 /// One move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
 pub struct Transition {
     /// When, UTC.
     pub timestamp: String,

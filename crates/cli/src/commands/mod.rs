@@ -19,8 +19,7 @@ mod orchestrate_moves;
 mod orchestrate_rehearsal;
 mod orchestrate_run;
 mod orchestrate_view;
-pub(crate) mod orchestrate_words;
-mod scripted;
+pub(crate) mod scripted;
 mod thinking;
 mod thinking_board;
 

@@ -6,6 +6,7 @@ use bowline_engine::machines::orchestrate::{Config, Id, Run, Status};
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::{Ended, Odds, Options, rehearse_from, rules, settings_of};
+use bowline_words::message::Told as Said;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -75,34 +76,24 @@ pub(crate) fn run(
         output.line(&body.to_string());
         return Ok(ExitCode::SUCCESS);
     }
-    let text = output.say(
-        "{n} of {m} simulated runs come to their end",
-        "모의 실행 {m}번 가운데 {n}번이 끝까지 갔습니다",
-    );
-    output.line(
-        &text
-            .replace("{n}", &times.len().to_string())
-            .replace("{m}", &wish.seeds.max(1).to_string()),
-    );
+    let said = Said::Rehearsed {
+        ended: times.len(),
+        runs: wish.seeds.max(1),
+    };
+    output.line(&said.say(output.lang));
     if let (Some(least), Some(middle), Some(most)) = (at(0), at(50), at(90)) {
-        let text = output.say(
-            "  time: {a} at the least, {b} in the middle, nine in ten within {c}",
-            "  시간: 가장 짧게 {a}, 가운데 {b}, 열에 아홉은 {c} 안",
-        );
-        output.line(
-            &text
-                .replace("{a}", &shown(least))
-                .replace("{b}", &shown(middle))
-                .replace("{c}", &shown(most)),
-        );
+        let (least, middle, most) = (shown(least), shown(middle), shown(most));
+        let said = Said::RehearsedTime {
+            least,
+            middle,
+            most,
+        };
+        output.line(&said.say(output.lang));
     }
-    for (id, count) in &worst {
-        let text = output.say(
-            "  {id} would block {n}",
-            "  {id}{이} 실패하면 {n}개가 막힙니다",
-        );
-        let line = text.replace("{id}{이}", id).replace("{id}", id);
-        output.line(&output.tone(Tone::Faint, &line.replace("{n}", &count.to_string())));
+    for (id, count) in worst {
+        let id = id.to_string();
+        let said = Said::RehearsedBlocks { id, count };
+        output.line(&output.tone(Tone::Faint, &said.say(output.lang)));
     }
     Ok(ExitCode::SUCCESS)
 }

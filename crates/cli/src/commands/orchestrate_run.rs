@@ -9,6 +9,7 @@ use bowline_engine::operations::orchestrate::{Begin, Orchestration};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
 use bowline_runner::orchestrate::{Ended, Options, Report, Screen, Stopper, Told};
+use bowline_words::message::{Label, Told as Said};
 use nix::sys::signal::{SigSet, Signal};
 use serde_json::json;
 use std::process::ExitCode;
@@ -26,7 +27,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Error> {
     let mode = match args.ultra_thin {
         true => Some(Mode::UltraThin),
-        false => args.mode.map(Mode::from),
+        false => args.mode,
     };
     let there = orchestration
         .file()
@@ -47,8 +48,7 @@ pub(crate) fn run(
         };
         let changed = orchestration.init(context, &begin)?;
         if context.dry_run {
-            output.line(&super::orchestrate_words::begun(output, &changed));
-            return Ok(ExitCode::SUCCESS);
+            return Ok(super::orchestrate_moves::begun(context, output, &changed));
         }
     }
     if context.dry_run {
@@ -77,12 +77,8 @@ fn dry(output: &Output, run: &Run) -> ExitCode {
         Next::Ready(ids) => ids,
         Next::Wait | Next::PhaseDone(_) | Next::AllDone | Next::Stalled(_) => Vec::new(),
     };
-    let ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
-    output.line(&format!(
-        "{}: {}",
-        output.say("would start", "시작할 작업"),
-        ids.join(" ")
-    ));
+    let ids = named(&ids, usize::MAX);
+    output.line(&Said::RunWouldStart { ids }.say(output.lang));
     ExitCode::SUCCESS
 }
 
@@ -118,90 +114,64 @@ struct Lines<'o> {
 
 impl Screen for Lines<'_> {
     fn told(&mut self, told: &Told, run: &Run) {
-        let output = self.output;
-        let say = |english: &str, korean: &str, pairs: &[(&str, &str)]| {
-            let mut text = output.say(english, korean).to_owned();
-            for (name, value) in pairs {
-                text = text.replace(name, value);
-            }
-            text
-        };
-        let count = format!("{}/{}", run.count(Status::Completed), run.graph().len());
-        let (tone, line) = match told {
+        let (done, total) = (run.count(Status::Completed), run.graph().len());
+        let (tone, said) = match told {
             Told::Begun { id, attempt } => (
                 Tone::Faint,
-                say(
-                    "▸ {id} started (attempt {n})",
-                    "▸ {id} 시작 ({n}번째 시도)",
-                    &[("{id}", id), ("{n}", &attempt.to_string())],
-                ),
-            ),
-            Told::Found { id } => (
-                Tone::Faint,
-                say("▸ {id} goes on", "▸ {id} 이어 감", &[("{id}", id)]),
-            ),
-            Told::Done { id } => (
-                Tone::Good,
-                say(
-                    "✓ {id} done ({count})",
-                    "✓ {id} 완료 ({count})",
-                    &[("{id}", id), ("{count}", &count)],
-                ),
-            ),
-            Told::Failed { id, error, again } => (
-                Tone::Bad,
-                match again {
-                    true => say(
-                        "✗ {id} failed and is tried again: {error}",
-                        "✗ {id} 실패, 다시 시도합니다: {error}",
-                        &[("{id}", id), ("{error}", error)],
-                    ),
-                    false => say(
-                        "✗ {id} failed: {error}",
-                        "✗ {id} 실패: {error}",
-                        &[("{id}", id), ("{error}", error)],
-                    ),
+                Said::RunBegun {
+                    id: id.to_string(),
+                    attempt: *attempt,
                 },
             ),
+            Told::Found { id } => (Tone::Faint, Said::RunFound { id: id.to_string() }),
+            Told::Done { id } => (
+                Tone::Good,
+                Said::RunTaskDone {
+                    id: id.to_string(),
+                    done,
+                    total,
+                },
+            ),
+            Told::Failed { id, error, again } => {
+                let (id, error) = (id.to_string(), error.clone());
+                let said = match again {
+                    true => Said::RunAgain { id, error },
+                    false => Said::RunFailed { id, error },
+                };
+                (Tone::Bad, said)
+            }
             Told::Parked { id, seconds } => (
                 Tone::Busy,
-                say(
-                    "⏸ {id} waits {n} s for a limit to be lifted",
-                    "⏸ {id}: 한도가 풀릴 때까지 {n}초 기다립니다",
-                    &[("{id}", id), ("{n}", &seconds.to_string())],
-                ),
+                Said::RunParked {
+                    id: id.to_string(),
+                    seconds: *seconds,
+                },
             ),
-            Told::Waits { why } => (
-                Tone::Busy,
-                say("⏸ waits: {why}", "⏸ 기다립니다: {why}", &[("{why}", why)]),
-            ),
+            Told::Waits { why } => (Tone::Busy, Said::RunWaits { why: why.clone() }),
             Told::PhaseDone { phase } => (
                 Tone::Good,
-                say(
-                    "✓ phase {n} is done ({count})",
-                    "✓ 단계 {n} 완료 ({count})",
-                    &[("{n}", &phase.to_string()), ("{count}", &count)],
-                ),
+                Said::RunPhaseDone {
+                    phase: *phase,
+                    done,
+                    total,
+                },
             ),
             Told::PhaseNotLanded { phase, why } => (
                 Tone::Bad,
-                say(
-                    "✗ phase {n} did not land: {why}",
-                    "✗ 단계 {n}을 합치지 못했습니다: {why}",
-                    &[("{n}", &phase.to_string()), ("{why}", why)],
-                ),
+                Said::RunPhaseNotLanded {
+                    phase: *phase,
+                    why: why.clone(),
+                },
             ),
         };
-        output.talk(&output.tone(tone, &line));
+        let output = self.output;
+        output.talk(&output.tone(tone, &said.say(output.lang)));
     }
 
     fn plan_changed(&mut self, run: &Run) {
-        let text = self.output.say(
-            "the plan was changed: {n} tasks now",
-            "계획이 바뀌었습니다: 이제 작업 {n}개",
-        );
-        self.output
-            .talk(&text.replace("{n}", &run.graph().len().to_string()));
+        let tasks = run.graph().len();
+        let said = Said::RunPlanChanged { tasks };
+        self.output.talk(&said.say(self.output.lang));
     }
 }
 
@@ -242,69 +212,53 @@ fn told(output: &Output, report: &Report) -> ExitCode {
         output.line(&body.to_string());
         return ExitCode::from(code);
     }
+    let line = |said: Said| output.line(&said.say(output.lang));
     match &report.ended {
         Ended::AllDone => {
-            let text = output.say("✓ {d}/{t} tasks are done", "✓ 작업 {d}/{t}개 완료");
-            let text = text
-                .replace("{d}", &done.to_string())
-                .replace("{t}", &total.to_string());
-            output.line(&output.tone(Tone::Good, &text));
+            let said = Said::RunAllDone { done, total };
+            output.line(&output.tone(Tone::Good, &said.say(output.lang)));
             if !report.checked && report.target.is_some() {
-                output.talk(output.say(
-                    "no checks ran before the merges: set [orchestrate] checks= in bowline.toml",
-                    "병합 전에 검사가 없었습니다. bowline.toml에 [orchestrate] checks=를 정하세요",
-                ));
+                output.talk(&Said::RunUnchecked.say(output.lang));
             }
         }
         Ended::Stalled | Ended::Stuck { .. } => {
             let mut ids = run.ids(Status::Failed);
             ids.extend(run.ids(Status::Blocked));
-            let ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
-            output.line(&format!("STALLED:{}", ids.join(",")));
+            output.line(&format!(
+                "STALLED:{}",
+                named(&ids, usize::MAX).replace(' ', ",")
+            ));
             if let Ended::Stuck { why } = &report.ended {
                 output.line(&output.tone(Tone::Bad, &format!("✗ {why}")));
             }
             for (id, error, blocked) in &failed {
-                let line = format!("✗ {id}: {}", error.unwrap_or(""));
-                output.line(&output.tone(Tone::Bad, line.trim_end_matches([':', ' '])));
+                let text = format!("✗ {id}: {}", error.unwrap_or(""));
+                output.line(&output.tone(Tone::Bad, text.trim_end_matches([':', ' '])));
                 if !blocked.is_empty() {
-                    let named: Vec<&str> = blocked.iter().take(NAMED_MAX).map(|id| &**id).collect();
-                    let more = match blocked.len() > NAMED_MAX {
-                        true => format!(" … ({})", blocked.len()),
-                        false => String::new(),
-                    };
-                    let word = output.say("blocks", "막힌 작업");
-                    output.line(&format!("  {word} {}{more}", named.join(" ")));
+                    let ids = named(blocked, NAMED_MAX);
+                    output.line(&format!("  {}", Said::RunBlocks { ids }.say(output.lang)));
                 }
             }
-            let text = output.say(
-                "{d}/{t} tasks are done and kept; mend it, 'bowline orchestrate retry ID', then 'bowline orchestrate run --resume'",
-                "작업 {d}/{t}개는 끝나 그대로 있습니다. 고친 뒤 'bowline orchestrate retry ID', 그다음 'bowline orchestrate run --resume'",
-            );
-            output.line(
-                &text
-                    .replace("{d}", &done.to_string())
-                    .replace("{t}", &total.to_string()),
-            );
+            line(Said::RunKept { done, total });
         }
         Ended::Left => {
-            let text = output.say(
-                "left with {d}/{t} tasks done; 'bowline orchestrate run --resume' goes on",
-                "작업 {d}/{t}개를 마치고 나갑니다. 'bowline orchestrate run --resume'으로 이어 갑니다",
-            );
-            output.line(
-                &text
-                    .replace("{d}", &done.to_string())
-                    .replace("{t}", &total.to_string()),
-            );
+            line(Said::RunLeft { done, total });
             if !report.going_on.is_empty() {
-                let ids: Vec<&str> = report.going_on.iter().map(|id| &**id).collect();
-                let word = output.say("agents go on with", "에이전트가 계속하는 작업");
-                output.line(&format!("{word} {}", ids.join(" ")));
+                let ids = named(&report.going_on, usize::MAX);
+                line(Said::RunGoesOn { ids });
             }
         }
     }
     ExitCode::from(code)
+}
+
+/// Some ids, and how many there are where not all are named.
+fn named(ids: &[Id], max: usize) -> String {
+    let some: Vec<&str> = ids.iter().take(max).map(|id| &**id).collect();
+    match ids.len() > max {
+        true => format!("{} … ({})", some.join(" "), ids.len()),
+        false => some.join(" "),
+    }
 }
 
 /// Everything that waits for a task, directly or not.
@@ -377,7 +331,7 @@ fn answered(output: &Output, answer: &Answer) -> ExitCode {
             } else {
                 let head = output.tone(Tone::Bad, &format!("error[{}]", error.code));
                 output.talk(&format!("{head}: {}", error.message));
-                output.talk(&format!("{}: {}", output.say("hint", "도움말"), error.hint));
+                output.talk(&format!("{}: {}", Label::Hint.say(output.lang), error.hint));
             }
             ExitCode::from(1)
         }
@@ -386,15 +340,12 @@ fn answered(output: &Output, answer: &Answer) -> ExitCode {
             ExitCode::SUCCESS
         }
         (None, Some((id, status))) => {
-            let text = output.say(
-                "✓ told the run: '{id}' is {status}",
-                "✓ 실행 중인 명령에 전했습니다: '{id}' {status}",
-            );
-            output.line(&text.replace("{id}", id).replace("{status}", status));
+            let (id, status) = (id.clone(), status.clone());
+            output.line(&Said::RunToldOf { id, status }.say(output.lang));
             ExitCode::SUCCESS
         }
         (None, None) => {
-            output.line(output.say("✓ told the run", "✓ 실행 중인 명령에 전했습니다"));
+            output.line(&Said::RunTold.say(output.lang));
             ExitCode::SUCCESS
         }
     }

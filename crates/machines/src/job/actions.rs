@@ -18,11 +18,20 @@ pub enum Action {
     Answer,
     Provide,
     Reject,
+    Edit,
+    Skip,
+    Permit,
+    Deny,
+    Checkpoint,
+    Restore,
+    Fork,
+    Say,
+    Interrupt,
 }
 
 impl Action {
     /// The whole vocabulary.
-    pub const ALL: [Action; 12] = [
+    pub const ALL: [Action; 21] = [
         Action::Submit,
         Action::Delete,
         Action::Cancel,
@@ -35,6 +44,15 @@ impl Action {
         Action::Answer,
         Action::Provide,
         Action::Reject,
+        Action::Edit,
+        Action::Skip,
+        Action::Permit,
+        Action::Deny,
+        Action::Checkpoint,
+        Action::Restore,
+        Action::Fork,
+        Action::Say,
+        Action::Interrupt,
     ];
 
     /// The word on the wire and on the command line.
@@ -52,24 +70,67 @@ impl Action {
             Action::Answer => "answer",
             Action::Provide => "provide",
             Action::Reject => "reject",
+            Action::Edit => "edit",
+            Action::Skip => "skip",
+            Action::Permit => "permit",
+            Action::Deny => "deny",
+            Action::Checkpoint => "checkpoint",
+            Action::Restore => "restore",
+            Action::Fork => "fork",
+            Action::Say => "say",
+            Action::Interrupt => "interrupt",
         }
     }
 }
 
 /// What a person may do now, the most useful first. `submit` may still be refused for what a draft lacks.
 pub fn allowed_actions(job: &Job) -> Vec<Action> {
-    match job.life {
-        Life::Draft => vec![Action::Submit, Action::Delete],
-        Life::Pending => vec![Action::Cancel],
-        Life::Running => vec![Action::Pause, Action::Cancel],
-        Life::Paused(_) => vec![Action::Resume, Action::Cancel],
-        Life::Asking => vec![Action::Answer, Action::Cancel],
-        Life::Needing => vec![Action::Provide, Action::Reject, Action::Cancel],
-        Life::Verifying { .. } => vec![Action::Cancel],
-        Life::Reviewing => vec![Action::Approve, Action::RequestChanges],
-        Life::Completed { .. } if job.archived => vec![Action::Delete],
-        Life::Completed { .. } => vec![Action::Archive, Action::Delete],
-        Life::Failed(_) if job.retried_by.is_some() => vec![Action::Delete],
-        Life::Failed(_) => vec![Action::Retry, Action::Delete],
+    use Action as A;
+    let mut actions = match job.life {
+        Life::Draft => vec![A::Submit, A::Edit, A::Delete],
+        Life::Pending => vec![A::Cancel],
+        Life::Running => vec![A::Pause, A::Cancel, A::Say, A::Interrupt, A::Checkpoint],
+        Life::Paused(_) => vec![A::Resume, A::Cancel, A::Say, A::Checkpoint, A::Restore],
+        Life::Asking => {
+            let skips = job.open_question().is_some_and(|it| !it.required);
+            let mut actions = vec![A::Answer];
+            actions.extend(skips.then_some(A::Skip));
+            actions.extend([A::Cancel, A::Say, A::Checkpoint, A::Restore]);
+            actions
+        }
+        Life::Needing => vec![
+            A::Provide,
+            A::Reject,
+            A::Cancel,
+            A::Say,
+            A::Checkpoint,
+            A::Restore,
+        ],
+        Life::Permitting => vec![
+            A::Permit,
+            A::Deny,
+            A::Cancel,
+            A::Say,
+            A::Checkpoint,
+            A::Restore,
+        ],
+        Life::Verifying { .. } => vec![A::Cancel, A::Say, A::Checkpoint, A::Restore],
+        Life::Reviewing => vec![
+            A::Approve,
+            A::RequestChanges,
+            A::Say,
+            A::Checkpoint,
+            A::Restore,
+        ],
+        Life::Completed { .. } if job.archived => vec![A::Delete],
+        Life::Completed { .. } => vec![A::Archive, A::Delete],
+        Life::Failed(_) if job.retried_by.is_some() => vec![A::Delete],
+        Life::Failed(_) if job.attempt == 0 => vec![A::Retry, A::Delete],
+        Life::Failed(_) => vec![A::Retry, A::Delete, A::Restore],
+    };
+    // Whoever had an agent has a checkpoint to begin another task at.
+    if job.attempt > 0 {
+        actions.push(A::Fork);
     }
+    actions
 }

@@ -4,8 +4,8 @@ use super::step::Outcome;
 use super::turn::Turn;
 use super::{
     Dependency, DependencyStatus, Effect, Event, Fact, FailureCode, Kind, Life,
-    MARKERS_WAITING_MAX, Marker, Message, PausedBy, Process, Question, QuestionStatus, Refusal,
-    Review, ReviewStatus, SnapshotReason, TimerKind, Trigger, Value,
+    MARKERS_WAITING_MAX, Marker, Message, PausedBy, Question, QuestionStatus, Refusal, Review,
+    ReviewStatus, SnapshotReason, TimerKind, Trigger, Value,
 };
 use crate::kernel::Timestamp;
 
@@ -13,6 +13,10 @@ impl Turn {
     /// A marker acts at once when the agent runs; when it is stopped, the marker waits its turn.
     pub(super) fn said(mut self, attempt: u32, marker: Marker) -> Outcome {
         self.fence(attempt)?;
+        if let Marker::Withdrawn { request } = &marker {
+            self.withdrawn(request);
+            return self.done();
+        }
         match &self.job.life {
             Life::Draft | Life::Pending | Life::Completed { .. } | Life::Failed(_) => {
                 return Err(Refusal::not_allowed(&self.job));
@@ -21,6 +25,7 @@ impl Turn {
             Life::Paused(_)
             | Life::Asking
             | Life::Needing
+            | Life::Permitting
             | Life::Verifying { .. }
             | Life::Reviewing => self.hear_stopped(marker)?,
         }
@@ -38,6 +43,11 @@ impl Turn {
             // Further questions are shown with the first, so that a person can answer all in one go.
             (Marker::Question(question), Life::Asking) if none_before => self.ask(question),
             (Marker::DependencyRequest(needed), Life::Needing) if none_before => self.need(needed),
+            (Marker::Permission(wanted), Life::Permitting) if none_before => {
+                self.want_permission(wanted);
+            }
+            // The turn ended because it was stopped, or behind the marker that stopped it.
+            (Marker::TurnEnded { .. }, _) => {}
             (marker, _) => {
                 // Only the last of several steps in a row matters, and an agent may print many.
                 let steps = (self.job.waiting.back(), &marker);
@@ -85,6 +95,9 @@ impl Turn {
                     self.progressed();
                 }
             }
+            Marker::Permission(wanted) => self.want_permission(wanted),
+            Marker::Withdrawn { request } => self.withdrawn(&request),
+            Marker::TurnEnded { question } => self.turn_ended(question),
             Marker::Malformed { details } => self.say(Message::ProtocolError { details }),
         }
     }
@@ -150,6 +163,11 @@ impl Turn {
             return;
         }
         self.progressed();
+        self.put(question);
+    }
+
+    /// Lays a question before a person.
+    pub(super) fn put(&mut self, question: Question) {
         let id = question.id.clone();
         self.job.questions.push(Question {
             status: QuestionStatus::Pending,
@@ -229,31 +247,34 @@ impl Turn {
     /// without progress.
     pub(super) fn agent_exit(mut self, attempt: u32, code: Option<i32>) -> Outcome {
         self.present(attempt)?;
+        self.permissions_die(Trigger::AgentExit);
         let completes = self.job.kind.as_ref().is_some_and(Kind::completes_on_exit);
         match self.job.life {
             Life::Running if completes && code == Some(0) => {
                 self.process_gone();
                 self.complete_phase(self.job.phase, vec![]);
             }
-            Life::Running if self.job.respawned => {
+            Life::Running if self.job.exits > 0 => {
                 self.process_gone();
                 let message = format!("the agent ended twice without progress, {}", ended(code));
                 self.fail(FailureCode::AgentExited, message, None, Trigger::AgentExit);
             }
             Life::Running => {
-                self.job.respawned = true;
+                self.job.exits += 1;
                 let facts = vec![("exit", Fact::Text(ended(code)))];
                 self.replace_process(Trigger::AgentExit, facts);
             }
             Life::Paused(_)
             | Life::Asking
             | Life::Needing
+            | Life::Permitting
             | Life::Verifying { .. }
             | Life::Reviewing => self.process_gone(),
             Life::Draft | Life::Pending | Life::Completed { .. } | Life::Failed(_) => {
                 return Err(Refusal::not_allowed(&self.job));
             }
         }
+        self.hear_waiting();
         self.done()
     }
 
@@ -264,6 +285,7 @@ impl Turn {
             | Life::Paused(_)
             | Life::Asking
             | Life::Needing
+            | Life::Permitting
             | Life::Verifying { .. } => {
                 self.process_gone();
                 self.fail(FailureCode::SpawnFailed, message, None, Trigger::AgentExit);
@@ -277,33 +299,24 @@ impl Turn {
         }
     }
 
-    /// A lost process is replaced as often as it takes: it is not the agent that failed.
+    /// The process of an attempt was lost through no fault of its own.
     pub(super) fn recover(mut self, attempt: u32) -> Outcome {
         self.present(attempt)?;
+        self.permissions_die(Trigger::Recover);
         match self.job.life {
-            Life::Running => {
-                let facts = vec![("lost", Fact::Number(attempt.into()))];
-                self.replace_process(Trigger::Recover, facts);
-            }
+            Life::Running => self.lost(attempt),
             Life::Paused(_)
             | Life::Asking
             | Life::Needing
+            | Life::Permitting
             | Life::Verifying { .. }
             | Life::Reviewing => self.process_gone(),
             Life::Draft | Life::Pending | Life::Completed { .. } | Life::Failed(_) => {
                 return Err(Refusal::not_allowed(&self.job));
             }
         }
+        self.hear_waiting();
         self.done()
-    }
-
-    /// The attempt is the latest one and has not ended before.
-    fn present(&self, attempt: u32) -> Result<(), Refusal> {
-        self.fence(attempt)?;
-        match self.job.process {
-            Process::Live => Ok(()),
-            Process::Gone => Err(Refusal::not_allowed(&self.job)),
-        }
     }
 
     pub(super) fn verification_passed(mut self, verification: u32, review: String) -> Outcome {

@@ -127,6 +127,17 @@ impl QuestionStatus {
     }
 }
 
+/// A tool that an agent's client waits to be allowed. It dies with the attempt that asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permission {
+    /// Its id.
+    pub id: String,
+    /// The client's own id of it: it may withdraw it.
+    pub request: String,
+    /// The tool.
+    pub tool: String,
+}
+
 /// Something the agent needs from a person. Its value is never here: only that one was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {

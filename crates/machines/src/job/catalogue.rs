@@ -2,7 +2,7 @@
 
 use super::{
     Checkpoint, Command, Dependency, Edit, Effect, Job, JobMachine, Kind, Marker, Message,
-    Question, StepAt,
+    Permission, Question, StepAt,
 };
 use crate::kernel::{Machine as _, Timestamp};
 use crate::table::{AT, Catalogue, EARLIER};
@@ -52,6 +52,14 @@ impl Catalogue for JobMachine {
             ("pending", pending.clone()),
             ("running", running.clone()),
             ("running, respawned", after(&running, [once_ended])),
+            (
+                "running, lost once",
+                after(&running, [Command::Recover { attempt: 1 }]),
+            ),
+            (
+                "running, reminded",
+                after(&running, [said(1, turn_ended())]),
+            ),
             ("paused by a person", after(&running, [Command::Pause])),
             ("paused by a rate limit", limited(OVER)),
             ("paused by a breaker", after(&running, [breaker(false)])),
@@ -66,6 +74,10 @@ impl Catalogue for JobMachine {
             (
                 "waiting for a dependency",
                 after(&running, [said(1, dependency())]),
+            ),
+            (
+                "waiting for a permission",
+                after(&running, [said(1, permission())]),
             ),
             (
                 "waiting, a phase done after it",
@@ -114,6 +126,17 @@ impl Catalogue for JobMachine {
             ("custom complete", said(1, Marker::CustomComplete)),
             ("question", said(1, second_question())),
             ("dependency request", said(1, dependency())),
+            ("permission wanted", said(1, permission())),
+            ("turn ended", said(1, turn_ended())),
+            (
+                "request withdrawn",
+                said(
+                    1,
+                    Marker::Withdrawn {
+                        request: "r-1".into(),
+                    },
+                ),
+            ),
             ("rate limit", said(1, Marker::RateLimit { until: LATER })),
             (
                 "fatal error",
@@ -171,6 +194,10 @@ impl Catalogue for JobMachine {
                 },
             ),
             ("recover", Command::Recover { attempt: 1 }),
+            ("recover attempt 2", Command::Recover { attempt: 2 }),
+            ("stuck", Command::Stuck { attempt: 1 }),
+            ("make room", Command::Shed { attempt: 1 }),
+            ("checkpoint due", Command::CheckpointDue),
             ("verification passed", passed(1)),
             (
                 "verification failed",
@@ -203,13 +230,15 @@ impl Catalogue for JobMachine {
             }
             Effect::Signal { attempt, want } => format!("want {attempt} {}", want.name()),
             Effect::Tell { message, .. } => format!("tell {}", message.name()),
+            Effect::Interrupt { attempt, number } => format!("interrupt {attempt} {number}"),
             Effect::Snapshot(reason) => format!("snapshot {}", reason.name()),
             Effect::Verify { verification, .. } => format!("verify {verification}"),
             Effect::Notify(event) => format!("notify {}", event.name()),
-            Effect::Timer { .. } => "timer".into(),
+            Effect::Timer { kind, .. } => format!("timer {}", kind.name()),
             Effect::ZipArtifacts => "zip artifacts".into(),
             Effect::SaveErrorLog => "save error log".into(),
             Effect::CreateRetry { .. } => "create the retry".into(),
+            Effect::CreateFork { .. } => "create the fork".into(),
             Effect::Remove => "remove".into(),
         }
     }
@@ -269,20 +298,43 @@ fn persons_commands() -> Vec<(&'static str, Command)> {
                 dependency: "dep_1".into(),
             },
         ),
+        (
+            "permit",
+            Command::Permit {
+                permission: "perm_1".into(),
+            },
+        ),
+        (
+            "deny",
+            Command::Deny {
+                permission: "perm_1".into(),
+                reason: "not here".into(),
+            },
+        ),
+        (
+            "say",
+            Command::Say {
+                id: "say_1".into(),
+                text: "Use green.".into(),
+            },
+        ),
+        ("take back", Command::Unsay { id: "say_1".into() }),
+        ("interrupt", Command::Interrupt),
+        ("checkpoint", Command::SaveCheckpoint),
+        (
+            "fork",
+            Command::Fork {
+                new: "task_e".into(),
+                checkpoint: checkpoint(),
+            },
+        ),
         ("pause", Command::Pause),
         ("resume", Command::Resume),
         ("rate limit reset", Command::RateLimitReset),
         ("breaker", breaker(false)),
         ("breaker that ends", breaker(true)),
         ("cancel", Command::Cancel),
-        (
-            "restore",
-            Command::Restore(Checkpoint {
-                id: "cp_1".into(),
-                phase: 1,
-                step: None,
-            }),
-        ),
+        ("restore", Command::Restore(checkpoint())),
         (
             "retry",
             Command::Retry {
@@ -339,6 +391,28 @@ fn dependency() -> Marker {
     Marker::DependencyRequest(Dependency::requested("dep_1", "TEA_API_KEY", true))
 }
 
+fn permission() -> Marker {
+    Marker::Permission(Permission {
+        id: "perm_1".into(),
+        request: "r-1".into(),
+        tool: "Bash".into(),
+    })
+}
+
+fn turn_ended() -> Marker {
+    Marker::TurnEnded {
+        question: "q_turn".into(),
+    }
+}
+
+fn checkpoint() -> Checkpoint {
+    Checkpoint {
+        id: "cp_1".into(),
+        phase: 1,
+        step: None,
+    }
+}
+
 fn passed(verification: u32) -> Command {
     Command::VerificationPassed {
         verification,
@@ -350,5 +424,6 @@ fn breaker(ends: bool) -> Command {
     Command::Breaker {
         reason: "budget of 1000 tokens".into(),
         ends,
+        until: None,
     }
 }

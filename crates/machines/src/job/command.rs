@@ -1,6 +1,6 @@
 //! What people, agents and the world say to a job.
 
-use super::{Dependency, Kind, Question, StepAt};
+use super::{Dependency, Kind, Permission, Question, StepAt};
 use crate::kernel::Timestamp;
 use std::collections::BTreeSet;
 
@@ -122,14 +122,56 @@ pub enum Command {
     Pause,
     /// A person lets it go on, whoever stopped it.
     Resume,
-    /// The time a rate limit named has come.
+    /// The time at which a pause ends by itself has come.
     RateLimitReset,
+    /// It is time for a checkpoint.
+    CheckpointDue,
+    /// A person wants a checkpoint.
+    SaveCheckpoint,
+    /// The agent has printed nothing for too long.
+    Stuck {
+        /// Which.
+        attempt: u32,
+    },
+    /// A stopped process is to make room; it is started anew when the job goes on.
+    Shed {
+        /// Which.
+        attempt: u32,
+    },
+    /// A person has a word for the agent. It is told when the agent listens, and interrupts nothing.
+    Say {
+        /// Id of what is said.
+        id: String,
+        /// What.
+        text: String,
+    },
+    /// A person takes a word back that the agent has not been told.
+    Unsay {
+        /// Id of what was said.
+        id: String,
+    },
+    /// A person interrupts what the agent does.
+    Interrupt,
+    /// A person, or a rule a person made, allows a tool.
+    Permit {
+        /// The permission.
+        permission: String,
+    },
+    /// A person, or a rule a person made, denies a tool.
+    Deny {
+        /// The permission.
+        permission: String,
+        /// Why.
+        reason: String,
+    },
     /// A budget or limit was passed.
     Breaker {
         /// Which.
         reason: String,
         /// Over, or stopped until a person decides.
         ends: bool,
+        /// When it goes on by itself, if it does.
+        until: Option<Timestamp>,
     },
     /// A person gives it up.
     Cancel,
@@ -139,6 +181,13 @@ pub enum Command {
     Retry {
         /// Id for the new task.
         new: String,
+    },
+    /// A person wants another task that begins at a checkpoint of this one.
+    Fork {
+        /// Id for the new task.
+        new: String,
+        /// Where it begins.
+        checkpoint: Checkpoint,
     },
     /// A person puts a completed task away.
     Archive,
@@ -184,6 +233,18 @@ pub enum Marker {
     },
     /// It began a step.
     Step(StepAt),
+    /// Its client waits to be allowed a tool.
+    Permission(Permission),
+    /// Its client needs no reply to a request any more.
+    Withdrawn {
+        /// The client's own id of it.
+        request: String,
+    },
+    /// Its client has come to the end of a turn and waits for a prompt.
+    TurnEnded {
+        /// Id for the question, if a person is asked what to do.
+        question: String,
+    },
     /// It tried to say something and failed.
     Malformed {
         /// What is wrong with it.
@@ -241,11 +302,20 @@ impl Command {
             Command::DependencyTimeout { .. } => "time a dependency out",
             Command::Pause => "pause",
             Command::Resume => "resume",
-            Command::RateLimitReset => "end the rate limit",
+            Command::RateLimitReset => "end the pause",
+            Command::CheckpointDue | Command::SaveCheckpoint => "checkpoint",
+            Command::Stuck { .. } => "call the agent stuck",
+            Command::Shed { .. } => "make room",
+            Command::Say { .. } => "say",
+            Command::Unsay { .. } => "take back",
+            Command::Interrupt => "interrupt",
+            Command::Permit { .. } => "permit",
+            Command::Deny { .. } => "deny",
             Command::Breaker { .. } => "break",
             Command::Cancel => "cancel",
             Command::Restore(_) => "restore",
             Command::Retry { .. } => "retry",
+            Command::Fork { .. } => "fork",
             Command::Archive => "archive",
             Command::Delete { .. } => "delete",
         }

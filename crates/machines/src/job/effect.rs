@@ -35,6 +35,13 @@ pub enum Effect {
         /// What.
         message: Message,
     },
+    /// Interrupt what the process does.
+    Interrupt {
+        /// Which process.
+        attempt: u32,
+        /// Counts the interrupts of the job.
+        number: u32,
+    },
     /// Save a checkpoint.
     Snapshot(SnapshotReason),
     /// Check the phase, and answer with the ticket.
@@ -63,6 +70,13 @@ pub enum Effect {
     CreateRetry {
         /// Its id.
         id: String,
+    },
+    /// Make the task that begins at a checkpoint of this one.
+    CreateFork {
+        /// Its id.
+        id: String,
+        /// Where it begins.
+        checkpoint: super::Checkpoint,
     },
     /// Remove the job and all that belongs to it.
     Remove,
@@ -250,6 +264,30 @@ pub enum Message {
         /// The answer.
         answer: String,
     },
+    /// A word of a person.
+    Said {
+        /// Its id.
+        id: String,
+        /// The word.
+        text: String,
+    },
+    /// It ended its turn, but nothing it said tells how the work stands.
+    Reminder {
+        /// The phase, from 1.
+        phase: u32,
+    },
+    /// A tool was allowed.
+    Permitted {
+        /// The permission.
+        permission: String,
+    },
+    /// A tool was denied.
+    Denied {
+        /// The permission.
+        permission: String,
+        /// Why.
+        reason: String,
+    },
     /// The agent broke the protocol.
     ProtocolError {
         /// How.
@@ -268,6 +306,10 @@ impl Message {
             Message::DependencyProvided { .. } => "DEPENDENCY_PROVIDED",
             Message::DependencyRejected { .. } => "DEPENDENCY_REJECTED",
             Message::QuestionAnswer { .. } => "question_answer",
+            Message::Said { .. } => "USER_MESSAGE",
+            Message::Reminder { .. } => "REMINDER",
+            Message::Permitted { .. } => "permitted",
+            Message::Denied { .. } => "denied",
             Message::ProtocolError { .. } => "PROTOCOL_ERROR",
         }
     }
@@ -286,6 +328,10 @@ pub enum Value {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the word it writes")]
 pub enum SnapshotReason {
+    Interval,
+    Manual,
+    Completed,
+    Failed,
     RateLimit,
     Error,
     PhaseComplete,
@@ -298,6 +344,10 @@ impl SnapshotReason {
     /// The word on the wire.
     pub const fn name(self) -> &'static str {
         match self {
+            SnapshotReason::Interval => "interval",
+            SnapshotReason::Manual => "manual",
+            SnapshotReason::Completed => "completed",
+            SnapshotReason::Failed => "failed",
             SnapshotReason::RateLimit => "rate_limit",
             SnapshotReason::Error => "error",
             SnapshotReason::PhaseComplete => "phase_complete",
@@ -337,6 +387,11 @@ pub enum Event {
         /// Which.
         id: String,
     },
+    /// A tool waits to be allowed.
+    PermissionWanted {
+        /// Which.
+        id: String,
+    },
     /// The agent was stopped by a breaker.
     BreakerTripped {
         /// Which limit.
@@ -360,6 +415,7 @@ impl Event {
             Event::ReviewCreated { .. } => "review.created",
             Event::DependencyRequested { .. } => "dependency.requested",
             Event::QuestionAsked { .. } => "question.asked",
+            Event::PermissionWanted { .. } => "permission.wanted",
             Event::BreakerTripped { .. } => "agent.breaker",
             Event::AgentError { .. } => "agent.error",
         }
@@ -371,8 +427,12 @@ impl Event {
 pub enum TimerKind {
     /// The job may be assigned.
     Scheduled,
-    /// The rate limit is over.
+    /// A pause ends by itself.
     RateLimitReset,
+    /// It is time for a checkpoint.
+    Checkpoint,
+    /// It is time to look whether the agent still prints.
+    Silence,
     /// A question waited long enough.
     Question {
         /// Which.
@@ -383,4 +443,18 @@ pub enum TimerKind {
         /// Which.
         id: String,
     },
+}
+
+impl TimerKind {
+    /// The word for it. With the id of a question or dependency it names a timer of a job.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            TimerKind::Scheduled => "scheduled",
+            TimerKind::RateLimitReset => "rate_limit_reset",
+            TimerKind::Checkpoint => "checkpoint",
+            TimerKind::Silence => "silence",
+            TimerKind::Question { .. } => "question",
+            TimerKind::Dependency { .. } => "dependency",
+        }
+    }
 }

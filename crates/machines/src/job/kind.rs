@@ -75,6 +75,12 @@ pub struct Limits {
     pub question_timeout_s: i64,
     /// Until an unsettled dependency is decided without a person.
     pub dependency_timeout_s: i64,
+    /// Between checkpoints of an agent at work.
+    pub checkpoint_s: i64,
+    /// Until an agent that prints nothing counts as stuck; 0 for never.
+    pub silence_s: i64,
+    /// Lost processes that are replaced without a sign of progress; then a person decides.
+    pub losses_max: u32,
 }
 
 impl Default for Limits {
@@ -83,6 +89,9 @@ impl Default for Limits {
             reworks_max: 3,
             question_timeout_s: 30 * 60,
             dependency_timeout_s: 60 * 60,
+            checkpoint_s: 10 * 60,
+            silence_s: 15 * 60,
+            losses_max: 5,
         }
     }
 }

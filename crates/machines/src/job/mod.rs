@@ -8,6 +8,7 @@ mod asks;
 mod catalogue;
 mod command;
 mod effect;
+mod going;
 mod kind;
 mod people;
 #[cfg(test)]
@@ -17,6 +18,8 @@ mod status;
 mod step;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_going;
 mod turn;
 mod violations;
 #[cfg(test)]
@@ -24,7 +27,8 @@ mod walk;
 
 pub use actions::{Action, allowed_actions};
 pub use asks::{
-    Dependency, DependencyKind, DependencyStatus, Question, QuestionStatus, Review, ReviewStatus,
+    Dependency, DependencyKind, DependencyStatus, Permission, Question, QuestionStatus, Review,
+    ReviewStatus,
 };
 pub use command::{Checkpoint, Command, Edit, Marker};
 pub use effect::{
@@ -65,8 +69,16 @@ pub struct Job {
     pub attempt: u32,
     /// Whether that process is there.
     pub process: Process,
-    /// The process was replaced once since the last sign of progress.
-    pub respawned: bool,
+    /// Processes that ended by themselves since the last sign of progress.
+    pub exits: u32,
+    /// Processes that were lost since the last sign of progress.
+    pub losses: u32,
+    /// A silent process was replaced since the last sign of progress.
+    pub stuck: bool,
+    /// The agent was reminded of its markers since the last sign of progress.
+    pub reminded: bool,
+    /// Interrupts so far.
+    pub interrupts: u32,
     /// The phase worked on, from 1; 0 before the first assignment.
     pub phase: u32,
     /// The step the agent said it is at.
@@ -83,12 +95,16 @@ pub struct Job {
     pub questions: Vec<Question>,
     /// All dependency requests, oldest first.
     pub dependencies: Vec<Dependency>,
+    /// Tools the client waits to be allowed, oldest first. Only those that are open: an agent may ask for many.
+    pub permissions: Vec<Permission>,
     /// Markers read while the agent was stopped, in stream order.
     pub waiting: VecDeque<Marker>,
     /// What the agent is to be told when it goes on.
     pub unsaid: Vec<Message>,
     /// Tokens used over all attempts.
     pub tokens: u64,
+    /// Where the first process begins, when that is not the start.
+    pub begins_at: Option<Checkpoint>,
     /// The failed task this one takes the place of.
     pub retry_of: Option<String>,
     /// The task that took the place of this one.
@@ -112,6 +128,8 @@ pub enum Life {
     Asking,
     /// Stopped until every open dependency is settled. Task `in_progress`, agent `waiting_dependency`.
     Needing,
+    /// Its client waits until a person allows or denies a tool. Task `in_progress`, agent `waiting_question`.
+    Permitting,
     /// A finished phase is being checked. Task `in_progress`, agent `waiting_review`.
     Verifying {
         /// What the agent says it made.
@@ -138,14 +156,25 @@ pub enum PausedBy {
         /// When.
         until: Timestamp,
     },
-    /// A breaker: a person decides.
+    /// A breaker: a person decides, unless it goes on by itself.
     Breaker {
         /// Which limit was passed.
         reason: String,
+        /// When it goes on by itself.
+        until: Option<Timestamp>,
     },
 }
 
 impl PausedBy {
+    /// When it ends by itself.
+    pub const fn until(&self) -> Option<Timestamp> {
+        match self {
+            PausedBy::Person => None,
+            PausedBy::RateLimit { until } => Some(*until),
+            PausedBy::Breaker { until, .. } => *until,
+        }
+    }
+
     /// The word on the wire.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -267,7 +296,11 @@ impl Job {
             started_at: None,
             attempt: 0,
             process: Process::Gone,
-            respawned: false,
+            exits: 0,
+            losses: 0,
+            stuck: false,
+            reminded: false,
+            interrupts: 0,
             phase: 0,
             step: None,
             reached: Reached::START,
@@ -276,9 +309,11 @@ impl Job {
             reviews: Vec::new(),
             questions: Vec::new(),
             dependencies: Vec::new(),
+            permissions: Vec::new(),
             waiting: VecDeque::new(),
             unsaid: Vec::new(),
             tokens: 0,
+            begins_at: None,
             retry_of: None,
             retried_by: None,
             archived: false,
@@ -296,6 +331,16 @@ impl Job {
             life: Life::Pending,
             retry_of: Some(id.into()),
             ..Job::draft()
+        }
+    }
+
+    /// The new task that begins at a checkpoint of this one: pending, with nothing done.
+    pub fn forked(&self, checkpoint: Checkpoint) -> Job {
+        Job {
+            begins_at: Some(checkpoint),
+            retry_of: None,
+            depends_on: Vec::new(),
+            ..self.retried("")
         }
     }
 
@@ -320,6 +365,7 @@ impl Job {
             | Life::Paused(_)
             | Life::Asking
             | Life::Needing
+            | Life::Permitting
             | Life::Verifying { .. }
             | Life::Reviewing
             | Life::Failed(_) => {}
@@ -359,6 +405,7 @@ impl Job {
             | Life::Paused(_)
             | Life::Asking
             | Life::Needing
+            | Life::Permitting
             | Life::Verifying { .. }
             | Life::Reviewing
             | Life::Completed { .. } => None,

@@ -206,7 +206,7 @@ impl Turn {
     }
 
     /// An id nobody knows, or nothing of the sort to decide in this state.
-    fn unknown(&self, what: &'static str, id: &str, awaited_in: &Life) -> Refusal {
+    pub(super) fn unknown(&self, what: &'static str, id: &str, awaited_in: &Life) -> Refusal {
         if self.job.life == *awaited_in {
             let id = id.into();
             Refusal::Unknown { what, id }

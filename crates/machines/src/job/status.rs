@@ -102,6 +102,7 @@ impl Job {
             | Life::Paused(_)
             | Life::Asking
             | Life::Needing
+            | Life::Permitting
             | Life::Verifying { .. } => TaskStatus::InProgress,
             Life::Reviewing => TaskStatus::Review,
             Life::Completed { .. } => TaskStatus::Completed,
@@ -115,7 +116,7 @@ impl Job {
             Life::Draft | Life::Pending => AgentStatus::Idle,
             Life::Running => AgentStatus::Running,
             Life::Paused(_) => AgentStatus::Paused,
-            Life::Asking => AgentStatus::WaitingQuestion,
+            Life::Asking | Life::Permitting => AgentStatus::WaitingQuestion,
             Life::Needing => AgentStatus::WaitingDependency,
             Life::Verifying { .. } | Life::Reviewing => AgentStatus::WaitingReview,
             Life::Completed { .. } => AgentStatus::Completed,
@@ -127,7 +128,7 @@ impl Job {
     /// What the agent waits for.
     pub fn blocked_by(&self) -> Option<BlockedBy> {
         match self.life {
-            Life::Asking => Some(BlockedBy::Question),
+            Life::Asking | Life::Permitting => Some(BlockedBy::Question),
             Life::Needing => Some(BlockedBy::Dependency),
             Life::Verifying { .. } | Life::Reviewing => Some(BlockedBy::Review),
             Life::Draft

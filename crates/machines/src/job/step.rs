@@ -52,10 +52,24 @@ impl Machine for JobMachine {
             Command::Pause => turn.pause(),
             Command::Resume => turn.resume(),
             Command::RateLimitReset => turn.rate_limit_reset(),
-            Command::Breaker { reason, ends } => turn.breaker(reason, ends),
+            Command::CheckpointDue => turn.checkpoint_due(),
+            Command::SaveCheckpoint => turn.save_checkpoint(),
+            Command::Stuck { attempt } => turn.stuck(attempt),
+            Command::Shed { attempt } => turn.shed(attempt),
+            Command::Say { id, text } => turn.say_to_agent(id, text),
+            Command::Unsay { id } => turn.unsay(&id),
+            Command::Interrupt => turn.interrupt(),
+            Command::Permit { permission } => turn.permit(permission),
+            Command::Deny { permission, reason } => turn.deny(permission, reason),
+            Command::Breaker {
+                reason,
+                ends,
+                until,
+            } => turn.breaker(reason, ends, until),
             Command::Cancel => cancel(turn),
             Command::Restore(checkpoint) => restore(turn, checkpoint),
             Command::Retry { new } => retry(turn, new),
+            Command::Fork { new, checkpoint } => fork(turn, new, checkpoint),
             Command::Archive => archive(turn),
             Command::Delete { dependents } => delete(turn, dependents),
         }
@@ -75,11 +89,22 @@ impl Machine for JobMachine {
             super::Action::Approve | super::Action::RequestChanges => {
                 job.open_review().map(|review| review.id.clone())
             }
-            super::Action::Answer => job.open_question().map(|question| question.id.clone()),
+            super::Action::Answer | super::Action::Skip => {
+                job.open_question().map(|question| question.id.clone())
+            }
             super::Action::Provide | super::Action::Reject => {
                 job.open_dependency().map(|needed| needed.id.clone())
             }
-            super::Action::Submit
+            super::Action::Permit | super::Action::Deny => {
+                job.permissions.first().map(|wanted| wanted.id.clone())
+            }
+            super::Action::Edit
+            | super::Action::Checkpoint
+            | super::Action::Restore
+            | super::Action::Fork
+            | super::Action::Say
+            | super::Action::Interrupt
+            | super::Action::Submit
             | super::Action::Delete
             | super::Action::Cancel
             | super::Action::Pause
@@ -88,8 +113,8 @@ impl Machine for JobMachine {
             | super::Action::Retry => None,
         };
         let advice = |action: super::Action| Advice {
-            verb: action.name(),
             target: target(action),
+            ..Advice::verb(action.name())
         };
         allowed_actions(job).into_iter().map(advice).collect()
     }
@@ -175,7 +200,10 @@ fn assign(mut turn: Turn, completed: &BTreeSet<String>) -> Outcome {
         return Err(Refusal::WaitingForTasks { tasks: unmet });
     }
     turn.job.started_at = Some(turn.at);
-    turn.begin_phase(1);
+    match turn.job.begins_at.clone() {
+        None => turn.begin_phase(1),
+        Some(checkpoint) => turn.begin_at(checkpoint)?,
+    }
     turn.enter(Life::Running, Trigger::Assign, vec![]);
     turn.notify(Event::TaskStarted);
     turn.done()
@@ -188,6 +216,7 @@ fn redirect(mut turn: Turn, from: &str, to: String) -> Outcome {
         | Life::Paused(_)
         | Life::Asking
         | Life::Needing
+        | Life::Permitting
         | Life::Verifying { .. }
         | Life::Reviewing
         | Life::Completed { .. }
@@ -209,7 +238,12 @@ fn cancel(mut turn: Turn) -> Outcome {
             turn.push(Effect::RemoveFromQueue);
             turn.done()
         }
-        Life::Running | Life::Paused(_) | Life::Asking | Life::Needing | Life::Verifying { .. } => {
+        Life::Running
+        | Life::Paused(_)
+        | Life::Asking
+        | Life::Needing
+        | Life::Permitting
+        | Life::Verifying { .. } => {
             turn.fail(FailureCode::Cancelled, message, None, Trigger::Cancel);
             turn.done()
         }
@@ -224,6 +258,7 @@ fn restore(mut turn: Turn, checkpoint: Checkpoint) -> Outcome {
         Life::Paused(_)
         | Life::Asking
         | Life::Needing
+        | Life::Permitting
         | Life::Verifying { .. }
         | Life::Reviewing => {}
         Life::Failed(_) => {
@@ -238,18 +273,10 @@ fn restore(mut turn: Turn, checkpoint: Checkpoint) -> Outcome {
             return Err(Refusal::not_allowed(&turn.job));
         }
     }
-    let Checkpoint { id, phase, step } = checkpoint;
-    let total = turn.job.total_phases();
-    if phase == 0 || phase > total {
-        return Err(Refusal::NoSuchPhase { phase, total });
-    }
+    let id = checkpoint.id.clone();
     turn.close();
-    turn.begin_at(id.clone());
-    turn.begin_phase(phase);
-    if let Some(step) = step.filter(|step| step.of > 0 && step.number <= step.of) {
-        turn.reach(step);
-    }
-    turn.job.respawned = false;
+    turn.begin_at(checkpoint)?;
+    turn.progressed();
     turn.enter(
         Life::Running,
         Trigger::Restore,
@@ -269,6 +296,7 @@ fn retry(mut turn: Turn, new: String) -> Outcome {
             | Life::Paused(_)
             | Life::Asking
             | Life::Needing
+            | Life::Permitting
             | Life::Verifying { .. }
             | Life::Reviewing
             | Life::Completed { .. },
@@ -277,6 +305,22 @@ fn retry(mut turn: Turn, new: String) -> Outcome {
     }
     turn.job.retried_by = Some(new.clone());
     turn.push(Effect::CreateRetry { id: new });
+    turn.done()
+}
+
+/// The job itself goes on as it is.
+fn fork(mut turn: Turn, new: String, checkpoint: Checkpoint) -> Outcome {
+    if turn.job.attempt == 0 {
+        return Err(Refusal::not_allowed(&turn.job));
+    }
+    let (phase, total) = (checkpoint.phase, turn.job.total_phases());
+    if phase == 0 || phase > total {
+        return Err(Refusal::NoSuchPhase { phase, total });
+    }
+    turn.push(Effect::CreateFork {
+        id: new,
+        checkpoint,
+    });
     turn.done()
 }
 
@@ -293,6 +337,7 @@ fn archive(mut turn: Turn) -> Outcome {
         | Life::Paused(_)
         | Life::Asking
         | Life::Needing
+        | Life::Permitting
         | Life::Verifying { .. }
         | Life::Reviewing
         | Life::Failed(_) => Err(Refusal::not_allowed(&turn.job)),
@@ -308,6 +353,7 @@ fn delete(mut turn: Turn, dependents: Vec<String>) -> Outcome {
         | Life::Paused(_)
         | Life::Asking
         | Life::Needing
+        | Life::Permitting
         | Life::Verifying { .. }
         | Life::Reviewing => return Err(Refusal::not_allowed(&turn.job)),
     }
@@ -342,6 +388,7 @@ impl Turn {
             | Life::Running
             | Life::Asking
             | Life::Needing
+            | Life::Permitting
             | Life::Verifying { .. }
             | Life::Reviewing
             | Life::Completed { .. }
@@ -349,9 +396,12 @@ impl Turn {
         }
     }
 
-    /// Ends a pause that a rate limit made, and no other.
+    /// Ends a pause that ends by itself, and no other.
     fn rate_limit_reset(mut self) -> Outcome {
-        let Life::Paused(super::PausedBy::RateLimit { until }) = self.job.life else {
+        let Life::Paused(by) = &self.job.life else {
+            return Err(Refusal::not_allowed(&self.job));
+        };
+        let Some(until) = by.until() else {
             return Err(Refusal::not_allowed(&self.job));
         };
         if self.at < until {
@@ -361,13 +411,14 @@ impl Turn {
         self.done()
     }
 
-    fn breaker(mut self, reason: String, ends: bool) -> Outcome {
+    fn breaker(mut self, reason: String, ends: bool, until: Option<Timestamp>) -> Outcome {
         if ends {
             match self.job.life {
                 Life::Running
                 | Life::Paused(_)
                 | Life::Asking
                 | Life::Needing
+                | Life::Permitting
                 | Life::Verifying { .. } => {
                     self.fail(FailureCode::Breaker, reason, None, Trigger::ErrorFatal);
                     return self.done();
@@ -380,20 +431,11 @@ impl Turn {
             }
         }
         self.running()?;
-        let facts = vec![
-            ("pausedBy", Fact::Text("breaker".into())),
-            ("reason", Fact::Text(reason.clone())),
-        ];
-        let paused = super::PausedBy::Breaker {
-            reason: reason.clone(),
-        };
-        self.enter(Life::Paused(paused), Trigger::Pause, facts);
-        self.snapshot(super::SnapshotReason::Error);
-        self.notify(Event::BreakerTripped { reason });
+        self.broken(reason, until, Trigger::Pause, vec![]);
         self.done()
     }
 
-    fn running(&self) -> Result<(), Refusal> {
+    pub(super) fn running(&self) -> Result<(), Refusal> {
         if self.job.life == Life::Running {
             Ok(())
         } else {
@@ -413,7 +455,10 @@ impl Turn {
 
     /// A sign that the present process is worth replacing should it end.
     pub(super) fn progressed(&mut self) {
-        self.job.respawned = false;
+        self.job.exits = 0;
+        self.job.losses = 0;
+        self.job.stuck = false;
+        self.job.reminded = false;
     }
 
     /// The whole of the phase is there, as far as the agent can tell.

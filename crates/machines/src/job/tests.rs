@@ -457,6 +457,7 @@ fn a_breaker_stops_or_ends() {
     let breaker = |ends| Command::Breaker {
         reason: "tokens".into(),
         ends,
+        until: None,
     };
     let mut play = Play::running();
     play.go(breaker(false));
@@ -507,20 +508,6 @@ fn an_exit_while_somebody_else_must_move_is_normal() {
     play.exit(0).approve();
     assert_eq!(play.spawned(), Some((3, SpawnFrom::Latest)));
     assert_eq!(play.told().len(), 2);
-}
-
-#[test]
-fn a_lost_process_is_replaced_as_often_as_it_takes() {
-    let mut play = Play::running();
-    for attempt in 1..=4 {
-        play.go(Command::Recover { attempt });
-        assert_eq!(play.spawned(), Some((attempt + 1, SpawnFrom::Latest)));
-    }
-    play.go(Command::Pause).go(Command::Recover { attempt: 5 });
-    assert_eq!(play.pair(), ("in_progress", "paused"));
-    assert_eq!(play.effects, []);
-    play.go(Command::Resume);
-    assert_eq!(play.spawned(), Some((6, SpawnFrom::Latest)));
 }
 
 #[test]

@@ -6,8 +6,8 @@
 use super::step::Outcome;
 use super::{
     DependencyStatus, Effect, Entity, Event, Fact, Failure, FailureCode, Job, Life, Message, Moved,
-    Process, QuestionStatus, Reached, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, Trigger,
-    Want,
+    Process, QuestionStatus, Reached, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, TimerKind,
+    Trigger, Want,
 };
 use crate::kernel::{Step, Timestamp};
 
@@ -18,7 +18,7 @@ pub(super) struct Turn {
     pub(super) at: Timestamp,
     effects: Vec<Effect>,
     wanted: Option<Want>,
-    from: SpawnFrom,
+    pub(super) from: SpawnFrom,
 }
 
 impl Turn {
@@ -94,6 +94,11 @@ impl Turn {
     /// Lets the agent go on, and gives the markers that waited their turn until one of them stops it again.
     pub(super) fn go_on(&mut self, trigger: Trigger, facts: Facts) {
         self.enter(Life::Running, trigger, facts);
+        self.hear_waiting();
+    }
+
+    /// Gives the markers that waited their turn until one of them stops the agent.
+    pub(super) fn hear_waiting(&mut self) {
         while self.job.life == Life::Running {
             let Some(marker) = self.job.waiting.pop_front() else {
                 return;
@@ -142,7 +147,7 @@ impl Turn {
         self.job.reached = Reached::END;
         self.close();
         self.enter(Life::Completed { at: self.at }, trigger, facts);
-        self.snapshot(SnapshotReason::PhaseComplete);
+        self.snapshot(SnapshotReason::Completed);
         self.push(Effect::ZipArtifacts);
         self.notify(Event::TaskCompleted);
     }
@@ -165,7 +170,7 @@ impl Turn {
         let facts = vec![("code", Fact::Text(code.name().into()))];
         self.enter(Life::Failed(failure), trigger, facts);
         if begun {
-            self.snapshot(SnapshotReason::Error);
+            self.snapshot(SnapshotReason::Failed);
             self.push(Effect::SaveErrorLog);
         }
         self.notify(Event::TaskFailed);
@@ -175,6 +180,7 @@ impl Turn {
     pub(super) fn close(&mut self) {
         self.job.waiting.clear();
         self.job.unsaid.clear();
+        self.job.permissions.clear();
         for question in &mut self.job.questions {
             if question.is_open() {
                 question.status = QuestionStatus::Skipped;
@@ -193,13 +199,7 @@ impl Turn {
         }
     }
 
-    /// Ends the present process and has the next one begin at a checkpoint.
-    pub(super) fn begin_at(&mut self, checkpoint: String) {
-        self.end_process();
-        self.from = SpawnFrom::Checkpoint(checkpoint);
-    }
-
-    fn end_process(&mut self) {
+    pub(super) fn end_process(&mut self) {
         if self.job.process == Process::Live {
             self.job.process = Process::Gone;
             self.signal_first(Want::Ended);
@@ -220,6 +220,9 @@ impl Turn {
             None | Some(Want::Paused) => {}
             Some(Want::Ended) => self.end_process(),
             Some(Want::Running) => {
+                if !stops {
+                    self.going_timers();
+                }
                 let say = std::mem::take(&mut self.job.unsaid);
                 match self.job.process {
                     Process::Gone => {
@@ -247,6 +250,17 @@ impl Turn {
             effects: self.effects,
         })
     }
+
+    /// An agent that goes on is looked at now and then.
+    fn going_timers(&mut self) {
+        self.checkpoint_timer();
+        let silence = self.job.limits.silence_s;
+        if silence > 0 {
+            let at = self.after(silence);
+            let kind = TimerKind::Silence;
+            self.push(Effect::Timer { at, kind });
+        }
+    }
 }
 
 fn wanted(life: &Life) -> Option<Want> {
@@ -256,6 +270,7 @@ fn wanted(life: &Life) -> Option<Want> {
         Life::Paused(_)
         | Life::Asking
         | Life::Needing
+        | Life::Permitting
         | Life::Verifying { .. }
         | Life::Reviewing => Some(Want::Paused),
         Life::Completed { .. } | Life::Failed(_) => Some(Want::Ended),

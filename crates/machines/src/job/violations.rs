@@ -31,6 +31,11 @@ pub(super) fn violations(job: &Job) -> Vec<Violation> {
         format!("the agent is {}", job.agent_status().name()),
     );
     rule(
+        "permission_open_exactly_while_permitting",
+        job.permissions.is_empty() != (job.life == Life::Permitting),
+        format!("the agent is {}", job.agent_status().name()),
+    );
+    rule(
         "reworks_within_limit",
         job.reworks <= job.limits.reworks_max,
         format!("{} reworks", job.reworks),
@@ -60,6 +65,7 @@ pub(super) fn violations(job: &Job) -> Vec<Violation> {
         Life::Paused(_)
         | Life::Asking
         | Life::Needing
+        | Life::Permitting
         | Life::Verifying { .. }
         | Life::Reviewing => {}
     }
@@ -71,6 +77,7 @@ pub(super) fn violations(job: &Job) -> Vec<Violation> {
         | Life::Paused(_)
         | Life::Asking
         | Life::Needing
+        | Life::Permitting
         | Life::Verifying { .. }
         | Life::Reviewing
         | Life::Completed { .. } => Some(true),

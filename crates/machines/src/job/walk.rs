@@ -41,6 +41,8 @@ enum Move {
     DependencyTimeout,
     Breaker(bool),
     Restore(u32),
+    Stuck,
+    Shed,
 }
 
 fn fill(job: &Job, tick: usize, wanted: Move) -> Command {
@@ -54,7 +56,13 @@ fn fill(job: &Job, tick: usize, wanted: Move) -> Command {
     let review = job
         .open_review()
         .map_or_else(|| "rev_none".into(), |review| review.id.clone());
+    let permission = job
+        .permissions
+        .first()
+        .map_or_else(|| "perm_none".into(), |wanted| wanted.id.clone());
     match wanted {
+        Move::Stuck => Command::Stuck { attempt },
+        Move::Shed => Command::Shed { attempt },
         Move::Act(action) => match action {
             Action::Submit => Command::Submit,
             Action::Delete => Command::Delete { dependents: vec![] },
@@ -82,6 +90,24 @@ fn fill(job: &Job, tick: usize, wanted: Move) -> Command {
                 dependency,
                 reason: "no".into(),
             },
+            Action::Edit => Command::Edit(Edit::default()),
+            Action::Skip => Command::Skip { question },
+            Action::Permit => Command::Permit { permission },
+            Action::Deny => Command::Deny {
+                permission,
+                reason: "no".into(),
+            },
+            Action::Checkpoint => Command::SaveCheckpoint,
+            Action::Restore => Command::Restore(checkpoint(1)),
+            Action::Fork => Command::Fork {
+                new: "task_fork".into(),
+                checkpoint: checkpoint(1),
+            },
+            Action::Say => Command::Say {
+                id: format!("say_{tick}"),
+                text: "tea".into(),
+            },
+            Action::Interrupt => Command::Interrupt,
         },
         Move::Say(marker) => Command::Said {
             attempt,
@@ -115,12 +141,17 @@ fn fill(job: &Job, tick: usize, wanted: Move) -> Command {
         Move::Breaker(ends) => Command::Breaker {
             reason: "tokens".into(),
             ends,
+            until: None,
         },
-        Move::Restore(phase) => Command::Restore(Checkpoint {
-            id: "cp_1".into(),
-            phase,
-            step: None,
-        }),
+        Move::Restore(phase) => Command::Restore(checkpoint(phase)),
+    }
+}
+
+fn checkpoint(phase: u32) -> Checkpoint {
+    Checkpoint {
+        id: "cp_1".into(),
+        phase,
+        step: None,
     }
 }
 
@@ -135,12 +166,20 @@ fn fresh(marker: Marker, tick: usize) -> Marker {
             id: format!("dep_{tick}"),
             ..needed
         }),
+        Marker::Permission(wanted) => Marker::Permission(Permission {
+            id: format!("perm_{tick}"),
+            ..wanted
+        }),
+        Marker::TurnEnded { .. } => Marker::TurnEnded {
+            question: format!("q_{tick}"),
+        },
         marker @ (Marker::PhaseComplete { .. }
         | Marker::CustomComplete
         | Marker::RateLimit { .. }
         | Marker::ErrorFatal { .. }
         | Marker::ErrorNotify { .. }
         | Marker::Step(_)
+        | Marker::Withdrawn { .. }
         | Marker::Malformed { .. }) => marker,
     }
 }
@@ -161,6 +200,11 @@ fn any_marker() -> impl Strategy<Value = Marker> {
         3 => (0u32..6, 0u32..6).prop_map(|(number, of)| {
             Marker::Step(StepAt { number, of, name: "idea".into() })
         }),
+        2 => "[rs]".prop_map(|request| Marker::Permission(Permission {
+            id: String::new(), request, tool: "Bash".into()
+        })),
+        1 => "[rs]".prop_map(|request| Marker::Withdrawn { request }),
+        1 => Just(Marker::TurnEnded { question: String::new() }),
         1 => Just(Marker::Malformed { details: "no type".into() }),
     ]
 }
@@ -178,10 +222,13 @@ fn any_move() -> impl Strategy<Value = Move> {
         Action::Answer,
         Action::Provide,
         Action::Provide,
+        Action::Permit,
+        Action::Permit,
+        Action::Say,
     ];
     prop_oneof![
         12 => prop::sample::select(going.to_vec()).prop_map(Move::Act),
-        1 => prop::sample::select(Action::ALL.to_vec()).prop_map(Move::Act),
+        3 => prop::sample::select(Action::ALL.to_vec()).prop_map(Move::Act),
         12 => any_marker().prop_map(Move::Say),
         1 => any_marker().prop_map(Move::SayStale),
         1 => Just(Move::Assign),
@@ -191,6 +238,7 @@ fn any_move() -> impl Strategy<Value = Move> {
         1 => Just(Move::Recover),
         2 => Just(Move::RateLimitReset),
         1 => Just(Move::QuestionTimeout),
+        1 => prop_oneof![Just(Move::Stuck), Just(Move::Shed)],
         1 => prop_oneof![
             Just(Move::DependencyTimeout), Just(Move::SpawnFailed),
             any::<bool>().prop_map(Move::Breaker), (0u32..4).prop_map(Move::Restore)
@@ -365,7 +413,7 @@ proptest! {
                 let outcome = JobMachine::step(job, fill(job, 999, Move::Act(action)), NOON);
                 prop_assert_eq!(outcome.is_ok(), allowed.contains(&action), "{:?} {:?}", action, job.life);
                 if let Err(refusal) = outcome {
-                    prop_assert!(["not_allowed", "already_retried"].contains(&refusal.code()), "{}", refusal);
+                    prop_assert!(["not_allowed", "already_retried", "question_required"].contains(&refusal.code()), "{}", refusal);
                 }
             }
             Ok(())

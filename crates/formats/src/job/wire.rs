@@ -1,0 +1,220 @@
+//! How a state of the job machine is spelled in JSON: one line per type, checked by the compiler in both directions.
+
+use bowline_machines::Timestamp;
+use serde_json::{Map, Value};
+use std::collections::VecDeque;
+use thiserror::Error;
+
+/// A stored text that is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{place} is not what it should be")]
+pub struct Unreadable {
+    /// Where, from the inside out.
+    pub place: String,
+}
+
+impl Unreadable {
+    pub(crate) fn at(place: impl Into<String>) -> Self {
+        Unreadable {
+            place: place.into(),
+        }
+    }
+
+    pub(crate) fn within(mut self, outer: &str) -> Self {
+        self.place = format!("{outer}/{}", self.place);
+        self
+    }
+}
+
+/// Something that has a spelling in JSON.
+pub trait Wire: Sized {
+    /// Its spelling.
+    fn to_value(&self) -> Value;
+    /// What is spelled so.
+    fn from_value(value: &Value) -> Result<Self, Unreadable>;
+    /// What an absent key means, where it may be absent: a text of an older program lacks what came later.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+pub(super) fn get<T: Wire>(object: &Map<String, Value>, key: &str) -> Result<T, Unreadable> {
+    match object.get(key) {
+        Some(value) => T::from_value(value).map_err(|bad| bad.within(key)),
+        None => T::absent().ok_or_else(|| Unreadable::at(key)),
+    }
+}
+
+pub(super) fn object(value: &Value) -> Result<&Map<String, Value>, Unreadable> {
+    value.as_object().ok_or_else(|| Unreadable::at("object"))
+}
+
+/// The only key of an object, and what it holds; or a word alone.
+pub(super) fn variant(value: &Value) -> Result<(&str, &Value), Unreadable> {
+    match value {
+        Value::String(word) => Ok((word, &Value::Null)),
+        Value::Object(map) if map.len() == 1 => map
+            .iter()
+            .next()
+            .map(|(key, value)| (key.as_str(), value))
+            .ok_or_else(|| Unreadable::at("variant")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Err(Unreadable::at("variant"))
+        }
+    }
+}
+
+impl Wire for String {
+    fn to_value(&self) -> Value {
+        self.as_str().into()
+    }
+    fn from_value(value: &Value) -> Result<Self, Unreadable> {
+        let text = value.as_str().ok_or_else(|| Unreadable::at("text"))?;
+        Ok(text.to_owned())
+    }
+}
+
+impl Wire for bool {
+    fn to_value(&self) -> Value {
+        (*self).into()
+    }
+    fn from_value(value: &Value) -> Result<Self, Unreadable> {
+        value.as_bool().ok_or_else(|| Unreadable::at("flag"))
+    }
+    fn absent() -> Option<Self> {
+        Some(false)
+    }
+}
+
+macro_rules! number {
+    ($($type:ty),+) => {$(
+        impl Wire for $type {
+            fn to_value(&self) -> Value {
+                (*self).into()
+            }
+            fn from_value(value: &Value) -> Result<Self, Unreadable> {
+                let wide = value.as_i64().and_then(|it| it.try_into().ok());
+                let wide = wide.or_else(|| value.as_u64().and_then(|it| it.try_into().ok()));
+                wide.ok_or_else(|| Unreadable::at("number"))
+            }
+            fn absent() -> Option<Self> {
+                Some(0)
+            }
+        }
+    )+};
+}
+number!(u32, u64, i64);
+
+impl Wire for Timestamp {
+    fn to_value(&self) -> Value {
+        self.0.into()
+    }
+    fn from_value(value: &Value) -> Result<Self, Unreadable> {
+        i64::from_value(value).map(Timestamp)
+    }
+}
+
+impl<T: Wire> Wire for Option<T> {
+    fn to_value(&self) -> Value {
+        self.as_ref().map_or(Value::Null, Wire::to_value)
+    }
+    fn from_value(value: &Value) -> Result<Self, Unreadable> {
+        match value {
+            Value::Null => Ok(None),
+            value => T::from_value(value).map(Some),
+        }
+    }
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+impl<T: Wire> Wire for Vec<T> {
+    fn to_value(&self) -> Value {
+        self.iter().map(Wire::to_value).collect()
+    }
+    fn from_value(value: &Value) -> Result<Self, Unreadable> {
+        let items = value.as_array().ok_or_else(|| Unreadable::at("list"))?;
+        items.iter().map(T::from_value).collect()
+    }
+    fn absent() -> Option<Self> {
+        Some(Vec::new())
+    }
+}
+
+impl<T: Wire> Wire for VecDeque<T> {
+    fn to_value(&self) -> Value {
+        self.iter().map(Wire::to_value).collect()
+    }
+    fn from_value(value: &Value) -> Result<Self, Unreadable> {
+        Vec::from_value(value).map(VecDeque::from)
+    }
+    fn absent() -> Option<Self> {
+        Some(VecDeque::new())
+    }
+}
+
+/// An object with these fields.
+pub(super) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let owned = fields.map(|(key, value)| (key.to_owned(), value));
+    Value::Object(Map::from_iter(owned))
+}
+
+/// A struct: its keys are its fields.
+macro_rules! record {
+    ($type:ident { $($field:ident),+ $(,)? }) => {
+        impl Wire for $type {
+            fn to_value(&self) -> Value {
+                let $type { $($field),+ } = self;
+                $crate::job::wire::fields([$((stringify!($field), $field.to_value())),+])
+            }
+            fn from_value(value: &Value) -> Result<Self, Unreadable> {
+                let map = $crate::job::wire::object(value)?;
+                Ok($type { $($field: $crate::job::wire::get(map, stringify!($field))?),+ })
+            }
+        }
+    };
+}
+pub(super) use record;
+
+/// An enum: a word alone, or an object with the word as its only key. `(it)` holds one thing, `{…}` has fields.
+macro_rules! variants {
+    (@write $word:literal) => { Value::from($word) };
+    (@write $word:literal ($only:ident)) => {
+        $crate::job::wire::fields([($word, $only.to_value())])
+    };
+    (@write $word:literal { $($field:ident),+ }) => {{
+        let inner = $crate::job::wire::fields([$((stringify!($field), $field.to_value())),+]);
+        $crate::job::wire::fields([($word, inner)])
+    }};
+    (@read $inner:ident $type:ident $name:ident) => {{
+        // A word alone holds nothing.
+        let _ = $inner;
+        Ok($type::$name)
+    }};
+    (@read $inner:ident $type:ident $name:ident ($only:ident)) => {
+        Wire::from_value($inner).map($type::$name)
+    };
+    (@read $inner:ident $type:ident $name:ident { $($field:ident),+ }) => {{
+        let map = $crate::job::wire::object($inner)?;
+        Ok($type::$name { $($field: $crate::job::wire::get(map, stringify!($field))?),+ })
+    }};
+    ($type:ident { $($name:ident $(($only:ident))? $({ $($field:ident),+ $(,)? })? = $word:literal),+ $(,)? }) => {
+        impl Wire for $type {
+            fn to_value(&self) -> Value {
+                match self {
+                    $($type::$name $(($only))? $({ $($field),+ })? =>
+                        variants!(@write $word $(($only))? $({ $($field),+ })?),)+
+                }
+            }
+            fn from_value(value: &Value) -> Result<Self, Unreadable> {
+                let (word, inner) = $crate::job::wire::variant(value)?;
+                match word {
+                    $($word => variants!(@read inner $type $name $(($only))? $({ $($field),+ })?),)+
+                    _ => Err(Unreadable::at(word)),
+                }
+            }
+        }
+    };
+}
+pub(super) use variants;

@@ -1,0 +1,353 @@
+//! What a task asks of people, and what is kept of it.
+
+use super::{AgentStatus, TaskStatus};
+#[cfg(feature = "openapi")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Where a review stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum ReviewStatus {
+    /// To be decided.
+    Pending,
+    /// The phase is good.
+    Approved,
+    /// The phase is to be changed.
+    ChangesRequested,
+}
+
+/// A phase laid before a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Review {
+    /// `rev_…`
+    pub id: String,
+    /// The task.
+    pub task_id: String,
+    /// From 1.
+    pub phase: u32,
+    /// Where it stands.
+    pub status: ReviewStatus,
+    /// Files the agent says it made, relative to the workspace.
+    pub deliverables: Vec<String>,
+    /// When it was opened.
+    pub created_at: String,
+    /// When it was decided.
+    pub reviewed_at: Option<String>,
+    /// What the person said with an approval, or wants changed.
+    pub comment: Option<String>,
+}
+
+/// A remark on a line of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct FileComment {
+    /// Relative to the workspace.
+    pub file: String,
+    /// From 1; absent for the whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The remark.
+    pub comment: String,
+}
+
+/// What changed in a phase under review.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct ReviewDiff {
+    /// The review.
+    pub review_id: String,
+    /// What it is compared with: the state before the phase, or `null` when there is none.
+    pub from: Option<String>,
+    /// File by file.
+    pub files: Vec<FileDiff>,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum FileChange {
+    /// It is new.
+    Added,
+    /// It changed.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// What changed in a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct FileDiff {
+    /// Relative to the workspace.
+    pub path: String,
+    /// What became of it.
+    pub change: FileChange,
+    /// A unified diff; empty for a file that is no text.
+    pub diff: String,
+    /// It is no text.
+    pub binary: bool,
+    /// Changes with its content; empty for a file that is gone.
+    pub hash: String,
+    /// The diff was cut because it is too long.
+    pub truncated: bool,
+}
+
+/// Where a question stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum QuestionStatus {
+    /// Nobody has answered.
+    Pending,
+    /// A person has.
+    Answered,
+    /// A person skipped it, or the task ended first.
+    Skipped,
+    /// Nobody answered in time.
+    Timeout,
+}
+
+/// A question of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Question {
+    /// `q_…`
+    pub id: String,
+    /// The task.
+    pub task_id: String,
+    /// What is asked.
+    pub question: String,
+    /// The only answers allowed; empty allows any.
+    pub options: Vec<String>,
+    /// Taken when nobody answers an optional question.
+    pub default: Option<String>,
+    /// Only a person's answer will do.
+    pub required: bool,
+    /// Where it stands.
+    pub status: QuestionStatus,
+    /// The answer, once there is one.
+    pub answer: Option<String>,
+}
+
+/// What sort of thing an agent needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum DependencyType {
+    /// A key to a service.
+    ApiKey,
+    /// An environment variable.
+    EnvVariable,
+    /// The address of a service.
+    Service,
+    /// A file.
+    File,
+    /// A yes or no.
+    Permission,
+    /// A package.
+    Package,
+}
+
+/// Where a dependency stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum DependencyStatus {
+    /// Nobody has settled it.
+    Pending,
+    /// A valid value was given.
+    Provided,
+    /// A person refused it, or the task ended first.
+    Rejected,
+    /// Nobody settled it in time.
+    Timeout,
+}
+
+/// Something an agent needs of a person. Its value is never told again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Dependency {
+    /// `dep_…`
+    pub id: String,
+    /// The task.
+    pub task_id: String,
+    /// What sort of thing.
+    #[serde(rename = "type")]
+    pub dependency_type: DependencyType,
+    /// Its name, `STRIPE_SECRET_KEY` for instance.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The task fails without it.
+    pub required: bool,
+    /// Whether something is taken when an optional one is not provided.
+    pub has_default: bool,
+    /// Where it stands.
+    pub status: DependencyStatus,
+}
+
+/// Where a tool permission stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum PermissionStatus {
+    /// Nobody has decided.
+    Pending,
+    /// It may.
+    Permitted,
+    /// It may not.
+    Denied,
+    /// The attempt that asked is over.
+    Expired,
+}
+
+/// A tool call an agent's client asks leave for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Permission {
+    /// `perm_…`
+    pub id: String,
+    /// The task.
+    pub task_id: String,
+    /// The attempt it is bound to.
+    pub attempt: u32,
+    /// The tool.
+    pub tool: String,
+    /// Exactly what it would be called with.
+    pub input: Value,
+    /// Where it stands.
+    pub status: PermissionStatus,
+    /// When it was asked for.
+    pub requested_at: String,
+    /// When it was decided.
+    pub decided_at: Option<String>,
+    /// Why not, when it was denied with a reason.
+    pub reason: Option<String>,
+}
+
+/// A verification of a phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Verification {
+    /// Its number in the task, from 1.
+    pub number: u32,
+    /// The phase, from 1.
+    pub phase: u32,
+    /// When it was decided.
+    pub at: String,
+    /// Whether nothing was found.
+    pub passed: bool,
+    /// What was found.
+    pub issues: Vec<String>,
+}
+
+/// A checkpoint of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Checkpoint {
+    /// `cp_…`
+    pub id: String,
+    /// The task.
+    pub task_id: String,
+    /// When it was saved.
+    pub created_at: String,
+    /// `auto`, `user` or `system`.
+    pub created_by: String,
+    /// `interval`, `rate_limit`, `error`, `phase_complete`, `user_pause`, `dependency_request`, `user_question`,
+    /// `completed`, `failed` or `manual`.
+    pub reason: String,
+    /// Where the task stood.
+    pub task_status: TaskStatus,
+    /// Where its agent stood.
+    pub agent_status: AgentStatus,
+    /// The phase, from 1.
+    pub current_phase: Option<u32>,
+    /// The step.
+    pub current_step: Option<String>,
+    /// How far the task had come.
+    pub progress: u32,
+    /// Tokens used until then.
+    pub tokens_used: u64,
+    /// The hidden git ref that holds the code, where there is one.
+    pub code_ref: Option<String>,
+}
+
+/// Where a message to an agent stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum SayingStatus {
+    /// It goes out with the next words to the agent.
+    Queued,
+    /// The agent has it.
+    Delivered,
+    /// The task ended first, or a person took it back.
+    Withdrawn,
+}
+
+/// A person's words to an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Saying {
+    /// `say_…`
+    pub id: String,
+    /// The task.
+    pub task_id: String,
+    /// The words.
+    pub text: String,
+    /// Where they stand.
+    pub status: SayingStatus,
+    /// When they were said.
+    pub created_at: String,
+    /// When they were delivered.
+    pub delivered_at: Option<String>,
+}
+
+/// Something said in a task's conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Utterance {
+    /// Rising within the task.
+    pub index: u64,
+    /// `user`, `assistant` or `system`.
+    pub role: String,
+    /// What.
+    pub content: String,
+    /// When.
+    pub timestamp: String,
+    /// The phase it belongs to, from 1.
+    pub phase: Option<u32>,
+}
+
+/// A file a task has made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Artifact {
+    /// Relative to the workspace.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it last changed.
+    pub modified_at: Option<String>,
+    /// Phases that name it as a deliverable.
+    pub phases: Vec<u32>,
+    /// A value given to the task is in it; it is left out of the ZIP.
+    pub holds_secret: bool,
+}

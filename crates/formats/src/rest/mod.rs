@@ -1,0 +1,84 @@
+//! The bodies of the task server's REST interface, and the table of its routes. `docs/openapi.json` is made from both.
+//!
+//! Everything here is a shape: which values may occur together is the machines' to say.
+
+mod asks;
+mod event;
+#[cfg(feature = "openapi")]
+pub mod openapi;
+mod requests;
+pub mod routes;
+mod task;
+mod world;
+
+pub use asks::*;
+pub use event::*;
+pub use requests::*;
+pub use task::*;
+pub use world::*;
+
+#[cfg(feature = "openapi")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One page of a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+#[cfg_attr(feature = "openapi", schemars(rename = "{T}Page"))]
+pub struct Page<T> {
+    /// In the order of the list.
+    pub items: Vec<T>,
+    /// Hand it in as `cursor` for what follows; `null` at the end.
+    pub next_cursor: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// A list that is whole.
+    pub fn whole(items: Vec<T>) -> Self {
+        Page {
+            items,
+            next_cursor: None,
+        }
+    }
+}
+
+/// Every answer that is no success.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct ErrorBody {
+    /// What went wrong.
+    pub error: ErrorTold,
+}
+
+/// What went wrong, and what to do about it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct ErrorTold {
+    /// For programs, `snake_case`; `bowline explain CODE` tells more.
+    pub code: String,
+    /// For people, in the language they asked for.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+    /// The types there are, when an unknown one was named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub valid_types: Vec<String>,
+    /// What was probably meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+    /// What may be done instead, when an action is not allowed now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_actions: Vec<String>,
+    /// The oldest event that is still kept, when an older one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<u64>,
+}
+
+/// A question that takes no body is asked with none, or with an empty object.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Nothing {}

@@ -1,0 +1,294 @@
+//! `docs/openapi.json`, made from the table of routes and the shapes of bodies.
+
+use super::routes::{Access, Answer, Method, ROUTES, Route};
+use super::{
+    Agent, Agents, AnswerRequest, Approval, Artifact, AskReport, ChangeRequest, Checkpoint,
+    Dependency, EditTask, ErrorBody, ErrorReport, EventBody, Health, InboxItem, NeedReport,
+    NewTask, Node, Nothing, Page, Permission, Phase, PhaseCompleteReport, ProvideRequest, Question,
+    RejectRequest, Reported, RestoreRequest, Review, ReviewDiff, SayRequest, Saying, Session,
+    SignIn, SignInLink, Stats, StepReport, Task, TaskType, TokensReport, Utterance, VerbRequest,
+    Verification, Workspace, WorkspaceChange, WorkspaceState,
+};
+use crate::transition::Transition;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+fn shape<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// The shapes the table of routes names, as they are sent.
+const ANSWERS: &[(&str, Shape)] = &[
+    ("Value", shape::<Map<String, Value>>),
+    ("ErrorBody", shape::<ErrorBody>),
+    ("EventBody", shape::<EventBody>),
+    ("Health", shape::<Health>),
+    ("Session", shape::<Session>),
+    ("SignInLink", shape::<SignInLink>),
+    ("Task", shape::<Task>),
+    ("TaskPage", shape::<Page<Task>>),
+    ("Saying", shape::<Saying>),
+    ("SayingPage", shape::<Page<Saying>>),
+    ("Agent", shape::<Agent>),
+    ("PhasePage", shape::<Page<Phase>>),
+    ("TransitionPage", shape::<Page<Transition>>),
+    ("CheckpointPage", shape::<Page<Checkpoint>>),
+    ("Review", shape::<Review>),
+    ("ReviewPage", shape::<Page<Review>>),
+    ("ReviewDiff", shape::<ReviewDiff>),
+    ("QuestionPage", shape::<Page<Question>>),
+    ("DependencyPage", shape::<Page<Dependency>>),
+    ("PermissionPage", shape::<Page<Permission>>),
+    ("VerificationPage", shape::<Page<Verification>>),
+    ("UtterancePage", shape::<Page<Utterance>>),
+    ("ArtifactPage", shape::<Page<Artifact>>),
+    ("InboxPage", shape::<Page<InboxItem>>),
+    ("Agents", shape::<Agents>),
+    ("NodePage", shape::<Page<Node>>),
+    ("Stats", shape::<Stats>),
+    ("TaskTypePage", shape::<Page<TaskType>>),
+    ("WorkspacePage", shape::<Page<Workspace>>),
+    ("WorkspaceStatePage", shape::<Page<WorkspaceState>>),
+    ("WorkspaceChange", shape::<WorkspaceChange>),
+    ("Reported", shape::<Reported>),
+];
+
+/// The same, as they are read.
+const BODIES: &[(&str, Shape)] = &[
+    ("Nothing", shape::<Nothing>),
+    ("NewTask", shape::<NewTask>),
+    ("EditTask", shape::<EditTask>),
+    ("Approval", shape::<Approval>),
+    ("ChangeRequest", shape::<ChangeRequest>),
+    ("AnswerRequest", shape::<AnswerRequest>),
+    ("ProvideRequest", shape::<ProvideRequest>),
+    ("RejectRequest", shape::<RejectRequest>),
+    ("SayRequest", shape::<SayRequest>),
+    ("RestoreRequest", shape::<RestoreRequest>),
+    ("SignIn", shape::<SignIn>),
+    ("VerbRequest", shape::<VerbRequest>),
+    ("PhaseCompleteReport", shape::<PhaseCompleteReport>),
+    ("AskReport", shape::<AskReport>),
+    ("NeedReport", shape::<NeedReport>),
+    ("ErrorReport", shape::<ErrorReport>),
+    ("StepReport", shape::<StepReport>),
+    ("TokensReport", shape::<TokensReport>),
+];
+
+/// The whole document.
+pub fn document() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|it| {
+        it.definitions_path = "/components/schemas".into();
+        it.meta_schema = None;
+    });
+    let mut sent = SchemaGenerator::new(settings.clone().for_serialize());
+    let mut read = SchemaGenerator::new(settings.for_deserialize());
+    let mut paths: Map<String, Value> = Map::new();
+    for route in &ROUTES {
+        let operation = operation(route, &mut sent, &mut read);
+        let place = paths.entry(route.path).or_insert_with(|| json!({}));
+        place[route.method.name().to_lowercase()] = operation;
+    }
+    let mut schemas = read.take_definitions(true);
+    schemas.append(&mut sent.take_definitions(true));
+    schemas.sort_keys();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Bowline task server",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Tasks through phases, reviews, questions, limits and crashes. Times are RFC 3339 in UTC.",
+            "license": { "name": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "http://127.0.0.1:7420" }],
+        "security": [{ "bearer": [] }, { "cookie": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "bearer": { "type": "http", "scheme": "bearer", "description": "The text of DATA/token." },
+                "cookie": { "type": "apiKey", "in": "cookie", "name": "bowline_session", "description": "From a one-time link." },
+            },
+            "schemas": schemas,
+        },
+    })
+}
+
+/// The document as it is kept in `docs/openapi.json`.
+pub fn text() -> String {
+    format!("{:#}\n", document())
+}
+
+fn operation(route: &Route, sent: &mut SchemaGenerator, read: &mut SchemaGenerator) -> Value {
+    let mut operation = json!({
+        "operationId": route.id,
+        "summary": route.summary,
+        "x-access": match route.access {
+            Access::Open => "open",
+            Access::Read => "read",
+            Access::Person => "person",
+            Access::Agent => "agent",
+        },
+        "responses": responses(route, sent),
+    });
+    let parameters = parameters(route);
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if let Some(body) = route.body {
+        // A body without anything in it that is required may be left away.
+        let optional = [
+            "Nothing",
+            "Approval",
+            "RejectRequest",
+            "NewTask",
+            "EditTask",
+        ];
+        operation["requestBody"] = json!({
+            "required": !optional.contains(&body),
+            "content": { "application/json": { "schema": find(BODIES, body, read) } },
+        });
+    }
+    if route.access == Access::Open {
+        operation["security"] = json!([]);
+    }
+    operation
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let mut all: Vec<Value> = Vec::new();
+    let names = route.path.split('{').skip(1);
+    for name in names.filter_map(|part| part.split('}').next()) {
+        let schema = match name {
+            "kind" => {
+                json!({ "type": "string", "enum": ["thinking", "memory", "develop", "orchestrate"] })
+            }
+            _ => json!({ "type": "string" }),
+        };
+        all.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
+    }
+    for query in route.query {
+        let kind = if query.number { "integer" } else { "string" };
+        all.push(json!({
+            "name": query.name, "in": "query", "required": false,
+            "description": query.about, "schema": { "type": kind },
+        }));
+    }
+    if route.answer == Answer::Events {
+        all.push(json!({
+            "name": "Last-Event-ID", "in": "header", "required": false,
+            "description": "The last event that was seen; everything behind it follows.",
+            "schema": { "type": "integer" },
+        }));
+    }
+    if route.method == Method::Post && route.access == Access::Person {
+        all.push(json!({
+            "name": "Idempotency-Key", "in": "header", "required": false,
+            "description": "The same key again gets the answer of the first time, and nothing is done twice.",
+            "schema": { "type": "string", "maxLength": 100 },
+        }));
+        all.push(json!({
+            "name": "If-Match", "in": "header", "required": false,
+            "description": "The `version` of the task that was looked at; when it moved on since, nothing is done and 409 `changed` is answered.",
+            "schema": { "type": "string" },
+        }));
+    }
+    all
+}
+
+fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
+    let content = match route.answer {
+        Answer::Json(name) => {
+            Some(json!({ "application/json": { "schema": find(ANSWERS, name, sent) } }))
+        }
+        Answer::Text => Some(json!({ "text/plain": { "schema": { "type": "string" } } })),
+        Answer::Bytes => Some(json!({ "application/octet-stream": {} })),
+        Answer::Zip => Some(json!({ "application/zip": {} })),
+        Answer::Events => {
+            // The schema is of the `data:` of each event.
+            let body = find(ANSWERS, "EventBody", sent);
+            Some(json!({ "text/event-stream": { "schema": { "type": "string" }, "x-data": body } }))
+        }
+        Answer::Empty => None,
+    };
+    let mut success = json!({ "description": "Done." });
+    if let Some(content) = content {
+        success["content"] = content;
+    }
+    let header = match route.id {
+        "listTasks" => Some((
+            "X-Sequence",
+            "The latest event the list knows of: ask for events behind it.",
+        )),
+        "getLogs" | "getNodeLog" => Some(("X-Next-Offset", "Where to go on.")),
+        _ => None,
+    };
+    if let Some((name, about)) = header {
+        success["headers"] =
+            json!({ name: { "description": about, "schema": { "type": "integer" } } });
+    }
+    let mut all = json!({ route.status.to_string(): success });
+    let error = find(ANSWERS, "ErrorBody", sent);
+    let mut fails = |status: &str, about: &str| {
+        all[status] = json!({
+            "description": about,
+            "content": { "application/json": { "schema": error } },
+        });
+    };
+    // Sent before anybody looks at the route.
+    fails("400", "It cannot be understood.");
+    fails("403", "Not this caller, or not from there.");
+    fails(
+        "429",
+        "Too much at once; `Retry-After` says when to come back.",
+    );
+    fails(
+        "503",
+        "The server starts, drains or has too many connections.",
+    );
+    if route.id == "ready" {
+        let health = find(ANSWERS, "Health", sent);
+        all["503"]["content"]["application/json"]["schema"] = json!({ "anyOf": [error, health] });
+    }
+    let mut fails = |status: &str, about: &str| {
+        all[status] = json!({
+            "description": about,
+            "content": { "application/json": { "schema": error } },
+        });
+    };
+    if route.access != Access::Open {
+        fails("401", "Without a token, or with a wrong one.");
+    }
+    if route.path.contains('{') || route.access == Access::Agent {
+        fails("404", "There is none.");
+    }
+    if route.body.is_some() || route.access == Access::Person {
+        fails("409", "A rule refuses; nothing changed.");
+        fails("413", "The body is too big.");
+        fails("415", "The body is no JSON.");
+    }
+    if route.answer == Answer::Events {
+        fails(
+            "410",
+            "The event is older than what is kept; `oldest` is the first that is.",
+        );
+    }
+    if route.answer == Answer::Zip {
+        fails("413", "The files are too big for one ZIP.");
+    }
+    all
+}
+
+fn find(shapes: &[(&str, Shape)], name: &str, generator: &mut SchemaGenerator) -> Value {
+    #[expect(
+        clippy::panic,
+        reason = "the table of routes names shapes of the two lists above; a test makes the document"
+    )]
+    let (_, shape) = shapes
+        .iter()
+        .find(|(known, _)| *known == name)
+        .unwrap_or_else(|| panic!("no shape '{name}'"));
+    shape(generator).to_value()
+}

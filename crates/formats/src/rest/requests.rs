@@ -1,0 +1,295 @@
+//! What callers send.
+
+use super::{Budget, DependencyType, FileComment, Priority};
+#[cfg(feature = "openapi")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A new task. A draft may lack title, type or description.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct NewTask {
+    /// What it is called.
+    #[serde(default)]
+    pub title: String,
+    /// `create_app`, `modify_app`, `workflow`, `custom`, or a type of the configuration.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub task_type: Option<String>,
+    /// What is wanted.
+    #[serde(default)]
+    pub description: String,
+    /// How urgent it is.
+    #[serde(default)]
+    pub priority: Priority,
+    /// Tasks that must be completed first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
+    /// The name of the agent; the default one when left away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// An existing folder to work in; a new one when left away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// Not before, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_for: Option<String>,
+    /// A word of the person's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// What it may use at the most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// Put it into the queue at once.
+    #[serde(default)]
+    pub submit: bool,
+}
+
+/// Changes to a draft; what is left away stays.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct EditTask {
+    /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The type of work.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub task_type: Option<String>,
+    /// What is wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How urgent it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// Tasks that must be completed first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<Vec<String>>,
+    /// The name of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Not before, RFC 3339; an empty text takes it away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_for: Option<String>,
+    /// A word of the person's own; an empty text takes it away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// What it may use at the most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+}
+
+/// An approval.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Approval {
+    /// A word for the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+/// What is to be changed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct ChangeRequest {
+    /// In a person's words.
+    pub feedback: String,
+    /// Remarks on files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comments: Vec<FileComment>,
+}
+
+/// An answer to a question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct AnswerRequest {
+    /// The answer; one of the options where there are any.
+    pub answer: String,
+}
+
+/// The value of a dependency.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct ProvideRequest {
+    /// Kept encrypted, and never shown again.
+    pub value: String,
+}
+
+impl std::fmt::Debug for ProvideRequest {
+    /// Never the value.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ProvideRequest")
+    }
+}
+
+/// Why something is refused.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct RejectRequest {
+    /// In a person's words.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// Words to an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct SayRequest {
+    /// The words.
+    pub text: String,
+}
+
+/// Which checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct RestoreRequest {
+    /// `cp_…`
+    pub checkpoint_id: String,
+}
+
+/// A verb of a file kind, as on the command line.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct VerbRequest {
+    /// What the verb is about: a stage, a step, a gate, a checkpoint or a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Files, for verbs that take any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// A sentence: a reason, a result, a message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// A word for programs, for verbs that record a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+/// A phase is done, says its agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct PhaseCompleteReport {
+    /// From 1.
+    pub phase: u32,
+    /// Files that were made, relative to the workspace.
+    #[serde(default)]
+    pub files: Vec<String>,
+}
+
+/// An agent asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct AskReport {
+    /// The question.
+    pub question: String,
+    /// `business`, `clarification`, `choice` or `confirmation`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// The only answers allowed.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// Taken when nobody answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// Only a person's answer will do.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// An agent needs something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct NeedReport {
+    /// What sort of thing.
+    #[serde(rename = "type")]
+    pub dependency_type: DependencyType,
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    #[serde(default)]
+    pub description: String,
+    /// Taken when an optional one is not provided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// The task fails without it.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// How an agent means to go on after an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum Recovery {
+    /// Stop, and go on by itself later.
+    PauseAndRetry,
+    /// It is over.
+    CheckpointAndFail,
+    /// Tell people, and go on.
+    NotifyUser,
+}
+
+/// An agent reports an error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct ErrorReport {
+    /// What happened.
+    pub message: String,
+    /// More.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<String>,
+    /// How to go on.
+    pub recovery: Recovery,
+    /// Seconds until it can go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
+}
+
+/// An agent began a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct StepReport {
+    /// From 1.
+    pub step: u32,
+    /// Of how many.
+    pub of: u32,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+}
+
+/// An agent used tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct TokensReport {
+    /// How many more.
+    pub used: u64,
+}
+
+/// What came of an agent's report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Reported {
+    /// The task.
+    pub task_id: String,
+    /// The question or the dependency that was made, where one was.
+    pub id: Option<String>,
+    /// The answer, where one is known already.
+    pub answer: Option<Value>,
+}

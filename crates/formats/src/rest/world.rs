@@ -1,0 +1,299 @@
+//! What there is beside tasks: who waits, what can be started, and the other kinds of work.
+
+use super::{AgentStatus, Dependency, Permission, Question, Review};
+#[cfg(feature = "openapi")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One thing that waits for a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct InboxItem {
+    /// What sort of thing.
+    pub kind: InboxKind,
+    /// Of the review, question, dependency, permission or task.
+    pub id: String,
+    /// The task.
+    pub task_id: String,
+    /// Its title.
+    pub title: String,
+    /// Its version.
+    pub version: u64,
+    /// Since when.
+    pub since: String,
+    /// The review, of kind `review`.
+    pub review: Option<Review>,
+    /// The question, of kind `question`.
+    pub question: Option<Question>,
+    /// The dependency, of kind `dependency`.
+    pub dependency: Option<Dependency>,
+    /// The permission, of kind `permission`.
+    pub permission: Option<Permission>,
+    /// Why, of kind `task`: what it waits for, or what stopped it.
+    pub reason: Option<String>,
+}
+
+/// What waits for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum InboxKind {
+    /// A phase to be reviewed.
+    Review,
+    /// A question to be answered.
+    Question,
+    /// A value to be provided.
+    Dependency,
+    /// A tool call to be permitted.
+    Permission,
+    /// A task that does not go on by itself: a breaker stopped it, or what it depends on failed.
+    Task,
+}
+
+/// An agent of the configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct AgentPreset {
+    /// Its name.
+    pub name: String,
+    /// How it speaks.
+    pub protocol: String,
+    /// What is started.
+    pub command: Vec<String>,
+    /// Taken when a task names none.
+    pub is_default: bool,
+    /// Whether its program is on this machine.
+    pub available: bool,
+}
+
+/// An agent at work, or stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct LiveAgent {
+    /// Its task.
+    pub task_id: String,
+    /// The task's title.
+    pub title: String,
+    /// Its name in the configuration.
+    pub name: Option<String>,
+    /// Where it stands.
+    pub status: AgentStatus,
+    /// The number of its process.
+    pub attempt: u32,
+    /// Tokens used so far.
+    pub tokens_used: u64,
+}
+
+/// Agents: those that can be started, and those that are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Agents {
+    /// Of the configuration.
+    pub presets: Vec<AgentPreset>,
+    /// Those of tasks in progress or in review.
+    pub live: Vec<LiveAgent>,
+}
+
+/// A machine that runs agents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Agents that may run at once.
+    pub slots: u32,
+    /// Agents that run.
+    pub running: u32,
+    /// Whether it takes no new task.
+    pub draining: bool,
+    /// Since when it is up.
+    pub started_at: String,
+    /// The version of its program.
+    pub version: String,
+}
+
+/// Counts over all tasks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Stats {
+    /// Tasks by status.
+    pub tasks: TaskCounts,
+    /// Things in the inbox.
+    pub waiting_for_you: u64,
+    /// Tokens used by all tasks.
+    pub tokens_used: u64,
+    /// Agents that may run at once.
+    pub slots: u32,
+    /// Agents that run.
+    pub running: u32,
+    /// The latest event.
+    pub sequence: u64,
+}
+
+/// Tasks by status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+#[expect(missing_docs, reason = "each is the word it writes")]
+pub struct TaskCounts {
+    pub draft: u64,
+    pub pending: u64,
+    pub in_progress: u64,
+    pub review: u64,
+    pub completed: u64,
+    pub failed: u64,
+}
+
+/// A type of work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct TaskType {
+    /// Its name.
+    pub name: String,
+    /// Its phases, in order.
+    pub phases: Vec<TypePhase>,
+}
+
+/// A phase of a type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct TypePhase {
+    /// Its name.
+    pub name: String,
+    /// The names of its steps, where it has any.
+    pub steps: Vec<String>,
+    /// Whether a person approves it.
+    pub review: bool,
+}
+
+/// The token of the server, to sign a browser in with.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct SignIn {
+    /// The text of `DATA/token`.
+    pub token: String,
+}
+
+impl std::fmt::Debug for SignIn {
+    /// Never the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SignIn")
+    }
+}
+
+/// Who asks, and whom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Session {
+    /// Whose rights the caller has.
+    pub role: Role,
+    /// The task whose agent asks.
+    pub task_id: Option<String>,
+    /// The version of the server.
+    pub version: String,
+    /// Another one after each start of the server.
+    pub instance: String,
+}
+
+/// Whose rights a caller has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum Role {
+    /// A person's.
+    Person,
+    /// An agent's: it reads, and reports on its own task.
+    Agent,
+}
+
+/// A link that signs one browser in, once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct SignInLink {
+    /// Where to go.
+    pub url: String,
+}
+
+/// A folder whose state files are shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Workspace {
+    /// `ws_…`, from its path.
+    pub id: String,
+    /// The name of its folder.
+    pub name: String,
+    /// Its path.
+    pub path: String,
+    /// The kinds that are there.
+    pub kinds: Vec<WorkspaceKind>,
+}
+
+/// The other four kinds of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+#[expect(missing_docs, reason = "each is the word it writes")]
+pub enum WorkspaceKind {
+    Thinking,
+    Memory,
+    Develop,
+    Orchestrate,
+}
+
+/// A state file of a workspace, as `bowline status --json` shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct WorkspaceState {
+    /// The kind of file: `thinking`, `task-state`, `task-history`, `shared-context`, `agent-memory`, `develop` or
+    /// `orchestrate`.
+    pub kind: String,
+    /// The file.
+    pub path: String,
+    /// Where it stands, in a word.
+    pub status: Option<String>,
+    /// The document.
+    pub state: Value,
+    /// What is odd in it.
+    pub findings: Vec<Value>,
+    /// Commands that can be given next.
+    pub next: Vec<String>,
+}
+
+/// What a verb changed in a state file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct WorkspaceChange {
+    /// The file.
+    pub path: String,
+    /// Where it stood.
+    pub from: Option<String>,
+    /// Where it stands.
+    pub to: Option<String>,
+    /// The number of the transition.
+    pub sequence: Option<u64>,
+    /// The document now.
+    pub state: Value,
+}
+
+/// Whether the server is ready.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Health {
+    /// `ok`, `starting` or `draining`.
+    pub status: String,
+}

@@ -1,0 +1,276 @@
+//! What keeps a job going: checkpoints, lost and stuck processes, words of a person, tools to be allowed.
+
+use super::step::Outcome;
+use super::turn::{Facts, Turn};
+use super::{
+    Checkpoint, Effect, Event, Fact, Life, Message, PausedBy, Permission, Process, Question,
+    Refusal, SnapshotReason, SpawnFrom, TimerKind, Trigger,
+};
+use crate::kernel::Timestamp;
+
+/// Seconds before the second lost process is replaced; twice as long for each further one.
+const BACKOFF_S: i64 = 10;
+
+impl Turn {
+    /// The time of the ten-minute checkpoint of an agent at work.
+    pub(super) fn checkpoint_due(mut self) -> Outcome {
+        self.running()?;
+        self.snapshot(SnapshotReason::Interval);
+        self.checkpoint_timer();
+        self.done()
+    }
+
+    pub(super) fn checkpoint_timer(&mut self) {
+        let at = self.after(self.job.limits.checkpoint_s);
+        let kind = TimerKind::Checkpoint;
+        self.push(Effect::Timer { at, kind });
+    }
+
+    pub(super) fn save_checkpoint(mut self) -> Outcome {
+        self.at_work()?;
+        self.snapshot(SnapshotReason::Manual);
+        self.done()
+    }
+
+    /// Begins at a checkpoint: the present process ends, the next one takes the work up there.
+    pub(super) fn begin_at(&mut self, checkpoint: Checkpoint) -> Result<(), Refusal> {
+        let Checkpoint { id, phase, step } = checkpoint;
+        let total = self.job.total_phases();
+        if phase == 0 || phase > total {
+            return Err(Refusal::NoSuchPhase { phase, total });
+        }
+        self.end_process();
+        self.from = SpawnFrom::Checkpoint(id);
+        self.begin_phase(phase);
+        if let Some(step) = step.filter(|step| step.of > 0 && step.number <= step.of) {
+            self.reach(step);
+        }
+        Ok(())
+    }
+
+    /// A lost process is replaced: it is not the agent that failed. Each time later than before, so that what kills it
+    /// does not do so for ever, and at last a person decides.
+    pub(super) fn lost(&mut self, attempt: u32) {
+        self.job.losses += 1;
+        let losses = self.job.losses;
+        let facts = vec![
+            ("lost", Fact::Number(attempt.into())),
+            ("losses", Fact::Number(losses.into())),
+        ];
+        if losses <= 1 {
+            self.replace_process(Trigger::Recover, facts);
+            return;
+        }
+        self.process_gone();
+        let reason = format!("the agent was lost {losses} times without progress");
+        let doubled = BACKOFF_S << (losses - 2).min(10);
+        let until = (losses <= self.job.limits.losses_max).then(|| self.after(doubled));
+        self.broken(reason, until, Trigger::Recover, facts);
+    }
+
+    /// A silent agent gets a new process, once; then a person decides.
+    pub(super) fn stuck(mut self, attempt: u32) -> Outcome {
+        self.present(attempt)?;
+        self.running()?;
+        let seconds = self.job.limits.silence_s;
+        let facts = vec![("silentSeconds", Fact::Number(seconds.unsigned_abs()))];
+        if self.job.stuck {
+            let reason = format!("no output for {seconds} seconds");
+            self.broken(reason, None, Trigger::Pause, facts);
+        } else {
+            self.job.stuck = true;
+            self.snapshot(SnapshotReason::Error);
+            self.end_process();
+            self.replace_process(Trigger::Recover, facts);
+        }
+        self.done()
+    }
+
+    /// Stops an agent that runs until a person decides, or until it goes on by itself.
+    pub(super) fn broken(
+        &mut self,
+        reason: String,
+        until: Option<Timestamp>,
+        trigger: Trigger,
+        mut facts: Facts,
+    ) {
+        facts.push(("pausedBy", Fact::Text("breaker".into())));
+        facts.push(("reason", Fact::Text(reason.clone())));
+        let paused = PausedBy::Breaker {
+            reason: reason.clone(),
+            until,
+        };
+        self.enter(Life::Paused(paused), trigger, facts);
+        self.snapshot(SnapshotReason::Error);
+        match until {
+            Some(at) => {
+                let kind = TimerKind::RateLimitReset;
+                self.push(Effect::Timer { at, kind });
+            }
+            None => self.notify(Event::BreakerTripped { reason }),
+        }
+    }
+
+    /// A process that is stopped anyhow ends; going on starts another.
+    pub(super) fn shed(mut self, attempt: u32) -> Outcome {
+        self.present(attempt)?;
+        match self.job.life {
+            Life::Paused(_) | Life::Asking | Life::Needing | Life::Reviewing => {
+                self.end_process();
+                self.done()
+            }
+            Life::Draft
+            | Life::Pending
+            | Life::Running
+            | Life::Permitting
+            | Life::Verifying { .. }
+            | Life::Completed { .. }
+            | Life::Failed(_) => Err(Refusal::not_allowed(&self.job)),
+        }
+    }
+
+    pub(super) fn say_to_agent(mut self, id: String, text: String) -> Outcome {
+        self.at_work()?;
+        if text.trim().is_empty() {
+            return Err(Refusal::Empty { what: "message" });
+        }
+        self.say(Message::Said { id, text });
+        self.done()
+    }
+
+    pub(super) fn unsay(mut self, id: &str) -> Outcome {
+        self.at_work()?;
+        let before = self.job.unsaid.len();
+        self.job
+            .unsaid
+            .retain(|message| !matches!(message, Message::Said { id: said, .. } if said == id));
+        if self.job.unsaid.len() == before {
+            return Err(Refusal::Settled {
+                what: "message",
+                id: id.into(),
+                status: "delivered",
+            });
+        }
+        self.done()
+    }
+
+    pub(super) fn interrupt(mut self) -> Outcome {
+        self.running()?;
+        self.job.interrupts += 1;
+        let (attempt, number) = (self.job.attempt, self.job.interrupts);
+        self.push(Effect::Interrupt { attempt, number });
+        self.done()
+    }
+
+    pub(super) fn want_permission(&mut self, wanted: Permission) {
+        // Output may be read twice after a crash; an id is given once.
+        if self.job.permissions.iter().any(|it| it.id == wanted.id) {
+            return;
+        }
+        let id = wanted.id.clone();
+        let facts = vec![
+            ("permissionId", Fact::Text(id.clone())),
+            ("tool", Fact::Text(wanted.tool.clone())),
+        ];
+        self.job.permissions.push(wanted);
+        self.enter(Life::Permitting, Trigger::UserQuestion, facts);
+        self.notify(Event::PermissionWanted { id });
+    }
+
+    pub(super) fn permit(self, permission: String) -> Outcome {
+        let message = Message::Permitted {
+            permission: permission.clone(),
+        };
+        self.permission_settled(&permission, message)
+    }
+
+    pub(super) fn deny(self, permission: String, reason: String) -> Outcome {
+        let message = Message::Denied {
+            permission: permission.clone(),
+            reason,
+        };
+        self.permission_settled(&permission, message)
+    }
+
+    fn permission_settled(mut self, id: &str, message: Message) -> Outcome {
+        let before = self.job.permissions.len();
+        self.job.permissions.retain(|wanted| wanted.id != id);
+        if self.job.permissions.len() == before {
+            return Err(self.unknown("permission", id, &Life::Permitting));
+        }
+        self.say(message);
+        let facts = vec![("permissionId", Fact::Text(id.into()))];
+        self.permissions_answered(facts);
+        self.done()
+    }
+
+    /// The client needs no reply any more, whether the request was shown already or still waits its turn.
+    pub(super) fn withdrawn(&mut self, request: &str) {
+        let of = |wanted: &Permission| wanted.request == request;
+        self.job.permissions.retain(|wanted| !of(wanted));
+        self.job
+            .waiting
+            .retain(|marker| !matches!(marker, super::Marker::Permission(wanted) if of(wanted)));
+        let facts = vec![("withdrawn", Fact::Text(request.into()))];
+        self.permissions_answered(facts);
+    }
+
+    fn permissions_answered(&mut self, facts: Facts) {
+        if self.job.life == Life::Permitting && self.job.permissions.is_empty() {
+            self.go_on(Trigger::Answer, facts);
+        }
+    }
+
+    /// Nobody is left to be told: what its client asked for dies with the process.
+    pub(super) fn permissions_die(&mut self, trigger: Trigger) {
+        self.job.permissions.clear();
+        self.job
+            .waiting
+            .retain(|marker| !matches!(marker, super::Marker::Permission(_)));
+        if self.job.life == Life::Permitting {
+            self.enter(Life::Running, trigger, vec![]);
+        }
+    }
+
+    /// A turn that ended says nothing of how the work stands: the agent is reminded once, then a person is asked.
+    pub(super) fn turn_ended(&mut self, question: String) {
+        let phase = self.job.phase;
+        if !self.job.reminded {
+            self.job.reminded = true;
+            self.say(Message::Reminder { phase });
+            return;
+        }
+        if self.job.questions.iter().any(|it| it.id == question) {
+            return;
+        }
+        let text = format!(
+            "The agent ended its turn in phase {phase} and said nothing of how it stands. What shall it do?"
+        );
+        self.put(Question::asked(question, text, true));
+    }
+
+    /// The agent was assigned and is not at its end.
+    fn at_work(&self) -> Result<(), Refusal> {
+        match self.job.life {
+            Life::Running
+            | Life::Paused(_)
+            | Life::Asking
+            | Life::Needing
+            | Life::Permitting
+            | Life::Verifying { .. }
+            | Life::Reviewing => Ok(()),
+            Life::Draft | Life::Pending | Life::Completed { .. } | Life::Failed(_) => {
+                Err(Refusal::not_allowed(&self.job))
+            }
+        }
+    }
+
+    /// The attempt is the latest one and has not ended before.
+    pub(super) fn present(&self, attempt: u32) -> Result<(), Refusal> {
+        self.fence(attempt)?;
+        match self.job.process {
+            Process::Live => Ok(()),
+            Process::Gone => Err(Refusal::not_allowed(&self.job)),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Values that must not be read by whoever sees the file: sealed with a key of its own file.
+
+use aes_gcm::aead::{Aead as _, Generate as _, Payload};
+use aes_gcm::{Aes256Gcm, Key as CipherKey, KeyInit as _, Nonce};
+use std::fmt;
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// Bytes of a nonce.
+const NONCE_BYTES: usize = 12;
+/// Bytes of a key.
+const KEY_BYTES: usize = 32;
+
+/// Seals and opens values.
+#[derive(Clone)]
+pub struct Key(Aes256Gcm);
+
+/// Nobody prints a key.
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key")
+    }
+}
+
+/// Why a key or a value cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The file cannot be read or made.
+    #[error("the key file {path} cannot be used: {why}")]
+    File {
+        /// Which.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// Not sealed with this key for this purpose, or changed since.
+    #[error("the value was not sealed with this key")]
+    NotSealed,
+}
+
+impl Key {
+    /// The key in a file that only this user can read; made when there is none.
+    pub fn open(path: &Path) -> Result<Key, KeyError> {
+        let bad = |why: String| KeyError::File {
+            path: path.display().to_string(),
+            why,
+        };
+        let io = |error: std::io::Error| bad(error.to_string());
+        let mut new = std::fs::OpenOptions::new();
+        match new.write(true).create_new(true).mode(0o600).open(path) {
+            Ok(mut file) => {
+                let key = CipherKey::<Aes256Gcm>::generate();
+                file.write_all(&key).map_err(io)?;
+                file.sync_all().map_err(io)?;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(io(error)),
+        }
+        let mode = std::fs::metadata(path).map_err(io)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(bad("others can read it; set its mode to 0600".into()));
+        }
+        let bytes = std::fs::read(path).map_err(io)?;
+        let key: [u8; KEY_BYTES] = bytes
+            .try_into()
+            .map_err(|_| bad(format!("it does not have {KEY_BYTES} bytes")))?;
+        Ok(Key(Aes256Gcm::new(&key.into())))
+    }
+
+    /// Seals a value for one purpose: it can be opened for no other.
+    pub fn seal(&self, purpose: &str, value: &[u8]) -> Result<String, KeyError> {
+        let nonce = Nonce::generate();
+        let payload = Payload {
+            msg: value,
+            aad: purpose.as_bytes(),
+        };
+        let sealed = self
+            .0
+            .encrypt(&nonce, payload)
+            .map_err(|_| KeyError::NotSealed)?;
+        let bytes = nonce.iter().chain(&sealed);
+        Ok(bytes.map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Opens what was sealed for that purpose.
+    pub fn open_sealed(&self, purpose: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
+        let digits = sealed.as_bytes();
+        let byte = |pair: &[u8]| {
+            let text = std::str::from_utf8(pair).ok()?;
+            u8::from_str_radix(text, 16).ok()
+        };
+        let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
+        let bytes = bytes.ok_or(KeyError::NotSealed)?;
+        let (nonce, message) = bytes
+            .split_first_chunk::<NONCE_BYTES>()
+            .ok_or(KeyError::NotSealed)?;
+        let payload = Payload {
+            msg: message,
+            aad: purpose.as_bytes(),
+        };
+        let opened = self.0.decrypt(&Nonce::from(*nonce), payload);
+        opened.map_err(|_| KeyError::NotSealed)
+    }
+}

@@ -1,0 +1,194 @@
+//! Jobs, kept: their states, what they ask of people, what happened, and what is still to be done, in one durable place.
+//!
+//! [`Store`] has two halves. **Changing** is one method: [`Store::advance`] makes a list of decided [`Advance`]s durable, each
+//! whole or not at all, all in one commit. An advance is a business transition: the next state of one or more jobs with
+//! everything that follows from it (transition lines and other [`NewEvent`]s, effects to be carried out, timers, rows that
+//! people look at, the answer to the request that asked for it). Time and ids come in; outcomes come out typed. **Reading**
+//! is the rest, and never waits for a writer.
+//!
+//! There are two stores, held to the same by one suite of tests and by random runs on both: [`Memory`], the model, and
+//! [`Sqlite`]. No connection leaves this crate, and nothing here decides what a job may do.
+
+mod advance;
+mod keys;
+mod memory;
+mod rows;
+mod sqlite;
+
+pub use advance::{
+    Advance, Change, EffectEnd, NewEffect, NewEvent, Next, Outcome, Request, Settle, TimerChange,
+};
+pub use keys::{Key, KeyError};
+pub use memory::Memory;
+pub use rows::{
+    About, Budget, CheckpointRow, CriterionRow, DeliveryRow, DependencyRow, EffectRow, EventKind,
+    EventRow, FileComment, JobRow, PermissionRow, Place, Priority, QuestionRow, Record, RecordBody,
+    RecordKind, ReviewRow, SaidRow, TimerRow, VerificationRow,
+};
+pub use sqlite::Sqlite;
+
+use bowline_machines::Timestamp;
+use bowline_machines::job::TaskStatus;
+use serde_json::Value;
+use std::path::Path;
+
+/// A durable place for jobs. One process writes; any number of its threads may read.
+pub trait Store: Send + Sync {
+    /// Makes decided steps durable, in this order and in one commit. Each is applied whole or not at all; one that is not
+    /// applied does not keep the others from it. An error says that nothing is known to be applied: look before trying again.
+    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError>;
+
+    /// Forgets what nobody needs any more: events, answers to requests and settled effects that are older than that.
+    fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError>;
+
+    /// Writes a whole copy to a new file while the store is in use.
+    fn backup(&self, to: &Path) -> Result<(), StoreError>;
+
+    /// A job.
+    fn job(&self, id: &str) -> Result<Option<JobRow>, StoreError>;
+
+    /// Jobs, the newest first.
+    fn jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError>;
+
+    /// Every job that is neither completed nor failed, the oldest first.
+    fn open_jobs(&self) -> Result<Vec<JobRow>, StoreError>;
+
+    /// How many jobs there are in each status.
+    fn counts(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError>;
+
+    /// Jobs that depend on this one.
+    fn dependents(&self, id: &str) -> Result<Vec<String>, StoreError>;
+
+    /// One row that people look at, by its id.
+    fn record(&self, id: &str) -> Result<Option<Record>, StoreError>;
+
+    /// Rows that people look at, the oldest first.
+    fn records(&self, wanted: &RecordQuery) -> Result<Vec<Record>, StoreError>;
+
+    /// Events, the oldest first.
+    fn events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError>;
+
+    /// The oldest and the newest sequence number kept; both 0 when there is none.
+    fn feed(&self) -> Result<(u64, u64), StoreError>;
+
+    /// Effects that are still to be carried out, the oldest first.
+    fn effects(&self) -> Result<Vec<EffectRow>, StoreError>;
+
+    /// What became of the tries to carry an effect out, for the effects of a job.
+    fn deliveries(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError>;
+
+    /// Every timer, the next one first.
+    fn timers(&self) -> Result<Vec<TimerRow>, StoreError>;
+
+    /// The answer that was given to a request.
+    fn request(&self, id: &str) -> Result<Option<Value>, StoreError>;
+}
+
+/// Which jobs.
+#[derive(Debug, Clone, Default)]
+pub struct JobQuery {
+    /// Only in this status.
+    pub status: Option<TaskStatus>,
+    /// Only of this type.
+    pub type_name: Option<String>,
+    /// Only with this in title or description, whatever the case.
+    pub text: Option<String>,
+    /// Only with this label.
+    pub label: Option<String>,
+    /// Those that were put away, too.
+    pub archived: bool,
+    /// Only behind this one: when it was made, and its id.
+    pub after: Option<(Timestamp, String)>,
+    /// At most so many; 0 for all.
+    pub limit: usize,
+}
+
+/// Which rows.
+#[derive(Debug, Clone, Default)]
+pub struct RecordQuery {
+    /// Only of this job.
+    pub job: Option<String>,
+    /// Only of this kind.
+    pub kind: Option<RecordKind>,
+    /// Only those a person is waited for.
+    pub open: bool,
+}
+
+/// Which events.
+#[derive(Debug, Clone, Default)]
+pub struct EventQuery {
+    /// Only of this job.
+    pub job: Option<String>,
+    /// Only of this kind.
+    pub kind: Option<EventKind>,
+    /// Only behind this number.
+    pub after: u64,
+    /// At most so many; 0 for all.
+    pub limit: usize,
+}
+
+/// How much was forgotten.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Events.
+    pub events: u64,
+    /// Answers to requests.
+    pub requests: u64,
+    /// Effects that were settled.
+    pub effects: u64,
+}
+
+/// Why a store cannot do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has it.
+    #[error("the store {path} is in use by another process")]
+    Locked {
+        /// The file.
+        path: String,
+    },
+    /// It was written by a newer program.
+    #[error("the store has version {found}; this program knows up to {known}")]
+    Newer {
+        /// Its version.
+        found: i64,
+        /// The newest one known here.
+        known: i64,
+    },
+    /// The place cannot keep a promise that durability needs.
+    #[error("the store cannot be kept at {path}: {why}")]
+    Unsafe {
+        /// Where.
+        path: String,
+        /// Which promise.
+        why: String,
+    },
+    /// What is kept cannot be read.
+    #[error("row {id} cannot be read: {why}")]
+    Damaged {
+        /// Which.
+        id: String,
+        /// Why.
+        why: String,
+    },
+    /// The database failed. Whether the last change is in it is not known.
+    #[error("the store failed")]
+    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl StoreError {
+    /// Stable, `snake_case`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            StoreError::Locked { .. } => "store_locked",
+            StoreError::Newer { .. } => "store_newer",
+            StoreError::Unsafe { .. } => "store_unsafe",
+            StoreError::Damaged { .. } => "store_damaged",
+            StoreError::Failed(_) => "store_failed",
+        }
+    }
+
+    fn failed(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        StoreError::Failed(Box::new(error))
+    }
+}

@@ -1,0 +1,356 @@
+//! The model: a store in memory. What it does is what every store does.
+
+use crate::advance::{Advance, Change, EffectEnd, Next, Outcome, Request, TimerChange};
+use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, TimerRow};
+use crate::{EventQuery, JobQuery, Pruned, RecordQuery, Store, StoreError};
+use bowline_machines::Timestamp;
+use bowline_machines::job::TaskStatus;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
+
+/// A store that forgets everything with its process. For tests, and for simulations that make thousands of runs.
+#[derive(Debug, Default)]
+pub struct Memory(Mutex<Tables>);
+
+#[derive(Debug, Default)]
+struct Tables {
+    jobs: BTreeMap<String, JobRow>,
+    records: BTreeMap<String, Record>,
+    events: BTreeMap<u64, EventRow>,
+    effects: BTreeMap<u64, (EffectRow, bool)>,
+    deliveries: Vec<(String, DeliveryRow)>,
+    timers: BTreeMap<(String, String), TimerRow>,
+    requests: BTreeMap<String, (Timestamp, Request)>,
+    last_event: u64,
+    last_effect: u64,
+}
+
+impl Memory {
+    /// An empty one.
+    pub fn new() -> Self {
+        Memory::default()
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Tables {
+    fn version(&self, job: &str) -> u64 {
+        self.jobs.get(job).map_or(0, |row| row.version)
+    }
+
+    fn apply(&mut self, step: Advance) -> Outcome {
+        if let Some(request) = &step.request
+            && let Some((_, known)) = self.requests.get(&request.id)
+        {
+            return match known.print == request.print {
+                true => Outcome::AlreadyApplied {
+                    answer: known.answer.clone(),
+                },
+                false => Outcome::RequestReused,
+            };
+        }
+        for change in &step.changes {
+            let version = self.version(&change.job);
+            let fired = change.timers.iter().all(|timer| match timer {
+                TimerChange::Fired { key, generation } => self
+                    .timers
+                    .get(&(change.job.clone(), key.clone()))
+                    .is_some_and(|timer| timer.generation == *generation),
+                TimerChange::Set { .. } | TimerChange::Clear { .. } => true,
+            });
+            if version != change.expected || !fired {
+                let job = change.job.clone();
+                return Outcome::Conflict { job, version };
+            }
+        }
+        let (mut events, mut effects) = (Vec::new(), Vec::new());
+        for change in step.changes {
+            self.change(change, step.at, &mut events, &mut effects);
+        }
+        for settle in step.settled {
+            let Some((effect, open)) = self.effects.get_mut(&settle.effect) else {
+                continue;
+            };
+            let note = match settle.end {
+                EffectEnd::Done => {
+                    *open = false;
+                    None
+                }
+                EffectEnd::Delivered { note } | EffectEnd::GivenUp { note } => {
+                    *open = false;
+                    Some(note)
+                }
+                EffectEnd::Again { due, note } => {
+                    effect.due = due;
+                    Some(note)
+                }
+            };
+            if let Some(note) = note {
+                effect.tries += 1;
+                let row = DeliveryRow {
+                    effect: effect.id,
+                    kind: effect.kind.clone(),
+                    try_number: effect.tries,
+                    at: step.at,
+                    note,
+                };
+                self.deliveries.push((effect.job.clone(), row));
+            }
+        }
+        if let Some(request) = step.request {
+            self.requests.insert(request.id.clone(), (step.at, request));
+        }
+        Outcome::Applied { events, effects }
+    }
+
+    fn change(
+        &mut self,
+        change: Change,
+        at: Timestamp,
+        events: &mut Vec<EventRow>,
+        effects: &mut Vec<EffectRow>,
+    ) {
+        let id = change.job;
+        let version = match change.next {
+            Next::Is(job, about) => {
+                let version = change.expected + 1;
+                let row = JobRow {
+                    id: id.clone(),
+                    version,
+                    job: *job,
+                    about: *about,
+                };
+                self.jobs.insert(id.clone(), row);
+                version
+            }
+            Next::Same => change.expected,
+            Next::Gone => {
+                self.jobs.remove(&id);
+                self.records.retain(|_, record| record.job != id);
+                self.timers.retain(|(job, _), _| *job != id);
+                self.effects.retain(|_, (effect, _)| effect.job != id);
+                self.deliveries.retain(|(job, _)| *job != id);
+                change.expected
+            }
+        };
+        for event in change.events {
+            self.last_event += 1;
+            let row = EventRow {
+                sequence: self.last_event,
+                job: id.clone(),
+                at,
+                kind: event.kind,
+                body: event.body,
+            };
+            self.events.insert(row.sequence, row.clone());
+            events.push(row);
+        }
+        for effect in change.effects {
+            self.last_effect += 1;
+            let row = EffectRow {
+                id: self.last_effect,
+                job: id.clone(),
+                kind: effect.kind,
+                body: effect.body,
+                at,
+                due: effect.due,
+                tries: 0,
+            };
+            self.effects.insert(row.id, (row.clone(), true));
+            effects.push(row);
+        }
+        for record in change.records {
+            self.records.insert(record.id.clone(), record);
+        }
+        for timer in change.timers {
+            match timer {
+                TimerChange::Set { key, due, body } => {
+                    let row = TimerRow {
+                        job: id.clone(),
+                        key: key.clone(),
+                        generation: version,
+                        due,
+                        body,
+                    };
+                    self.timers.insert((id.clone(), key), row);
+                }
+                TimerChange::Clear { key } | TimerChange::Fired { key, .. } => {
+                    self.timers.remove(&(id.clone(), key));
+                }
+            }
+        }
+    }
+}
+
+fn is_wanted(row: &JobRow, wanted: &JobQuery) -> bool {
+    let status = wanted.status.is_none_or(|it| it == row.job.task_status());
+    let of_type = wanted.type_name.is_none() || wanted.type_name == row.about.type_name;
+    let label = wanted.label.is_none() || wanted.label == row.about.label;
+    let text = wanted.text.as_ref().is_none_or(|text| {
+        let text = text.to_lowercase();
+        row.job.title.to_lowercase().contains(&text)
+            || row.job.description.to_lowercase().contains(&text)
+    });
+    let place = (row.about.created_at, row.id.as_str());
+    let behind = wanted
+        .after
+        .as_ref()
+        .is_none_or(|(at, id)| place < (at.0, id.as_str()));
+    let shown = wanted.archived || !row.job.archived;
+    status && of_type && label && text && behind && shown
+}
+
+fn limited<T>(items: impl Iterator<Item = T>, limit: usize) -> Vec<T> {
+    match limit {
+        0 => items.collect(),
+        limit => items.take(limit).collect(),
+    }
+}
+
+impl Store for Memory {
+    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
+        let mut tables = self.tables();
+        Ok(steps.into_iter().map(|step| tables.apply(step)).collect())
+    }
+
+    fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError> {
+        let mut tables = self.tables();
+        let count = |tables: &Tables| {
+            (
+                tables.events.len() as u64,
+                tables.requests.len() as u64,
+                tables.effects.len() as u64,
+            )
+        };
+        let had = count(&tables);
+        tables.events.retain(|_, event| event.at >= before);
+        tables.requests.retain(|_, (at, _)| *at >= before);
+        tables
+            .effects
+            .retain(|_, (effect, open)| *open || effect.at >= before);
+        let kept: Vec<u64> = tables.effects.keys().copied().collect();
+        tables
+            .deliveries
+            .retain(|(_, row)| kept.contains(&row.effect));
+        let has = count(&tables);
+        Ok(Pruned {
+            events: had.0 - has.0,
+            requests: had.1 - has.1,
+            effects: had.2 - has.2,
+        })
+    }
+
+    fn backup(&self, to: &Path) -> Result<(), StoreError> {
+        Err(StoreError::Unsafe {
+            path: to.display().to_string(),
+            why: "a store in memory has no file".into(),
+        })
+    }
+
+    fn job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
+        Ok(self.tables().jobs.get(id).cloned())
+    }
+
+    fn jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
+        let tables = self.tables();
+        let rows = tables.jobs.values().filter(|row| is_wanted(row, wanted));
+        let mut rows: Vec<JobRow> = rows.cloned().collect();
+        rows.sort_by(|a, b| (b.about.created_at, &b.id).cmp(&(a.about.created_at, &a.id)));
+        Ok(limited(rows.into_iter(), wanted.limit))
+    }
+
+    fn open_jobs(&self) -> Result<Vec<JobRow>, StoreError> {
+        let tables = self.tables();
+        let open = |row: &&JobRow| {
+            !matches!(
+                row.job.task_status(),
+                TaskStatus::Completed | TaskStatus::Failed
+            )
+        };
+        let mut rows: Vec<JobRow> = tables.jobs.values().filter(open).cloned().collect();
+        rows.sort_by(|a, b| (a.about.created_at, &a.id).cmp(&(b.about.created_at, &b.id)));
+        Ok(rows)
+    }
+
+    fn counts(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError> {
+        let mut counts = BTreeMap::new();
+        for row in self.tables().jobs.values() {
+            *counts.entry(row.job.task_status()).or_insert(0) += 1;
+        }
+        Ok(counts.into_iter().collect())
+    }
+
+    fn dependents(&self, id: &str) -> Result<Vec<String>, StoreError> {
+        let tables = self.tables();
+        let rows = tables.jobs.values();
+        let depends = |row: &&JobRow| row.job.depends_on.iter().any(|it| it == id);
+        Ok(rows.filter(depends).map(|row| row.id.clone()).collect())
+    }
+
+    fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
+        Ok(self.tables().records.get(id).cloned())
+    }
+
+    fn records(&self, wanted: &RecordQuery) -> Result<Vec<Record>, StoreError> {
+        let tables = self.tables();
+        let fits = |record: &&Record| {
+            wanted.job.as_ref().is_none_or(|job| *job == record.job)
+                && wanted.kind.is_none_or(|kind| kind == record.body.kind())
+                && (!wanted.open || record.open)
+        };
+        let mut rows: Vec<Record> = tables.records.values().filter(fits).cloned().collect();
+        rows.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+        Ok(rows)
+    }
+
+    fn events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
+        let tables = self.tables();
+        let fits = |event: &&EventRow| {
+            wanted.job.as_ref().is_none_or(|job| *job == event.job)
+                && wanted.kind.is_none_or(|kind| kind == event.kind)
+        };
+        let behind = tables.events.range(wanted.after + 1..);
+        let rows = behind.map(|(_, event)| event).filter(fits).cloned();
+        Ok(limited(rows, wanted.limit))
+    }
+
+    fn feed(&self) -> Result<(u64, u64), StoreError> {
+        let tables = self.tables();
+        let oldest = tables.events.keys().next().copied().unwrap_or(0);
+        let newest = tables.events.keys().next_back().copied().unwrap_or(0);
+        Ok((oldest, newest))
+    }
+
+    fn effects(&self) -> Result<Vec<EffectRow>, StoreError> {
+        let tables = self.tables();
+        let open = tables.effects.values().filter(|(_, open)| *open);
+        Ok(open.map(|(effect, _)| effect.clone()).collect())
+    }
+
+    fn deliveries(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
+        let tables = self.tables();
+        let of = tables.deliveries.iter().filter(|(of, _)| of == job);
+        let mut rows: Vec<DeliveryRow> = of.map(|(_, row)| row.clone()).collect();
+        rows.sort_by_key(|row| (row.effect, row.try_number));
+        Ok(rows)
+    }
+
+    fn timers(&self) -> Result<Vec<TimerRow>, StoreError> {
+        let mut rows: Vec<TimerRow> = self.tables().timers.values().cloned().collect();
+        rows.sort_by(|a, b| (a.due, &a.job, &a.key).cmp(&(b.due, &b.job, &b.key)));
+        Ok(rows)
+    }
+
+    fn request(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        let tables = self.tables();
+        let known = tables.requests.get(id);
+        Ok(known.map(|(_, request)| request.answer.clone()))
+    }
+}

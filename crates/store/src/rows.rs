@@ -1,0 +1,491 @@
+//! The rows: what is kept of jobs, and of everything that belongs to them.
+
+use bowline_formats::agents::Resume;
+use bowline_machines::Timestamp;
+use bowline_machines::job::Job;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobRow {
+    /// Its id, `task_…`.
+    pub id: String,
+    /// Counts its changes, from 1.
+    pub version: u64,
+    /// The state of its machine.
+    pub job: Job,
+    /// What else is known of it.
+    pub about: About,
+}
+
+/// What is known of a job besides what its machine decides on. Times are seconds since 1970.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct About {
+    /// Its type by name.
+    pub type_name: Option<String>,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// The agent wanted, by its name in the settings.
+    pub agent: Option<String>,
+    /// The folder it works in, where a person named one.
+    pub workspace: Option<String>,
+    /// The repository whose worktree the folder is, where it is one.
+    pub repository: Option<String>,
+    /// A word to find it by.
+    pub label: Option<String>,
+    /// What it may use.
+    pub budget: Budget,
+    /// When it was made.
+    pub created_at: i64,
+    /// When it last moved.
+    pub updated_at: i64,
+    /// The task and checkpoint it was forked from.
+    pub forked_from: Option<(String, String)>,
+    /// How far the output of the present attempt has been processed.
+    pub place: Place,
+    /// The word that markers of the present attempt may carry.
+    pub nonce: String,
+    /// The client's own conversation.
+    pub session: Option<String>,
+    /// Messages written to the present attempt, also those that wait.
+    pub inputs: u64,
+    /// The number of the last order to the present attempt.
+    pub orders: u64,
+    /// Prompts that have not been answered by the end of a turn.
+    pub prompts_open: u32,
+    /// Turns so far.
+    pub turns: u32,
+    /// Money so far, of earlier attempts.
+    pub cost_before_usd: f64,
+    /// Money so far, of the present attempt.
+    pub cost_usd: f64,
+    /// When processes were started, those of the last hour.
+    pub starts: Vec<i64>,
+    /// When the present attempt was started.
+    pub attempt_at: Option<i64>,
+    /// When it began to wait for what it waits for.
+    pub waits_since: Option<i64>,
+    /// When it last printed something; written now and then.
+    pub output_at: Option<i64>,
+    /// The latest checkpoint: its id and when it was saved.
+    pub checkpoint: Option<(String, i64)>,
+}
+
+/// How far the output of an attempt has been processed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Which attempt.
+    pub attempt: u32,
+    /// Where its adapter goes on.
+    pub resume: Resume,
+}
+
+/// How urgent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// When nothing else is to be done.
+    Low,
+    /// As most.
+    #[default]
+    Normal,
+    /// Before most.
+    High,
+    /// Before everything.
+    Critical,
+}
+
+impl Priority {
+    /// All, the least urgent first.
+    pub const ALL: [Priority; 4] = [
+        Priority::Low,
+        Priority::Normal,
+        Priority::High,
+        Priority::Critical,
+    ];
+
+    /// The word on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Priority::Low => "low",
+            Priority::Normal => "normal",
+            Priority::High => "high",
+            Priority::Critical => "critical",
+        }
+    }
+
+    /// The priority of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
+}
+
+/// What a job may use; `None` is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Budget {
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// Money.
+    pub usd: Option<f64>,
+    /// Time since it was assigned.
+    pub minutes: Option<u64>,
+}
+
+/// A row that people look at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Its id, `rev_… q_… dep_… perm_… cp_… ver_… say_…`.
+    pub id: String,
+    /// The job it belongs to.
+    pub job: String,
+    /// A person is waited for.
+    pub open: bool,
+    /// When it was made.
+    pub at: Timestamp,
+    /// What it says.
+    pub body: RecordBody,
+}
+
+/// What a row says. The state of the machine is the truth of what is open; a row repeats it with what only people need.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each is what it holds")]
+pub enum RecordBody {
+    Review(ReviewRow),
+    Question(QuestionRow),
+    Dependency(DependencyRow),
+    Permission(PermissionRow),
+    Checkpoint(CheckpointRow),
+    Verification(VerificationRow),
+    Said(SaidRow),
+}
+
+impl RecordBody {
+    /// Which kind it is.
+    pub fn kind(&self) -> RecordKind {
+        match self {
+            RecordBody::Review(_) => RecordKind::Review,
+            RecordBody::Question(_) => RecordKind::Question,
+            RecordBody::Dependency(_) => RecordKind::Dependency,
+            RecordBody::Permission(_) => RecordKind::Permission,
+            RecordBody::Checkpoint(_) => RecordKind::Checkpoint,
+            RecordBody::Verification(_) => RecordKind::Verification,
+            RecordBody::Said(_) => RecordKind::Said,
+        }
+    }
+}
+
+/// The kinds of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each is the word it writes")]
+pub enum RecordKind {
+    Review,
+    Question,
+    Dependency,
+    Permission,
+    Checkpoint,
+    Verification,
+    Said,
+}
+
+impl RecordKind {
+    /// The word in the store.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RecordKind::Review => "review",
+            RecordKind::Question => "question",
+            RecordKind::Dependency => "dependency",
+            RecordKind::Permission => "permission",
+            RecordKind::Checkpoint => "checkpoint",
+            RecordKind::Verification => "verification",
+            RecordKind::Said => "said",
+        }
+    }
+}
+
+/// A phase laid before a person.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReviewRow {
+    /// The phase, from 1.
+    pub phase: u32,
+    /// Where it stands.
+    pub status: String,
+    /// What is on the disk, from the workspace.
+    pub deliverables: Vec<String>,
+    /// The person's comment or feedback.
+    pub comment: Option<String>,
+    /// What the person says of single files.
+    pub comments: Vec<FileComment>,
+    /// When it was decided.
+    pub reviewed_at: Option<i64>,
+    /// The code as it was when the phase began.
+    pub base_ref: Option<String>,
+    /// The code that is laid before the person, the very tree that was verified.
+    pub code_ref: Option<String>,
+}
+
+/// What a person says of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileComment {
+    /// Which, from the workspace.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<u32>,
+    /// What.
+    pub comment: String,
+}
+
+/// A question of the agent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QuestionRow {
+    /// What it is about.
+    pub category: String,
+    /// What is asked.
+    pub question: String,
+    /// The only answers allowed; empty allows any.
+    pub options: Vec<String>,
+    /// Taken when nobody answers an optional question.
+    pub default: Option<String>,
+    /// Only a person's answer will do.
+    pub required: bool,
+    /// Where it stands.
+    pub status: String,
+    /// What was answered.
+    pub answer: Option<String>,
+    /// When it was settled.
+    pub settled_at: Option<i64>,
+    /// When it is looked at again without an answer.
+    pub expires_at: Option<i64>,
+    /// Answers that were no option.
+    pub tries: u32,
+}
+
+/// Something the agent needs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DependencyRow {
+    /// What sort of thing.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Taken when an optional one is not provided.
+    pub default: Option<String>,
+    /// The task fails without it.
+    pub required: bool,
+    /// Where it stands.
+    pub status: String,
+    /// The value, sealed with [`Key`](crate::Key). Never shown.
+    pub sealed: Option<String>,
+    /// Why it was refused.
+    pub reason: Option<String>,
+    /// When it was settled.
+    pub settled_at: Option<i64>,
+    /// When it is decided without a person.
+    pub expires_at: Option<i64>,
+}
+
+/// A tool an agent's client wants to use.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PermissionRow {
+    /// The attempt that asks. It dies with it.
+    pub attempt: u32,
+    /// The tool.
+    pub tool: String,
+    /// What it would be used with, as JSON.
+    pub input: String,
+    /// What the reply must name.
+    pub request_id: String,
+    /// What the reply has to repeat, as JSON.
+    pub request_body: String,
+    /// `pending`, `permitted`, `denied` or `withdrawn`.
+    pub status: String,
+    /// Who settled it: `person`, or the rule.
+    pub by: Option<String>,
+    /// Why it was denied.
+    pub reason: Option<String>,
+    /// When it was settled.
+    pub settled_at: Option<i64>,
+}
+
+/// A saved state.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CheckpointRow {
+    /// Who asked: `auto`, `user` or `system`.
+    pub created_by: String,
+    /// Why.
+    pub reason: String,
+    /// The attempt that was at work.
+    pub attempt: u32,
+    /// The task's status.
+    pub status: String,
+    /// The phase, from 1.
+    pub phase: u32,
+    /// The step: number, of how many, name.
+    pub step: Option<(u32, u32, String)>,
+    /// How far the task had come.
+    pub progress: u32,
+    /// The file, from the workspace.
+    pub file: String,
+    /// The hidden git ref that holds the code.
+    pub code_ref: Option<String>,
+    /// The client's own conversation.
+    pub session: Option<String>,
+}
+
+/// A look at a finished phase.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VerificationRow {
+    /// Its ticket.
+    pub number: u32,
+    /// The phase, from 1.
+    pub phase: u32,
+    /// The code it saw.
+    pub code_ref: Option<String>,
+    /// Whether it passed; `None` while it runs.
+    pub passed: Option<bool>,
+    /// What was found.
+    pub issues: Vec<String>,
+    /// What a verifying agent looked at.
+    pub criteria: Vec<CriterionRow>,
+    /// When it ended.
+    pub ended_at: Option<i64>,
+}
+
+/// One thing a verifying agent looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CriterionRow {
+    /// Its id.
+    pub id: String,
+    /// Whether it holds.
+    pub passed: bool,
+    /// What was found.
+    pub details: Option<String>,
+    /// What to do about it.
+    pub suggestion: Option<String>,
+}
+
+/// What a person said to the agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SaidRow {
+    /// What.
+    pub text: String,
+    /// `queued`, `delivered` or `withdrawn`.
+    pub status: String,
+    /// When it was delivered or withdrawn.
+    pub settled_at: Option<i64>,
+}
+
+/// Something that happened, with its place in the feed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventRow {
+    /// Server-wide, rising, never given twice.
+    pub sequence: u64,
+    /// The job it is about.
+    pub job: String,
+    /// When.
+    pub at: Timestamp,
+    /// What sort of thing.
+    pub kind: EventKind,
+    /// What.
+    pub body: Value,
+}
+
+/// The sorts of events, as listeners tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each is the word it writes")]
+pub enum EventKind {
+    Transition,
+    Review,
+    Question,
+    Dependency,
+    Agent,
+}
+
+impl EventKind {
+    /// All sorts.
+    pub const ALL: [EventKind; 5] = [
+        EventKind::Transition,
+        EventKind::Review,
+        EventKind::Question,
+        EventKind::Dependency,
+        EventKind::Agent,
+    ];
+
+    /// The word on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EventKind::Transition => "transition",
+            EventKind::Review => "review",
+            EventKind::Question => "question",
+            EventKind::Dependency => "dependency",
+            EventKind::Agent => "agent",
+        }
+    }
+
+    /// The sort of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
+}
+
+/// Something to be carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EffectRow {
+    /// Its number, rising, never given twice. Those of one job are carried out in this order.
+    pub id: u64,
+    /// The job it follows from.
+    pub job: String,
+    /// Its sort.
+    pub kind: String,
+    /// All that is needed for it.
+    pub body: Value,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// Not before.
+    pub due: Timestamp,
+    /// Tries that failed.
+    pub tries: u32,
+}
+
+/// A try to carry an effect out, where that is to be remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryRow {
+    /// The effect.
+    pub effect: u64,
+    /// Its sort.
+    pub kind: String,
+    /// Which try, from 1.
+    pub try_number: u32,
+    /// When.
+    pub at: Timestamp,
+    /// What came of it.
+    pub note: String,
+}
+
+/// A timer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimerRow {
+    /// Whose.
+    pub job: String,
+    /// Which of its timers.
+    pub key: String,
+    /// The version of the job that set it: tells a timer from an earlier one with the same key.
+    pub generation: u64,
+    /// When it comes back.
+    pub due: Timestamp,
+    /// With what.
+    pub body: Value,
+}

@@ -1,0 +1,304 @@
+//! The store in a file: SQLite with a write-ahead log, every commit flushed, one thread that writes.
+//!
+//! Steps that come in while a commit is under way go into the next one together: many callers share one flush.
+
+mod read;
+mod schema;
+mod write;
+
+use crate::advance::{Advance, Outcome};
+use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, TimerRow};
+use crate::{EventQuery, JobQuery, Pruned, RecordQuery, Store, StoreError};
+use bowline_machines::Timestamp;
+use bowline_machines::job::TaskStatus;
+use rusqlite::backup::Backup;
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{FlockOperation, flock, fstatfs};
+use serde_json::Value;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The oldest engine without a known way to damage a write-ahead log.
+const ENGINE_MIN: i32 = 3_051_003;
+/// Steps of different callers in one commit.
+const GROUP_MAX: usize = 512;
+/// How long a reader waits for the moment in which the log is started anew.
+const BUSY_MS: u64 = 5_000;
+/// Pages copied at once by a backup, so that nobody waits long.
+const BACKUP_PAGES: i32 = 256;
+/// File systems of other machines: their locks cannot be trusted. NFS, SMB, CIFS, SMB2.
+const REMOTE: [i64; 4] = [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42];
+
+/// A store in a file. One process has it; the lock file beside it says so.
+#[derive(Debug)]
+pub struct Sqlite {
+    path: PathBuf,
+    readers: Mutex<Vec<Connection>>,
+    orders: Option<Sender<Order>>,
+    writer: Option<JoinHandle<()>>,
+    _lock: File,
+}
+
+/// Something for the thread that writes.
+enum Order {
+    Advance(Vec<Advance>, Sender<Result<Vec<Outcome>, StoreError>>),
+    Prune(Timestamp, Sender<Result<Pruned, StoreError>>),
+}
+
+impl Sqlite {
+    /// Opens the store in this file; makes it when there is none, and brings an older one up to date.
+    pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
+        let lock = lock(path)?;
+        check_place(path, &lock)?;
+        let mut writer = connect(path, OpenFlags::default())?;
+        schema::migrate(&mut writer)?;
+        let (orders, inbox) = channel();
+        let thread = std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || serve(&mut writer, &inbox))
+            .map_err(StoreError::failed)?;
+        Ok(Sqlite {
+            path: path.to_owned(),
+            readers: Mutex::new(Vec::new()),
+            orders: Some(orders),
+            writer: Some(thread),
+            _lock: lock,
+        })
+    }
+
+    fn order<T>(
+        &self,
+        order: impl FnOnce(Sender<Result<T, StoreError>>) -> Order,
+    ) -> Result<T, StoreError> {
+        let (answer, answers) = channel();
+        let gone = || StoreError::failed(std::io::Error::other("the writer has ended"));
+        let orders = self.orders.as_ref().ok_or_else(gone)?;
+        orders.send(order(answer)).map_err(|_| gone())?;
+        answers.recv().map_err(|_| gone())?
+    }
+
+    /// Reads on a connection of its own, which is kept for the next reader.
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let readers = || self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = readers().pop();
+        let connection = match kept {
+            Some(connection) => connection,
+            None => {
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+                connect(&self.path, flags)?
+            }
+        };
+        let answer = read(&connection);
+        readers().push(connection);
+        answer
+    }
+}
+
+/// Everything that was ordered is written before the store is let go.
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+fn lock(path: &Path) -> Result<File, StoreError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&name)
+        .map_err(StoreError::failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked {
+            path: path.display().to_string(),
+        }),
+        Err(error) => Err(StoreError::failed(error)),
+    }
+}
+
+fn check_place(path: &Path, file: &File) -> Result<(), StoreError> {
+    let bad = |why: String| StoreError::Unsafe {
+        path: path.display().to_string(),
+        why,
+    };
+    if rusqlite::version_number() < ENGINE_MIN {
+        let version = rusqlite::version();
+        return Err(bad(format!("SQLite {version} is too old")));
+    }
+    let kind = fstatfs(file).map_err(StoreError::failed)?.f_type;
+    #[expect(
+        clippy::useless_conversion,
+        reason = "the width of the field differs between machines"
+    )]
+    let kind = i64::from(kind) & 0xffff_ffff;
+    match REMOTE.contains(&kind) {
+        true => Err(bad("it is on a file system of another machine".into())),
+        false => Ok(()),
+    }
+}
+
+/// A connection that keeps what is promised: every setting is read back.
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let connection = Connection::open_with_flags(path, flags).map_err(StoreError::failed)?;
+    let wait = Duration::from_millis(BUSY_MS);
+    connection.busy_timeout(wait).map_err(StoreError::failed)?;
+    let writes = flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE);
+    let settings: &[(&str, &str, &str)] = &[
+        ("journal_mode", "wal", "wal"),
+        ("synchronous", "full", "2"),
+        ("foreign_keys", "on", "1"),
+    ];
+    for (name, value, wanted) in settings {
+        if writes {
+            let set = format!("PRAGMA {name} = {value}");
+            // Some settings answer with a row, others with none.
+            let mut statement = connection.prepare(&set).map_err(StoreError::failed)?;
+            let mut rows = statement.query([]).map_err(StoreError::failed)?;
+            while rows.next().map_err(StoreError::failed)?.is_some() {}
+        } else if *name != "journal_mode" {
+            continue;
+        }
+        let found = connection
+            .query_row(&format!("PRAGMA {name}"), [], |row| {
+                row.get::<_, rusqlite::types::Value>(0)
+            })
+            .map_err(StoreError::failed)?;
+        let found = match found {
+            rusqlite::types::Value::Integer(number) => number.to_string(),
+            rusqlite::types::Value::Text(text) => text,
+            other => format!("{other:?}"),
+        };
+        if found != *wanted {
+            return Err(StoreError::Unsafe {
+                path: path.display().to_string(),
+                why: format!("{name} is {found} and cannot be {wanted}"),
+            });
+        }
+    }
+    Ok(connection)
+}
+
+/// The thread that writes: takes what is there, commits it in one go, and answers.
+fn serve(connection: &mut Connection, inbox: &Receiver<Order>) {
+    while let Ok(first) = inbox.recv() {
+        let mut group = Vec::new();
+        let mut prunes = Vec::new();
+        let mut take = |order| match order {
+            Order::Advance(steps, answer) => group.push((steps, answer)),
+            Order::Prune(before, answer) => prunes.push((before, answer)),
+        };
+        take(first);
+        for order in inbox.try_iter().take(GROUP_MAX) {
+            take(order);
+        }
+        let (steps, answers): (Vec<_>, Vec<_>) = group.into_iter().unzip();
+        if !steps.is_empty() {
+            match write::group(connection, steps) {
+                Ok(outcomes) => {
+                    for (answer, outcomes) in answers.into_iter().zip(outcomes) {
+                        // Whoever asked may be gone.
+                        let _ = answer.send(Ok(outcomes));
+                    }
+                }
+                Err(error) => {
+                    let message = error.to_string();
+                    for answer in answers {
+                        let error = std::io::Error::other(message.clone());
+                        let _ = answer.send(Err(StoreError::failed(error)));
+                    }
+                }
+            }
+        }
+        for (before, answer) in prunes {
+            let _ = answer.send(write::prune(connection, before));
+        }
+    }
+}
+
+impl Store for Sqlite {
+    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
+        self.order(|answer| Order::Advance(steps, answer))
+    }
+
+    fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError> {
+        self.order(|answer| Order::Prune(before, answer))
+    }
+
+    fn backup(&self, to: &Path) -> Result<(), StoreError> {
+        self.read(|from| {
+            let mut copy = Connection::open(to).map_err(StoreError::failed)?;
+            let backup = Backup::new(from, &mut copy).map_err(StoreError::failed)?;
+            let pause = Duration::ZERO;
+            backup
+                .run_to_completion(BACKUP_PAGES, pause, None)
+                .map_err(StoreError::failed)
+        })?;
+        let copied = File::open(to).and_then(|file| file.sync_all());
+        copied.map_err(StoreError::failed)
+    }
+
+    fn job(&self, id: &str) -> Result<Option<JobRow>, StoreError> {
+        self.read(|connection| read::job(connection, id))
+    }
+
+    fn jobs(&self, wanted: &JobQuery) -> Result<Vec<JobRow>, StoreError> {
+        self.read(|connection| read::jobs(connection, wanted))
+    }
+
+    fn open_jobs(&self) -> Result<Vec<JobRow>, StoreError> {
+        self.read(read::open_jobs)
+    }
+
+    fn counts(&self) -> Result<Vec<(TaskStatus, u64)>, StoreError> {
+        self.read(read::counts)
+    }
+
+    fn dependents(&self, id: &str) -> Result<Vec<String>, StoreError> {
+        self.read(|connection| read::dependents(connection, id))
+    }
+
+    fn record(&self, id: &str) -> Result<Option<Record>, StoreError> {
+        self.read(|connection| read::record(connection, id))
+    }
+
+    fn records(&self, wanted: &RecordQuery) -> Result<Vec<Record>, StoreError> {
+        self.read(|connection| read::records(connection, wanted))
+    }
+
+    fn events(&self, wanted: &EventQuery) -> Result<Vec<EventRow>, StoreError> {
+        self.read(|connection| read::events(connection, wanted))
+    }
+
+    fn feed(&self) -> Result<(u64, u64), StoreError> {
+        self.read(read::feed)
+    }
+
+    fn effects(&self) -> Result<Vec<EffectRow>, StoreError> {
+        self.read(read::effects)
+    }
+
+    fn deliveries(&self, job: &str) -> Result<Vec<DeliveryRow>, StoreError> {
+        self.read(|connection| read::deliveries(connection, job))
+    }
+
+    fn timers(&self) -> Result<Vec<TimerRow>, StoreError> {
+        self.read(read::timers)
+    }
+
+    fn request(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        self.read(|connection| read::request(connection, id))
+    }
+}

@@ -1,0 +1,267 @@
+//! Writing: a group of steps in one transaction, each looked at before anything of it is written.
+
+use crate::advance::{Advance, Change, EffectEnd, Next, Outcome, Settle, TimerChange};
+use crate::rows::{EffectRow, EventRow};
+use crate::{Pruned, StoreError};
+use bowline_formats::job::Wire as _;
+use bowline_machines::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+
+type Done<T> = rusqlite::Result<T>;
+
+/// Applies the steps of all callers and commits once. An error rolls everything back.
+pub(super) fn group(
+    connection: &mut Connection,
+    callers: Vec<Vec<Advance>>,
+) -> Result<Vec<Vec<Outcome>>, StoreError> {
+    let mut apply_all = || -> Done<Vec<Vec<Outcome>>> {
+        let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut outcomes = Vec::with_capacity(callers.len());
+        for steps in &callers {
+            let of_one: Done<Vec<Outcome>> =
+                steps.iter().map(|step| apply(&change, step)).collect();
+            outcomes.push(of_one?);
+        }
+        change.commit()?;
+        Ok(outcomes)
+    };
+    apply_all().map_err(StoreError::failed)
+}
+
+/// A number of ours as SQLite has it. None of them comes near the end of either.
+fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn natural(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+fn apply(db: &Transaction<'_>, step: &Advance) -> Done<Outcome> {
+    if let Some(request) = &step.request {
+        let known: Option<(String, String)> = db
+            .prepare_cached("SELECT print, answer FROM request WHERE id = ?1")?
+            .query_row([&request.id], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        if let Some((print, answer)) = known {
+            return Ok(match print == request.print {
+                true => Outcome::AlreadyApplied {
+                    answer: serde_json::from_str(&answer).unwrap_or_default(),
+                },
+                false => Outcome::RequestReused,
+            });
+        }
+    }
+    for change in &step.changes {
+        let version: Option<i64> = db
+            .prepare_cached("SELECT version FROM job WHERE id = ?1")?
+            .query_row([&change.job], |row| row.get(0))
+            .optional()?;
+        let version = natural(version.unwrap_or(0));
+        if version != change.expected || !timers_as_they_were(db, change)? {
+            let job = change.job.clone();
+            return Ok(Outcome::Conflict { job, version });
+        }
+    }
+    let (mut events, mut effects) = (Vec::new(), Vec::new());
+    for change in &step.changes {
+        write(db, change, step.at, &mut events, &mut effects)?;
+    }
+    for settled in &step.settled {
+        settle(db, settled, step.at)?;
+    }
+    if let Some(request) = &step.request {
+        let answer = request.answer.to_string();
+        db.prepare_cached("INSERT INTO request (id, at, print, answer) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![request.id, step.at.0, request.print, answer])?;
+    }
+    Ok(Outcome::Applied { events, effects })
+}
+
+fn timers_as_they_were(db: &Transaction<'_>, change: &Change) -> Done<bool> {
+    for timer in &change.timers {
+        let TimerChange::Fired { key, generation } = timer else {
+            continue;
+        };
+        let found: Option<i64> = db
+            .prepare_cached("SELECT generation FROM timer WHERE job = ?1 AND key = ?2")?
+            .query_row(params![change.job, key], |row| row.get(0))
+            .optional()?;
+        if found.map(natural) != Some(*generation) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn write(
+    db: &Transaction<'_>,
+    change: &Change,
+    at: Timestamp,
+    events: &mut Vec<EventRow>,
+    effects: &mut Vec<EffectRow>,
+) -> Done<()> {
+    let version = write_job(db, change)?;
+    for event in &change.events {
+        let sql = "INSERT INTO event (job, at, kind, body) VALUES (?1, ?2, ?3, ?4)";
+        let body = event.body.to_string();
+        db.prepare_cached(sql)?
+            .execute(params![change.job, at.0, event.kind.name(), body])?;
+        events.push(EventRow {
+            sequence: natural(db.last_insert_rowid()),
+            job: change.job.clone(),
+            at,
+            kind: event.kind,
+            body: event.body.clone(),
+        });
+    }
+    for effect in &change.effects {
+        let sql = "INSERT INTO effect (job, kind, body, at, due, tries, open)
+            VALUES (?1, ?2, ?3, ?4, ?5, 0, 1)";
+        let body = effect.body.to_string();
+        db.prepare_cached(sql)?.execute(params![
+            change.job,
+            effect.kind,
+            body,
+            at.0,
+            effect.due.0
+        ])?;
+        effects.push(EffectRow {
+            id: natural(db.last_insert_rowid()),
+            job: change.job.clone(),
+            kind: effect.kind.clone(),
+            body: effect.body.clone(),
+            at,
+            due: effect.due,
+            tries: 0,
+        });
+    }
+    for record in &change.records {
+        let sql = "INSERT OR REPLACE INTO record (id, job, kind, open, at, body)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let kind = record.body.kind().name();
+        // Strings, numbers and lists of them: they always have a spelling.
+        let body = serde_json::to_string(&record.body).unwrap_or_default();
+        db.prepare_cached(sql)?.execute(params![
+            record.id,
+            record.job,
+            kind,
+            record.open,
+            record.at.0,
+            body
+        ])?;
+    }
+    for timer in &change.timers {
+        match timer {
+            TimerChange::Set { key, due, body } => {
+                let sql = "INSERT OR REPLACE INTO timer (job, key, generation, due, body)
+                    VALUES (?1, ?2, ?3, ?4, ?5)";
+                let body = body.to_string();
+                db.prepare_cached(sql)?.execute(params![
+                    change.job,
+                    key,
+                    int(version),
+                    due.0,
+                    body
+                ])?;
+            }
+            TimerChange::Clear { key } | TimerChange::Fired { key, .. } => {
+                db.prepare_cached("DELETE FROM timer WHERE job = ?1 AND key = ?2")?
+                    .execute(params![change.job, key])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The job itself; says which version it is at now.
+fn write_job(db: &Transaction<'_>, change: &Change) -> Done<u64> {
+    match &change.next {
+        Next::Same => Ok(change.expected),
+        Next::Gone => {
+            for table in ["record", "timer", "effect", "delivery", "needs"] {
+                let sql = format!("DELETE FROM {table} WHERE job = ?1");
+                db.prepare_cached(&sql)?.execute([&change.job])?;
+            }
+            db.prepare_cached("DELETE FROM job WHERE id = ?1")?
+                .execute([&change.job])?;
+            Ok(change.expected)
+        }
+        Next::Is(job, about) => {
+            let version = change.expected + 1;
+            let sql = "INSERT INTO job (id, version, status, type_name, label, archived, created_at, title,
+                    description, state, about)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                ON CONFLICT (id) DO UPDATE SET version = ?2, status = ?3, type_name = ?4, label = ?5,
+                    archived = ?6, created_at = ?7, title = ?8, description = ?9, state = ?10, about = ?11";
+            // Strings, numbers and lists of them: they always have a spelling.
+            let known = serde_json::to_string(about).unwrap_or_default();
+            db.prepare_cached(sql)?.execute(params![
+                change.job,
+                int(version),
+                job.task_status().name(),
+                about.type_name,
+                about.label,
+                job.archived,
+                about.created_at,
+                job.title,
+                job.description,
+                job.to_value().to_string(),
+                known
+            ])?;
+            // What a job waits for changes only while it is written or waits.
+            if job.attempt == 0 {
+                db.prepare_cached("DELETE FROM needs WHERE job = ?1")?
+                    .execute([&change.job])?;
+                for needed in &job.depends_on {
+                    db.prepare_cached("INSERT OR IGNORE INTO needs (job, on_job) VALUES (?1, ?2)")?
+                        .execute([&change.job, needed])?;
+                }
+            }
+            Ok(version)
+        }
+    }
+}
+
+fn settle(db: &Transaction<'_>, settled: &Settle, at: Timestamp) -> Done<()> {
+    let (open, due, note) = match &settled.end {
+        EffectEnd::Done => (false, None, None),
+        EffectEnd::Delivered { note } | EffectEnd::GivenUp { note } => (false, None, Some(note)),
+        EffectEnd::Again { due, note } => (true, Some(due.0), Some(note)),
+    };
+    let sql =
+        "UPDATE effect SET open = ?2, due = coalesce(?3, due), tries = tries + ?4 WHERE id = ?1";
+    let id = int(settled.effect);
+    let changed = db
+        .prepare_cached(sql)?
+        .execute(params![id, open, due, note.is_some()])?;
+    if let Some(note) = note
+        && changed > 0
+    {
+        let sql = "INSERT INTO delivery (effect, job, try_number, at, note)
+            SELECT id, job, tries, ?2, ?3 FROM effect WHERE id = ?1";
+        db.prepare_cached(sql)?.execute(params![id, at.0, note])?;
+    }
+    Ok(())
+}
+
+pub(super) fn prune(connection: &mut Connection, before: Timestamp) -> Result<Pruned, StoreError> {
+    let mut prune = || -> Done<Pruned> {
+        let db = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let at = [before.0];
+        let events = db.execute("DELETE FROM event WHERE at < ?1", at)?;
+        let requests = db.execute("DELETE FROM request WHERE at < ?1", at)?;
+        let effects = db.execute("DELETE FROM effect WHERE at < ?1 AND open = 0", at)?;
+        db.execute(
+            "DELETE FROM delivery WHERE effect NOT IN (SELECT id FROM effect)",
+            [],
+        )?;
+        db.commit()?;
+        Ok(Pruned {
+            events: events as u64,
+            requests: requests as u64,
+            effects: effects as u64,
+        })
+    };
+    prune().map_err(StoreError::failed)
+}

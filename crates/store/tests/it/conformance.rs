@@ -1,0 +1,372 @@
+//! What every store does.
+
+use crate::{NOON, about, apply, create, draft, effect, event, every_store, submitted};
+use bowline_machines::Timestamp;
+use bowline_machines::job::TaskStatus;
+use bowline_store::{
+    Advance, Change, EffectEnd, EventQuery, JobQuery, Next, Outcome, Pruned, Record, RecordBody,
+    RecordKind, RecordQuery, Request, SaidRow, Settle, TimerChange,
+};
+use serde_json::json;
+
+fn request(id: &str, print: &str) -> Option<Request> {
+    Some(Request {
+        id: id.into(),
+        print: print.into(),
+        answer: json!({ "for": print }),
+    })
+}
+
+#[test]
+fn a_job_is_kept_as_it_was_given_and_counts_its_versions() {
+    every_store(|store| {
+        apply(store, create("task_a", "Tea"));
+        let row = store.job("task_a").unwrap().unwrap();
+        assert_eq!((row.version, &row.job), (1, &draft("Tea")));
+        assert_eq!(row.about, about(NOON.0));
+        let mut step = Advance::at(NOON);
+        let next = submitted(&row.job);
+        step.changes
+            .push(Change::to("task_a", 1, next.clone(), about(NOON.0)));
+        apply(store, step);
+        let row = store.job("task_a").unwrap().unwrap();
+        assert_eq!((row.version, row.job), (2, next));
+        assert_eq!(store.job("task_b").unwrap(), None);
+        assert_eq!(store.counts().unwrap(), [(TaskStatus::Pending, 1)]);
+    });
+}
+
+#[test]
+fn a_step_decided_on_another_version_changes_nothing_and_hinders_no_other() {
+    every_store(|store| {
+        apply(store, create("task_a", "Tea"));
+        let mut two = Advance::at(NOON);
+        two.changes
+            .push(Change::to("task_b", 0, draft("Cup"), about(NOON.0)));
+        two.changes
+            .push(Change::to("task_a", 7, draft("Pot"), about(NOON.0)));
+        two.changes[0].events.push(event("never"));
+        let outcomes = store
+            .advance(vec![two, create("task_a", "Can"), create("task_c", "Jug")])
+            .unwrap();
+        let conflict = Outcome::Conflict {
+            job: "task_a".into(),
+            version: 1,
+        };
+        assert_eq!(outcomes[..2], [conflict.clone(), conflict]);
+        assert!(matches!(outcomes[2], Outcome::Applied { .. }));
+        assert_eq!(store.job("task_b").unwrap(), None);
+        assert_eq!(store.job("task_a").unwrap().unwrap().job, draft("Tea"));
+        assert!(store.job("task_c").unwrap().is_some());
+        assert_eq!(store.feed().unwrap(), (0, 0));
+    });
+}
+
+#[test]
+fn a_request_is_applied_once_and_answered_the_same_for_ever() {
+    every_store(|store| {
+        let mut step = create("task_a", "Tea");
+        step.request = request("r-1", "make tea");
+        apply(store, step.clone());
+        let again = store.advance(vec![step.clone()]).unwrap();
+        let answer = json!({ "for": "make tea" });
+        assert_eq!(
+            again,
+            [Outcome::AlreadyApplied {
+                answer: answer.clone()
+            }]
+        );
+        step.request = request("r-1", "make coffee");
+        assert_eq!(store.advance(vec![step]).unwrap(), [Outcome::RequestReused]);
+        assert_eq!(store.request("r-1").unwrap(), Some(answer));
+        assert_eq!(store.request("r-2").unwrap(), None);
+        assert_eq!(store.job("task_a").unwrap().unwrap().version, 1);
+    });
+}
+
+#[test]
+fn events_have_one_rising_number_over_all_jobs() {
+    every_store(|store| {
+        for (id, words) in [("task_a", vec!["one", "two"]), ("task_b", vec!["three"])] {
+            let mut step = create(id, id);
+            step.changes[0].events = words.into_iter().map(event).collect();
+            apply(store, step);
+        }
+        let texts = |wanted: &EventQuery| -> Vec<(u64, String)> {
+            let rows = store.events(wanted).unwrap();
+            let text = |row: bowline_store::EventRow| {
+                (row.sequence, row.body["text"].as_str().unwrap().to_owned())
+            };
+            rows.into_iter().map(text).collect()
+        };
+        let everything = [(1, "one"), (2, "two"), (3, "three")].map(|(n, t)| (n, t.to_owned()));
+        assert_eq!(texts(&EventQuery::default()), everything);
+        let of_a = EventQuery {
+            job: Some("task_a".into()),
+            after: 1,
+            ..EventQuery::default()
+        };
+        assert_eq!(texts(&of_a), everything[1..2]);
+        let first = EventQuery {
+            limit: 1,
+            ..EventQuery::default()
+        };
+        assert_eq!(texts(&first), everything[..1]);
+        assert_eq!(store.feed().unwrap(), (1, 3));
+    });
+}
+
+#[test]
+fn an_effect_is_open_until_it_is_settled_and_its_tries_are_kept() {
+    every_store(|store| {
+        let mut step = create("task_a", "Tea");
+        step.changes[0].effects = vec![effect("spawn"), effect("notify")];
+        let Outcome::Applied { effects, .. } = apply(store, step) else {
+            panic!("applied");
+        };
+        assert_eq!(store.effects().unwrap(), effects);
+        let later = Timestamp(NOON.0 + 30);
+        let settle = |effect: u64, end: EffectEnd| Advance {
+            settled: vec![Settle { effect, end }],
+            ..Advance::at(later)
+        };
+        apply(store, settle(effects[0].id, EffectEnd::Done));
+        let note = "503".to_owned();
+        apply(
+            store,
+            settle(
+                effects[1].id,
+                EffectEnd::Again {
+                    due: later,
+                    note: note.clone(),
+                },
+            ),
+        );
+        let open = store.effects().unwrap();
+        assert_eq!(open.len(), 1);
+        assert_eq!((open[0].tries, open[0].due), (1, later));
+        apply(
+            store,
+            settle(effects[1].id, EffectEnd::Delivered { note: "200".into() }),
+        );
+        assert_eq!(store.effects().unwrap(), []);
+        let told: Vec<(u32, String)> = store
+            .deliveries("task_a")
+            .unwrap()
+            .into_iter()
+            .map(|row| (row.try_number, row.note))
+            .collect();
+        assert_eq!(told, [(1, note), (2, "200".into())]);
+    });
+}
+
+#[test]
+fn a_timer_fires_once_and_only_as_it_was_set() {
+    every_store(|store| {
+        let set = |due: i64| TimerChange::Set {
+            key: "limit".into(),
+            due: Timestamp(due),
+            body: json!("over"),
+        };
+        let mut step = create("task_a", "Tea");
+        step.changes[0].timers.push(set(NOON.0 + 60));
+        apply(store, step);
+        let mut anew = Advance::at(NOON);
+        anew.changes
+            .push(Change::to("task_a", 1, draft("Tea"), about(NOON.0)));
+        anew.changes[0].timers.push(set(NOON.0 + 90));
+        apply(store, anew);
+        let timers = store.timers().unwrap();
+        assert_eq!(timers.len(), 1);
+        assert_eq!((timers[0].generation, timers[0].due.0), (2, NOON.0 + 90));
+        let fire = |expected: u64, generation: u64| {
+            let mut step = Advance::at(NOON);
+            let mut change = Change::to("task_a", expected, draft("Tea"), about(NOON.0));
+            change.timers.push(TimerChange::Fired {
+                key: "limit".into(),
+                generation,
+            });
+            step.changes.push(change);
+            store.advance(vec![step]).unwrap().remove(0)
+        };
+        assert!(matches!(fire(2, 1), Outcome::Conflict { version: 2, .. }));
+        assert!(matches!(fire(2, 2), Outcome::Applied { .. }));
+        assert!(matches!(fire(3, 2), Outcome::Conflict { version: 3, .. }));
+        assert_eq!(store.timers().unwrap(), []);
+    });
+}
+
+fn said(id: &str, at: i64, open: bool) -> Record {
+    Record {
+        id: id.into(),
+        job: "task_a".into(),
+        open,
+        at: Timestamp(at),
+        body: RecordBody::Said(SaidRow {
+            text: id.into(),
+            status: "queued".into(),
+            settled_at: None,
+        }),
+    }
+}
+
+#[test]
+fn rows_are_found_by_id_job_kind_and_whether_a_person_is_waited_for() {
+    every_store(|store| {
+        let mut step = create("task_a", "Tea");
+        step.changes[0].records = vec![said("say_2", 2, true), said("say_1", 1, false)];
+        apply(store, step);
+        let ids = |wanted: RecordQuery| -> Vec<String> {
+            let rows = store.records(&wanted).unwrap();
+            rows.into_iter().map(|row| row.id).collect()
+        };
+        let of_a = RecordQuery {
+            job: Some("task_a".into()),
+            ..RecordQuery::default()
+        };
+        assert_eq!(ids(of_a.clone()), ["say_1", "say_2"]);
+        assert_eq!(ids(RecordQuery { open: true, ..of_a }), ["say_2"]);
+        let reviews = RecordQuery {
+            kind: Some(RecordKind::Review),
+            ..RecordQuery::default()
+        };
+        assert_eq!(ids(reviews), Vec::<String>::new());
+        assert_eq!(
+            store.record("say_1").unwrap(),
+            Some(said("say_1", 1, false))
+        );
+        let mut change = Change::to("task_a", 1, draft("Tea"), about(NOON.0));
+        change.next = Next::Same;
+        change.records.push(said("say_2", 2, false));
+        let mut step = Advance::at(NOON);
+        step.changes.push(change);
+        apply(store, step);
+        assert_eq!(
+            store.record("say_2").unwrap(),
+            Some(said("say_2", 2, false))
+        );
+        assert_eq!(store.job("task_a").unwrap().unwrap().version, 1);
+    });
+}
+
+#[test]
+fn a_removed_job_leaves_its_events_only() {
+    every_store(|store| {
+        let mut step = create("task_a", "Tea");
+        let change = &mut step.changes[0];
+        change.events.push(event("made"));
+        change.effects.push(effect("spawn"));
+        change.records.push(said("say_1", 1, true));
+        change.timers.push(TimerChange::Set {
+            key: "limit".into(),
+            due: NOON,
+            body: json!(null),
+        });
+        apply(store, step);
+        let mut change = Change::to("task_a", 1, draft("Tea"), about(NOON.0));
+        change.next = Next::Gone;
+        change.events.push(event("gone"));
+        let mut step = Advance::at(NOON);
+        step.changes.push(change);
+        apply(store, step);
+        assert_eq!(store.job("task_a").unwrap(), None);
+        assert_eq!(store.effects().unwrap(), []);
+        assert_eq!(store.timers().unwrap(), []);
+        assert_eq!(store.record("say_1").unwrap(), None);
+        assert_eq!(store.feed().unwrap(), (1, 2));
+    });
+}
+
+#[test]
+fn lists_are_by_age_and_can_be_cut_filtered_and_gone_on_with() {
+    every_store(|store| {
+        for (index, title) in ["Tea", "Cup", "Tin"].into_iter().enumerate() {
+            let mut step = Advance::at(NOON);
+            let mut known = about(NOON.0 + i64::try_from(index).unwrap());
+            known.label = (index == 1).then(|| "shelf".into());
+            let id = format!("task_{index}");
+            step.changes.push(Change::to(id, 0, draft(title), known));
+            apply(store, step);
+        }
+        let titles = |wanted: &JobQuery| -> Vec<String> {
+            let rows = store.jobs(wanted).unwrap();
+            rows.into_iter().map(|row| row.job.title).collect()
+        };
+        let every = JobQuery::default();
+        assert_eq!(titles(&every), ["Tin", "Cup", "Tea"]);
+        let cut = JobQuery {
+            limit: 2,
+            ..every.clone()
+        };
+        assert_eq!(titles(&cut), ["Tin", "Cup"]);
+        let rest = JobQuery {
+            after: Some((Timestamp(NOON.0 + 1), "task_1".into())),
+            ..every.clone()
+        };
+        assert_eq!(titles(&rest), ["Tea"]);
+        let text = JobQuery {
+            text: Some("TI".into()),
+            ..every.clone()
+        };
+        assert_eq!(titles(&text), ["Tin"]);
+        let label = JobQuery {
+            label: Some("shelf".into()),
+            ..every
+        };
+        assert_eq!(titles(&label), ["Cup"]);
+        let open: Vec<String> = store
+            .open_jobs()
+            .unwrap()
+            .into_iter()
+            .map(|row| row.job.title)
+            .collect();
+        assert_eq!(open, ["Tea", "Cup", "Tin"]);
+    });
+}
+
+#[test]
+fn what_is_old_is_forgotten_and_what_is_open_is_not() {
+    every_store(|store| {
+        let mut step = create("task_a", "Tea");
+        step.request = request("r-1", "make tea");
+        step.changes[0].events.push(event("made"));
+        step.changes[0].effects = vec![effect("spawn"), effect("notify")];
+        apply(store, step);
+        let done = Advance {
+            settled: vec![Settle {
+                effect: 1,
+                end: EffectEnd::Done,
+            }],
+            ..Advance::at(NOON)
+        };
+        apply(store, done);
+        assert_eq!(store.prune(NOON).unwrap(), Pruned::default());
+        let pruned = store.prune(Timestamp(NOON.0 + 1)).unwrap();
+        let expected = Pruned {
+            events: 1,
+            requests: 1,
+            effects: 1,
+        };
+        assert_eq!(pruned, expected);
+        assert_eq!(store.effects().unwrap().len(), 1);
+        let mut step = create("task_b", "Cup");
+        step.changes[0].events.push(event("made"));
+        apply(store, step);
+        assert_eq!(store.feed().unwrap(), (2, 2), "no number is given twice");
+    });
+}
+
+#[test]
+fn whoever_depends_on_a_job_is_known() {
+    every_store(|store| {
+        apply(store, create("task_a", "Tea"));
+        let mut job = draft("Cup");
+        job.depends_on = vec!["task_a".into()];
+        let mut step = Advance::at(NOON);
+        step.changes
+            .push(Change::to("task_b", 0, job, about(NOON.0)));
+        apply(store, step);
+        assert_eq!(store.dependents("task_a").unwrap(), ["task_b"]);
+        assert_eq!(store.dependents("task_b").unwrap(), Vec::<String>::new());
+    });
+}

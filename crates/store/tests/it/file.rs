@@ -1,0 +1,88 @@
+//! What a store in a file promises beyond the others.
+
+use crate::{apply, create};
+use bowline_store::{JobQuery, Sqlite, Store, StoreError};
+use std::sync::Arc;
+
+#[test]
+fn one_process_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).unwrap();
+    let refused = Sqlite::open(&path).unwrap_err();
+    assert!(matches!(refused, StoreError::Locked { .. }), "{refused}");
+    drop(store);
+    Sqlite::open(&path).unwrap();
+}
+
+#[test]
+fn a_copy_made_in_use_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(&folder.path().join("store.db")).unwrap();
+    for number in 0..50 {
+        apply(&store, create(&format!("task_{number}"), "Tea"));
+    }
+    let copy = folder.path().join("copy.db");
+    store.backup(&copy).unwrap();
+    apply(&store, create("task_later", "Tea"));
+    let copy = Sqlite::open(&copy).unwrap();
+    assert_eq!(copy.jobs(&JobQuery::default()).unwrap().len(), 50);
+    assert_eq!(copy.job("task_later").unwrap(), None);
+}
+
+#[test]
+fn a_store_of_a_newer_program_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    drop(Sqlite::open(&path).unwrap());
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute_batch("PRAGMA user_version = 99").unwrap();
+    drop(raw);
+    let refused = Sqlite::open(&path).unwrap_err();
+    assert!(
+        matches!(refused, StoreError::Newer { found: 99, .. }),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).unwrap();
+    apply(&store, create("task_a", "Tea"));
+    drop(store);
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute_batch("UPDATE job SET state = '{\"title\":7}'")
+        .unwrap();
+    drop(raw);
+    let store = Sqlite::open(&path).unwrap();
+    let damaged = store.job("task_a").unwrap_err();
+    assert!(
+        matches!(&damaged, StoreError::Damaged { id, .. } if id == "task_a"),
+        "{damaged}"
+    );
+}
+
+#[test]
+fn many_callers_at_once_are_all_answered_and_all_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Arc::new(Sqlite::open(&path).unwrap());
+    let callers: Vec<_> = (0..16)
+        .map(|caller| {
+            let store = store.clone();
+            std::thread::spawn(move || {
+                for number in 0..20 {
+                    apply(&*store, create(&format!("task_{caller}_{number}"), "Tea"));
+                }
+            })
+        })
+        .collect();
+    for caller in callers {
+        caller.join().unwrap();
+    }
+    drop(store);
+    let store = Sqlite::open(&path).unwrap();
+    assert_eq!(store.jobs(&JobQuery::default()).unwrap().len(), 320);
+}
