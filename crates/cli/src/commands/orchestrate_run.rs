@@ -224,10 +224,11 @@ fn told(output: &Output, report: &Report) -> ExitCode {
         Ended::Stalled | Ended::Stuck { .. } => {
             let mut ids = run.ids(Status::Failed);
             ids.extend(run.ids(Status::Blocked));
-            output.line(&format!(
-                "STALLED:{}",
-                named(&ids, usize::MAX).replace(' ', ",")
-            ));
+            // A run may be stuck without a task that failed.
+            if !ids.is_empty() {
+                let ids = named(&ids, usize::MAX).replace(' ', ",");
+                output.line(&format!("STALLED:{ids}"));
+            }
             if let Ended::Stuck { why } = &report.ended {
                 output.line(&output.tone(Tone::Bad, &format!("✗ {why}")));
             }
