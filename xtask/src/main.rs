@@ -24,7 +24,9 @@ const HELP: &str = "\
 cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
 cargo xtask clients             the tests with the real agent clients, which are installed below target/
 cargo xtask web                 the web page, built into web/dist with packages of the npm registry
-    --test                      its types and units
+    --test                      its tests in a real browser against a real server
+    --pictures                  docs/screenshots: every page in both languages and themes
+    --measure                   how fast it is
 cargo xtask demo                a walk through what there is, in a temporary folder
 cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
@@ -55,6 +57,8 @@ fn main() -> ExitCode {
         ["clients"] => clients::run(),
         ["web"] => web::build(),
         ["web", "--test"] => web::test(),
+        ["web", "--pictures"] => web::pictures(),
+        ["web", "--measure"] => web::measure(),
         ["demo"] => demo::run(),
         ["install", options @ ..] => release::install(options),
         ["docs"] => docs::write(),

@@ -4,11 +4,10 @@
 //! on that file lasts until the last of them has ended: whoever comes after us waits for it.
 
 use crate::error::Error;
-use crate::process::{GitEnd, git_reading};
+use crate::process::{GitEnd, git, git_holding};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 
 /// The name and address of commits in a repository whose user has none.
@@ -80,23 +79,21 @@ impl Git {
 
     /// Runs it to its end.
     pub fn run(&self, arguments: &[&str]) -> Result<GitEnd, Error> {
-        let input = match &self.hold {
-            Some(file) => {
-                file.try_clone()
-                    .map(Stdio::from)
-                    .map_err(|error| Error::ProgramFailed {
-                        program: "git".into(),
-                        message: error.to_string(),
-                    })?
-            }
-            None => Stdio::null(),
-        };
         let variables: Vec<(&str, &OsStr)> = self
             .variables
             .iter()
             .map(|(name, value)| (*name, value.as_os_str()))
             .collect();
-        git_reading(&self.folder, arguments, &variables, input)
+        match &self.hold {
+            None => git(&self.folder, arguments, &variables),
+            Some(file) => {
+                let file = file.try_clone().map_err(|error| Error::ProgramFailed {
+                    program: "git".into(),
+                    message: error.to_string(),
+                })?;
+                git_holding(&self.folder, arguments, &variables, file)
+            }
+        }
     }
 
     /// What it prints when it ends well.
