@@ -48,6 +48,10 @@ pub(crate) fn run() -> Outcome {
     drill::run("memory", &["--processes", "16", "--updates", "160"])?;
     drill::run("history", &["--operations", "400", "--processes", "16"])?;
     drill::run("supervisor", &["--clients", "40", "--shims", "10"])?;
+    drill::run(
+        "orchestrate",
+        &["--kills", "8", "--tasks", "20", "--phases", "2"],
+    )?;
     println!("\nall green");
     Ok(())
 }

@@ -30,6 +30,13 @@ impl Variables {
         value.filter(|value| !value.is_empty())
     }
 
+    /// Those that are text, for a process that shall have them too.
+    pub fn texts(&self) -> impl Iterator<Item = (String, String)> {
+        let text = |it: &OsString| it.to_str().map(str::to_owned);
+        let texts = self.0.iter();
+        texts.filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
+    }
+
     /// All of them, for a process that shall have them too.
     pub(crate) fn all(&self) -> impl Iterator<Item = (OsString, OsString)> {
         self.0

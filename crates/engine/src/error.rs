@@ -144,6 +144,35 @@ pub enum Error {
         /// Tasks that fit.
         fitting: Vec<String>,
     },
+    /// Nobody runs this orchestration.
+    NobodyRuns {
+        /// Its state file.
+        path: PathBuf,
+    },
+    /// There is no such agent.
+    NoAgent {
+        /// What was asked for.
+        name: String,
+    },
+    /// The settings of a project cannot be used.
+    BadSettings {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// Work would land on the branch that is checked out, and none is.
+    NoBranch {
+        /// The checkout.
+        path: PathBuf,
+    },
+    /// A branch has no commit yet.
+    NoCommit {
+        /// The checkout.
+        path: PathBuf,
+        /// The branch.
+        branch: String,
+    },
     /// A phase is to be finished by a merge, which no command does yet.
     NoMerge {
         /// Which.
@@ -364,6 +393,11 @@ impl Error {
             Error::NoPlan { .. } => "no_plan",
             Error::BadPlan { finding, .. } => finding.code.as_str(),
             Error::AmbiguousTask { .. } => "ambiguous_task",
+            Error::NobodyRuns { .. } => "nobody_runs",
+            Error::NoAgent { .. } => "no_agent",
+            Error::BadSettings { .. } => "bad_settings",
+            Error::NoBranch { .. } => "no_branch",
+            Error::NoCommit { .. } => "no_commit",
             Error::NoMerge { .. } => "no_merge",
             Error::NewerVersion { .. } => "newer_version",
             Error::NeedsPerson { .. } => "needs_person",
@@ -411,6 +445,8 @@ impl Error {
             | Error::Foreign { .. }
             | Error::AlreadyExists { .. }
             | Error::BadPlan { .. }
+            | Error::NoBranch { .. }
+            | Error::NoCommit { .. }
             | Error::NoMerge { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
@@ -433,9 +469,12 @@ impl Error {
             Error::Ambiguous { .. }
             | Error::AmbiguousId { .. }
             | Error::AmbiguousTask { .. }
+            | Error::BadSettings { .. }
             | Error::BadInput { .. } => ExitClass::Usage,
             Error::NoFile { .. }
             | Error::NoPlan { .. }
+            | Error::NoAgent { .. }
+            | Error::NobodyRuns { .. }
             | Error::NothingHere { .. }
             | Error::UnknownKind { .. }
             | Error::NoSuchTransition { .. }

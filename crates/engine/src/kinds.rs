@@ -190,7 +190,7 @@ impl FileKind {
     }
 
     /// Whether the file is at a path. One that was removed while its journal stayed is there too: it can be brought back.
-    pub(crate) fn is_there(self, path: &Path) -> bool {
+    pub fn is_there(self, path: &Path) -> bool {
         if self == FileKind::Develop {
             return bowline_gate::locate::is_develop_file(path)
                 && (path.symlink_metadata().is_ok()

@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod effects;
 pub mod error;
 pub mod files;
+pub mod git;
 pub mod history;
 pub mod install;
 pub mod kinds;

@@ -180,17 +180,52 @@ pub(crate) fn git(
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Result<GitEnd, Error> {
-    end_of(finish(folder, arguments, variables, &[], None)?)
+    end_of(finish(
+        folder,
+        arguments,
+        variables,
+        Input::Bytes(&[]),
+        None,
+    )?)
 }
 
 /// The same for a git that makes something in a folder of ours.
 pub(crate) fn git_ours(folder: &Path, arguments: &[&str], ours: &Path) -> Result<GitEnd, Error> {
-    end_of(finish(folder, arguments, &[], &[], Some(ours))?)
+    end_of(finish(
+        folder,
+        arguments,
+        &[],
+        Input::Bytes(&[]),
+        Some(ours),
+    )?)
+}
+
+/// The same for a git that holds a file while it runs, as its standard input.
+pub(crate) fn git_holding(
+    folder: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &OsStr)],
+    file: std::fs::File,
+) -> Result<GitEnd, Error> {
+    end_of(finish(
+        folder,
+        arguments,
+        variables,
+        Input::Held(file),
+        None,
+    )?)
+}
+
+/// What a git reads.
+enum Input<'i> {
+    Bytes(&'i [u8]),
+    Held(std::fs::File),
 }
 
 fn end_of(output: Output) -> Result<GitEnd, Error> {
     Ok(GitEnd {
         code: output.status.code(),
+        bytes: output.stdout.clone(),
         printed: String::from_utf8_lossy(&output.stdout)
             .trim_end()
             .to_owned(),
@@ -205,7 +240,7 @@ pub(crate) fn git_fed(
     variables: &[(&str, &OsStr)],
     input: &[u8],
 ) -> Result<Vec<u8>, Error> {
-    let output = finish(folder, arguments, variables, input, None)?;
+    let output = finish(folder, arguments, variables, Input::Bytes(input), None)?;
     match output.status.success() {
         true => Ok(output.stdout),
         false => Err(Error::ProgramFailed {
@@ -225,7 +260,7 @@ fn finish(
     folder: &Path,
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
-    input: &[u8],
+    input: Input<'_>,
     ours: Option<&Path>,
 ) -> Result<Output, Error> {
     let mut git = program("git");
@@ -250,9 +285,18 @@ fn finish(
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("LC_ALL", "C")
         .envs(variables.iter().copied())
-        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    let input = match input {
+        Input::Bytes(input) => {
+            git.stdin(Stdio::piped());
+            input
+        }
+        Input::Held(file) => {
+            git.stdin(file);
+            &[]
+        }
+    };
     // An index of ours is in a folder of ours.
     let index = variables.iter().find(|(name, _)| *name == "GIT_INDEX_FILE");
     let ours = ours.or_else(|| index.and_then(|(_, path)| Path::new(path).parent()));
@@ -276,17 +320,20 @@ fn finish(
 
 /// How git ended.
 #[derive(Debug)]
-pub(crate) struct GitEnd {
+pub struct GitEnd {
     /// Its exit code, unless it was killed.
-    pub(crate) code: Option<i32>,
-    /// Its output, without the last line end.
-    pub(crate) printed: String,
-    said: String,
+    pub code: Option<i32>,
+    /// Its output.
+    pub bytes: Vec<u8>,
+    /// The same as text, without the last line end.
+    pub printed: String,
+    /// What it said about it.
+    pub said: String,
 }
 
 impl GitEnd {
     /// The output of a git that ended well.
-    pub(crate) fn good(self) -> Result<String, Error> {
+    pub fn good(self) -> Result<String, Error> {
         match self.code {
             Some(0) => Ok(self.printed),
             Some(_) | None => Err(Error::ProgramFailed {

@@ -78,6 +78,17 @@ impl Error {
                 name: name.clone(),
                 fitting: fitting.join(", "),
             },
+            Error::NobodyRuns { path } => Trouble::NobodyRuns { path: shown(path) },
+            Error::NoAgent { name } => Trouble::NoAgent { name: name.clone() },
+            Error::BadSettings { path, message } => Trouble::BadSettings {
+                path: shown(path),
+                message: message.clone(),
+            },
+            Error::NoBranch { path } => Trouble::NoBranch { path: shown(path) },
+            Error::NoCommit { path, branch } => Trouble::NoCommit {
+                path: shown(path),
+                branch: branch.clone(),
+            },
             Error::NoMerge { phase } => Trouble::NoMerge { phase: *phase },
             Error::Damaged { path, findings } => {
                 let path = shown(path);

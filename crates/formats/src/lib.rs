@@ -19,6 +19,7 @@ pub mod reading;
 pub mod rest;
 pub mod scenario;
 pub mod schema;
+pub mod run_settings;
 pub mod settings;
 pub mod tasks_md;
 pub mod thinking;

@@ -5,6 +5,7 @@ mod gates;
 mod hammer;
 pub(crate) mod history;
 mod memory;
+mod orchestrate;
 pub(crate) mod supervisor;
 
 use crate::Outcome;
@@ -38,6 +39,12 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
             processes: get("processes", 32),
             seed: get("seed", 1) as u64,
             keep_going: get("keep-going", 0) > 0,
+        }),
+        "orchestrate" => orchestrate::run(&orchestrate::Plan {
+            kills: get("kills", 200),
+            tasks: get("tasks", 60),
+            phases: get("phases", 5),
+            seed: get("seed", 1) as u64,
         }),
         "supervisor" => supervisor::run(&supervisor::Plan {
             clients: get("clients", 500),

@@ -38,6 +38,32 @@ pub(crate) enum OrchestrateVerb {
         #[arg(long, value_name = "NAME")]
         project: Option<String>,
     },
+    /// Work the plan off: agents in worktrees, landed task by task and merged phase by phase; goes on where it was
+    Run(Box<RunArgs>),
+    /// Run the plan over simulated time and agents: how long it may take, and what a failure would block
+    Rehearse {
+        /// Simulated runs
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        seeds: u64,
+        /// Shortest time of a task, in minutes
+        #[arg(long, value_name = "MINUTES", default_value_t = 2)]
+        shortest: u32,
+        /// Longest time of a task, in minutes
+        #[arg(long, value_name = "MINUTES", default_value_t = 20)]
+        longest: u32,
+        /// Attempts that fail, of a hundred
+        #[arg(long, value_name = "PERCENT", default_value_t = 10)]
+        failing: u32,
+        /// Tasks in progress at once (default: as the state file says)
+        #[arg(long, value_name = "N")]
+        parallel: Option<u32>,
+    },
+    /// Have the run stand still: nothing new is started, agents are stopped where they are
+    Pause,
+    /// Have a paused run go on
+    Continue,
+    /// Have the run end its agents and leave; 'run' goes on later
+    Stop,
     /// Say in one line what can be done now: READY, WAIT, PHASE_DONE, ALL_DONE, STALLED or ERROR
     Next {
         /// Only of this phase
@@ -99,6 +125,36 @@ pub(crate) enum OrchestrateVerb {
         )]
         format: Picture,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The plan (default: docs/planning/06-tasks.md, docs/planning/TASKS.md or TASKS.md)
+    pub(crate) file: Option<PathBuf>,
+    /// End behind this phase
+    #[arg(long, value_name = "N")]
+    pub(crate) phase: Option<u32>,
+    /// Go on with an orchestration; an error where there is none
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Tasks in progress at once; 0 sets no limit
+    #[arg(long, value_name = "N")]
+    pub(crate) parallel: Option<u32>,
+    /// The agent of all tasks (default: the task's own, then [defaults] agent, then claude)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// How the work is handed to agents
+    #[arg(long, value_name = "MODE", value_parser = choice::mode())]
+    pub(crate) mode: Option<Mode>,
+    /// The same as --mode ultra-thin
+    #[arg(long, conflicts_with = "mode")]
+    pub(crate) ultra_thin: bool,
+    /// What an agent prints in mode ralph when it is done
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) completion_promise: Option<String>,
+    /// Repetitions of one task in mode ralph
+    #[arg(long, value_name = "N")]
+    pub(crate) max_iterations: Option<u32>,
 }
 
 #[derive(Debug, Subcommand)]

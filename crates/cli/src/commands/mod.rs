@@ -18,6 +18,8 @@ mod memory_input;
 mod memory_view;
 mod orchestrate;
 mod orchestrate_moves;
+mod orchestrate_rehearsal;
+mod orchestrate_run;
 mod orchestrate_view;
 mod remote;
 pub(crate) mod scripted;

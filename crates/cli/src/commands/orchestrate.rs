@@ -1,12 +1,18 @@
 //! `bowline orchestrate`.
 
 use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb};
-use crate::commands::{here, orchestrate_moves as moves, orchestrate_view};
+use crate::commands::{
+    here, orchestrate_moves as moves, orchestrate_rehearsal as rehearsal,
+    orchestrate_run as running, orchestrate_view,
+};
+use crate::korean;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan, TaskMoved};
 use bowline_engine::{Context, Error};
+use bowline_runner::orchestrate::door::Request;
+use bowline_words::Lang;
 use bowline_words::message::{Did, Label};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -19,6 +25,9 @@ pub(crate) fn run(
     args: &OrchestrateArgs,
 ) -> Result<ExitCode, Error> {
     let run = Orchestration::at(context, folder);
+    if let Some(answered) = running::ask_instead(context, output, &run, &args.verb) {
+        return answered;
+    }
     match &args.verb {
         OrchestrateVerb::Init {
             file,
@@ -38,6 +47,25 @@ pub(crate) fn run(
             };
             Ok(moves::begun(context, output, &run.init(context, &begin)?))
         }
+        OrchestrateVerb::Run(args) => running::run(context, output, &run, args),
+        OrchestrateVerb::Rehearse {
+            seeds,
+            shortest,
+            longest,
+            failing,
+            parallel,
+        } => {
+            let wish = rehearsal::Wish {
+                seeds: *seeds,
+                minutes: (*shortest, *longest),
+                failing: *failing,
+                parallel: *parallel,
+            };
+            rehearsal::run(context, output, folder, &wish)
+        }
+        OrchestrateVerb::Pause => running::ask(output, &run, &Request::Pause {}),
+        OrchestrateVerb::Continue => running::ask(output, &run, &Request::Continue {}),
+        OrchestrateVerb::Stop => running::ask(output, &run, &Request::Stop {}),
         OrchestrateVerb::Next { phase } => Ok(moves::next(context, output, &run, *phase)),
         // Worktrees come with the command that runs agents: without it there is nothing to leave out.
         OrchestrateVerb::Start { id, no_git: _ } => {

@@ -41,6 +41,7 @@ mod memory;
 mod memory_life;
 mod mistakes;
 mod orchestrate;
+mod orchestrate_run;
 mod orchestrate_verbs;
 mod person;
 mod places;

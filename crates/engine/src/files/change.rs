@@ -474,7 +474,12 @@ impl KnownFile {
         })
     }
 
-    fn transition(&self, context: &Context, value: &Value, moved: &Moved) -> Box<RawValue> {
+    pub(crate) fn transition(
+        &self,
+        context: &Context,
+        value: &Value,
+        moved: &Moved,
+    ) -> Box<RawValue> {
         let task_id = ["/task_id", "/current_task/id"]
             .iter()
             .find_map(|pointer| value.pointer(pointer).and_then(Value::as_str))

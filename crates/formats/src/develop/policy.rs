@@ -139,7 +139,7 @@ impl<'de> Deserialize<'de> for RawTime {
     }
 }
 
-fn seconds(text: &str) -> Option<u64> {
+pub(crate) fn seconds(text: &str) -> Option<u64> {
     let (digits, unit) = match text.strip_suffix(['s', 'm', 'h']) {
         Some(digits) => (digits, text.chars().next_back()?),
         None => (text, 's'),

@@ -200,7 +200,8 @@ pub enum Command {
         /// Which.
         id: Id,
     },
-    /// Tasks whose process is really gone without a word; those not in progress are left alone.
+    /// Tasks whose process is really gone without a word: each counts one run, and is ready again while the limit allows.
+    /// Those not in progress are left alone.
     Lost {
         /// Which.
         gone: Vec<Id>,

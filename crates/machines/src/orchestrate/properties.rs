@@ -231,10 +231,11 @@ fn apply(
         }
         Move::Retry => (Command::Retry { id }, status == Status::Failed, Fate::Idle),
         Move::Lost => {
-            let fate = if in_progress {
-                Fate::Idle
-            } else {
-                oracle.fates[node]
+            let runs = run.node(&id).unwrap().attempts + 1;
+            let fate = match (in_progress, runs < config.retry_limit) {
+                (true, true) => Fate::Idle,
+                (true, false) => Fate::Failed,
+                (false, _) => oracle.fates[node],
             };
             (Command::Lost { gone: vec![id] }, true, fate)
         }

@@ -199,15 +199,26 @@ fn retry(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
     Ok(draft.done())
 }
 
+/// A process that is gone without a word is a run that failed: one that is lost again and again must come to an end.
 fn lost(run: &mut Run, gone: &[Id], at: Timestamp) -> Outcome {
     let gone = gone.iter().map(|id| find(run, id));
     let gone = gone.collect::<Result<Vec<_>, _>>()?;
+    let limit = run.config.retry_limit.max(1);
     let mut draft = Draft::of(run, at);
     for node in gone {
-        if draft.run.at(node).status == Status::InProgress {
-            draft.run.at_mut(node).started_at = None;
-            let rest = draft.run.derived(node);
+        if draft.run.at(node).status != Status::InProgress {
+            continue;
+        }
+        let rest = draft.run.derived(node);
+        let state = draft.run.at_mut(node);
+        state.attempts = state.attempts.saturating_add(1).min(limit);
+        state.started_at = None;
+        if state.attempts < limit {
             draft.put(node, rest);
+        } else {
+            draft.put(node, Status::Failed);
+            let id = draft.run.graph.id(node).clone();
+            draft.notify(Event::TaskFailed(id));
         }
     }
     Ok(draft.done())

@@ -256,13 +256,24 @@ fn a_task_runs_ten_times_in_all() {
 }
 
 #[test]
-fn a_lost_task_is_ready_again_and_others_are_left_alone() {
+fn a_lost_task_counts_a_run_is_ready_again_and_others_are_left_alone() {
     let run = play(&second_phase(), [start("T1.1"), start("T1.5")]).unwrap();
     let run = play(&run, [lost(&["T1.1", "T1.2", "T0.1"])]).unwrap();
     assert_eq!(next(&run), ready(&["T1.1"]));
     assert_eq!(run.ids(Status::InProgress), names(&["T1.5"]));
-    assert_eq!(run.node("T1.1").unwrap().attempts, 0);
+    assert_eq!(run.node("T1.1").unwrap().attempts, 1);
     assert_eq!(code(&run, lost(&["T9.9"])), "no_task");
+}
+
+#[test]
+fn a_task_that_is_lost_again_and_again_fails() {
+    let mut run = second_phase();
+    let limit = run.config().retry_limit;
+    for _ in 0..limit {
+        run = play(&run, [start("T1.1"), lost(&["T1.1"])]).unwrap();
+    }
+    let node = run.node("T1.1").unwrap();
+    assert_eq!((node.status, node.attempts), (Status::Failed, limit));
 }
 
 #[test]

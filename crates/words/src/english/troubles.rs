@@ -33,6 +33,11 @@ table! {
         OrchestrationExists { path } => "{path} already exists" / "go on with it: 'bowline orchestrate status'; 'bowline orchestrate rebuild' takes over what the plan says";
         BadPlan { path, line, found } => "{path}:{line}: {0}" [found.say(En)] / "mend the plan; 'bowline orchestrate plan' shows how it is read";
         AmbiguousTask { name, fitting } => "several tasks fit '{name}': {fitting}" / "give more of its id";
+        NobodyRuns { path } => "nobody runs the orchestration of {path}" / "begin with 'bowline orchestrate run'";
+        NoAgent { name } => "there is no agent '{name}'" / "describe it as [agent.{name}] in bowline.toml, or take claude, codex, gemini, opencode or scripted";
+        BadSettings { path, message } => "{path} cannot be used: {message}" / "mend it; 'bowline schema config' has all keys";
+        NoBranch { path } => "{path} is on no branch" / "check out the branch that the work shall land on, then run it again";
+        NoCommit { path, branch } => "branch {branch} of {path} has no commit" / "make a first commit: 'git commit --allow-empty -m begin'";
         NoMerge { phase } => "phase {phase} has to be merged, and no command does that yet" / "merge it yourself, then 'bowline orchestrate phase finish {phase} --no-git'";
         Damaged { path, found } => "{path} is damaged: {0}" [found.say(En)] / "bowline doctor --repair {path}";
         Unreadable { path } => "{path} is damaged: unreadable" / "bowline doctor --repair {path}";

@@ -52,6 +52,11 @@ table! {
         OrchestrationExists { path } => "{path}{이} 이미 있습니다" / "'bowline orchestrate status'로 이어서 진행하세요. 'bowline orchestrate rebuild'는 계획의 내용을 받아들입니다";
         BadPlan { path, line, found } => "{path}:{line}: {0}" [found.say(Ko)] / "계획을 고치세요. 'bowline orchestrate plan'으로 어떻게 읽히는지 볼 수 있습니다";
         AmbiguousTask { name, fitting } => "'{name}'에 맞는 작업이 여러 개입니다: {fitting}" / "ID를 더 길게 적으세요";
+        NobodyRuns { path } => "{path}의 오케스트레이션을 실행하는 명령이 없습니다" / "'bowline orchestrate run'으로 시작하세요";
+        NoAgent { name } => "에이전트 '{name}'{이} 없습니다" / "bowline.toml에 [agent.{name}]으로 적거나 claude, codex, gemini, opencode, scripted 가운데 하나를 쓰세요";
+        BadSettings { path, message } => "{path}{을} 쓸 수 없습니다: {message}" / "고치세요. 'bowline schema config'에 모든 키가 있습니다";
+        NoBranch { path } => "{path}{은} 어느 브랜치에도 있지 않습니다" / "작업을 합칠 브랜치를 체크아웃한 뒤 다시 실행하세요";
+        NoCommit { path, branch } => "{path}의 브랜치 {branch}에 커밋이 없습니다" / "첫 커밋을 만드세요: 'git commit --allow-empty -m begin'";
         NoMerge { phase } => "단계 {phase}{을} 병합해야 하는데 아직 병합하는 명령이 없습니다" / "직접 병합한 뒤 'bowline orchestrate phase finish {phase} --no-git'을 실행하세요";
         Damaged { path, found } => "{path}{이} 손상되었습니다: {0}" [found.say(Ko)] / "bowline doctor --repair {path}";
         Unreadable { path } => "{path}{이} 손상되었습니다: 읽을 수 없음" / "bowline doctor --repair {path}";

@@ -4,12 +4,14 @@ mod answer;
 mod compare;
 mod drawing;
 mod merge;
+mod owned;
 mod verbs;
 
 pub use answer::answer;
 pub use bowline_machines::orchestrate::Status;
 pub use compare::{Comparison, PhaseDifference};
 pub use drawing::{DRAWN_MAX, Drawing, Picture};
+pub use owned::Owned;
 pub use verbs::{Begin, Begun, Orchestration, PhaseFinished, TaskMoved};
 
 use crate::advice;

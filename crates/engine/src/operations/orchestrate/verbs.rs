@@ -19,7 +19,7 @@ use bowline_machines::Machine as _;
 use bowline_machines::orchestrate::{
     Command, Config, Graph, Id, OrchestrateMachine, PhaseEnd, Refusal, Run, Status,
 };
-use bowline_statefiles::write_whole;
+use bowline_statefiles::{ContentHash, write_whole};
 use bowline_words::message::{self as words, Advice, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -126,13 +126,24 @@ impl Orchestration {
         &self.root
     }
 
+    /// The folder of a run that is no part of the project: attempts, notes, scratch files.
+    pub fn side(&self, context: &Context) -> PathBuf {
+        let variable = |name| context.variables.get(name).map(std::ffi::OsStr::to_owned);
+        let path = self.file.path.canonicalize();
+        let path = path.unwrap_or_else(|_| self.file.path.clone());
+        let key = ContentHash::of(path.as_os_str().as_encoded_bytes());
+        bowline_gate::locate::state_home_in(variable)
+            .join("bowline/orchestrate")
+            .join(key.to_string())
+    }
+
     /// The plan: the one the state file names, else the first of the places plans are found in.
     pub(super) fn plan(&self, context: &Context) -> Result<Plan, Error> {
         super::plan(context, &self.folder, None)
     }
 
     /// The plan that is used with a document; none where there is none that can be used.
-    fn plan_beside(&self, document: &JsonDocument) -> Option<Plan> {
+    pub(super) fn plan_beside(&self, document: &JsonDocument) -> Option<Plan> {
         let told = orchestrate::plan_file(document.value());
         let plan = find_plan(&self.root, told).ok().flatten();
         plan.filter(|plan| plan.usable().is_ok())
@@ -156,6 +167,20 @@ impl Orchestration {
             None => self.alone(&view)?,
         };
         Ok((view, run))
+    }
+
+    /// The run as it would be: that of the state file, or where there is none that of the plan.
+    pub fn prospect(&self, context: &Context) -> Result<Run, Error> {
+        match self.run(context) {
+            Err(Error::NoFile { .. }) => {
+                let plan = self.plan(context)?;
+                plan.usable()?;
+                let document = self.first(context, &Begin::default(), &plan)?;
+                let read = OrchestrateFile::read(&document);
+                Ok(read.map_err(|findings| self.file.damaged(findings))?.state)
+            }
+            run => run.map(|(_, run)| run),
+        }
     }
 
     /// Begins: reads the plan and writes the state file. Refused when there is one, and for a plan that cannot be worked off.
@@ -471,7 +496,7 @@ impl Orchestration {
     }
 
     /// Ticks a task in the plan of the checkout a folder is in. Says why where the plan has no place for it.
-    fn tick(
+    pub(super) fn tick(
         &self,
         context: &Context,
         document: &JsonDocument,
@@ -540,7 +565,7 @@ fn said(reason: Option<&str>) -> Result<Option<String>, Error> {
 }
 
 /// The task a name means: its id, or the end of one that no other has. What fits nothing is left for the rules to refuse.
-fn resolve(graph: &Graph, name: &str) -> Result<Id, Error> {
+pub(super) fn resolve(graph: &Graph, name: &str) -> Result<Id, Error> {
     if graph.contains(name) || name.is_empty() {
         return Ok(name.into());
     }

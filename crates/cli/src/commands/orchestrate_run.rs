@@ -1,0 +1,353 @@
+//! `bowline orchestrate run`, and the verbs that reach a run from outside.
+
+use crate::args::orchestrate::{OrchestrateVerb, RunArgs};
+use crate::output::{Output, Tone};
+use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::machines::Actor;
+use bowline_engine::machines::orchestrate::{Id, Next, Run, Status, next};
+use bowline_engine::operations::orchestrate::{Begin, Orchestration};
+use bowline_engine::{Context, Error};
+use bowline_runner::orchestrate::door::{self, Answer, Request};
+use bowline_runner::orchestrate::{Ended, Options, Report, Screen, Stopper, Told};
+use bowline_words::message::{Label, Told as Said};
+use nix::sys::signal::{SigSet, Signal};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// The signals by which a person or a system asks a run to leave.
+const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+/// Blocked tasks named behind a failed one.
+const NAMED_MAX: usize = 8;
+
+pub(crate) fn run(
+    context: &Context,
+    output: &Output,
+    orchestration: &Orchestration,
+    args: &RunArgs,
+) -> Result<ExitCode, Error> {
+    let mode = match args.ultra_thin {
+        true => Some(Mode::UltraThin),
+        false => args.mode,
+    };
+    let there = orchestration
+        .file()
+        .kind
+        .is_there(&orchestration.file().path);
+    if !there {
+        if args.resume {
+            return Err(Error::NoFile {
+                kind: orchestration.file().kind,
+                path: orchestration.file().path.clone(),
+            });
+        }
+        let begin = Begin {
+            plan: args.file.clone(),
+            mode: mode.unwrap_or(Mode::Normal),
+            parallel: args.parallel.unwrap_or(0),
+            project: None,
+        };
+        let changed = orchestration.init(context, &begin)?;
+        if context.dry_run {
+            return Ok(super::orchestrate_moves::begun(context, output, &changed));
+        }
+    }
+    if context.dry_run {
+        let (_, run) = orchestration.run(context)?;
+        return Ok(dry(output, &run));
+    }
+    let options = Options {
+        phase: args.phase,
+        parallel: args.parallel,
+        agent: args.agent.clone(),
+        mode,
+        promise: args.completion_promise.clone(),
+        iterations: args.max_iterations,
+    };
+    let mut screen = Lines { output };
+    let signals = block();
+    let begun = |stopper: Stopper| listen(signals, stopper);
+    let report =
+        bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
+    Ok(told(output, &report))
+}
+
+/// What would be started first.
+fn dry(output: &Output, run: &Run) -> ExitCode {
+    let ids = match next(run) {
+        Next::Ready(ids) => ids,
+        Next::Wait | Next::PhaseDone(_) | Next::AllDone | Next::Stalled(_) => Vec::new(),
+    };
+    let ids = named(&ids, usize::MAX);
+    output.line(&Said::RunWouldStart { ids }.say(output.lang));
+    ExitCode::SUCCESS
+}
+
+/// Signals are heard by a thread of their own. Threads begin with what this one blocks.
+fn block() -> SigSet {
+    let mut signals = SigSet::empty();
+    for signal in SIGNALS {
+        signals.add(signal);
+    }
+    let _ = signals.thread_block();
+    signals
+}
+
+/// The first leaves agents alone, the second ends them.
+fn listen(signals: SigSet, stopper: Stopper) {
+    let spawned = std::thread::Builder::new().spawn(move || {
+        let mut first = true;
+        while signals.wait().is_ok() {
+            match std::mem::replace(&mut first, false) {
+                true => stopper.leave(),
+                false => stopper.stop(),
+            }
+        }
+    });
+    // Without the thread a signal waits for the end of the run.
+    drop(spawned);
+}
+
+/// One line for everything that happens.
+struct Lines<'o> {
+    output: &'o Output,
+}
+
+impl Screen for Lines<'_> {
+    fn told(&mut self, told: &Told, run: &Run) {
+        let (done, total) = (run.count(Status::Completed), run.graph().len());
+        let (tone, said) = match told {
+            Told::Begun { id, attempt } => (
+                Tone::Faint,
+                Said::RunBegun {
+                    id: id.to_string(),
+                    attempt: *attempt,
+                },
+            ),
+            Told::Found { id } => (Tone::Faint, Said::RunFound { id: id.to_string() }),
+            Told::Done { id } => (
+                Tone::Good,
+                Said::RunTaskDone {
+                    id: id.to_string(),
+                    done,
+                    total,
+                },
+            ),
+            Told::Failed { id, error, again } => {
+                let (id, error) = (id.to_string(), error.clone());
+                let said = match again {
+                    true => Said::RunAgain { id, error },
+                    false => Said::RunFailed { id, error },
+                };
+                (Tone::Bad, said)
+            }
+            Told::Parked { id, seconds } => (
+                Tone::Busy,
+                Said::RunParked {
+                    id: id.to_string(),
+                    seconds: *seconds,
+                },
+            ),
+            Told::Waits { why } => (Tone::Busy, Said::RunWaits { why: why.clone() }),
+            Told::PhaseDone { phase } => (
+                Tone::Good,
+                Said::RunPhaseDone {
+                    phase: *phase,
+                    done,
+                    total,
+                },
+            ),
+            Told::PhaseNotLanded { phase, why } => (
+                Tone::Bad,
+                Said::RunPhaseNotLanded {
+                    phase: *phase,
+                    why: why.clone(),
+                },
+            ),
+        };
+        let output = self.output;
+        output.talk(&output.tone(tone, &said.say(output.lang)));
+    }
+
+    fn plan_changed(&mut self, run: &Run) {
+        let tasks = run.graph().len();
+        let said = Said::RunPlanChanged { tasks };
+        self.output.talk(&said.say(self.output.lang));
+    }
+}
+
+/// What a run came to. Whoever waits for a task that failed is named behind it.
+fn told(output: &Output, report: &Report) -> ExitCode {
+    let run = &report.run;
+    let done = run.count(Status::Completed);
+    let total = run.graph().len();
+    let (word, code) = match &report.ended {
+        Ended::AllDone => ("done", 0),
+        Ended::Stalled => ("stalled", 1),
+        Ended::Stuck { .. } => ("stuck", 1),
+        Ended::Left => ("left", 0),
+    };
+    let failed: Vec<(&Id, Option<&str>, Vec<Id>)> = run
+        .nodes()
+        .filter(|(_, node)| node.status == Status::Failed)
+        .map(|(id, node)| (id, node.error.as_deref(), blocked_by(run, id)))
+        .collect();
+    if output.json {
+        let failed = failed
+            .iter()
+            .map(|(id, error, blocked)| json!({ "id": &***id, "error": error, "blocks": blocked }));
+        let why = match &report.ended {
+            Ended::Stuck { why } => Some(why),
+            Ended::AllDone | Ended::Stalled | Ended::Left => None,
+        };
+        let body = json!({
+            "kind": "orchestrate",
+            "ended": word,
+            "done": done,
+            "total": total,
+            "phase": run.current_phase(),
+            "failed": failed.collect::<Vec<_>>(),
+            "goingOn": report.going_on,
+            "why": why,
+        });
+        output.line(&body.to_string());
+        return ExitCode::from(code);
+    }
+    let line = |said: Said| output.line(&said.say(output.lang));
+    match &report.ended {
+        Ended::AllDone => {
+            let said = Said::RunAllDone { done, total };
+            output.line(&output.tone(Tone::Good, &said.say(output.lang)));
+            if !report.checked && report.target.is_some() {
+                output.talk(&Said::RunUnchecked.say(output.lang));
+            }
+        }
+        Ended::Stalled | Ended::Stuck { .. } => {
+            let mut ids = run.ids(Status::Failed);
+            ids.extend(run.ids(Status::Blocked));
+            // A run may be stuck without a task that failed.
+            if !ids.is_empty() {
+                let ids = named(&ids, usize::MAX).replace(' ', ",");
+                output.line(&format!("STALLED:{ids}"));
+            }
+            if let Ended::Stuck { why } = &report.ended {
+                output.line(&output.tone(Tone::Bad, &format!("✗ {why}")));
+            }
+            for (id, error, blocked) in &failed {
+                let text = format!("✗ {id}: {}", error.unwrap_or(""));
+                output.line(&output.tone(Tone::Bad, text.trim_end_matches([':', ' '])));
+                if !blocked.is_empty() {
+                    let ids = named(blocked, NAMED_MAX);
+                    output.line(&format!("  {}", Said::RunBlocks { ids }.say(output.lang)));
+                }
+            }
+            line(Said::RunKept { done, total });
+        }
+        Ended::Left => {
+            line(Said::RunLeft { done, total });
+            if !report.going_on.is_empty() {
+                let ids = named(&report.going_on, usize::MAX);
+                line(Said::RunGoesOn { ids });
+            }
+        }
+    }
+    ExitCode::from(code)
+}
+
+/// Some ids, and how many there are where not all are named.
+fn named(ids: &[Id], max: usize) -> String {
+    let some: Vec<&str> = ids.iter().take(max).map(|id| &**id).collect();
+    match ids.len() > max {
+        true => format!("{} … ({})", some.join(" "), ids.len()),
+        false => some.join(" "),
+    }
+}
+
+/// Everything that waits for a task, directly or not.
+fn blocked_by(run: &Run, id: &Id) -> Vec<Id> {
+    let graph = run.graph();
+    let mut found = Vec::new();
+    let mut open = graph.dependents_of(id);
+    while let Some(id) = open.pop() {
+        let blocked = run
+            .node(&id)
+            .is_some_and(|node| node.status == Status::Blocked);
+        if blocked && !found.contains(&id) {
+            open.extend(graph.dependents_of(&id));
+            found.push(id);
+        }
+    }
+    found.sort_by_key(|id| graph.ids().iter().position(|it| it == id));
+    found
+}
+
+/// Hands a verb to the run that owns the file, where one does: it decides.
+pub(crate) fn ask_instead(
+    context: &Context,
+    output: &Output,
+    orchestration: &Orchestration,
+    verb: &OrchestrateVerb,
+) -> Option<Result<ExitCode, Error>> {
+    let request = match verb {
+        OrchestrateVerb::Start { id, .. } => Request::Start { id: id.clone() },
+        OrchestrateVerb::Complete { id } => Request::Complete { id: id.clone() },
+        OrchestrateVerb::Fail { id, reason, retry } => Request::Fail {
+            id: id.clone(),
+            reason: reason.clone(),
+            retry: *retry,
+        },
+        OrchestrateVerb::Retry { id } => Request::Retry { id: id.clone() },
+        OrchestrateVerb::ForceComplete { id, reason } => Request::ForceComplete {
+            id: id.clone(),
+            reason: reason.clone(),
+            person: context.actor() == Actor::Person,
+        },
+        _ => return None,
+    };
+    if context.dry_run {
+        return None;
+    }
+    let answer = door::ask(&orchestration.file().path, &request)?;
+    Some(Ok(answered(output, &answer)))
+}
+
+/// Asks the run that owns the file.
+pub(crate) fn ask(
+    output: &Output,
+    orchestration: &Orchestration,
+    request: &Request,
+) -> Result<ExitCode, Error> {
+    match door::ask(&orchestration.file().path, request) {
+        Some(answer) => Ok(answered(output, &answer)),
+        None => Err(Error::NobodyRuns {
+            path: orchestration.file().path.clone(),
+        }),
+    }
+}
+
+fn answered(output: &Output, answer: &Answer) -> ExitCode {
+    match (&answer.error, &answer.task) {
+        (Some(error), _) => {
+            if output.json {
+                output.line(&json!({ "error": error }).to_string());
+            } else {
+                let head = output.tone(Tone::Bad, &format!("error[{}]", error.code));
+                output.talk(&format!("{head}: {}", error.message));
+                output.talk(&format!("{}: {}", Label::Hint.say(output.lang), error.hint));
+            }
+            ExitCode::from(1)
+        }
+        (None, _) if output.json => {
+            output.line(&json!({ "kind": "orchestrate", "task": answer.task }).to_string());
+            ExitCode::SUCCESS
+        }
+        (None, Some((id, status))) => {
+            let (id, status) = (id.clone(), status.clone());
+            output.line(&Said::RunToldOf { id, status }.say(output.lang));
+            ExitCode::SUCCESS
+        }
+        (None, None) => {
+            output.line(&Said::RunTold.say(output.lang));
+            ExitCode::SUCCESS
+        }
+    }
+}

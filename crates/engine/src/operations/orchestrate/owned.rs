@@ -1,0 +1,310 @@
+//! An orchestration whose file somebody holds for a whole run: many moves, each durable at once, the file written now and then.
+
+use super::Plan;
+use super::merge::{Ticks, merged};
+use super::verbs::{Orchestration, resolve, waits_for_section};
+use crate::context::Context;
+use crate::error::Error;
+use crate::files::Moved;
+use crate::kinds::FileKind;
+use bowline_formats::StateFormat as _;
+use bowline_formats::json::JsonDocument;
+use bowline_formats::orchestrate::{Meta, OrchestrateFile, RecordedStep};
+use bowline_machines::Machine as _;
+use bowline_machines::orchestrate::{Command, Config, Effect, Id, OrchestrateMachine, Run, Status};
+use bowline_statefiles::{Change, Held, Step, Written};
+use serde_json::json;
+
+/// How often somebody else may write the file in the very moment we do.
+const TRIES_MAX: usize = 5;
+
+/// The right to move an orchestration. Others are told who has it; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Owned {
+    orchestration: Orchestration,
+    held: Held,
+    run: Run,
+    document: JsonDocument,
+    plan: Option<Plan>,
+    /// Moves were committed that the file does not show.
+    loose: bool,
+}
+
+impl Orchestration {
+    /// Takes the file for a run, with the plan as it is now, and limits as `limits` makes them of those in the file.
+    pub fn own(
+        &self,
+        context: &Context,
+        limits: impl FnOnce(Config) -> Config,
+    ) -> Result<Owned, Error> {
+        if let Err(Error::Damaged { findings, .. }) = self.file().view(context) {
+            self.file().recover(context, &findings)?;
+        }
+        let request = context.request();
+        let held = self.file().file.hold(&request)?;
+        let Some(text) = held.snapshot().text()?.map(str::to_owned) else {
+            return Err(self.file().no_file());
+        };
+        let document = JsonDocument::parse(text.as_bytes()).map_err(|_| self.unreadable())?;
+        let plan = self.plan_beside(&document);
+        let read = OrchestrateFile::read(&document);
+        let read = read.map_err(|findings| self.file().damaged(findings))?;
+        let run = plan
+            .as_ref()
+            .and_then(|plan| merged(&document, &plan.file, Ticks::OfNewTasks))
+            .unwrap_or(read.state);
+        let config = limits(run.config());
+        let run = run.with_config(config);
+        let mut owned = Owned {
+            orchestration: self.clone(),
+            held,
+            run,
+            document,
+            plan,
+            loose: false,
+        };
+        // Steps are replayed on what the file alone tells: it must know the graph they are decided on.
+        owned.rewrite(context, "RUN")?;
+        Ok(owned)
+    }
+
+    fn unreadable(&self) -> Error {
+        self.file().damaged(Vec::new())
+    }
+}
+
+impl Owned {
+    /// The run as it is now.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The plan as it was read.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
+    /// What the run is called, and whom it tells.
+    pub fn meta(&self) -> Meta {
+        Meta::read(self.document.value())
+    }
+
+    /// The number of the last line of the journal: it has grown whenever somebody else takes the file.
+    pub fn sequence(&self) -> u64 {
+        self.held.snapshot().seq
+    }
+
+    /// The orchestration.
+    pub fn orchestration(&self) -> &Orchestration {
+        &self.orchestration
+    }
+
+    /// The task a name means.
+    pub fn resolve(&self, name: &str) -> Result<Id, Error> {
+        resolve(self.run.graph(), name)
+    }
+
+    /// What a ready task still waits for because it is in a later section of its phase.
+    pub fn waits_for(&self, id: &str) -> Vec<Id> {
+        waits_for_section(&self.run, self.plan.as_ref(), id)
+    }
+
+    /// Makes a move durable, and says what follows. A refused one changes nothing.
+    pub fn commit(&mut self, context: &Context, command: Command) -> Result<Vec<Effect>, Error> {
+        let at = context.now_for(FileKind::Orchestrate);
+        let mut next = self.run.clone();
+        let effects = OrchestrateMachine::advance(&mut next, command.clone(), at)
+            .map_err(|refusal| Error::Refused(refusal.into()))?;
+        let moved = self.moved(&command, &next);
+        let step = RecordedStep { at, command };
+        let request = context.request();
+        let file = self.orchestration.file();
+        let step = Step {
+            id: request.id.clone(),
+            at: request.at.clone(),
+            logical: raw(&step),
+            transition: Some(file.transition(context, self.document.value(), &moved)),
+            effects: None,
+        };
+        self.held.commit(&request, &[step])?;
+        self.run = next;
+        self.loose = true;
+        Ok(effects)
+    }
+
+    /// Writes the file, where it lacks moves.
+    pub fn write(&mut self, context: &Context) -> Result<(), Error> {
+        if !self.loose {
+            return Ok(());
+        }
+        let request = context.request();
+        let text = self.next(context).text().to_owned();
+        match self.held.write(&request, &text)? {
+            Written::Done { .. } => {
+                self.document = JsonDocument::parse(text.as_bytes())
+                    .map_err(|_| self.orchestration.unreadable())?;
+                self.loose = false;
+                Ok(())
+            }
+            Written::Theirs => self.adopt(context),
+        }
+    }
+
+    /// Ticks a task in the plan of the project's own checkout, where that did not come with a landing.
+    pub fn tick(&self, context: &Context, id: &str) -> Result<(), Error> {
+        let orchestration = &self.orchestration;
+        let folder = orchestration.root();
+        orchestration
+            .tick(context, &self.document, folder, id)
+            .map(drop)
+    }
+
+    /// Takes over the plan as it is now; says whether its tasks are others than before.
+    pub fn reread_plan(&mut self, context: &Context) -> Result<bool, Error> {
+        self.write(context)?;
+        let plan = self.orchestration.plan_beside(&self.document);
+        let same = |one: &Option<Plan>, other: &Option<Plan>| {
+            one.as_ref().map(|it| &it.text) == other.as_ref().map(|it| &it.text)
+        };
+        if same(&plan, &self.plan) {
+            return Ok(false);
+        }
+        let run = plan
+            .as_ref()
+            .and_then(|plan| merged(&self.document, &plan.file, Ticks::OfNewTasks));
+        self.plan = plan;
+        let Some(run) = run.map(|run| run.with_config(self.run.config())) else {
+            return Ok(false);
+        };
+        let changed = run.graph() != self.run.graph();
+        if changed {
+            self.run = run;
+            self.rewrite(context, "REBUILD")?;
+        }
+        Ok(changed)
+    }
+
+    fn next(&self, context: &Context) -> JsonDocument {
+        let mut value = match OrchestrateFile::read(&self.document) {
+            Ok(read) => read.fixed,
+            Err(_) => self.document.value().clone(),
+        };
+        OrchestrateFile::write(
+            &self.run,
+            &mut value,
+            context.now_for(FileKind::Orchestrate),
+        );
+        self.document.reconcile(&value)
+    }
+
+    fn rewrite(&mut self, context: &Context, trigger: &'static str) -> Result<(), Error> {
+        let request = context.request();
+        for _ in 0..TRIES_MAX {
+            let next = self.next(context);
+            let word = OrchestrateMachine::status(&self.run);
+            let moved = Moved::new("run", trigger, Some(word.into()), word);
+            let file = self.orchestration.file();
+            let change = Change {
+                transition: Some(file.transition(context, next.value(), &moved)),
+                ..Change::to(next.text())
+            };
+            match self.held.replace(&request, &change)? {
+                Written::Done { .. } => {
+                    self.document = next;
+                    self.loose = false;
+                    return Ok(());
+                }
+                Written::Theirs => self.read_theirs()?,
+            }
+        }
+        Err(Error::File(bowline_statefiles::Error::Contended {
+            path: self.orchestration.file().path.clone(),
+            tries: TRIES_MAX,
+        }))
+    }
+
+    /// Somebody wrote the file around the lock. What they say is done counts; for the rest, what was committed does.
+    fn adopt(&mut self, context: &Context) -> Result<(), Error> {
+        self.read_theirs()?;
+        let theirs =
+            OrchestrateFile::read(&self.document).map(|read| read.state.ids(Status::Completed));
+        let done: Vec<Id> = theirs
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|id| {
+                let ours = self.run.node(id).map(|node| node.status);
+                ours.is_some_and(|ours| ours != Status::Completed && ours != Status::InProgress)
+            })
+            .collect();
+        let at = context.now_for(FileKind::Orchestrate);
+        for id in done {
+            let command = Command::ForceComplete {
+                id,
+                by: bowline_machines::Actor::Person,
+                reason: None,
+            };
+            // Their edit stands as far as the rules allow it.
+            let _ = OrchestrateMachine::advance(&mut self.run, command, at);
+        }
+        self.rewrite(context, "ADOPT")
+    }
+
+    fn read_theirs(&mut self) -> Result<(), Error> {
+        let text = self.held.snapshot().text()?.map(str::to_owned);
+        let text = text.ok_or_else(|| self.orchestration.file().no_file())?;
+        // What they wrote and nobody can read is kept beside the file; ours goes on from what it knew.
+        if let Ok(document) = JsonDocument::parse(text.as_bytes())
+            && OrchestrateFile::read(&document).is_ok()
+        {
+            self.document = document;
+        }
+        Ok(())
+    }
+
+    fn moved(&self, command: &Command, next: &Run) -> Moved {
+        let task = |id: &Id, trigger| {
+            let status = |run: &Run| run.node(id).map_or("", |node| node.status.name());
+            Moved::new(
+                "task",
+                trigger,
+                Some(status(&self.run).into()),
+                status(next),
+            )
+        };
+        match command {
+            Command::Start { id } => task(id, "START").with(json!({ "task": &**id })),
+            Command::Complete { id } => task(id, "COMPLETE").with(json!({ "task": &**id })),
+            Command::Fail { id, reason, retry } => {
+                task(id, "FAIL").with(json!({ "task": &**id, "reason": reason, "retry": retry }))
+            }
+            Command::ForceComplete { id, reason, .. } => {
+                task(id, "FORCE_COMPLETE").with(json!({ "task": &**id, "reason": reason }))
+            }
+            Command::Retry { id } => task(id, "RETRY").with(json!({ "task": &**id })),
+            Command::Lost { gone } => match gone.first() {
+                Some(id) => task(id, "LOST").with(json!({ "task": &**id, "tasks": gone })),
+                None => Moved::new("run", "LOST", None, OrchestrateMachine::status(next)),
+            },
+            Command::PhaseFinish { phase, .. } => {
+                let word = |run: &Run| match run.phase(*phase).is_some_and(|it| it.finished()) {
+                    true => "finished",
+                    false => "complete",
+                };
+                let from = Some(word(&self.run).into());
+                let moved = Moved::new("phase", "PHASE_FINISH", from, word(next));
+                moved.with(json!({ "phase": phase, "git": true }))
+            }
+            Command::SetWorktree { path } => {
+                let word = OrchestrateMachine::status(next);
+                let moved = Moved::new("run", "SET_WORKTREE", Some(word.into()), word);
+                moved.with(json!({ "worktree": path }))
+            }
+        }
+    }
+}
+
+fn raw(step: &RecordedStep) -> Box<serde_json::value::RawValue> {
+    // A struct of texts and numbers always serialises.
+    serde_json::value::to_raw_value(step)
+        .unwrap_or_else(|_| serde_json::value::RawValue::NULL.to_owned())
+}

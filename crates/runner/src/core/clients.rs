@@ -1,0 +1,268 @@
+//! The clients that can be asked to work: those that are known, and those a person has described.
+
+use super::attempts::{Voice, prompt, raw};
+use bowline_formats::agents::Protocol;
+use bowline_formats::agents::launch::{self, Conversation};
+use bowline_formats::run_settings::Settings;
+use std::path::Path;
+
+/// Variables every agent gets, if they are set.
+const VARIABLES: [&str; 9] = [
+    "PATH", "HOME", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR",
+];
+
+/// A client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Client {
+    /// Its name.
+    pub name: String,
+    /// How it speaks.
+    pub protocol: Protocol,
+    how: How,
+    /// Names, or beginnings of names with a `*`, of the variables it gets.
+    env: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum How {
+    Claude,
+    Codex,
+    /// The whole command line, with placeholders.
+    Command(Vec<String>),
+}
+
+/// What a client is asked to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// In words.
+    pub prompt: &'a str,
+    /// The same in a file.
+    pub prompt_file: &'a Path,
+    /// Where it works.
+    pub workspace: &'a Path,
+    /// For which task.
+    pub task: &'a str,
+    /// Of which phase.
+    pub phase: u32,
+    /// The conversation it goes on with.
+    pub session: Option<&'a str>,
+}
+
+/// How a client is started.
+pub struct Call {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// What it is told first.
+    pub first: Option<super::attempts::Message>,
+    /// Whether it hears nothing more.
+    pub close_input: bool,
+    /// The conversation, for a client that is told so and not by its arguments.
+    pub session: Option<String>,
+    /// How it speaks.
+    pub voice: Voice,
+}
+
+impl Client {
+    /// The client of a name: one that the settings describe, or one that is known. `myself` is this program.
+    pub fn named(name: &str, settings: &Settings, myself: &Path) -> Option<Client> {
+        if let Some(agent) = settings.agents.get(name) {
+            return Some(Client {
+                name: name.to_owned(),
+                protocol: agent.protocol,
+                how: How::Command(agent.command.clone()),
+                env: agent.env.clone(),
+            });
+        }
+        let words = |words: &[&str]| How::Command(words.iter().map(|&it| it.to_owned()).collect());
+        let me = myself.to_string_lossy();
+        let (protocol, how, env): (Protocol, How, &[&str]) = match name {
+            "claude" => (
+                Protocol::ClaudeStreamJson,
+                How::Claude,
+                &[
+                    "ANTHROPIC_*",
+                    "CLAUDE_CONFIG_DIR",
+                    "CLAUDE_CODE_OAUTH_TOKEN",
+                ],
+            ),
+            "codex" => (
+                Protocol::CodexJson,
+                How::Codex,
+                &["OPENAI_*", "CODEX_HOME", "CODEX_API_KEY"],
+            ),
+            "gemini" => (
+                Protocol::Acp,
+                words(&["gemini", "--acp"]),
+                &["GEMINI_*", "GOOGLE_*"],
+            ),
+            "opencode" => (
+                Protocol::Acp,
+                words(&["opencode", "acp"]),
+                &["OPENCODE_*", "XDG_*", "ANTHROPIC_*", "OPENAI_*"],
+            ),
+            "scripted" => (Protocol::Markers, words(&[&me, "scripted"]), &[]),
+            _ => return None,
+        };
+        Some(Client {
+            name: name.to_owned(),
+            protocol,
+            how,
+            env: env.iter().map(|&it| it.to_owned()).collect(),
+        })
+    }
+
+    /// Whether it can be told something while it runs.
+    pub fn talks(&self) -> bool {
+        match self.protocol {
+            Protocol::Markers | Protocol::CodexJson => false,
+            Protocol::ClaudeStreamJson | Protocol::Acp => true,
+        }
+    }
+
+    /// Whether it gets a variable.
+    pub fn gets(&self, variable: &str, settings: &Settings) -> bool {
+        let fits = |name: &String| match name.strip_suffix('*') {
+            Some(beginning) => variable.starts_with(beginning),
+            None => variable == name,
+        };
+        VARIABLES.contains(&variable)
+            || variable.starts_with("XDG_")
+            || self.env.iter().any(fits)
+            || settings.env.iter().any(fits)
+    }
+
+    /// How it is started for this.
+    pub fn call(&self, ask: &Ask<'_>) -> Call {
+        let voice = Voice {
+            protocol: self.protocol,
+            nonce: None,
+        };
+        let conversation = match ask.session {
+            Some(id) => Conversation::Resume { id },
+            None => Conversation::New { id: None },
+        };
+        let text = ask.prompt.to_owned();
+        match &self.how {
+            How::Claude => Call {
+                command: with_program("claude", launch::claude(conversation, &[])),
+                first: Some(prompt(text)),
+                close_input: false,
+                session: None,
+                voice,
+            },
+            How::Codex => Call {
+                command: with_program("codex", launch::codex(conversation, &[], &text)),
+                first: None,
+                close_input: true,
+                session: None,
+                voice,
+            },
+            How::Command(words) => {
+                let filled = words.iter().map(|word| filled(word, ask));
+                let named = words.iter().any(|word| word.contains("{prompt"));
+                let first = match (named, self.protocol) {
+                    (true, _) | (false, Protocol::CodexJson) => None,
+                    (false, Protocol::Markers) => Some(raw(ended(text))),
+                    (false, Protocol::ClaudeStreamJson | Protocol::Acp) => Some(prompt(text)),
+                };
+                let acp = self.protocol == Protocol::Acp;
+                Call {
+                    command: filled.collect(),
+                    first,
+                    close_input: !self.talks(),
+                    session: ask.session.filter(|_| acp).map(str::to_owned),
+                    voice,
+                }
+            }
+        }
+    }
+}
+
+fn with_program(program: &str, arguments: Vec<String>) -> Vec<String> {
+    let mut command = vec![program.to_owned()];
+    command.extend(arguments);
+    command
+}
+
+fn ended(mut text: String) -> String {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// A word of a command line with what its placeholders stand for.
+fn filled(word: &str, ask: &Ask<'_>) -> String {
+    let mut out = String::new();
+    let mut rest = word;
+    // One pass: what a value contains is not a placeholder.
+    while let Some(at) = rest.find('{') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let value = [
+            ("{prompt_file}", ask.prompt_file.to_string_lossy()),
+            ("{prompt}", ask.prompt.into()),
+            ("{workspace}", ask.workspace.to_string_lossy()),
+            ("{task_id}", ask.task.into()),
+            ("{phase}", ask.phase.to_string().into()),
+        ]
+        .into_iter()
+        .find(|(name, _)| rest.starts_with(name));
+        match value {
+            Some((name, value)) => {
+                out.push_str(&value);
+                rest = &rest[name.len()..];
+            }
+            None => {
+                out.push('{');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+    use super::*;
+
+    fn ask(prompt: &str) -> Ask<'_> {
+        Ask {
+            prompt,
+            prompt_file: Path::new("/p/file"),
+            workspace: Path::new("/w"),
+            task: "T1.1",
+            phase: 1,
+            session: None,
+        }
+    }
+
+    #[test]
+    fn placeholders_are_filled_once() {
+        let asked = ask("say {phase} {x}");
+        assert_eq!(filled("--p={prompt}", &asked), "--p=say {phase} {x}");
+        assert_eq!(
+            filled("{task_id}@{workspace}:{phase}{", &asked),
+            "T1.1@/w:1{"
+        );
+    }
+
+    #[test]
+    fn a_described_client_comes_before_a_known_one() {
+        let text = "[agent.claude]\ncommand = [\"mine\", \"{prompt_file}\"]\nenv = [\"MY_*\"]\n";
+        let settings = bowline_formats::run_settings::read(text).unwrap();
+        let me = Path::new("/bin/bowline");
+        let client = Client::named("claude", &settings, me).unwrap();
+        assert_eq!(client.protocol, Protocol::Markers);
+        assert_eq!(client.call(&ask("x")).command, ["mine", "/p/file"]);
+        assert!(client.gets("MY_KEY", &settings) && client.gets("PATH", &settings));
+        assert!(!client.gets("CLAUDECODE", &settings));
+        let plain = Client::named("claude", &Settings::default(), me).unwrap();
+        let call = plain.call(&ask("x"));
+        assert_eq!(call.command[0], "claude");
+        assert!(call.first.is_some() && !call.close_input);
+        assert_eq!(Client::named("backend-specialist", &settings, me), None);
+    }
+}

@@ -1,0 +1,877 @@
+//! Decides what a run does next. It never waits and never looks outside: events come in, orders go out through [`Ports`].
+//!
+//! Whatever it needs after a crash is durable before it is acted upon: the state file has the tasks, notes have their attempts.
+
+use super::note::{Note, Stage};
+use super::ports::{Event, Job, Landed, Life, PhaseEnded, Ports, Told, Trouble, Wish, Word};
+use crate::core::ladder::{Verdict, climb};
+use bowline_engine::machines::orchestrate::{Command, Id, Next, PhaseEnd, Status, next};
+use bowline_engine::supervisor::Want;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Conflicts of one task with what landed before it; then a person has to resolve them.
+const CONFLICTS_MAX: u32 = 3;
+/// Between two tries of a landing that something is in the way of.
+const BLOCKED_MS: i64 = 2_000;
+/// Tries before the run ends and says so.
+const BLOCKED_TRIES_MAX: u32 = 15;
+/// The longest wait before a failed task is tried again.
+const BACKOFF_MS_MAX: i64 = 60_000;
+/// Attempts of one task in a row that never began, before that counts as a failure.
+const NOT_BEGUN_MAX: u32 = 3;
+const HOUR_MS: i64 = 60 * 60 * 1_000;
+
+/// How a run is to be conducted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// Tasks in flight at the most, whatever the state file allows.
+    pub flights_max: usize,
+    /// The run ends behind this phase.
+    pub last_phase: Option<u32>,
+    /// Each task repeats until it prints its promise.
+    pub ralph: bool,
+    /// Repetitions at the most.
+    pub iterations_max: u32,
+    /// Wait before the first retry.
+    pub backoff_ms: i64,
+    /// Wait after a limit that does not say how long.
+    pub retry_after_ms: i64,
+    /// Agent starts per hour.
+    pub starts_per_hour: Option<u64>,
+    /// Turns of one task.
+    pub turns_max: Option<u64>,
+    /// Tokens of one task.
+    pub tokens_max: Option<u64>,
+    /// Money of one task.
+    pub usd_max: Option<f64>,
+    /// Time of one task.
+    pub worked_ms_max: Option<i64>,
+    /// Time without output.
+    pub silent_ms_max: Option<i64>,
+}
+
+/// How a run came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// Every phase is finished, or all that were asked for.
+    AllDone,
+    /// Nothing can go on without somebody.
+    Stalled,
+    /// A phase did not land, or something is in the way of a landing.
+    Stuck {
+        /// Why.
+        why: String,
+    },
+    /// Somebody asked to leave; agents may go on.
+    Left,
+}
+
+/// A task in flight.
+#[derive(Debug)]
+struct Flight {
+    note: Note,
+    /// Since when its attempt runs.
+    since_ms: i64,
+    heard_ms: i64,
+    done: bool,
+    promised: bool,
+    failed: Option<String>,
+    limited: Option<i64>,
+    /// Why we ended it.
+    ended: Option<String>,
+    /// Dollars of this attempt, of which the note knows already.
+    usd: f64,
+    /// Something is in the way; tried again then.
+    blocked: Option<(i64, u32)>,
+    not_begun: u32,
+}
+
+impl Flight {
+    fn of(note: Note, now: i64) -> Flight {
+        Flight {
+            note,
+            since_ms: now,
+            heard_ms: now,
+            done: false,
+            promised: false,
+            failed: None,
+            limited: None,
+            ended: None,
+            usd: 0.0,
+            blocked: None,
+            not_begun: 0,
+        }
+    }
+}
+
+/// The one who decides.
+#[derive(Debug)]
+pub struct Conductor {
+    rules: Rules,
+    flights: BTreeMap<Id, Flight>,
+    /// Ready tasks that wait before they are tried again.
+    resting: BTreeMap<Id, i64>,
+    /// Limits by agent.
+    limits: BTreeMap<String, i64>,
+    starts: VecDeque<i64>,
+    finishing: Option<u32>,
+    phase_blocked: Option<(i64, u32)>,
+    paused: bool,
+    leaving: bool,
+    ending: bool,
+    stuck: Option<String>,
+}
+
+impl Conductor {
+    /// A conductor who knows nothing yet.
+    pub fn new(rules: Rules) -> Conductor {
+        Conductor {
+            rules,
+            flights: BTreeMap::new(),
+            resting: BTreeMap::new(),
+            limits: BTreeMap::new(),
+            starts: VecDeque::new(),
+            finishing: None,
+            phase_blocked: None,
+            paused: false,
+            leaving: false,
+            ending: false,
+            stuck: None,
+        }
+    }
+
+    /// Tasks in flight.
+    pub fn flying(&self) -> impl Iterator<Item = (&Id, Stage)> {
+        self.flights
+            .iter()
+            .map(|(id, flight)| (id, flight.note.stage))
+    }
+
+    /// Takes up what an earlier conductor left: whatever it had in hand goes on.
+    pub fn resume(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
+        let now = ports.now_ms();
+        for id in ports.run().ids(Status::InProgress) {
+            let mut note = ports.note(&id);
+            if note.stage == Stage::Running {
+                // Its output is read from the beginning, and counted again.
+                note.used = note.before;
+            }
+            let flight = Flight::of(note.clone(), now);
+            self.flights.insert(id.clone(), flight);
+            match note.stage {
+                Stage::Landing => ports.ask(Job::Land { id }),
+                Stage::Room if note.parked_until_ms.is_some() => {}
+                Stage::Room => self.room(ports, &id, &note),
+                Stage::Running => ports.attach(&id, &note),
+            }
+        }
+        for id in ports.run().ids(Status::Ready) {
+            let note = ports.note(&id);
+            if note.not_before_ms > now {
+                self.resting.insert(id, note.not_before_ms);
+            }
+        }
+        self.advance(ports)
+    }
+
+    /// Hears of something, and does what follows.
+    pub fn hear(&mut self, ports: &mut impl Ports, event: Event) -> Result<(), Trouble> {
+        match event {
+            Event::Room { id, result } => self.room_made(ports, &id, result)?,
+            Event::Attempt { id, number, life } => self.lived(ports, &id, number, life)?,
+            Event::Landed { id, outcome } => self.landed(ports, &id, outcome)?,
+            Event::PhaseEnded { phase, outcome } => self.phase_ended(ports, phase, outcome)?,
+        }
+        self.advance(ports)
+    }
+
+    /// Does what somebody else wants, where the rules allow it.
+    pub fn wish(&mut self, ports: &mut impl Ports, wish: Wish) -> Result<(), Trouble> {
+        match wish {
+            Wish::Pause | Wish::Continue => {
+                self.paused = wish == Wish::Pause;
+                let want = match self.paused {
+                    true => Want::Paused,
+                    false => Want::Running,
+                };
+                let now = ports.now_ms();
+                for (id, flight) in &mut self.flights {
+                    if flight.note.stage == Stage::Running {
+                        // The time it stood still is not its silence.
+                        flight.heard_ms = now;
+                        ports.want(id, flight.note.attempt, want);
+                    }
+                }
+            }
+            Wish::Leave => self.leaving = true,
+            Wish::Stop => {
+                self.leaving = true;
+                self.ending = true;
+                for (id, flight) in &self.flights {
+                    if flight.note.stage == Stage::Running {
+                        ports.want(id, flight.note.attempt, Want::Ended);
+                    }
+                }
+            }
+            Wish::Move(command) => self.moved(ports, command)?,
+        }
+        self.advance(ports)
+    }
+
+    fn moved(&mut self, ports: &mut impl Ports, command: Command) -> Result<(), Trouble> {
+        match &command {
+            // Whoever works on it says that it is done: it lands as if its agent had ended.
+            Command::Complete { id } if self.flies(id, Stage::Running) => {
+                if let Some(flight) = self.flights.get_mut(id) {
+                    flight.done = true;
+                    ports.hang_up(id, flight.note.attempt);
+                }
+                return Ok(());
+            }
+            Command::Fail { id, reason, .. } if self.flies(id, Stage::Running) => {
+                if let Some(flight) = self.flights.get_mut(id) {
+                    let reason = reason.as_deref().unwrap_or("failed");
+                    flight.ended = Some(reason.to_owned());
+                    ports.want(id, flight.note.attempt, Want::Ended);
+                }
+                return Ok(());
+            }
+            Command::Start { .. }
+            | Command::Complete { .. }
+            | Command::Fail { .. }
+            | Command::ForceComplete { .. }
+            | Command::Retry { .. }
+            | Command::Lost { .. }
+            | Command::PhaseFinish { .. }
+            | Command::SetWorktree { .. } => {}
+        }
+        ports.commit(command.clone())?;
+        match command {
+            Command::ForceComplete { id, .. } | Command::Complete { id } => {
+                if let Some(flight) = self.flights.remove(&id) {
+                    ports.want(&id, flight.note.attempt, Want::Ended);
+                }
+            }
+            Command::Retry { id } => {
+                let mut note = ports.note(&id);
+                note.forgive();
+                ports.remember(&id, &note)?;
+                self.resting.remove(&id);
+                self.stuck = None;
+            }
+            Command::Start { id } => {
+                let note = ports.note(&id);
+                self.take_off(ports, &id, note);
+            }
+            Command::Fail { .. }
+            | Command::Lost { .. }
+            | Command::PhaseFinish { .. }
+            | Command::SetWorktree { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn flies(&self, id: &Id, stage: Stage) -> bool {
+        let flight = self.flights.get(id);
+        flight.is_some_and(|flight| flight.note.stage == stage)
+    }
+
+    /// How the run came to its end, if it did.
+    pub fn ended(&self, ports: &impl Ports) -> Option<Ended> {
+        let quiet = self.flights.is_empty() && self.finishing.is_none();
+        if self.leaving {
+            let lives = |flight: &&Flight| flight.note.stage == Stage::Running;
+            let busy = self.ending && self.flights.values().any(|flight| lives(&flight));
+            return (!busy).then_some(Ended::Left);
+        }
+        if let Some(why) = &self.stuck
+            && quiet
+        {
+            return Some(Ended::Stuck { why: why.clone() });
+        }
+        let passed = self.rules.last_phase < Some(ports.run().current_phase());
+        if quiet && self.rules.last_phase.is_some() && passed {
+            return Some(Ended::AllDone);
+        }
+        match next(ports.run()) {
+            Next::AllDone if quiet => Some(Ended::AllDone),
+            Next::Stalled(_) if quiet && self.resting.is_empty() => Some(Ended::Stalled),
+            Next::AllDone | Next::Stalled(_) | Next::Ready(_) | Next::Wait | Next::PhaseDone(_) => {
+                None
+            }
+        }
+    }
+
+    /// When to be called again although nothing was heard.
+    pub fn wakes_ms(&self) -> Option<i64> {
+        let flights = self.flights.values().flat_map(|flight| {
+            let running = flight.note.stage == Stage::Running && flight.ended.is_none();
+            let deadline = |from: i64, max: Option<i64>| {
+                max.filter(|_| running && !self.paused)
+                    .map(|max| from.saturating_add(max))
+            };
+            let left = self.rules.worked_ms_max;
+            let left = left.map(|max| max.saturating_sub(flight.note.worked_ms));
+            [
+                flight.note.parked_until_ms,
+                flight.blocked.map(|(at, _)| at),
+                deadline(flight.heard_ms, self.rules.silent_ms_max),
+                deadline(flight.since_ms, left),
+            ]
+        });
+        let resting = self.resting.values().copied().map(Some);
+        let hour = self.rules.starts_per_hour.and(self.starts.front());
+        flights
+            .chain(resting)
+            .chain([
+                self.phase_blocked.map(|(at, _)| at),
+                hour.map(|first| first + HOUR_MS),
+            ])
+            .flatten()
+            .min()
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
+        let now = ports.now_ms();
+        let ids: Vec<Id> = self.flights.keys().cloned().collect();
+        for id in ids {
+            self.look(ports, &id, now)?;
+        }
+        self.resting.retain(|_, at| *at > now);
+        if let (Some(phase), Some((at, _))) = (self.finishing, self.phase_blocked)
+            && at <= now
+        {
+            self.phase_blocked = self.phase_blocked.map(|(_, tries)| (i64::MAX, tries));
+            ports.ask(Job::FinishPhase { phase });
+        }
+        self.advance(ports)
+    }
+
+    fn look(&mut self, ports: &mut impl Ports, id: &Id, now: i64) -> Result<(), Trouble> {
+        let (rules, paused) = (self.rules.clone(), self.paused);
+        let Some(flight) = self.flights.get_mut(id) else {
+            return Ok(());
+        };
+        if flight.note.parked_until_ms.is_some_and(|at| at <= now) {
+            flight.note.parked_until_ms = None;
+            let note = flight.note.clone();
+            ports.remember(id, &note)?;
+            self.room(ports, id, &note);
+            return Ok(());
+        }
+        if let Some((at, tries)) = flight.blocked
+            && at <= now
+        {
+            flight.blocked = Some((i64::MAX, tries));
+            ports.ask(Job::Land { id: id.clone() });
+            return Ok(());
+        }
+        if flight.note.stage != Stage::Running || flight.ended.is_some() || paused {
+            return Ok(());
+        }
+        let silent = rules
+            .silent_ms_max
+            .filter(|max| now - flight.heard_ms >= *max);
+        let worked = flight.note.worked_ms + (now - flight.since_ms);
+        let long = rules.worked_ms_max.filter(|max| worked >= *max);
+        let why = match (silent, long) {
+            (Some(max), _) => format!("no output for {} s", max / 1_000),
+            (None, Some(max)) => format!("breaker: longer than {} s", max / 1_000),
+            (None, None) => return Ok(()),
+        };
+        flight.ended = Some(why);
+        ports.want(id, flight.note.attempt, Want::Ended);
+        Ok(())
+    }
+
+    /// Starts what may be started.
+    fn advance(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
+        if self.leaving || self.paused || self.stuck.is_some() {
+            return Ok(());
+        }
+        let now = ports.now_ms();
+        let current = ports.run().current_phase();
+        if self.rules.last_phase.is_some_and(|last| current > last) {
+            return Ok(());
+        }
+        match next(ports.run()) {
+            Next::PhaseDone(phase) => {
+                if self.finishing.is_none() {
+                    self.finishing = Some(phase);
+                    ports.ask(Job::FinishPhase { phase });
+                }
+            }
+            Next::Ready(_) => {
+                for id in ports.run().ids(Status::Ready) {
+                    if !self.room_for_one_more(ports, now) {
+                        break;
+                    }
+                    if self.resting.contains_key(&id) || ports.waits_for_section(&id) {
+                        continue;
+                    }
+                    let agent = ports.agent_of(&id);
+                    if self.limits.get(&agent).is_some_and(|until| *until > now) {
+                        continue;
+                    }
+                    ports.commit(Command::Start { id: id.clone() })?;
+                    let note = ports.note(&id);
+                    self.take_off(ports, &id, note);
+                }
+            }
+            Next::Wait | Next::AllDone | Next::Stalled(_) => {}
+        }
+        Ok(())
+    }
+
+    fn room_for_one_more(&mut self, ports: &impl Ports, now: i64) -> bool {
+        while self
+            .starts
+            .front()
+            .is_some_and(|first| *first + HOUR_MS <= now)
+        {
+            self.starts.pop_front();
+        }
+        let many = self.rules.starts_per_hour;
+        let free = ports.run().free_places() != Some(0);
+        free && self.flights.len() < self.rules.flights_max
+            && many.is_none_or(|max| (self.starts.len() as u64) < max)
+    }
+
+    fn take_off(&mut self, ports: &mut impl Ports, id: &Id, mut note: Note) {
+        // A person may have given it a fresh start while nobody ran it.
+        if ports.run().node(id).is_some_and(|node| node.attempts == 0) {
+            note.forgive();
+        }
+        note.stage = Stage::Room;
+        self.starts.push_back(ports.now_ms());
+        self.flights
+            .insert(id.clone(), Flight::of(note.clone(), ports.now_ms()));
+        self.room(ports, id, &note);
+    }
+
+    fn room(&mut self, ports: &mut impl Ports, id: &Id, note: &Note) {
+        let (id, merge) = (id.clone(), note.merge);
+        ports.ask(Job::Room { id, merge });
+    }
+
+    fn room_made(
+        &mut self,
+        ports: &mut impl Ports,
+        id: &Id,
+        result: Result<(), String>,
+    ) -> Result<(), Trouble> {
+        if self.leaving || !self.flies(id, Stage::Room) {
+            return Ok(());
+        }
+        match result {
+            Ok(()) => self.begin(ports, id),
+            Err(why) => self.fail(ports, id, &why, false),
+        }
+    }
+
+    fn begin(&mut self, ports: &mut impl Ports, id: &Id) -> Result<(), Trouble> {
+        let now = ports.now_ms();
+        let Some(flight) = self.flights.get_mut(id) else {
+            return Ok(());
+        };
+        if let Some(why) = tripped(&self.rules, &flight.note) {
+            return self.fail(ports, id, &why, true);
+        }
+        let not_begun = flight.not_begun;
+        let mut note = flight.note.clone();
+        note.attempt += 1;
+        note.before = note.used;
+        note.stage = Stage::Running;
+        ports.remember(id, &note)?;
+        ports.begin(id, &note);
+        let attempt = note.attempt;
+        *flight = Flight::of(note, now);
+        flight.not_begun = not_begun;
+        ports.tell(Told::Begun {
+            id: id.clone(),
+            attempt,
+        });
+        if self.paused {
+            ports.want(id, attempt, Want::Paused);
+        }
+        Ok(())
+    }
+
+    fn lived(
+        &mut self,
+        ports: &mut impl Ports,
+        id: &Id,
+        number: u32,
+        life: Life,
+    ) -> Result<(), Trouble> {
+        let now = ports.now_ms();
+        let Some(flight) = self.flights.get_mut(id) else {
+            return Ok(());
+        };
+        // Words of an earlier attempt count no more.
+        if flight.note.attempt != number || flight.note.stage != Stage::Running {
+            return Ok(());
+        }
+        match life {
+            Life::Running => {
+                flight.heard_ms = now;
+                Ok(())
+            }
+            Life::Said(words) => {
+                flight.heard_ms = now;
+                self.said(ports, id, words)
+            }
+            Life::Exited { code, asked, tail } => {
+                flight.note.worked_ms += (now - flight.since_ms).max(0);
+                self.exited(ports, id, code, asked, &tail)
+            }
+            Life::Lost => {
+                flight.note.failed("the agent was lost");
+                flight.note.stage = Stage::Room;
+                let note = flight.note.clone();
+                ports.remember(id, &note)?;
+                ports.commit(Command::Lost {
+                    gone: vec![id.clone()],
+                })?;
+                self.flights.remove(id);
+                let again = ports.run().node(id).map(|node| node.status) != Some(Status::Failed);
+                ports.tell(Told::Failed {
+                    id: id.clone(),
+                    error: "the agent was lost".into(),
+                    again,
+                });
+                Ok(())
+            }
+            Life::NotBegun { why } => {
+                flight.not_begun += 1;
+                flight.note.stage = Stage::Room;
+                match why {
+                    Some(why) => self.fail(ports, id, &why, false),
+                    None if flight.not_begun >= NOT_BEGUN_MAX => {
+                        self.fail(ports, id, "the agent does not begin", false)
+                    }
+                    None => self.begin(ports, id),
+                }
+            }
+        }
+    }
+
+    fn said(&mut self, ports: &mut impl Ports, id: &Id, words: Vec<Word>) -> Result<(), Trouble> {
+        let now = ports.now_ms();
+        let rules = self.rules.clone();
+        let Some(flight) = self.flights.get_mut(id) else {
+            return Ok(());
+        };
+        let mut learnt = false;
+        for word in words {
+            match word {
+                Word::Something => {}
+                Word::Done => flight.done = true,
+                Word::Fail(reason) => flight.failed = Some(reason),
+                Word::Promise => flight.promised = true,
+                Word::Session(session) => {
+                    learnt |= flight.note.session.as_ref() != Some(&session);
+                    flight.note.session = Some(session);
+                }
+                Word::LimitFor { .. } | Word::Limit { .. } => {
+                    let until_ms = match word {
+                        Word::LimitFor { seconds } => Some(now + seconds.saturating_mul(1_000)),
+                        Word::Limit { until_ms } => until_ms,
+                        _ => None,
+                    };
+                    let until = until_ms.unwrap_or(now + rules.retry_after_ms);
+                    let known = flight.limited.unwrap_or(until);
+                    // One without a time never shortens one with a time.
+                    flight.limited = Some(if until_ms.is_some() { until } else { known });
+                    ports.want(id, flight.note.attempt, Want::Ended);
+                }
+                Word::Used { tokens, usd } => {
+                    flight.note.used.tokens += tokens;
+                    flight.note.used.usd += (usd - flight.usd).max(0.0);
+                    flight.usd = flight.usd.max(usd);
+                }
+                Word::TurnEnded => {
+                    flight.note.used.turns += 1;
+                    learnt = true;
+                    let number = flight.note.attempt;
+                    let open = rules.ralph && !flight.promised && flight.failed.is_none();
+                    let more = flight.note.iterations + 1 < rules.iterations_max;
+                    if open && more && tripped(&rules, &flight.note).is_none() {
+                        flight.note.iterations += 1;
+                        if ports.repeat(id, number) {
+                            continue;
+                        }
+                    }
+                    ports.hang_up(id, number);
+                }
+            }
+        }
+        if learnt {
+            let note = flight.note.clone();
+            ports.remember(id, &note)?;
+        }
+        if let Some(why) = tripped(&rules, &flight.note)
+            && flight.ended.is_none()
+            && !flight.done
+        {
+            flight.ended = Some(why);
+            ports.want(id, flight.note.attempt, Want::Ended);
+        }
+        Ok(())
+    }
+
+    fn exited(
+        &mut self,
+        ports: &mut impl Ports,
+        id: &Id,
+        code: Option<i32>,
+        asked: bool,
+        tail: &str,
+    ) -> Result<(), Trouble> {
+        let now = ports.now_ms();
+        let ralph = self.rules.ralph;
+        let Some(flight) = self.flights.get_mut(id) else {
+            return Ok(());
+        };
+        if let Some(until) = flight.limited.filter(|_| !flight.done) {
+            flight.note.stage = Stage::Room;
+            flight.note.parked_until_ms = Some(until);
+            let note = flight.note.clone();
+            ports.remember(id, &note)?;
+            let agent = ports.agent_of(id);
+            self.limits.insert(agent, until);
+            ports.tell(Told::Parked {
+                id: id.clone(),
+                seconds: (until - now).max(0) / 1_000,
+            });
+            return Ok(());
+        }
+        if let Some(why) = flight.ended.take() {
+            let final_ = why.starts_with("breaker");
+            return self.fail(ports, id, &why, final_);
+        }
+        if let Some(why) = flight.failed.take() {
+            return self.fail(ports, id, &why, false);
+        }
+        if asked && !flight.done {
+            // A person ended it, and not because of the task: it is begun anew when the run goes on.
+            flight.note.stage = Stage::Room;
+            let note = flight.note.clone();
+            ports.remember(id, &note)?;
+            if !self.leaving {
+                self.room(ports, id, &note);
+            }
+            return Ok(());
+        }
+        if code != Some(0) && !(asked && flight.done) {
+            let how = match code {
+                Some(code) => format!("exit code {code}"),
+                None => "ended by a signal".to_owned(),
+            };
+            let why = match tail.trim() {
+                "" => how,
+                tail => format!("{how}\n{tail}"),
+            };
+            return self.fail(ports, id, &why, false);
+        }
+        if ralph && !flight.promised {
+            flight.note.iterations += 1;
+            if flight.note.iterations >= self.rules.iterations_max {
+                let why = format!("no promise after {} repetitions", flight.note.iterations);
+                return self.fail(ports, id, &why, true);
+            }
+            flight.note.stage = Stage::Room;
+            return self.begin(ports, id);
+        }
+        flight.note.stage = Stage::Landing;
+        let note = flight.note.clone();
+        ports.remember(id, &note)?;
+        ports.ask(Job::Land { id: id.clone() });
+        Ok(())
+    }
+
+    fn landed(&mut self, ports: &mut impl Ports, id: &Id, outcome: Landed) -> Result<(), Trouble> {
+        if !self.flies(id, Stage::Landing) {
+            return Ok(());
+        }
+        match outcome {
+            Landed::Done => {
+                ports.commit(Command::Complete { id: id.clone() })?;
+                self.flights.remove(id);
+                ports.tell(Told::Done { id: id.clone() });
+                ports.ask(Job::Clean { id: id.clone() });
+                Ok(())
+            }
+            Landed::Conflict { paths, hunks } => {
+                let Some(flight) = self.flights.get_mut(id) else {
+                    return Ok(());
+                };
+                flight.note.conflicts += 1;
+                flight.note.hunks = Some(hunks);
+                flight.note.merge = true;
+                let why = format!("conflict in {}", paths.join(", "));
+                let person = flight.note.conflicts >= CONFLICTS_MAX;
+                self.fail(ports, id, &why, person)
+            }
+            Landed::Red { tail } => {
+                if let Some(flight) = self.flights.get_mut(id) {
+                    // Green alone may be red together: the next attempt sees what landed before it.
+                    flight.note.merge = true;
+                }
+                self.fail(
+                    ports,
+                    id,
+                    &format!("the evidence command failed\n{tail}"),
+                    false,
+                )
+            }
+            Landed::Unfit { why } => self.fail(ports, id, &why, false),
+            Landed::Blocked { why } => {
+                let now = ports.now_ms();
+                let Some(flight) = self.flights.get_mut(id) else {
+                    return Ok(());
+                };
+                let tries = flight.blocked.map_or(0, |(_, tries)| tries) + 1;
+                flight.blocked = Some((now + BLOCKED_MS, tries));
+                if tries == 1 {
+                    ports.tell(Told::Waits { why: why.clone() });
+                }
+                if tries >= BLOCKED_TRIES_MAX {
+                    // It stays where it is, and lands when the run goes on.
+                    self.flights.remove(id);
+                    self.stuck = Some(why);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn phase_ended(
+        &mut self,
+        ports: &mut impl Ports,
+        phase: u32,
+        outcome: PhaseEnded,
+    ) -> Result<(), Trouble> {
+        if self.finishing != Some(phase) {
+            return Ok(());
+        }
+        match outcome {
+            PhaseEnded::Blocked { why } => {
+                let tries = self.phase_blocked.map_or(0, |(_, tries)| tries) + 1;
+                self.phase_blocked = Some((ports.now_ms() + BLOCKED_MS, tries));
+                if tries == 1 {
+                    ports.tell(Told::Waits { why: why.clone() });
+                }
+                if tries >= BLOCKED_TRIES_MAX {
+                    self.finishing = None;
+                    self.phase_blocked = None;
+                    self.stuck = Some(why);
+                }
+            }
+            PhaseEnded::Ended { end, why } => {
+                self.finishing = None;
+                self.phase_blocked = None;
+                let landed = match &end {
+                    PhaseEnd::Merged { .. } | PhaseEnd::NoGit => true,
+                    PhaseEnd::ChecksRed | PhaseEnd::Conflict => false,
+                };
+                let phases = ports.run().graph().phases();
+                let following = phases.iter().copied().find(|it| *it > phase);
+                let worktree = following.and_then(|next| ports.worktree_of(next));
+                ports.commit(Command::PhaseFinish {
+                    phase,
+                    end,
+                    worktree,
+                })?;
+                let why = why.unwrap_or_default();
+                match landed {
+                    true => ports.tell(Told::PhaseDone { phase }),
+                    false => {
+                        ports.tell(Told::PhaseNotLanded {
+                            phase,
+                            why: why.clone(),
+                        });
+                        self.stuck = Some(format!("phase {phase} did not land: {why}"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One failed attempt: tried again as the ladder says, or failed for good.
+    fn fail(
+        &mut self,
+        ports: &mut impl Ports,
+        id: &Id,
+        error: &str,
+        for_good: bool,
+    ) -> Result<(), Trouble> {
+        let now = ports.now_ms();
+        let Some(flight) = self.flights.remove(id) else {
+            return Ok(());
+        };
+        let mut note = flight.note;
+        note.failed(error);
+        note.stage = Stage::Room;
+        note.iterations = 0;
+        let errors = note.failures.iter().map(|failure| failure.error.as_str());
+        let retry = !for_good && climb(errors) != Verdict::GiveUp;
+        let tries = ports.run().node(id).map_or(0, |node| node.attempts);
+        let wait = self.rules.backoff_ms.saturating_mul(1 << tries.min(16));
+        // What landed meanwhile is no reason to wait.
+        let wait = if note.merge {
+            0
+        } else {
+            wait.min(BACKOFF_MS_MAX)
+        };
+        note.not_before_ms = now + wait;
+        ports.remember(id, &note)?;
+        let reason = one_line(error);
+        ports.commit(Command::Fail {
+            id: id.clone(),
+            reason: Some(reason.as_str().into()),
+            retry,
+        })?;
+        let again = ports.run().node(id).map(|node| node.status) != Some(Status::Failed);
+        if again && wait > 0 {
+            self.resting.insert(id.clone(), note.not_before_ms);
+        }
+        ports.tell(Told::Failed {
+            id: id.clone(),
+            error: reason,
+            again,
+        });
+        Ok(())
+    }
+}
+
+/// Why no further attempt may be made, if a limit of the task is reached.
+fn tripped(rules: &Rules, note: &Note) -> Option<String> {
+    let turns = rules.turns_max.filter(|max| note.used.turns >= *max);
+    let tokens = rules.tokens_max.filter(|max| note.used.tokens >= *max);
+    let usd = rules.usd_max.filter(|max| note.used.usd >= *max);
+    let worked = rules.worked_ms_max.filter(|max| note.worked_ms >= *max);
+    turns
+        .map(|max| format!("breaker: {max} turns"))
+        .or(tokens.map(|max| format!("breaker: {max} tokens")))
+        .or(usd.map(|max| format!("breaker: {max} dollars")))
+        .or(worked.map(|max| format!("breaker: longer than {} s", max / 1_000)))
+}
+
+/// What is kept of an error in the state file: its first line and its last.
+fn one_line(error: &str) -> String {
+    let mut lines = error.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("failed");
+    let text = match lines.next_back() {
+        Some(last) => format!("{first}: {last}"),
+        None => first.to_owned(),
+    };
+    bowline_engine::formats::tasks_md::wire::OneLine::new(
+        &text,
+        bowline_engine::formats::tasks_md::wire::DETAIL_CHARS_MAX,
+    )
+    .as_str()
+    .to_owned()
+}

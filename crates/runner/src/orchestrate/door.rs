@@ -1,0 +1,182 @@
+//! The way to a run from outside: a socket beside the lock of its state file. Whoever cannot have the file asks here, and the
+//! run decides.
+//!
+//! One line each way: `{"do":"retry","id":"T1.2"}`, then `{"ok":true}` or `{"error":{"code":…,"message":…,"hint":…}}`.
+
+use super::run::Heard;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, Permissions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+/// What is appended to the name of the state file.
+const SUFFIX: &str = ".sock";
+/// The longest line.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// What somebody asks of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Stand still.
+    Pause {},
+    /// Go on.
+    Continue {},
+    /// End the agents, and leave.
+    Stop {},
+    /// Begin a task.
+    Start {
+        /// Which.
+        id: String,
+    },
+    /// End it well.
+    Complete {
+        /// Which.
+        id: String,
+    },
+    /// End it badly.
+    Fail {
+        /// Which.
+        id: String,
+        /// Why.
+        reason: Option<String>,
+        /// It may be tried again.
+        retry: bool,
+    },
+    /// Give it a fresh start.
+    Retry {
+        /// Which.
+        id: String,
+    },
+    /// Call it done.
+    ForceComplete {
+        /// Which.
+        id: String,
+        /// Why.
+        reason: Option<String>,
+        /// A person asks.
+        person: bool,
+    },
+}
+
+/// The answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// It is done, or will be.
+    #[serde(default)]
+    pub ok: bool,
+    /// The task that was meant, and where it stands now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<(String, String)>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Refused>,
+}
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Stable.
+    pub code: String,
+    /// What.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// An open door; closed when this is dropped.
+pub(super) struct Door {
+    path: PathBuf,
+}
+
+impl Door {
+    /// Opens it beside a state file. One that an earlier run left is taken away: whoever holds the lock is alone.
+    pub(super) fn open(state: &Path, heard: Sender<Heard>) -> io::Result<Door> {
+        let path = socket(state);
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(short(&path)?.1)?;
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+        std::thread::Builder::new()
+            .name("door".into())
+            .spawn(move || {
+                for stream in listener.incoming().flatten() {
+                    // One that says nothing keeps nobody waiting for long.
+                    let _ = stream.set_read_timeout(Some(ANSWER));
+                    if serve(&stream, &heard).is_none() {
+                        return;
+                    }
+                }
+            })?;
+        Ok(Door { path })
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Serves one; nothing when the run is over.
+fn serve(stream: &UnixStream, heard: &Sender<Heard>) -> Option<()> {
+    let mut line = String::new();
+    let mut reader = BufReader::new(stream).take(LINE_BYTES_MAX);
+    if reader.read_line(&mut line).is_err() {
+        return Some(());
+    }
+    let answer = match serde_json::from_str::<Request>(&line) {
+        Ok(request) => {
+            let (reply, answer) = channel();
+            heard.send(Heard::Asked(request, reply)).ok()?;
+            answer.recv_timeout(ANSWER).unwrap_or_default()
+        }
+        Err(error) => Answer {
+            error: Some(Refused {
+                code: "bad_request".into(),
+                message: error.to_string(),
+                hint: "update Bowline".into(),
+            }),
+            ..Answer::default()
+        },
+    };
+    let mut text = serde_json::to_string(&answer).unwrap_or_default();
+    text.push('\n');
+    let mut stream = stream;
+    let _ = stream.write_all(text.as_bytes());
+    Some(())
+}
+
+/// Asks the run that owns a state file; nothing where none does.
+pub fn ask(state: &Path, request: &Request) -> Option<Answer> {
+    let (_folder, path) = short(&socket(state)).ok()?;
+    let mut stream = UnixStream::connect(path).ok()?;
+    stream.set_read_timeout(Some(ANSWER)).ok()?;
+    let mut line = serde_json::to_string(request).ok()?;
+    line.push('\n');
+    stream.write_all(line.as_bytes()).ok()?;
+    let mut answer = String::new();
+    let mut reader = BufReader::new(stream).take(LINE_BYTES_MAX);
+    reader.read_line(&mut answer).ok()?;
+    serde_json::from_str(&answer).ok()
+}
+
+fn socket(state: &Path) -> PathBuf {
+    let mut name = state.as_os_str().to_owned();
+    name.push(SUFFIX);
+    PathBuf::from(name)
+}
+
+/// A path that fits into an address however long the folder's own is; valid while the folder is held open.
+fn short(path: &Path) -> io::Result<(File, PathBuf)> {
+    let folder = File::open(path.parent().unwrap_or(Path::new(".")))?;
+    let name = path.file_name().unwrap_or_default();
+    let by = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name);
+    Ok((folder, by))
+}

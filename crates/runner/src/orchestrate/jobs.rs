@@ -1,0 +1,131 @@
+//! The threads that do a run's git work: one for rooms, one for landings, each one thing at a time.
+
+use super::ports::{Event, Job, Landed, PhaseEnded, Wish};
+use super::repo::{PhasePlace, Repo, TaskPlace, command};
+use super::run::Heard;
+use bowline_engine::formats::run_settings::Orchestrate;
+use bowline_engine::machines::orchestrate::{Id, PhaseEnd};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+
+/// Something to do, with all that git has to know.
+pub(super) enum Work {
+    Room { task: TaskPlace, merge: bool },
+    Clean { task: TaskPlace },
+    Land { task: TaskPlace },
+    Finish { phase: PhasePlace, title: String },
+}
+
+/// The way to them. They leave when it is gone.
+pub(super) struct Jobs {
+    rooms: Sender<Work>,
+    landings: Sender<Work>,
+}
+
+impl Jobs {
+    pub(super) fn begin(repo: &Repo, heard: &Sender<Heard>) -> std::io::Result<Jobs> {
+        let rooms = thread("rooms", repo.beside("rooms"), heard.clone())?;
+        let landings = thread("landings", repo.beside("landings"), heard.clone())?;
+        Ok(Jobs { rooms, landings })
+    }
+
+    pub(super) fn ask(&self, work: Work) {
+        let to = match &work {
+            Work::Room { .. } | Work::Clean { .. } => &self.rooms,
+            Work::Land { .. } | Work::Finish { .. } => &self.landings,
+        };
+        // They live as long as this does.
+        let _ = to.send(work);
+    }
+}
+
+fn thread(name: &str, repo: Repo, heard: Sender<Heard>) -> std::io::Result<Sender<Work>> {
+    let (send, work) = channel();
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            while let Ok(work) = work.recv() {
+                if let Some(event) = carry_out(&repo, work)
+                    && heard.send(Heard::Event(event)).is_err()
+                {
+                    return;
+                }
+            }
+        })?;
+    Ok(send)
+}
+
+fn carry_out(repo: &Repo, work: Work) -> Option<Event> {
+    match work {
+        Work::Room { task, merge } => {
+            let result = repo.room(&task, merge);
+            Some(Event::Room {
+                id: Id::from(task.id.as_str()),
+                result: result.map(drop).map_err(|error| error.to_string()),
+            })
+        }
+        Work::Clean { task } => {
+            // What cannot be taken away now is found again by the next run.
+            let _ = repo.clean(&task);
+            None
+        }
+        Work::Land { task } => {
+            let outcome = repo.land(&task).unwrap_or_else(|error| Landed::Blocked {
+                why: error.to_string(),
+            });
+            Some(Event::Landed {
+                id: Id::from(task.id.as_str()),
+                outcome,
+            })
+        }
+        Work::Finish { phase, title } => {
+            let outcome = repo.finish(&phase, &title);
+            Some(Event::PhaseEnded {
+                phase: phase.number,
+                outcome: outcome.unwrap_or_else(|error| PhaseEnded::Blocked {
+                    why: error.to_string(),
+                }),
+            })
+        }
+    }
+}
+
+/// The same where there is no git: everybody works in the project itself, which is tested where it stands.
+pub(super) fn without_git(job: Job, root: PathBuf, settings: &Orchestrate, heard: &Sender<Heard>) {
+    let (evidence, checks) = (settings.evidence.clone(), settings.checks.clone());
+    let (heard, told) = (heard.clone(), heard.clone());
+    let work = move || {
+        let event = match job {
+            Job::Room { id, .. } => Event::Room { id, result: Ok(()) },
+            Job::Land { id } => Event::Landed {
+                id,
+                outcome: match red(&[evidence], &root) {
+                    Some(tail) => Landed::Red { tail },
+                    None => Landed::Done,
+                },
+            },
+            Job::Clean { .. } => return,
+            Job::FinishPhase { phase } => {
+                let why = red(&checks, &root);
+                let end = match why {
+                    Some(_) => PhaseEnd::ChecksRed,
+                    None => PhaseEnd::NoGit,
+                };
+                let outcome = PhaseEnded::Ended { end, why };
+                Event::PhaseEnded { phase, outcome }
+            }
+        };
+        let _ = heard.send(Heard::Event(event));
+    };
+    if std::thread::Builder::new().spawn(work).is_err() {
+        let _ = told.send(Heard::Wish(Wish::Leave));
+    }
+}
+
+/// The end of the output of the first command that fails.
+fn red(commands: &[Vec<String>], folder: &Path) -> Option<String> {
+    let commands = commands.iter().filter(|words| !words.is_empty());
+    commands
+        .map(|words| command(words, folder).unwrap_or_else(|error| Some(error.to_string())))
+        .find_map(|tail| tail)
+}

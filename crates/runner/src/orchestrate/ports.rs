@@ -1,0 +1,280 @@
+//! What the conductor of a run is told and what it asks for: everything outside of its decisions. The real thing is in `real`,
+//! and a simulation stands in for it.
+
+use super::note::Note;
+use bowline_engine::machines::orchestrate::{Command, Effect, Id, PhaseEnd, Run};
+use bowline_engine::supervisor::Want;
+
+/// Why a run cannot go on at all: its file cannot be written, for one.
+pub type Trouble = bowline_engine::Error;
+
+/// Work that takes its time. Each is answered by an [`Event`], and may be asked for again after a crash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Job {
+    /// A place to work in for a task.
+    Room {
+        /// The task.
+        id: Id,
+        /// With the work of its phase brought in.
+        merge: bool,
+    },
+    /// The task's work onto the branch of its phase.
+    Land {
+        /// The task.
+        id: Id,
+    },
+    /// What is left of a task that has landed or was given up for good.
+    Clean {
+        /// The task.
+        id: Id,
+    },
+    /// The phase onto the main line.
+    FinishPhase {
+        /// Its number.
+        phase: u32,
+    },
+}
+
+/// What came of a landing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Landed {
+    /// It is on the branch, now or from before.
+    Done,
+    /// It does not fit to what landed before it.
+    Conflict {
+        /// Where.
+        paths: Vec<String>,
+        /// What that looks like.
+        hunks: String,
+    },
+    /// The evidence command was red on the tree that would have landed.
+    Red {
+        /// The end of its output.
+        tail: String,
+    },
+    /// What is there cannot land as it is.
+    Unfit {
+        /// Why.
+        why: String,
+    },
+    /// Something is in the way that a person has to take away; asked for again later.
+    Blocked {
+        /// What.
+        why: String,
+    },
+}
+
+/// What came of the end of a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PhaseEnded {
+    /// As the rules have it; where it did not land, why.
+    Ended {
+        /// How.
+        end: PhaseEnd,
+        /// What a person has to know.
+        why: Option<String>,
+    },
+    /// Something is in the way that a person has to take away.
+    Blocked {
+        /// What.
+        why: String,
+    },
+}
+
+/// How an attempt is going.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Life {
+    /// The agent runs.
+    Running,
+    /// It said something.
+    Said(Vec<Word>),
+    /// It ended.
+    Exited {
+        /// Its exit code, if it exited by itself.
+        code: Option<i32>,
+        /// Somebody asked for the end.
+        asked: bool,
+        /// The end of what it wrote.
+        tail: String,
+    },
+    /// It is gone without a word.
+    Lost,
+    /// It never began.
+    NotBegun {
+        /// Why, where that is known.
+        why: Option<String>,
+    },
+}
+
+/// What of an agent's words counts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Word {
+    /// Anything at all.
+    Something,
+    /// `DONE:ID`.
+    Done,
+    /// `FAIL:ID:reason`, or an error it cannot get over.
+    Fail(String),
+    /// The promise of mode ralph.
+    Promise,
+    /// Its conversation.
+    Session(String),
+    /// It met a limit, which is lifted then.
+    Limit {
+        /// When, where that is known.
+        until_ms: Option<i64>,
+    },
+    /// It met a limit, which is lifted after so many seconds.
+    LimitFor {
+        /// Seconds.
+        seconds: i64,
+    },
+    /// Its turn ended, and it waits for more.
+    TurnEnded,
+    /// What it used since it was last told.
+    Used {
+        /// Tokens.
+        tokens: u64,
+        /// Dollars, all of this attempt.
+        usd: f64,
+    },
+}
+
+/// What somebody else wants of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// Nothing new is started, and agents are stopped where they are.
+    Pause,
+    /// Goes on.
+    Continue,
+    /// Nothing new is started; agents go on, and the run leaves.
+    Leave,
+    /// Agents are ended too.
+    Stop,
+    /// A move of the machine.
+    Move(Command),
+}
+
+/// Something the conductor hears of.
+#[derive(Debug)]
+pub enum Event {
+    /// A room is ready, or could not be made.
+    Room {
+        /// The task.
+        id: Id,
+        /// Why not.
+        result: Result<(), String>,
+    },
+    /// News of an attempt.
+    Attempt {
+        /// The task.
+        id: Id,
+        /// The number of the attempt.
+        number: u32,
+        /// What.
+        life: Life,
+    },
+    /// A landing came to its end.
+    Landed {
+        /// The task.
+        id: Id,
+        /// How.
+        outcome: Landed,
+    },
+    /// The end of a phase was tried.
+    PhaseEnded {
+        /// Which.
+        phase: u32,
+        /// What came of it.
+        outcome: PhaseEnded,
+    },
+}
+
+/// What people are told while a run goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// An attempt was begun.
+    Begun {
+        /// The task.
+        id: Id,
+        /// The number of the attempt.
+        attempt: u32,
+    },
+    /// One was found alive.
+    Found {
+        /// The task.
+        id: Id,
+    },
+    /// A task is done.
+    Done {
+        /// The task.
+        id: Id,
+    },
+    /// An attempt failed.
+    Failed {
+        /// The task.
+        id: Id,
+        /// Why.
+        error: String,
+        /// It is tried again.
+        again: bool,
+    },
+    /// A limit holds a task.
+    Parked {
+        /// The task.
+        id: Id,
+        /// For how long.
+        seconds: i64,
+    },
+    /// Something is in the way of a landing.
+    Waits {
+        /// What.
+        why: String,
+    },
+    /// A phase is on the main line.
+    PhaseDone {
+        /// Which.
+        phase: u32,
+    },
+    /// A phase did not land.
+    PhaseNotLanded {
+        /// Which.
+        phase: u32,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Everything outside.
+pub trait Ports {
+    /// The time, in milliseconds since 1970.
+    fn now_ms(&self) -> i64;
+    /// The run as it is now.
+    fn run(&self) -> &Run;
+    /// Makes a move durable.
+    fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble>;
+    /// What a ready task waits for because it is in a later section of its phase.
+    fn waits_for_section(&self, id: &Id) -> bool;
+    /// What is remembered of a task.
+    fn note(&mut self, id: &Id) -> Note;
+    /// Remembers it, durably.
+    fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble>;
+    /// Has something done.
+    fn ask(&mut self, job: Job);
+    /// Begins an attempt; its note is durable.
+    fn begin(&mut self, id: &Id, note: &Note);
+    /// Goes on with the attempt of a note.
+    fn attach(&mut self, id: &Id, note: &Note);
+    /// How an agent shall be.
+    fn want(&mut self, id: &Id, number: u32, want: Want);
+    /// Tells an agent to repeat its task, in the same conversation; `false` where its client cannot hear.
+    fn repeat(&mut self, id: &Id, number: u32) -> bool;
+    /// Tells an agent that nothing more comes.
+    fn hang_up(&mut self, id: &Id, number: u32);
+    /// Where a phase can be looked at, as the state file says it.
+    fn worktree_of(&self, phase: u32) -> Option<std::sync::Arc<str>>;
+    /// The agent that would do a task: what meets one's limit holds all tasks of it.
+    fn agent_of(&self, id: &Id) -> String;
+    /// Tells people.
+    fn tell(&mut self, told: Told);
+}

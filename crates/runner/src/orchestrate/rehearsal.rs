@@ -1,0 +1,423 @@
+//! A run over simulated time, agents, landings and disk, from a seed: the conductor and the rules are the real ones.
+//!
+//! Whatever the real ports make durable is durable here; everything else is forgotten at a crash, and a new conductor goes on.
+
+use super::conductor::{Conductor, Ended, Rules};
+use super::note::Note;
+use super::ports::{Event, Job, Landed, Life, PhaseEnded, Ports, Told, Trouble, Word};
+use bowline_engine::Error;
+use bowline_engine::machines::orchestrate::{
+    Command, Config, Effect, Graph, Id, OrchestrateMachine, PhaseEnd, Run, Status,
+};
+use bowline_engine::machines::{Machine as _, Timestamp};
+use bowline_engine::supervisor::Want;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Events of one run before it is called endless.
+const EVENTS_MAX: u64 = 1_000_000;
+/// Where simulated time begins.
+const BEGIN_MS: i64 = 1_800_000_000_000;
+
+/// What goes wrong, each in one of a thousand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Odds {
+    /// An attempt fails.
+    pub fails: u64,
+    /// An agent is lost.
+    pub lost: u64,
+    /// An agent meets a limit.
+    pub limited: u64,
+    /// A landing meets a conflict.
+    pub conflict: u64,
+    /// The evidence is red.
+    pub red: u64,
+    /// The conductor crashes, at any event.
+    pub crash: u64,
+}
+
+impl Odds {
+    /// Nothing goes wrong.
+    pub const NONE: Odds = Odds {
+        fails: 0,
+        lost: 0,
+        limited: 0,
+        conflict: 0,
+        red: 0,
+        crash: 0,
+    };
+    /// A bad day.
+    pub const BAD: Odds = Odds {
+        fails: 120,
+        lost: 40,
+        limited: 40,
+        conflict: 60,
+        red: 40,
+        crash: 30,
+    };
+}
+
+/// What a simulated run came to.
+#[derive(Debug, Clone)]
+pub struct Rehearsed {
+    /// How it ended.
+    pub ended: Ended,
+    /// Simulated time it took.
+    pub took_ms: i64,
+    /// The run at its end.
+    pub run: Run,
+    /// Crashes on the way.
+    pub crashes: u64,
+    /// Attempts begun.
+    pub attempts: u64,
+    /// What must never be and was.
+    pub wrong: Vec<String>,
+}
+
+/// Chance from a seed.
+#[derive(Debug, Clone)]
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn one_in_thousand(&mut self, odds: u64) -> bool {
+        self.next() % 1_000 < odds
+    }
+
+    fn between(&mut self, from: i64, to: i64) -> i64 {
+        let span = to.saturating_sub(from).max(1).unsigned_abs();
+        from + i64::try_from(self.next() % span).unwrap_or(0)
+    }
+}
+
+/// An agent that lives in the simulation, whoever conducts.
+#[derive(Debug, Clone)]
+struct Agent {
+    number: u32,
+    /// What it comes to, and when.
+    ends_ms: i64,
+    fate: Vec<Life>,
+}
+
+#[derive(Debug)]
+struct World {
+    now: i64,
+    chance: Chance,
+    odds: Odds,
+    /// How long a task takes, at least and at most.
+    takes_ms: (i64, i64),
+    run: Run,
+    notes: BTreeMap<Id, Note>,
+    agents: BTreeMap<Id, Agent>,
+    /// Attempts that were ever begun.
+    begun: BTreeSet<(Id, u32)>,
+    /// What is on a branch.
+    landed: BTreeSet<Id>,
+    /// Tasks that were acknowledged as done.
+    acknowledged: BTreeSet<Id>,
+    merged: BTreeSet<u32>,
+    /// What will be heard, by time; forgotten at a crash.
+    heard: BTreeMap<(i64, u64), Event>,
+    count: u64,
+    wrong: Vec<String>,
+}
+
+impl World {
+    fn soon(&mut self, after: i64, event: Event) {
+        self.count += 1;
+        self.heard.insert((self.now + after, self.count), event);
+    }
+
+    /// Has the conductor hear how an agent ends.
+    fn watch(&mut self, id: &Id) {
+        let Some(agent) = self.agents.get(id).cloned() else {
+            return;
+        };
+        let after = (agent.ends_ms - self.now).max(1);
+        for life in agent.fate {
+            let (id, number) = (id.clone(), agent.number);
+            self.soon(after, Event::Attempt { id, number, life });
+        }
+    }
+
+    fn fate(&mut self) -> Vec<Life> {
+        let odds = self.odds;
+        let exit = |code| Life::Exited {
+            code: Some(code),
+            asked: false,
+            tail: String::new(),
+        };
+        if self.chance.one_in_thousand(odds.lost) {
+            return vec![Life::Lost];
+        }
+        if self.chance.one_in_thousand(odds.limited) {
+            let seconds = self.chance.between(1, 3_600);
+            return vec![Life::Said(vec![Word::LimitFor { seconds }]), exit(1)];
+        }
+        if self.chance.one_in_thousand(odds.fails) {
+            let why = format!("error of kind {}", self.chance.next() % 3);
+            return vec![Life::Said(vec![Word::Fail(why)]), exit(0)];
+        }
+        vec![Life::Running, Life::Said(vec![Word::Done]), exit(0)]
+    }
+}
+
+impl Ports for World {
+    fn now_ms(&self) -> i64 {
+        self.now
+    }
+
+    fn run(&self) -> &Run {
+        &self.run
+    }
+
+    fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble> {
+        let at = Timestamp(self.now / 1_000);
+        let step = OrchestrateMachine::step(&self.run, command.clone(), at)
+            .map_err(|refusal| Error::Refused(refusal.into()))?;
+        self.run = step.next;
+        if let Command::Complete { id } = &command {
+            if !self.landed.contains(id) {
+                self.wrong.push(format!("{id} is done and did not land"));
+            }
+            if !self.acknowledged.insert(id.clone()) {
+                self.wrong.push(format!("{id} was done twice"));
+            }
+        }
+        Ok(step.effects)
+    }
+
+    fn waits_for_section(&self, _id: &Id) -> bool {
+        false
+    }
+
+    fn note(&mut self, id: &Id) -> Note {
+        self.notes.get(id).cloned().unwrap_or_default()
+    }
+
+    fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble> {
+        self.notes.insert(id.clone(), note.clone());
+        Ok(())
+    }
+
+    fn ask(&mut self, job: Job) {
+        let after = self.chance.between(1, 2_000);
+        match job {
+            Job::Room { id, .. } => self.soon(after, Event::Room { id, result: Ok(()) }),
+            Job::Clean { .. } => {}
+            Job::Land { id } => {
+                let odds = self.odds;
+                let outcome = if self.landed.contains(&id) {
+                    Landed::Done
+                } else if self.chance.one_in_thousand(odds.conflict) {
+                    Landed::Conflict {
+                        paths: vec!["shared".into()],
+                        hunks: String::new(),
+                    }
+                } else if self.chance.one_in_thousand(odds.red) {
+                    Landed::Red {
+                        tail: format!("test {} failed", self.chance.next() % 4),
+                    }
+                } else {
+                    // On the branch now, whether or not anybody lives to hear of it.
+                    self.landed.insert(id.clone());
+                    Landed::Done
+                };
+                self.soon(after, Event::Landed { id, outcome });
+            }
+            Job::FinishPhase { phase } => {
+                self.merged.insert(phase);
+                let end = PhaseEnd::Merged {
+                    commit: "0123456".into(),
+                };
+                let outcome = PhaseEnded::Ended { end, why: None };
+                self.soon(after, Event::PhaseEnded { phase, outcome });
+            }
+        }
+    }
+
+    fn begin(&mut self, id: &Id, note: &Note) {
+        let number = note.attempt;
+        if !self.begun.insert((id.clone(), number)) {
+            self.wrong
+                .push(format!("attempt {number} of {id} was begun twice"));
+        }
+        if self.agents.contains_key(id) {
+            self.wrong.push(format!("{id} has two agents at once"));
+        }
+        if self.acknowledged.contains(id) {
+            self.wrong.push(format!("{id} is done and was begun again"));
+        }
+        let takes = self.chance.between(self.takes_ms.0, self.takes_ms.1);
+        let fate = self.fate();
+        self.agents.insert(
+            id.clone(),
+            Agent {
+                number,
+                ends_ms: self.now + takes,
+                fate,
+            },
+        );
+        self.watch(id);
+    }
+
+    fn attach(&mut self, id: &Id, note: &Note) {
+        match self.agents.get(id) {
+            Some(agent) if agent.number == note.attempt => self.watch(id),
+            Some(_) | None => {
+                let (id, number) = (id.clone(), note.attempt);
+                let life = Life::NotBegun { why: None };
+                self.soon(1, Event::Attempt { id, number, life });
+            }
+        }
+    }
+
+    fn want(&mut self, id: &Id, number: u32, want: Want) {
+        let lives = self
+            .agents
+            .get(id)
+            .is_some_and(|agent| agent.number == number);
+        let limited = |life: &Life| matches!(life, Life::Exited { code: Some(1), .. });
+        if want != Want::Ended || !lives {
+            return;
+        }
+        // One that met a limit ends by itself.
+        if self
+            .agents
+            .get(id)
+            .is_some_and(|agent| agent.fate.iter().any(limited))
+        {
+            return;
+        }
+        let life = Life::Exited {
+            code: None,
+            asked: true,
+            tail: String::new(),
+        };
+        let id = id.clone();
+        self.soon(10, Event::Attempt { id, number, life });
+    }
+
+    fn repeat(&mut self, _id: &Id, _number: u32) -> bool {
+        false
+    }
+
+    fn hang_up(&mut self, _id: &Id, _number: u32) {}
+
+    fn worktree_of(&self, _phase: u32) -> Option<Arc<str>> {
+        None
+    }
+
+    fn agent_of(&self, _id: &Id) -> String {
+        "simulated".into()
+    }
+
+    fn tell(&mut self, _told: Told) {}
+}
+
+/// Runs a graph of tasks through the real conductor over simulated time.
+pub fn rehearse(
+    graph: Arc<Graph>,
+    config: Config,
+    rules: &Rules,
+    odds: Odds,
+    takes_ms: (i64, i64),
+    seed: u64,
+) -> Result<Rehearsed, Error> {
+    let run = Run::new(graph, config, Timestamp(BEGIN_MS / 1_000));
+    rehearse_from(run, rules, odds, takes_ms, seed)
+}
+
+/// The same with a run that is under way; what is in progress is begun anew.
+pub fn rehearse_from(
+    run: Run,
+    rules: &Rules,
+    odds: Odds,
+    takes_ms: (i64, i64),
+    seed: u64,
+) -> Result<Rehearsed, Error> {
+    let mut world = World {
+        now: BEGIN_MS,
+        chance: Chance(seed),
+        odds,
+        takes_ms,
+        landed: run.ids(Status::Completed).into_iter().collect(),
+        acknowledged: run.ids(Status::Completed).into_iter().collect(),
+        run,
+        notes: BTreeMap::new(),
+        agents: BTreeMap::new(),
+        begun: BTreeSet::new(),
+        merged: BTreeSet::new(),
+        heard: BTreeMap::new(),
+        count: 0,
+        wrong: Vec::new(),
+    };
+    let mut conductor = Conductor::new(rules.clone());
+    conductor.resume(&mut world)?;
+    let (mut crashes, mut events) = (0, 0);
+    let ended = loop {
+        if let Some(ended) = conductor.ended(&world) {
+            break ended;
+        }
+        events += 1;
+        if events > EVENTS_MAX {
+            world.wrong.push("it never ends".into());
+            break Ended::Left;
+        }
+        if world.chance.one_in_thousand(odds.crash) {
+            crashes += 1;
+            // What was under way comes to its end unheard; what lives is found again.
+            world.heard.clear();
+            conductor = Conductor::new(rules.clone());
+            conductor.resume(&mut world)?;
+            continue;
+        }
+        let next = world.heard.first_key_value().map(|((at, _), _)| *at);
+        match (next, conductor.wakes_ms()) {
+            (Some(at), wake) if wake.is_none_or(|wake| at <= wake) => {
+                world.now = world.now.max(at);
+                if let Some((_, event)) = world.heard.pop_first() {
+                    if let Event::Attempt { id, life, .. } = &event
+                        && !matches!(life, Life::Running | Life::Said(_))
+                    {
+                        world.agents.remove(id);
+                    }
+                    conductor.hear(&mut world, event)?;
+                }
+            }
+            (_, Some(wake)) => {
+                world.now = world.now.max(wake);
+                conductor.tick(&mut world)?;
+            }
+            (_, None) => {
+                world.wrong.push("it waits for nobody".into());
+                break Ended::Left;
+            }
+        }
+    };
+    let violations = OrchestrateMachine::violations(&world.run);
+    let broken = violations
+        .iter()
+        .map(|it| format!("{}: {}", it.rule, it.detail));
+    world.wrong.extend(broken);
+    for id in world.run.ids(Status::Completed) {
+        if !world.acknowledged.contains(&id) {
+            world.wrong.push(format!("{id} is done and nobody said so"));
+        }
+    }
+    Ok(Rehearsed {
+        ended,
+        took_ms: world.now - BEGIN_MS,
+        run: world.run,
+        crashes,
+        attempts: world.begun.len() as u64,
+        wrong: world.wrong,
+    })
+}

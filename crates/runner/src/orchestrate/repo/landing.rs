@@ -1,0 +1,416 @@
+//! Landings: a task onto the branch of its phase, a phase onto the main line. What is tested is the very tree that lands.
+
+use super::trees::Merged;
+use super::{PhasePlace, Repo, TaskPlace};
+use crate::orchestrate::ports::{Landed, PhaseEnded};
+use bowline_engine::Error;
+use bowline_engine::machines::orchestrate::{COMMIT_CHARS, PhaseEnd};
+use std::path::PathBuf;
+
+/// Tries to land on a branch that moves meanwhile.
+const TRIES_MAX: usize = 5;
+/// Of the hunks of a conflict, this much reaches the agent.
+const HUNK_BYTES_MAX: usize = 16 << 10;
+
+/// What came of moving a branch.
+enum Moved {
+    Done,
+    /// It is not where it was.
+    Elsewhere,
+    Blocked(String),
+}
+
+/// What came of putting the work of a task behind others'.
+enum Rebased {
+    /// The last commit.
+    Commit(String),
+    Conflict {
+        paths: Vec<String>,
+        hunks: String,
+    },
+}
+
+impl Repo {
+    /// Lands a task on the branch of its phase. Done before is done.
+    pub fn land(&self, task: &TaskPlace) -> Result<Landed, Error> {
+        self.phase_branch(&task.phase)?;
+        for _ in 0..TRIES_MAX {
+            let tip = self.tip(&task.phase.branch)?;
+            if self.landed_before(task, &tip)?.is_some() {
+                return Ok(Landed::Done);
+            }
+            if let Err(why) = self.commit_rest(task)? {
+                return Ok(Landed::Unfit { why });
+            }
+            let room = self.git.in_folder(&self.room_of(&task.id));
+            let head = room.text(&["rev-parse", "--verify", "HEAD"])?;
+            let kept = format!("refs/bowline/task/{}", Repo::name(&task.id));
+            self.git.text(&["update-ref", &kept, &head])?;
+            let commit = match self.rebased(task, &tip, &head)? {
+                Rebased::Commit(commit) => commit,
+                Rebased::Conflict { paths, hunks } => return Ok(Landed::Conflict { paths, hunks }),
+            };
+            if !self.customs.evidence.is_empty() {
+                let place = self.checked_out(&commit)?;
+                if let Some(tail) = self.command(&self.customs.evidence, &place)? {
+                    return Ok(Landed::Red { tail });
+                }
+            }
+            match self.move_branch(&task.phase.branch, &tip, &commit)? {
+                Moved::Done => {
+                    self.show_phase(&task.phase)?;
+                    return Ok(Landed::Done);
+                }
+                Moved::Elsewhere => {}
+                Moved::Blocked(why) => return Ok(Landed::Blocked { why }),
+            }
+        }
+        let why = format!(
+            "branch {} moves faster than it can be landed on",
+            task.phase.branch
+        );
+        Ok(Landed::Blocked { why })
+    }
+
+    /// The commit by which a task of this run landed.
+    fn landed_before(&self, task: &TaskPlace, tip: &str) -> Result<Option<String>, Error> {
+        let patterns = [
+            format!("--grep=^Bowline-Task: {}$", escaped(&task.id)),
+            format!("--grep=^Bowline-Run: {}$", self.run),
+        ];
+        let found = self.git.text(&[
+            "log",
+            "--all-match",
+            &patterns[0],
+            &patterns[1],
+            "--format=%H",
+            "-1",
+            tip,
+        ])?;
+        Ok((!found.is_empty()).then_some(found))
+    }
+
+    /// The task's commits behind what landed before, ticked and signed as this task's.
+    fn rebased(&self, task: &TaskPlace, tip: &str, head: &str) -> Result<Rebased, Error> {
+        let end = self.git.run(&["merge-base", tip, head])?;
+        let base = match end.code {
+            Some(0) => end.printed,
+            _ => {
+                return Ok(Rebased::Conflict {
+                    paths: vec!["the whole history".into()],
+                    hunks: String::new(),
+                });
+            }
+        };
+        let commits = self.git.text(&[
+            "rev-list",
+            "--reverse",
+            "--topo-order",
+            "--parents",
+            &format!("{base}..{head}"),
+        ])?;
+        let commits: Vec<Vec<&str>> = commits
+            .lines()
+            .map(|line| line.split(' ').collect())
+            .collect();
+        let straight = commits.iter().all(|line| line.len() == 2);
+        let mut series = match straight {
+            true => self.replayed(tip, &commits)?,
+            false => None,
+        };
+        if series.is_none() {
+            // One commit of all of it: where the agent merged, its own commits lie on both sides of the merge.
+            let tree = match self.merge_trees(tip, head, None)? {
+                Merged::Clean(tree) => tree,
+                Merged::Conflict { tree, paths } => match self.settled(&tree, &paths, tip)? {
+                    Some(tree) => tree,
+                    None => {
+                        let hunks = self.hunks(&tree, &paths)?;
+                        return Ok(Rebased::Conflict { paths, hunks });
+                    }
+                },
+            };
+            let like = (!commits.is_empty()).then(|| head.to_owned());
+            series = Some((tip.to_owned(), tree, title(task), like));
+        }
+        let Some((parent, tree, message, like)) = series else {
+            return Ok(Rebased::Commit(tip.to_owned()));
+        };
+        let tree = self.ticked(&tree, &task.id)?;
+        let message = format!(
+            "{}\n\nBowline-Task: {}\nBowline-Run: {}\n",
+            message.trim_end(),
+            task.id,
+            self.run
+        );
+        let commit = self.commit_tree(&tree, &[&parent], &message, like.as_deref())?;
+        Ok(Rebased::Commit(commit))
+    }
+
+    /// A straight series of commits put behind another: the parent of the last, its tree and message. Nothing where one does
+    /// not fit.
+    #[expect(
+        clippy::type_complexity,
+        reason = "the parts of one commit that is not made yet"
+    )]
+    fn replayed(
+        &self,
+        tip: &str,
+        commits: &[Vec<&str>],
+    ) -> Result<Option<(String, String, String, Option<String>)>, Error> {
+        let mut parent = tip.to_owned();
+        let mut last: Option<(String, String, String)> = None;
+        for line in commits {
+            if let Some((tree, message, like)) = last.take() {
+                parent = self.commit_tree(&tree, &[&parent], &message, Some(&like))?;
+            }
+            let (commit, before) = (line[0], line[1]);
+            let tree = match self.merge_trees(&parent, commit, Some(before))? {
+                Merged::Clean(tree) => tree,
+                Merged::Conflict { tree, paths } => match self.settled(&tree, &paths, tip)? {
+                    Some(tree) => tree,
+                    None => return Ok(None),
+                },
+            };
+            let message = self.git.text(&["log", "-1", "--format=%B", commit])?;
+            last = Some((tree, message, commit.to_owned()));
+        }
+        Ok(last.map(|(tree, message, like)| (parent, tree, message, Some(like))))
+    }
+
+    /// A conflict in the plan alone is none: its boxes are ticked by whoever lands, so that the landed one stands.
+    fn settled(&self, tree: &str, paths: &[String], tip: &str) -> Result<Option<String>, Error> {
+        let Some(plan) = &self.plan else {
+            return Ok(None);
+        };
+        if paths.iter().any(|path| path != plan) {
+            return Ok(None);
+        }
+        let blob = self.blob_in(tip, plan)?;
+        self.with_files(tree, &[(plan, blob)]).map(Some)
+    }
+
+    /// What a conflict looks like, file by file.
+    fn hunks(&self, tree: &str, paths: &[String]) -> Result<String, Error> {
+        let mut out = String::new();
+        for path in paths {
+            let Some(text) = self.file_in(tree, path)? else {
+                out.push_str(&format!("--- {path}: one side removed it\n"));
+                continue;
+            };
+            let mut inside = false;
+            out.push_str(&format!("--- {path}\n"));
+            for line in text.lines() {
+                inside |= line.starts_with("<<<<<<< ");
+                if inside {
+                    out.push_str(line);
+                    out.push('\n');
+                }
+                inside &= !line.starts_with(">>>>>>> ");
+            }
+            if out.len() > HUNK_BYTES_MAX {
+                let mut end = HUNK_BYTES_MAX;
+                while !out.is_char_boundary(end) {
+                    end -= 1;
+                }
+                out.truncate(end);
+                out.push_str("\n…\n");
+                break;
+            }
+        }
+        Ok(out)
+    }
+
+    /// A place of our own with exactly this commit in it. What is ignored stays from the last time: it may be costly.
+    fn checked_out(&self, commit: &str) -> Result<PathBuf, Error> {
+        let place = self.side.join("landing");
+        let git = self.git.in_folder(&place);
+        let whole = place.is_dir() && git.run(&["rev-parse", "--git-dir"])?.code == Some(0);
+        if !whole {
+            self.git.text(&["worktree", "prune"])?;
+            let path = place.to_string_lossy();
+            self.git.text(&[
+                "worktree", "add", "--quiet", "--force", "--detach", &path, commit,
+            ])?;
+            self.furnish(&place)?;
+        }
+        let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
+        // Only we work here, and one at a time.
+        let _ = std::fs::remove_file(PathBuf::from(own).join("index.lock"));
+        git.text(&["checkout", "--quiet", "--force", "--detach", commit])?;
+        git.text(&["clean", "--quiet", "-d", "--force"])?;
+        Ok(place)
+    }
+
+    /// Moves a branch from where it was to a commit that follows it. A checkout that is on it is brought along where nobody's
+    /// changes are in the way.
+    fn move_branch(&self, branch: &str, old: &str, new: &str) -> Result<Moved, Error> {
+        let name = format!("refs/heads/{branch}");
+        let on_it = self.worktrees()?.into_iter();
+        let mut on_it = on_it.filter(|(_, on)| on.as_deref() == Some(branch));
+        let Some((folder, _)) = on_it.next() else {
+            let end = self
+                .git
+                .run(&["update-ref", "-m", "bowline: landed", &name, new, old])?;
+            return Ok(match end.code {
+                Some(0) => Moved::Done,
+                _ if self.git.commit(&name)?.as_deref() != Some(old) => Moved::Elsewhere,
+                _ => Moved::Blocked(end.said),
+            });
+        };
+        let git = self.git.in_folder(&folder);
+        if git.commit("HEAD")?.as_deref() != Some(old) {
+            return Ok(Moved::Elsewhere);
+        }
+        let end = git.run(&["merge", "--quiet", "--ff-only", "--no-autostash", new])?;
+        Ok(match (end.code, self.git.commit(&name)?) {
+            (_, Some(now)) if now == new => Moved::Done,
+            (_, Some(now)) if now != old => Moved::Elsewhere,
+            _ => Moved::Blocked(format!("{}: {}", folder.display(), first_lines(&end.said))),
+        })
+    }
+
+    /// Brings a complete phase onto the main line: merged, checked as merged, and landed.
+    pub fn finish(&self, phase: &PhasePlace, title: &str) -> Result<PhaseEnded, Error> {
+        for _ in 0..TRIES_MAX {
+            let tip = self.tip(&self.target)?;
+            if phase.branch == self.target {
+                return match self.checks(&tip)? {
+                    Some(tail) => Ok(red(tail)),
+                    None => Ok(merged(&tip)),
+                };
+            }
+            self.phase_branch(phase)?;
+            let work = self.tip(&phase.branch)?;
+            if self
+                .git
+                .says(&["merge-base", "--is-ancestor", &work, &tip])?
+            {
+                self.unshow(phase)?;
+                return Ok(merged(&self.merge_of(&work, &tip)?));
+            }
+            let tree = match self.merge_trees(&tip, &work, None)? {
+                Merged::Clean(tree) => tree,
+                Merged::Conflict { tree, paths } => match self.settled(&tree, &paths, &work)? {
+                    Some(tree) => tree,
+                    None => {
+                        let why = format!("conflict in {}", paths.join(", "));
+                        return Ok(PhaseEnded::Ended {
+                            end: PhaseEnd::Conflict,
+                            why: Some(why),
+                        });
+                    }
+                },
+            };
+            let number = phase.number;
+            let head = match title {
+                "" => format!("Phase {number} 완료"),
+                title => format!("Phase {number} 완료: {title}"),
+            };
+            let message = format!(
+                "{head}\n\nBowline-Phase: {number}\nBowline-Run: {}\n",
+                self.run
+            );
+            let commit = self.commit_tree(&tree, &[&tip, &work], &message, None)?;
+            if let Some(tail) = self.checks(&commit)? {
+                return Ok(red(tail));
+            }
+            match self.move_branch(&self.target, &tip, &commit)? {
+                Moved::Done => {
+                    self.unshow(phase)?;
+                    return Ok(merged(&commit));
+                }
+                Moved::Elsewhere => {}
+                Moved::Blocked(why) => return Ok(PhaseEnded::Blocked { why }),
+            }
+        }
+        let why = format!(
+            "branch {} moves faster than it can be landed on",
+            self.target
+        );
+        Ok(PhaseEnded::Blocked { why })
+    }
+
+    /// The merge by which work came onto the main line, else the end of it.
+    fn merge_of(&self, work: &str, tip: &str) -> Result<String, Error> {
+        let merges = self
+            .git
+            .text(&["rev-list", "--merges", "--parents", "-n", "200", tip])?;
+        let found = merges.lines().find_map(|line| {
+            let mut words = line.split(' ');
+            let commit = words.next()?;
+            words.skip(1).any(|parent| parent == work).then_some(commit)
+        });
+        Ok(found.unwrap_or(tip).to_owned())
+    }
+
+    fn checks(&self, commit: &str) -> Result<Option<String>, Error> {
+        if self.customs.checks.is_empty() {
+            return Ok(None);
+        }
+        let place = self.checked_out(commit)?;
+        for check in &self.customs.checks {
+            if let Some(tail) = self.command(check, &place)? {
+                return Ok(Some(tail));
+            }
+        }
+        Ok(None)
+    }
+
+    fn unshow(&self, phase: &PhasePlace) -> Result<(), Error> {
+        match &phase.folder {
+            Some(folder) if folder.is_dir() => self.remove_worktree(folder, &phase.branch),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Takes away what a run needs and leaves nowhere else: the place in which trees are checked.
+    pub fn leave(&self) -> Result<(), Error> {
+        let place = self.side.join("landing");
+        match place.is_dir() {
+            true => self.remove_worktree(&place, "landing"),
+            false => Ok(()),
+        }
+    }
+}
+
+fn title(task: &TaskPlace) -> String {
+    let text = format!("{}: {}", task.id, task.title);
+    text.trim_end_matches([':', ' ']).to_owned()
+}
+
+fn merged(commit: &str) -> PhaseEnded {
+    PhaseEnded::Ended {
+        end: PhaseEnd::Merged {
+            commit: commit.chars().take(COMMIT_CHARS).collect::<String>().into(),
+        },
+        why: None,
+    }
+}
+
+fn red(tail: String) -> PhaseEnded {
+    PhaseEnded::Ended {
+        end: PhaseEnd::ChecksRed,
+        why: Some(tail),
+    }
+}
+
+fn first_lines(text: &str) -> String {
+    text.lines()
+        .take(6)
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// An id as a pattern of git that means just it.
+fn escaped(id: &str) -> String {
+    let mut out = String::new();
+    for letter in id.chars() {
+        if "\\.[]*^$".contains(letter) {
+            out.push('\\');
+        }
+        out.push(letter);
+    }
+    out
+}

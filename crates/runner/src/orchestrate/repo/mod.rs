@@ -1,0 +1,281 @@
+//! The git side of a run: rooms to work in, landings, and the end of a phase.
+//!
+//! Branches are moved by their expected old value, and trees are merged without a checkout (`git merge-tree`): a crash at any
+//! moment leaves either the old or the new state. What a worktree holds is never removed before it is kept on a hidden ref.
+
+mod landing;
+mod rooms;
+mod trees;
+
+use bowline_engine::Error;
+use bowline_engine::git::Git;
+use bowline_engine::process;
+use bowline_engine::statefiles::ContentHash;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The folder of worktrees below the root of a project.
+const WORKTREES: &str = "worktree";
+/// The beginning of the branches of tasks.
+const TASK_BRANCHES: &str = "bowline/";
+/// How long a command of the project may take.
+const COMMAND_SECONDS_MAX: u64 = 60 * 60;
+/// Letters of the hash that makes a name unique.
+const HASH_LETTERS: usize = 8;
+
+/// A task, as far as git has to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskPlace {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Its phase.
+    pub phase: PhasePlace,
+}
+
+/// A phase, as far as git has to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhasePlace {
+    /// Its number.
+    pub number: u32,
+    /// The branch its tasks land on.
+    pub branch: String,
+    /// Where it can be looked at; nothing for phase 0, which is the main line.
+    pub folder: Option<PathBuf>,
+}
+
+/// What the project says about worktrees and landings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Customs {
+    /// Run on the tree that lands.
+    pub evidence: Vec<String>,
+    /// Run on the tree of a whole phase.
+    pub checks: Vec<Vec<String>>,
+    /// Linked into every worktree.
+    pub link: Vec<String>,
+    /// Copied into every worktree.
+    pub copy: Vec<String>,
+    /// Run in every new worktree.
+    pub setup: Vec<String>,
+}
+
+/// The repository of a run.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    git: Git,
+    root: PathBuf,
+    /// The root, from the top of the repository.
+    prefix: PathBuf,
+    /// Our own folder: the worktree in which trees are checked.
+    side: PathBuf,
+    /// Files of the moment, of this one alone.
+    scratch: PathBuf,
+    /// The branch that phases are merged into.
+    target: String,
+    /// The plan, from the top of the repository, where it is in it.
+    plan: Option<String>,
+    /// By which commits of this run are known.
+    run: String,
+    customs: Customs,
+}
+
+impl Repo {
+    /// The repository around a root. Nothing where there is none.
+    pub fn open(
+        root: &Path,
+        side: &Path,
+        hold: Arc<File>,
+        target: Option<String>,
+        plan: Option<&Path>,
+        run: &str,
+        customs: Customs,
+    ) -> Result<Option<Repo>, Error> {
+        let git = Git::at(root).held_by(hold);
+        let end = git.run(&["rev-parse", "--show-toplevel"])?;
+        if end.code != Some(0) {
+            return Ok(None);
+        }
+        // A project may be a part of its repository.
+        let top = real(Path::new(&end.printed));
+        let prefix = real(root).strip_prefix(&top).map(Path::to_owned);
+        let prefix = prefix.unwrap_or_default();
+        let git = git.in_folder(&top).with_a_name();
+        let target = match target {
+            Some(target) => target,
+            None => {
+                let end = git.run(&["symbolic-ref", "--short", "--quiet", "HEAD"])?;
+                if end.code != Some(0) {
+                    return Err(Error::NoBranch {
+                        path: root.to_owned(),
+                    });
+                }
+                end.printed
+            }
+        };
+        if git.commit(&format!("refs/heads/{target}"))?.is_none() {
+            return Err(Error::NoCommit {
+                path: root.to_owned(),
+                branch: target,
+            });
+        }
+        std::fs::create_dir_all(side).map_err(|error| failed("make a folder", &error))?;
+        let plan = plan.map(real);
+        let plan = plan
+            .as_deref()
+            .and_then(|plan| plan.strip_prefix(&top).ok());
+        let plan = plan.map(|plan| plan.to_string_lossy().into_owned());
+        let repo = Repo {
+            git,
+            root: root.to_owned(),
+            prefix,
+            side: side.to_owned(),
+            scratch: side.join("scratch"),
+            target,
+            plan,
+            run: run.to_owned(),
+            customs,
+        };
+        repo.exclude()?;
+        Ok(Some(repo))
+    }
+
+    /// The same for another thread.
+    #[must_use]
+    pub fn beside(&self, name: &str) -> Repo {
+        Repo {
+            scratch: self.side.join(format!("scratch-{name}")),
+            ..self.clone()
+        }
+    }
+
+    /// The branch that phases are merged into.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// What is ours is not the project's: worktrees and state files are ignored, by this clone alone.
+    fn exclude(&self) -> Result<(), Error> {
+        let path = self
+            .git
+            .text(&["rev-parse", "--git-path", "info/exclude"])?;
+        let path = self.git.folder().join(path);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let mut more = String::new();
+        for name in ["worktree/", ".claude/orchestrate*"] {
+            let line = format!("/{}", self.prefix.join(name).display());
+            if !text.lines().any(|known| known == line) {
+                more.push_str(&line);
+                more.push('\n');
+            }
+        }
+        if more.is_empty() {
+            return Ok(());
+        }
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| failed("make a folder", &error))?;
+        }
+        let gap = match text.is_empty() || text.ends_with('\n') {
+            true => "",
+            false => "\n",
+        };
+        let file = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path);
+        file.and_then(|mut file| {
+            std::io::Write::write_all(&mut file, format!("{gap}{more}").as_bytes())
+        })
+        .map_err(|error| failed("write info/exclude", &error))
+    }
+
+    /// The name of a task in branches and folders: letters of its id, and a hash where they do not tell all of it.
+    pub(super) fn name(id: &str) -> String {
+        let plain: String = id
+            .chars()
+            .map(|letter| match letter {
+                'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' => letter,
+                _ => '-',
+            })
+            .collect();
+        let plain = plain.trim_matches(['-', '.']).to_owned();
+        match plain == id && !plain.ends_with(".lock") {
+            true => format!("task-{plain}"),
+            false => {
+                let hash = ContentHash::of(id.as_bytes()).to_string();
+                format!("task-{}-{}", plain.replace('.', "-"), &hash[..HASH_LETTERS])
+            }
+        }
+    }
+
+    fn task_branch(id: &str) -> String {
+        format!("{TASK_BRANCHES}{}", Repo::name(id))
+    }
+
+    /// Where a task is worked on.
+    pub fn room_of(&self, id: &str) -> PathBuf {
+        self.root.join(WORKTREES).join(Repo::name(id))
+    }
+
+    /// The project in it.
+    pub fn workplace_of(&self, id: &str) -> PathBuf {
+        self.room_of(id).join(&self.prefix)
+    }
+
+    fn scratch(&self, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
+        let path = self.scratch.join(name);
+        std::fs::create_dir_all(&self.scratch)
+            .and_then(|()| std::fs::write(&path, content))
+            .map_err(|error| failed("write a scratch file", &error))?;
+        Ok(path)
+    }
+
+    /// The worktrees there are, each with the branch it is on.
+    fn worktrees(&self) -> Result<Vec<(PathBuf, Option<String>)>, Error> {
+        let text = self.git.text(&["worktree", "list", "--porcelain", "-z"])?;
+        let mut all: Vec<(PathBuf, Option<String>)> = Vec::new();
+        for field in text.split('\0') {
+            if let Some(path) = field.strip_prefix("worktree ") {
+                all.push((PathBuf::from(path), None));
+            } else if let Some(branch) = field.strip_prefix("branch refs/heads/")
+                && let Some(last) = all.last_mut()
+            {
+                last.1 = Some(branch.to_owned());
+            }
+        }
+        Ok(all)
+    }
+
+    /// Runs a command of the project in a checkout; the end of its output where it fails.
+    fn command(&self, words: &[String], checkout: &Path) -> Result<Option<String>, Error> {
+        command(words, &checkout.join(&self.prefix))
+    }
+}
+
+/// Runs a command in a folder; the end of its output where it fails.
+pub(super) fn command(words: &[String], folder: &Path) -> Result<Option<String>, Error> {
+    let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>();
+    let limit = Duration::from_secs(COMMAND_SECONDS_MAX);
+    let ran = process::run(&line.join(" "), folder, limit, &mut |_| {})?;
+    let why = format!("{} ended with {}", words.join(" "), ran.exit_code);
+    Ok((ran.exit_code != 0).then(|| format!("{}\n{why}", ran.output_tail)))
+}
+
+/// A path without links, where it leads somewhere.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// A word as the shell takes it for one.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn failed(what: &str, error: &std::io::Error) -> Error {
+    Error::ProgramFailed {
+        program: "git".into(),
+        message: format!("cannot {what}: {error}"),
+    }
+}

@@ -1,0 +1,292 @@
+//! Rooms: a worktree and a branch for every task, and what becomes of them.
+
+use super::{PhasePlace, Repo, TaskPlace, failed, real};
+use bowline_engine::Error;
+use bowline_engine::git::Git;
+use std::path::{Path, PathBuf};
+
+/// No commit at all, as the expected old value of a branch that is to be made.
+const NOTHING: &str = "0000000000000000000000000000000000000000";
+/// Lines by which a conflict that nobody resolved is known.
+const MARKS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
+
+impl Repo {
+    /// A place to work in for a task, made or found; with `merge`, what its phase has landed since is brought in, and a
+    /// conflict is left there to be resolved.
+    pub fn room(&self, task: &TaskPlace, merge: bool) -> Result<PathBuf, Error> {
+        self.phase_branch(&task.phase)?;
+        let tip = self.tip(&task.phase.branch)?;
+        let (room, branch) = (self.room_of(&task.id), Repo::task_branch(&task.id));
+        let git = self.git.in_folder(&room);
+        let there = self
+            .worktrees()?
+            .into_iter()
+            .any(|(path, _)| same(&path, &room));
+        let whole = there && room.is_dir() && git.run(&["rev-parse", "--git-dir"])?.code == Some(0);
+        if !whole {
+            if there {
+                // Half made, or its folder was taken away: nothing of it can be worth keeping.
+                self.git.text(&["worktree", "prune"])?;
+                let path = room.to_string_lossy();
+                self.git
+                    .run(&["worktree", "remove", "--force", "--force", &path])?;
+            }
+            self.add_worktree(&room, &branch, &tip)?;
+            let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
+            self.git.text(&["update-ref", &base, &tip])?;
+            self.furnish(&room)?;
+        }
+        if merge {
+            self.bring_in(&git, &task.phase.branch)?;
+        }
+        Ok(room)
+    }
+
+    fn add_worktree(&self, room: &Path, branch: &str, tip: &str) -> Result<(), Error> {
+        let path = room.to_string_lossy();
+        let name = format!("refs/heads/{branch}");
+        match self.git.commit(&name)? {
+            Some(_) => self
+                .git
+                .text(&["worktree", "add", "--quiet", &path, branch])?,
+            None => self.git.text(&[
+                "worktree",
+                "add",
+                "--quiet",
+                "--no-track",
+                "-b",
+                branch,
+                &path,
+                tip,
+            ])?,
+        };
+        Ok(())
+    }
+
+    /// Links, copies and the set-up command of the project.
+    pub(super) fn furnish(&self, room: &Path) -> Result<(), Error> {
+        for (names, link) in [(&self.customs.link, true), (&self.customs.copy, false)] {
+            for name in names {
+                let (from, to) = (self.root.join(name), room.join(&self.prefix).join(name));
+                let inside = Path::new(name)
+                    .components()
+                    .all(|part| matches!(part, std::path::Component::Normal(_)));
+                if !inside || !from.exists() || to.symlink_metadata().is_ok() {
+                    continue;
+                }
+                let made = to.parent().map_or(Ok(()), std::fs::create_dir_all);
+                let made = made.and_then(|()| match link {
+                    true => std::os::unix::fs::symlink(&from, &to),
+                    false => copy(&from, &to),
+                });
+                made.map_err(|error| failed(&format!("bring {name} into a worktree"), &error))?;
+            }
+        }
+        if !self.customs.setup.is_empty()
+            && let Some(tail) = self.command(&self.customs.setup, room)?
+        {
+            return Err(Error::ProgramFailed {
+                program: self.customs.setup.join(" "),
+                message: tail,
+            });
+        }
+        Ok(())
+    }
+
+    /// Brings the work of a phase into a room. What does not fit stays there with its marks.
+    fn bring_in(&self, git: &Git, branch: &str) -> Result<(), Error> {
+        if git.commit("MERGE_HEAD")?.is_some() {
+            return Ok(());
+        }
+        let name = format!("refs/heads/{branch}");
+        let end = git.run(&["merge", "--quiet", "--no-edit", &name])?;
+        match (end.code, git.commit("MERGE_HEAD")?) {
+            (Some(0), _) | (_, Some(_)) => Ok(()),
+            (_, None) => end.good().map(drop),
+        }
+    }
+
+    /// Commits what the agent left uncommitted. Says what cannot be committed.
+    pub(super) fn commit_rest(&self, task: &TaskPlace) -> Result<Result<(), String>, Error> {
+        let room = self.room_of(&task.id);
+        let git = self.git.in_folder(&room);
+        let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
+        // Whoever held it is gone with all its processes.
+        let _ = std::fs::remove_file(Path::new(&own).join("index.lock"));
+        if git.commit("HEAD")?.is_none() {
+            // Its branch was taken away under it: what is there goes on from where it began.
+            let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
+            let head = git.text(&["symbolic-ref", "HEAD"])?;
+            git.text(&["update-ref", &head, &base])?;
+        }
+        let unmerged = git.text(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
+        for path in unmerged.split('\0').filter(|path| !path.is_empty()) {
+            let text = std::fs::read(room.join(path)).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            if text
+                .lines()
+                .any(|line| MARKS.iter().any(|mark| line.starts_with(mark)))
+            {
+                return Ok(Err(format!("the conflict in {path} is not resolved")));
+            }
+        }
+        git.text(&["add", "--all"])?;
+        let merging = git.commit("MERGE_HEAD")?.is_some();
+        if merging || !git.says(&["diff", "--cached", "--quiet"])? {
+            let message = format!("{}: {}", task.id, task.title);
+            git.text(&[
+                "commit",
+                "--quiet",
+                "--no-verify",
+                "--message",
+                message.trim_end_matches([':', ' ']),
+            ])?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Takes away what is left of a task. Work that has not landed is kept on a hidden ref first.
+    pub fn clean(&self, task: &TaskPlace) -> Result<(), Error> {
+        let (room, branch) = (self.room_of(&task.id), Repo::task_branch(&task.id));
+        if room.is_dir() {
+            self.remove_worktree(&room, &Repo::name(&task.id))?;
+        }
+        let name = format!("refs/heads/{branch}");
+        if let Some(tip) = self.git.commit(&name)? {
+            let kept = format!("refs/bowline/task/{}", Repo::name(&task.id));
+            self.git.text(&["update-ref", &kept, &tip])?;
+            self.git.text(&["update-ref", "-d", &name, &tip])?;
+        }
+        let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
+        self.git.run(&["update-ref", "-d", &base])?;
+        Ok(())
+    }
+
+    /// Whether anything is left of a task.
+    pub fn has_leftovers(&self, id: &str) -> bool {
+        let branch = format!("refs/heads/{}", Repo::task_branch(id));
+        self.room_of(id).is_dir() || self.git.commit(&branch).ok().flatten().is_some()
+    }
+
+    /// Removes a worktree of ours; whatever it holds that is in no commit is kept first.
+    pub(super) fn remove_worktree(&self, folder: &Path, name: &str) -> Result<(), Error> {
+        self.rescue(folder, name)?;
+        let path = folder.to_string_lossy();
+        let end = self
+            .git
+            .run(&["worktree", "remove", "--force", "--force", &path])?;
+        if end.code != Some(0) && folder.exists() {
+            end.good()?;
+        }
+        self.git.text(&["worktree", "prune"])?;
+        Ok(())
+    }
+
+    /// Keeps what a worktree holds, untracked files included, on a hidden ref; where there is nothing to keep, none.
+    pub fn rescue(&self, folder: &Path, name: &str) -> Result<Option<String>, Error> {
+        let git = self.git.in_folder(folder);
+        let Some(head) = git.commit("HEAD")? else {
+            return Ok(None);
+        };
+        let dirty = !git
+            .text(&["status", "--porcelain", "--untracked-files=all"])?
+            .is_empty();
+        let kept = format!("refs/bowline/task/{name}");
+        let known = self.git.commit(&kept)?;
+        let loose = git.text(&[
+            "for-each-ref",
+            "--contains",
+            &head,
+            "--format=%(refname)",
+            "--count=1",
+        ])?;
+        if !dirty && (!loose.is_empty() || known.as_deref() == Some(&head)) {
+            return Ok(None);
+        }
+        let index = self.scratch(&format!("rescue-{name}"), b"")?;
+        let own = PathBuf::from(git.text(&["rev-parse", "--git-path", "index"])?);
+        let own = if own.is_absolute() {
+            own
+        } else {
+            folder.join(own)
+        };
+        if std::fs::copy(&own, &index).is_err() {
+            std::fs::remove_file(&index)
+                .map_err(|error| failed("remove a scratch file", &error))?;
+        }
+        let with = git.with("GIT_INDEX_FILE", &index);
+        with.text(&["add", "--all"])?;
+        let tree = with.text(&["write-tree"])?;
+        let message = format!("rescued from {}", folder.display());
+        let commit = self.commit_tree(&tree, &[&head], &message, None)?;
+        let ref_ = format!("refs/bowline/rescue/{name}-{}", &commit[..12]);
+        self.git.text(&["update-ref", &ref_, &commit])?;
+        Ok(Some(ref_))
+    }
+
+    /// The branch of a phase, made from the main line where it is not there, and the place to look at it.
+    pub(super) fn phase_branch(&self, phase: &PhasePlace) -> Result<(), Error> {
+        let name = format!("refs/heads/{}", phase.branch);
+        if self.git.commit(&name)?.is_none() {
+            let tip = self.tip(&self.target)?;
+            let end = self.git.run(&["update-ref", &name, &tip, NOTHING])?;
+            // Another room may have made it in this moment.
+            if end.code != Some(0) && self.git.commit(&name)?.is_none() {
+                end.good()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn tip(&self, branch: &str) -> Result<String, Error> {
+        self.git
+            .commit(&format!("refs/heads/{branch}"))?
+            .ok_or_else(|| Error::NoCommit {
+                path: self.root.clone(),
+                branch: branch.to_owned(),
+            })
+    }
+
+    /// Brings the place where a phase can be looked at to where its branch is. Only a convenience: what somebody changed there
+    /// is left alone.
+    pub(super) fn show_phase(&self, phase: &PhasePlace) -> Result<(), Error> {
+        let Some(folder) = &phase.folder else {
+            return Ok(());
+        };
+        let path = folder.to_string_lossy();
+        if !folder.exists() {
+            self.git.run(&["worktree", "prune"])?;
+            self.git.run(&[
+                "worktree",
+                "add",
+                "--quiet",
+                "--detach",
+                &path,
+                &phase.branch,
+            ])?;
+            return Ok(());
+        }
+        let git = self.git.in_folder(folder);
+        // One that a person has on the branch itself was brought along with it.
+        if git.run(&["symbolic-ref", "--quiet", "HEAD"])?.code == Some(1) {
+            git.run(&["checkout", "--quiet", "--detach", &phase.branch])?;
+        }
+        Ok(())
+    }
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    real(one) == real(other)
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    if !from.is_dir() {
+        return std::fs::copy(from, to).map(drop);
+    }
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Trees and commits, made without a checkout.
+
+use super::{Repo, failed};
+use bowline_engine::Error;
+use bowline_engine::formats::tasks_md::set_tick;
+
+/// What a merge of trees comes to.
+pub(super) enum Merged {
+    /// This tree.
+    Clean(String),
+    /// They do not fit.
+    Conflict {
+        /// The tree with the marks of conflicts in it.
+        tree: String,
+        /// The files.
+        paths: Vec<String>,
+    },
+}
+
+impl Repo {
+    /// Merges two commits; with a base, only what the second one changed since.
+    pub(super) fn merge_trees(
+        &self,
+        ours: &str,
+        theirs: &str,
+        base: Option<&str>,
+    ) -> Result<Merged, Error> {
+        let base = base.map(|base| format!("--merge-base={base}"));
+        let mut arguments = vec![
+            "merge-tree",
+            "--write-tree",
+            "--name-only",
+            "--no-messages",
+            "-z",
+        ];
+        arguments.extend(base.as_deref());
+        arguments.extend([ours, theirs]);
+        let end = self.git.run(&arguments)?;
+        let mut fields = end.printed.split('\0').filter(|field| !field.is_empty());
+        match (end.code, fields.next()) {
+            (Some(0), Some(tree)) => Ok(Merged::Clean(tree.to_owned())),
+            (Some(1), Some(tree)) => Ok(Merged::Conflict {
+                tree: tree.to_owned(),
+                paths: fields.map(str::to_owned).collect(),
+            }),
+            _ => end.good().map(Merged::Clean),
+        }
+    }
+
+    /// A commit of a tree. With a commit to be like, its author and time.
+    pub(super) fn commit_tree(
+        &self,
+        tree: &str,
+        parents: &[&str],
+        message: &str,
+        like: Option<&str>,
+    ) -> Result<String, Error> {
+        let file = self.scratch("message", message.as_bytes())?;
+        let file = file.to_string_lossy();
+        let mut git = self.git.clone();
+        if let Some(like) = like {
+            let told = git.text(&["log", "-1", "--format=%an%x00%ae%x00%aI", like])?;
+            let mut told = told.split('\0');
+            for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"] {
+                if let Some(value) = told.next().filter(|value| !value.is_empty()) {
+                    git = git.with(name, value);
+                }
+            }
+        }
+        let mut arguments = vec!["commit-tree", tree, "-F", &file];
+        for parent in parents {
+            arguments.extend(["-p", parent]);
+        }
+        git.text(&arguments)
+    }
+
+    /// A tree with another content of some files; one without content is left as another commit has it.
+    pub(super) fn with_files(
+        &self,
+        tree: &str,
+        files: &[(&str, Option<String>)],
+    ) -> Result<String, Error> {
+        let index = self.scratch("index", b"")?;
+        std::fs::remove_file(&index).map_err(|error| failed("remove a scratch file", &error))?;
+        let git = self.git.with("GIT_INDEX_FILE", &index);
+        git.text(&["read-tree", tree])?;
+        for (path, blob) in files {
+            match blob {
+                Some(blob) => {
+                    let entry = format!("100644,{blob},{path}");
+                    git.text(&["update-index", "--add", "--cacheinfo", &entry])?;
+                }
+                None => {
+                    git.text(&["update-index", "--force-remove", "--", path])?;
+                }
+            }
+        }
+        git.text(&["write-tree"])
+    }
+
+    /// A file of a commit or a tree.
+    pub(super) fn file_in(&self, tree: &str, path: &str) -> Result<Option<String>, Error> {
+        let name = format!("{tree}:{path}");
+        let end = self.git.run(&["cat-file", "blob", &name])?;
+        Ok((end.code == Some(0)).then(|| String::from_utf8_lossy(&end.bytes).into_owned()))
+    }
+
+    /// The tree with a task ticked in its plan, where the plan is in it. What a person is just editing is left alone.
+    pub(super) fn ticked(&self, tree: &str, id: &str) -> Result<String, Error> {
+        let Some(plan) = self.plan.as_deref().filter(|_| self.plan_is_at_rest()) else {
+            return Ok(tree.to_owned());
+        };
+        let Some(text) = self.file_in(tree, plan)? else {
+            return Ok(tree.to_owned());
+        };
+        let Ok(ticked) = set_tick(&text, id, true) else {
+            return Ok(tree.to_owned());
+        };
+        if ticked == text {
+            return Ok(tree.to_owned());
+        }
+        let file = self.scratch("plan", ticked.as_bytes())?;
+        let blob = self
+            .git
+            .text(&["hash-object", "-w", "--", &file.to_string_lossy()])?;
+        self.with_files(tree, &[(plan, Some(blob))])
+    }
+
+    /// Whether landings tick the plan.
+    pub fn ticks(&self) -> bool {
+        self.plan_is_at_rest()
+    }
+
+    /// Whether the plan of the main checkout is as it was committed.
+    pub(super) fn plan_is_at_rest(&self) -> bool {
+        let Some(plan) = &self.plan else {
+            return false;
+        };
+        let tracked = self.git.says(&["ls-files", "--error-unmatch", "--", plan]);
+        let same = self.git.says(&["diff", "--quiet", "HEAD", "--", plan]);
+        tracked.unwrap_or(false) && same.unwrap_or(false)
+    }
+
+    /// The blob of a file in a commit.
+    pub(super) fn blob_in(&self, commit: &str, path: &str) -> Result<Option<String>, Error> {
+        let name = format!("{commit}:{path}");
+        let end = self.git.run(&["rev-parse", "--verify", "--quiet", &name])?;
+        Ok((end.code == Some(0)).then_some(end.printed))
+    }
+}

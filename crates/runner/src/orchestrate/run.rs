@@ -1,0 +1,464 @@
+//! The loop of a run: everything that happens comes through one channel, and the conductor decides.
+
+use super::conductor::{Conductor, Ended, Rules};
+use super::door::{Answer, Door, Refused, Request};
+use super::jobs::Jobs;
+use super::ports::{Event, Ports as _, Told, Wish};
+use super::real::{Parts, Real};
+use super::repo::{Customs, Repo};
+use crate::core::attempts::{Attempts, News};
+use bowline_engine::agents::shim;
+use bowline_engine::formats::develop::policy::FILE_NAME;
+use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::run_settings::{self, Settings};
+use bowline_engine::machines::orchestrate::{Command, Config, Id, Run, Status};
+use bowline_engine::machines::{Actor, Refuse as _};
+use bowline_engine::operations::orchestrate::{Orchestration, Owned};
+use bowline_engine::statefiles::{ContentHash, write_whole};
+use bowline_engine::{Context, Error};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// The state file is written this often at the most, and at every stop.
+const WRITE_MS: u64 = 250;
+/// Without any reason, everything is looked at this often.
+const LOOK_MS: i64 = 5_000;
+/// The plan is looked at this often: people edit it while a run goes on.
+const PLAN_MS: u64 = 1_000;
+/// How long the git processes of an earlier run may take to end.
+const EARLIER_MS_MAX: u64 = 60_000;
+/// Time without output after which an agent is ended, where nobody says otherwise.
+const SILENT_S: u64 = 30 * 60;
+/// Wait before a failed task is tried again.
+const BACKOFF_S: u64 = 1;
+/// What an agent prints in mode ralph.
+const PROMISE: &str = "TASK_DONE";
+/// Repetitions in mode ralph.
+const ITERATIONS_MAX: u32 = 50;
+/// Agents at once for each processor, where nobody sets a limit: they mostly wait for their models.
+const AGENTS_PER_CPU: usize = 4;
+/// The same for small machines.
+const AGENTS_MIN: usize = 8;
+
+/// Something the loop hears.
+pub(super) enum Heard {
+    Event(Event),
+    News(News),
+    Asked(Request, Sender<Answer>),
+    Wish(Wish),
+}
+
+/// What a run is started with.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Ends behind this phase.
+    pub phase: Option<u32>,
+    /// Tasks at once.
+    pub parallel: Option<u32>,
+    /// The agent of all tasks.
+    pub agent: Option<String>,
+    /// How the work is handed out.
+    pub mode: Option<Mode>,
+    /// What an agent prints in mode ralph when it is done.
+    pub promise: Option<String>,
+    /// Repetitions in mode ralph.
+    pub iterations: Option<u32>,
+}
+
+/// Who is shown what happens.
+pub trait Screen {
+    /// Something happened.
+    fn told(&mut self, told: &Told, run: &Run);
+    /// The plan was changed, and its tasks were taken over.
+    fn plan_changed(&mut self, run: &Run);
+}
+
+/// Asks a run to leave, from another thread.
+#[derive(Clone)]
+pub struct Stopper(Sender<Heard>);
+
+impl Stopper {
+    /// Nothing new is started; agents go on, and the run leaves.
+    pub fn leave(&self) {
+        let _ = self.0.send(Heard::Wish(Wish::Leave));
+    }
+
+    /// Agents are ended too.
+    pub fn stop(&self) {
+        let _ = self.0.send(Heard::Wish(Wish::Stop));
+    }
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Report {
+    /// How it ended.
+    pub ended: Ended,
+    /// The run as it is now.
+    pub run: Run,
+    /// Tasks whose agents go on.
+    pub going_on: Vec<Id>,
+    /// The branch that phases are merged into, where there is git.
+    pub target: Option<String>,
+    /// Whether phases were checked by a command.
+    pub checked: bool,
+}
+
+/// What a run has to know of its beginning whenever it goes on.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Beginning {
+    /// The branch that was checked out.
+    target: Option<String>,
+    /// When the orchestration was begun: another one begins anew.
+    started_at: i64,
+}
+
+/// The settings of a project.
+pub fn settings_of(root: &Path) -> Result<Settings, Error> {
+    let path = root.join(FILE_NAME);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => run_settings::read(&text).map_err(|error| Error::BadSettings {
+            path,
+            message: error.to_string(),
+        }),
+        Err(_) => Ok(Settings::default()),
+    }
+}
+
+/// Works an orchestration off, until it is done, stalls, or somebody wants it to leave. `begun` gets what others need for
+/// that.
+pub fn run(
+    context: &Context,
+    orchestration: &Orchestration,
+    options: &Options,
+    screen: &mut dyn Screen,
+    begun: impl FnOnce(Stopper),
+) -> Result<Report, Error> {
+    let settings = settings_of(orchestration.root())?;
+    let limits = |config: Config| Config {
+        max_parallel: options
+            .parallel
+            .or(settings
+                .orchestrate
+                .max_parallel
+                .filter(|_| config.max_parallel == 0))
+            .unwrap_or(config.max_parallel),
+        retry_limit: settings
+            .orchestrate
+            .retry_limit
+            .unwrap_or(config.retry_limit),
+    };
+    let owned = orchestration.own(context, limits)?;
+    let side = orchestration.side(context);
+    let started_at = owned.run().started_at().0;
+    let key = format!("{} {started_at}", orchestration.file().path.display());
+    let key: String = ContentHash::of(key.as_bytes())
+        .to_string()
+        .chars()
+        .take(10)
+        .collect();
+    let repo = open_repo(context, &owned, &side, &key, &settings)?;
+    let (heard, events) = channel();
+    let jobs = match &repo {
+        Some(repo) => Some(Jobs::begin(repo, &heard).map_err(thread_failed)?),
+        None => None,
+    };
+    let sink = heard.clone();
+    let attempts = Attempts::drive(shim(), move |news| {
+        let _ = sink.send(Heard::News(news));
+    })
+    .map_err(thread_failed)?;
+    let door = Door::open(&orchestration.file().path, heard.clone()).map_err(thread_failed)?;
+    let meta = owned.meta();
+    let told = settings
+        .orchestrate
+        .mode
+        .as_deref()
+        .and_then(Mode::from_name);
+    let mode = options.mode.or(told).unwrap_or(meta.mode);
+    let rules = rules(options, &settings, mode);
+    let promise = options.promise.clone();
+    let promise = promise.or(settings.orchestrate.completion_promise.clone());
+    let checked = !settings.orchestrate.checks.is_empty();
+    let mut real = Real::new(Parts {
+        context: context.clone(),
+        owned,
+        side,
+        repo,
+        jobs,
+        attempts,
+        heard: heard.clone(),
+        settings,
+        agent: options.agent.clone(),
+        mode,
+        promise: promise.unwrap_or_else(|| PROMISE.into()),
+        key,
+        screen,
+    });
+    if let Some(name) = &options.agent {
+        let id = Id::from("");
+        real.client(&id)
+            .map_err(|_| Error::NoAgent { name: name.clone() })?;
+    }
+    real.clean_up();
+    begun(Stopper(heard));
+    let mut conductor = Conductor::new(rules);
+    conductor.resume(&mut real)?;
+    let ended = conduct(&mut conductor, &mut real, &events)?;
+    drop(door);
+    real.owned.write(context)?;
+    let done = matches!(ended, Ended::AllDone);
+    if let (true, Some(repo)) = (done, &real.repo) {
+        real.jobs = None;
+        repo.leave()?;
+    }
+    Ok(Report {
+        ended,
+        run: real.owned.run().clone(),
+        going_on: conductor.flying().map(|(id, _)| id.clone()).collect(),
+        target: real.repo.as_ref().map(|repo| repo.target().to_owned()),
+        checked,
+    })
+}
+
+fn conduct(
+    conductor: &mut Conductor,
+    real: &mut Real<'_>,
+    events: &std::sync::mpsc::Receiver<Heard>,
+) -> Result<Ended, Error> {
+    let context = real.context.clone();
+    let mut written = Instant::now();
+    let mut planned = Instant::now();
+    loop {
+        if let Some(ended) = conductor.ended(real) {
+            return Ok(ended);
+        }
+        let now = real.now_ms();
+        let wake = conductor
+            .wakes_ms()
+            .map_or(LOOK_MS, |at| (at - now).clamp(0, LOOK_MS));
+        let wait = Duration::from_millis(wake.unsigned_abs()).min(Duration::from_millis(PLAN_MS));
+        match events.recv_timeout(wait) {
+            Ok(Heard::Event(event)) => conductor.hear(real, event)?,
+            Ok(Heard::News(news)) => {
+                if let Some(event) = real.news(news) {
+                    conductor.hear(real, event)?;
+                }
+            }
+            Ok(Heard::Wish(wish)) => conductor.wish(real, wish)?,
+            Ok(Heard::Asked(request, reply)) => {
+                let answer = asked(conductor, real, request)?;
+                let _ = reply.send(answer);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(Ended::Left),
+        }
+        if conductor.wakes_ms().is_some_and(|at| at <= real.now_ms()) {
+            conductor.tick(real)?;
+        }
+        if written.elapsed() >= Duration::from_millis(WRITE_MS) {
+            real.owned.write(&context)?;
+            written = Instant::now();
+        }
+        if planned.elapsed() >= Duration::from_millis(PLAN_MS) {
+            planned = Instant::now();
+            if real.owned.reread_plan(&context)? {
+                real.screen.plan_changed(real.owned.run());
+                conductor.tick(real)?;
+            }
+        }
+    }
+}
+
+fn asked(
+    conductor: &mut Conductor,
+    real: &mut Real<'_>,
+    request: Request,
+) -> Result<Answer, Error> {
+    let named = |real: &Real<'_>, name: &str| real.owned.resolve(name);
+    let mut task = None;
+    let wish = match request {
+        Request::Pause {} => Ok(Wish::Pause),
+        Request::Continue {} => Ok(Wish::Continue),
+        Request::Stop {} => Ok(Wish::Stop),
+        Request::Start { id } => named(real, &id)
+            .map(|id| Command::Start { id })
+            .map(Wish::Move),
+        Request::Complete { id } => named(real, &id)
+            .map(|id| Command::Complete { id })
+            .map(Wish::Move),
+        Request::Fail { id, reason, retry } => named(real, &id)
+            .map(|id| Command::Fail {
+                id,
+                reason: reason.as_deref().map(Arc::from),
+                retry,
+            })
+            .map(Wish::Move),
+        Request::Retry { id } => named(real, &id)
+            .map(|id| Command::Retry { id })
+            .map(Wish::Move),
+        Request::ForceComplete { id, reason, person } => named(real, &id)
+            .map(|id| Command::ForceComplete {
+                id,
+                by: if person { Actor::Person } else { Actor::Agent },
+                reason: reason.as_deref().map(Arc::from),
+            })
+            .map(Wish::Move),
+    };
+    let outcome = wish.and_then(|wish| {
+        task = match &wish {
+            Wish::Move(
+                Command::Start { id }
+                | Command::Complete { id }
+                | Command::Fail { id, .. }
+                | Command::Retry { id }
+                | Command::ForceComplete { id, .. },
+            ) => Some(id.clone()),
+            _ => None,
+        };
+        conductor.wish(real, wish)
+    });
+    match outcome {
+        Ok(()) => {
+            let status = |id: &Id| {
+                real.run()
+                    .node(id)
+                    .map_or(Status::Pending, |node| node.status)
+            };
+            Ok(Answer {
+                ok: true,
+                task: task.map(|id| (id.to_string(), status(&id).name().to_owned())),
+                error: None,
+            })
+        }
+        Err(Error::Refused(refusal)) => Ok(Answer {
+            error: Some(Refused {
+                code: refusal.code().to_owned(),
+                message: refusal.to_string(),
+                hint: refusal.hint(),
+            }),
+            ..Answer::default()
+        }),
+        Err(error @ Error::AmbiguousTask { .. }) => Ok(Answer {
+            error: Some(Refused {
+                code: error.code().to_owned(),
+                message: error.to_string(),
+                hint: String::new(),
+            }),
+            ..Answer::default()
+        }),
+        Err(error) => Err(error),
+    }
+}
+
+fn open_repo(
+    context: &Context,
+    owned: &Owned,
+    side: &Path,
+    key: &str,
+    settings: &Settings,
+) -> Result<Option<Repo>, Error> {
+    let orchestration = owned.orchestration();
+    std::fs::create_dir_all(side).map_err(thread_failed)?;
+    let hold = hold(&side.join("git.lock"))?;
+    let path = side.join("run.json");
+    let text = std::fs::read(&path).unwrap_or_default();
+    let started_at = owned.run().started_at().0;
+    let known: Beginning = serde_json::from_slice(&text).unwrap_or_default();
+    let target = known.target.filter(|_| known.started_at == started_at);
+    let first = target.is_none();
+    let run = &settings.orchestrate;
+    let customs = Customs {
+        evidence: run.evidence.clone(),
+        checks: run.checks.clone(),
+        link: run.link.clone(),
+        copy: run.copy.clone(),
+        setup: run.setup.clone(),
+    };
+    let plan = owned.plan().map(|plan| plan.path.as_path());
+    let root = orchestration.root();
+    let repo = Repo::open(root, side, Arc::new(hold), target, plan, key, customs)?;
+    if let Some(repo) = repo.as_ref().filter(|_| first) {
+        let beginning = Beginning {
+            target: Some(repo.target().to_owned()),
+            started_at,
+        };
+        let text = serde_json::to_vec(&beginning).unwrap_or_default();
+        write_whole(&*context.disk, &path, &text, None).map_err(Error::File)?;
+    }
+    Ok(repo)
+}
+
+/// The file that every git of ours holds; waits for those of an earlier run that was killed.
+fn hold(path: &Path) -> Result<File, Error> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(thread_failed)?;
+    let end = Instant::now() + Duration::from_millis(EARLIER_MS_MAX);
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => return Err(thread_failed(error.into())),
+        }
+    }
+}
+
+/// How a project's runs are conducted.
+pub fn rules(options: &Options, settings: &Settings, mode: Mode) -> Rules {
+    let (limits, run) = (&settings.limits, &settings.orchestrate);
+    let ms = |seconds: u64| {
+        i64::try_from(seconds)
+            .unwrap_or(i64::MAX)
+            .saturating_mul(1_000)
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let iterations = options.iterations.or(run.max_iterations);
+    Rules {
+        flights_max: (cpus * AGENTS_PER_CPU).max(AGENTS_MIN),
+        last_phase: options.phase,
+        ralph: mode == Mode::Ralph,
+        iterations_max: iterations.unwrap_or(ITERATIONS_MAX),
+        backoff_ms: ms(run.backoff_s.unwrap_or(BACKOFF_S)),
+        retry_after_ms: ms(limits.retry_after_s),
+        starts_per_hour: limits.runs_per_hour,
+        turns_max: limits.turns,
+        tokens_max: limits.tokens,
+        usd_max: limits.usd,
+        worked_ms_max: limits.wall_time_s.map(ms),
+        silent_ms_max: Some(ms(limits.no_progress_s.unwrap_or(SILENT_S))),
+    }
+}
+
+fn thread_failed(error: std::io::Error) -> Error {
+    Error::ProgramFailed {
+        program: "orchestrate run".into(),
+        message: error.to_string(),
+    }
+}
+
+impl Real<'_> {
+    /// Takes away what an earlier run left of tasks that are done.
+    fn clean_up(&mut self) {
+        let Some(repo) = self.repo.clone() else {
+            return;
+        };
+        for id in self.run().ids(Status::Completed) {
+            if repo.has_leftovers(&id) {
+                self.ask(super::ports::Job::Clean { id });
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The conductor over simulated time: thousands of runs from seeds, each with whatever can go wrong.
+
+use bowline_engine::machines::orchestrate::{Config, Graph, NodeSpec, Status};
+use bowline_runner::orchestrate::{Ended, Odds, Rules, rehearse};
+use std::sync::Arc;
+
+/// Runs of the test; `BOWLINE_SIM_SEED` replays one.
+const SEEDS: u64 = 2_000;
+
+fn rules() -> Rules {
+    Rules {
+        flights_max: 4,
+        last_phase: None,
+        ralph: false,
+        iterations_max: 5,
+        backoff_ms: 1_000,
+        retry_after_ms: 60_000,
+        starts_per_hour: None,
+        turns_max: None,
+        tokens_max: None,
+        usd_max: None,
+        worked_ms_max: None,
+        silent_ms_max: Some(30 * 60_000),
+    }
+}
+
+/// Three phases of eight tasks; most need the one or two before them.
+fn graph() -> Arc<Graph> {
+    let mut nodes = Vec::new();
+    for phase in 0..3u32 {
+        for task in 0..8u32 {
+            let needs = [1, 3].into_iter().filter(|back| task % 4 >= *back);
+            nodes.push(NodeSpec {
+                id: format!("T{phase}.{task}").as_str().into(),
+                phase,
+                dependencies: needs
+                    .map(|back| format!("T{phase}.{}", task - back).as_str().into())
+                    .collect(),
+            });
+        }
+    }
+    Arc::new(Graph::new(nodes).unwrap())
+}
+
+#[test]
+fn whatever_goes_wrong_nothing_is_lost_or_done_twice_and_every_run_ends() {
+    let replayed = std::env::var("BOWLINE_SIM_SEED").ok();
+    let seeds = match replayed.and_then(|seed| seed.parse().ok()) {
+        Some(seed) => seed..seed + 1,
+        None => 0..SEEDS,
+    };
+    let graph = graph();
+    let (mut done, mut stalled, mut crashes) = (0, 0, 0);
+    for seed in seeds.clone() {
+        let takes = (1_000, 20 * 60_000);
+        let outcome = rehearse(
+            graph.clone(),
+            Config::default(),
+            &rules(),
+            Odds::BAD,
+            takes,
+            seed,
+        );
+        let outcome = outcome.unwrap();
+        let replay = format!(
+            "BOWLINE_SIM_SEED={seed} cargo nextest run -p bowline-runner whatever_goes_wrong"
+        );
+        assert_eq!(outcome.wrong, Vec::<String>::new(), "replay: {replay}");
+        match outcome.ended {
+            Ended::AllDone => {
+                done += 1;
+                assert_eq!(outcome.run.count(Status::Completed), 24, "replay: {replay}");
+            }
+            Ended::Stalled => {
+                stalled += 1;
+                assert!(outcome.run.count(Status::Failed) > 0, "replay: {replay}");
+            }
+            other @ (Ended::Stuck { .. } | Ended::Left) => panic!("{other:?}, replay: {replay}"),
+        }
+        crashes += outcome.crashes;
+    }
+    if seeds.end - seeds.start == SEEDS {
+        // A simulation in which nothing happens proves nothing.
+        assert!(
+            done > 0 && stalled > 0 && crashes > SEEDS,
+            "{done} {stalled} {crashes}"
+        );
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let once = || {
+        let odds = Odds::BAD;
+        rehearse(graph(), Config::default(), &rules(), odds, (1, 9_000), 42).unwrap()
+    };
+    let (one, other) = (once(), once());
+    assert_eq!((one.took_ms, one.attempts), (other.took_ms, other.attempts));
+    assert_eq!(one.run, other.run);
+}
+
+#[test]
+fn without_trouble_every_task_takes_one_attempt() {
+    let odds = Odds::NONE;
+    let outcome = rehearse(graph(), Config::default(), &rules(), odds, (1, 9_000), 7).unwrap();
+    assert_eq!(outcome.ended, Ended::AllDone);
+    assert_eq!(outcome.attempts, 24);
+}
