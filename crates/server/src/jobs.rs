@@ -362,7 +362,7 @@ impl Work for Working {
             quoted(to),
             quoted(&shown(&out)),
         );
-        let ran = process::run(&script, &workspace, DIFF_TIME, &mut |_| {});
+        let ran = process::run_here(&script, &workspace, DIFF_TIME, &mut |_| {});
         let ran = ran.map_err(|error| error.to_string())?;
         let mut text = Vec::new();
         let read = std::fs::File::open(&out)

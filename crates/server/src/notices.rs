@@ -108,7 +108,7 @@ impl Deliverer {
                     "curl -s --max-time 20 -o /dev/null -w '%{{http_code}}' -K {}",
                     quoted(&shown(&config))
                 );
-                match process::run(&command, &self.folder, POST_TIME, &mut |_| {}) {
+                match process::run_here(&command, &self.folder, POST_TIME, &mut |_| {}) {
                     Ok(ran) => {
                         let code = ran.output_tail.trim();
                         let taken = ran.exit_code == 0 && code.starts_with('2');

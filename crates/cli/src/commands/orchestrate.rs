@@ -5,14 +5,12 @@ use crate::commands::{
     here, orchestrate_moves as moves, orchestrate_rehearsal as rehearsal,
     orchestrate_run as running, orchestrate_view,
 };
-use crate::korean;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan, TaskMoved};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::Request;
-use bowline_words::Lang;
 use bowline_words::message::{Did, Label};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What takes its time, on threads of its own: checkpoints, checks of a finished phase, archives, restored folders.
 
 use super::{Config, Phase};
-use bowline_engine::process::run;
+use bowline_engine::process::run_here;
 use bowline_formats::checkpoint::{
     self, CheckpointFile, FOLDER_NAME, KEPT_MAX, Message as Spoken, Provided,
 };
@@ -264,7 +264,7 @@ fn git(script: &str, folder: &Path) -> Result<String, String> {
          GIT_COMMITTER_EMAIL=bowline@localhost GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000'\n\
          set -e\n{script}"
     );
-    let ran = run(&whole, folder, Duration::from_secs(GIT_S), &mut |_| {});
+    let ran = run_here(&whole, folder, Duration::from_secs(GIT_S), &mut |_| {});
     match ran {
         Ok(ran) if ran.exit_code == 0 => Ok(ran.output_tail.trim().to_owned()),
         Ok(ran) => Err(ran.output_tail),
@@ -508,7 +508,7 @@ fn check(workspace: &Path, phase: &Phase, limit: Duration) -> (Vec<String>, Vec<
     }
     if !phase.check.is_empty() && issues.is_empty() {
         let words: Vec<String> = phase.check.iter().map(|word| quoted(word)).collect();
-        match run(&words.join(" "), workspace, limit, &mut |_| {}) {
+        match run_here(&words.join(" "), workspace, limit, &mut |_| {}) {
             Ok(ran) if ran.exit_code == 0 => {}
             Ok(ran) => issues.push(format!(
                 "check_failed: {} ended with {}: {}",

@@ -258,7 +258,7 @@ impl Repo {
 pub(super) fn command(words: &[String], folder: &Path) -> Result<Option<String>, Error> {
     let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>();
     let limit = Duration::from_secs(COMMAND_SECONDS_MAX);
-    let ran = process::run(&line.join(" "), folder, limit, &mut |_| {})?;
+    let ran = process::run_here(&line.join(" "), folder, limit, &mut |_| {})?;
     let why = format!("{} ended with {}", words.join(" "), ran.exit_code);
     Ok((ran.exit_code != 0).then(|| format!("{}\n{why}", ran.output_tail)))
 }
