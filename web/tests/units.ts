@@ -5,7 +5,7 @@ import { NORMAL, runsOf, SHOWN_CHARACTERS_MAX, styleAfter, textOf } from '../src
 import { columnsOf } from '../src/lib/board';
 import { rowsOf } from '../src/lib/diff';
 import { scaleOf } from '../src/lib/gantt';
-import { criticalPath, folded, reduced, type Graph } from '../src/lib/graph';
+import { criticalPath, folded, inColumns, reduced, type Graph } from '../src/lib/graph';
 import type { Task } from '../src/lib/shapes';
 import { plain } from '../src/lib/text';
 import { verbOf } from '../src/lib/verbs';
@@ -126,4 +126,12 @@ test('a proposed command is a button only when nothing has to be filled in', () 
   assert.equal(verbOf('bowline develop start FEATURE'), null);
   assert.equal(verbOf('bowline orchestrate fail ID --reason TEXT'), null);
   assert.equal(verbOf('bowline memory step start 1'), null);
+});
+
+test('a chain of thousands is laid out in columns, nothing on top of another', () => {
+  const ids = Array.from({ length: 3000 }, (_, at) => `T${at}`);
+  const placed = inColumns(ids, ids.slice(1).map((id, at): [string, string] => [ids[at] ?? '', id]));
+  const places = new Set(Object.values(placed.places).map(({ x, y }) => `${x} ${y}`));
+  assert.equal(places.size, ids.length);
+  assert.equal(placed.lines.length, ids.length - 1);
 });

@@ -24,7 +24,9 @@ const HELP: &str = "\
 cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
 cargo xtask clients             the tests with the real agent clients, which are installed below target/
 cargo xtask web                 the web page, built into web/dist with packages of the npm registry
-    --test                      its types and units
+    --test                      its tests in a real browser against a real server
+    --pictures                  docs/screenshots: every page in both languages and themes
+    --measure                   how fast it is
 cargo xtask demo [OPTION]...    the task server with scripted agents: no key, no network; --check walks through it alone
 cargo xtask walk                a walk through the commands, in a temporary folder
 cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
@@ -56,6 +58,8 @@ fn main() -> ExitCode {
         ["clients"] => clients::run(),
         ["web"] => web::build(),
         ["web", "--test"] => web::test(),
+        ["web", "--pictures"] => web::pictures(),
+        ["web", "--measure"] => web::measure(),
         ["demo", options @ ..] => demo::serve(options),
         ["walk"] => demo::run(),
         ["install", options @ ..] => release::install(options),

@@ -1,10 +1,10 @@
-//! The web page: its words, its build, and its tests.
+//! The web page: its words, its build, and its tests in a browser.
 //!
 //! Packages come from the npm registry by the lock file, and nothing of theirs is run while installing. What cannot run on a
 //! machine is skipped with a word, or fails where `CI` is set.
 
 use crate::Outcome;
-use crate::shell::{command, have, root, step};
+use crate::shell::{bowline, command, have, root, step};
 use bowline_words::Lang;
 use bowline_words::message::Web;
 use std::fmt::Write as _;
@@ -14,20 +14,51 @@ use std::process::Command;
 /// Where the words of the page are, from the root.
 pub(crate) const WORDS: &str = "web/src/lib/words.ts";
 
+/// Names a browser for the tests; without it, those that Debian installs are looked for.
+const CHROMIUM: &str = "BOWLINE_CHROMIUM";
+
 /// Builds the page into `web/dist`, from where the server takes it.
 pub(crate) fn build() -> Outcome {
     packages()?;
     step("web", &mut npm(&["run", "--silent", "build"]))
 }
 
-/// Builds the page, checks its types and runs its units.
+/// Builds the page, checks its types and tests it in a browser against the real server.
 pub(crate) fn test() -> Outcome {
     if !have("npm", &["--version"]) {
         return skipped("npm does not answer");
     }
     build()?;
     step("web types", &mut npm(&["run", "--silent", "check"]))?;
-    step("web units", &mut npm(&["run", "--silent", "test"]))
+    step("web units", &mut npm(&["run", "--silent", "test"]))?;
+    in_browser("e2e")
+}
+
+/// `docs/screenshots`.
+pub(crate) fn pictures() -> Outcome {
+    build()?;
+    in_browser("shots")
+}
+
+/// How fast the page is; the figures go to `docs/performance.md`.
+pub(crate) fn measure() -> Outcome {
+    build()?;
+    in_browser("measure")
+}
+
+/// Runs a script with a browser and the programs it needs.
+fn in_browser(script: &str) -> Outcome {
+    let chromium = match chromium() {
+        Ok(chromium) => chromium,
+        Err(why) => return skipped(&why),
+    };
+    let bowline = bowline()?;
+    if !have(&bowline.to_string_lossy(), &["serve", "--help"]) {
+        return skipped("this bowline has no server");
+    }
+    let mut script = npm(&["run", "--silent", script]);
+    script.env(CHROMIUM, chromium).env("BOWLINE", bowline);
+    step("web in a browser", &mut script)
 }
 
 /// The words of the page in every language, as a module with their types.
@@ -111,6 +142,33 @@ fn npm(arguments: &[&str]) -> Command {
     let mut npm = command("npm", arguments);
     npm.current_dir(root().join("web"));
     npm
+}
+
+/// A browser: the one that is named, one of the system, or Debian's, which is installed where that is possible.
+fn chromium() -> Outcome<PathBuf> {
+    if let Some(named) = std::env::var_os(CHROMIUM) {
+        return Ok(named.into());
+    }
+    let known = ["chromium", "chromium-browser", "google-chrome"];
+    let found = || known.iter().find(|name| have(name, &["--version"]));
+    if found().is_none() && have("apt-get", &["--version"]) && rustix::process::geteuid().is_root()
+    {
+        println!("installing chromium and fonts for Korean …");
+        let packages = ["chromium", "fonts-noto-cjk"];
+        let mut install = command(
+            "apt-get",
+            &["install", "-y", "-qq", "--no-install-recommends"],
+        );
+        step(
+            "chromium",
+            install
+                .args(packages)
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+        )?;
+    }
+    let name =
+        found().ok_or("there is no Chromium; install it, or name one with BOWLINE_CHROMIUM")?;
+    Ok(PathBuf::from(name))
 }
 
 /// What cannot run here is said; in CI it fails.

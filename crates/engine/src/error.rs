@@ -254,6 +254,11 @@ pub enum Error {
         /// Whether somebody has stopped it.
         stopped: bool,
     },
+    /// Files changed while a command ran that was to be evidence.
+    TreeChanged {
+        /// The command.
+        command: String,
+    },
     /// An order was given and is not carried out yet.
     NotYet {
         /// The attempt.
@@ -368,6 +373,7 @@ impl Error {
             Error::NotRunning { .. } => "agent_not_running",
             Error::InputClosed { .. } => "input_closed",
             Error::SilentShim { .. } => "shim_unreachable",
+            Error::TreeChanged { .. } => "tree_changed",
             Error::NotYet { .. } => "not_yet",
             Error::AgentNotStarted { .. } => "agent_not_started",
             Error::NoControlGroup { .. } => "no_control_group",
@@ -398,6 +404,7 @@ impl Error {
             | Error::NotRunning { .. }
             | Error::InputClosed { .. }
             | Error::NotYet { .. }
+            | Error::TreeChanged { .. }
             | Error::NoControlGroup { .. }
             | Error::StateInSandbox { .. }
             | Error::RootThroughLink { .. }

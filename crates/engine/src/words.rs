@@ -163,6 +163,9 @@ impl Error {
                     (None, stopped) => Trouble::ShimSilentSomewhere { id, stopped },
                 }
             }
+            Error::TreeChanged { command } => Trouble::TreeChanged {
+                command: command.clone(),
+            },
             Error::NotYet { id, want, seconds } => {
                 let (id, seconds) = (id.clone(), *seconds);
                 match want {

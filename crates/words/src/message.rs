@@ -104,6 +104,7 @@ messages! {
         ShimStopped { id: String, pid: i32 },
         ShimSilent { id: String, pid: i32 },
         ShimSilentSomewhere { id: String, stopped: bool },
+        TreeChanged { command: String },
         NotPausedYet { id: String, seconds: u64 },
         NotResumedYet { id: String, seconds: u64 },
         NotEndedYet { id: String, seconds: u64 },

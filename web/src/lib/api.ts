@@ -3,7 +3,7 @@ import createClient from 'openapi-fetch';
 import type { paths } from './api.generated';
 import { session } from './session.svelte';
 import { settings, t } from './settings.svelte';
-import type { NewTask, Task, Trouble, WorkspaceKind } from './shapes';
+import type { EditTask, NewTask, Task, Trouble, WorkspaceKind } from './shapes';
 import type { Verb } from './verbs';
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; trouble: Trouble };
@@ -85,6 +85,7 @@ export const api = {
 
   task: (id: string) => told(client.GET('/api/tasks/{id}', of(id))),
   newTask: (body: NewTask) => told(client.POST('/api/tasks', { body })),
+  editTask: (id: string, body: EditTask) => told(client.PATCH('/api/tasks/{id}', { ...of(id), body })),
   deleteTask: (id: string) => told(client.DELETE('/api/tasks/{id}', of(id))),
   inbox: () => listed(client.GET('/api/inbox')),
   types: () => listed(client.GET('/api/types')),
@@ -111,7 +112,8 @@ export const api = {
 
   /** Verbs that need nothing but the task. */
   move(id: string, action: PlainAction, version: number) {
-    const params = seen(id, version);
+    // An agent at work moves on with every step it takes; what is asked of it is asked of whatever it does by then.
+    const params = seen(id, ['pause', 'resume', 'cancel', 'interrupt', 'checkpoint'].includes(action) ? null : version);
     switch (action) {
       case 'submit':
         return told(client.POST('/api/tasks/{id}/submit', { params }));

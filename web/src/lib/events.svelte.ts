@@ -15,6 +15,11 @@ type Listener = (event: Happened) => void;
 
 /** A server that says nothing for so long, not even that it is there, is gone. It promises a sign every 15 s. */
 const SILENCE_MS_MAX = 40_000;
+/**
+ * A browser opens six connections to one address, whatever the number of its tabs. So a tab that nobody looks at for a while
+ * lets its stream go, but for one, which notifies; it goes on where it stopped when it is looked at again.
+ */
+const HIDDEN_MS_MAX = 60_000;
 const RETRY_MS_FIRST = 300;
 const RETRY_MS_MAX = 8_000;
 
@@ -31,12 +36,25 @@ class Events {
   #running: AbortController | null = null;
   #tries = 0;
   #wake: (() => void) | null = null;
+  #keeper = false;
+  #resting = false;
+  #restTimer: ReturnType<typeof setTimeout> | undefined;
+  #stream: AbortController | null = null;
 
   constructor() {
     addEventListener('online', () => this.#wake?.());
     document.addEventListener('visibilitychange', () => {
+      clearTimeout(this.#restTimer);
       if (document.visibilityState === 'visible') this.#wake?.();
+      else this.#restTimer = setTimeout(() => this.#rest(), HIDDEN_MS_MAX);
     });
+    // Held until this tab is closed; the next one waits for it. Without locks every tab keeps its stream.
+    if (!('locks' in navigator)) this.#keeper = true;
+    else
+      void navigator.locks.request('bowline.events', () => {
+        this.#keeper = true;
+        return new Promise(() => undefined);
+      });
   }
 
   listen(listener: Listener): () => void {
@@ -60,6 +78,12 @@ class Events {
     this.#wake?.();
   }
 
+  #rest(): void {
+    if (this.#keeper || document.visibilityState === 'visible') return;
+    this.#resting = true;
+    this.#stream?.abort();
+  }
+
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const outcome = await this.#follow(signal);
@@ -71,7 +95,8 @@ class Events {
       }
       if (this.state === 'catching-up') continue;
       this.state = 'lost';
-      const wait = Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** this.#tries++);
+      // One that rests waits until it is looked at.
+      const wait = this.#resting ? 2 ** 31 - 1 : Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** this.#tries++);
       this.retryAt = Date.now() + wait;
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, wait);
@@ -81,16 +106,18 @@ class Events {
         };
       });
       this.#wake = null;
+      this.#resting = false;
     }
   }
 
   async #follow(signal: AbortSignal): Promise<'ended' | 'signed-out'> {
     const silence = new AbortController();
+    this.#stream = silence;
     let timer = setTimeout(() => silence.abort(), SILENCE_MS_MAX);
     try {
       if (this.#last === null) {
         this.#last = await this.begin();
-        if (this.#last === null) return session.state === 'out' ? 'signed-out' : 'ended';
+        if (this.#last === null) return session.signedIn ? 'ended' : 'signed-out';
         this.#tell({ kind: 'anew', taskId: null, data: {} });
       }
       const response = await fetch('/api/events', {

@@ -108,8 +108,36 @@ export function criticalPath(graph: Graph): Set<string> {
   return path;
 }
 
+/** Columns by the longest way to each node, in the order of the ids: for graphs that are too deep to be laid out better. */
+export function inColumns(ids: string[], edges: [string, string][]): Placed {
+  const into = new Map<string, string[]>();
+  for (const [from, to] of edges) into.set(to, [...(into.get(to) ?? []), from]);
+  const column = new Map<string, number>();
+  const rows: number[] = [];
+  const placed: Placed = { places: {}, lines: [], width: 0, height: 0 };
+  for (const id of ordered({ nodes: ids.map((id) => ({ id })), edges })) {
+    const at = Math.max(-1, ...(into.get(id) ?? []).map((before) => column.get(before) ?? -1)) + 1;
+    column.set(id, at);
+    const row = (rows[at] = (rows[at] ?? -1) + 1);
+    const place = { x: MARGIN + NODE_WIDTH / 2 + at * (NODE_WIDTH + 46), y: MARGIN + NODE_HEIGHT / 2 + row * (NODE_HEIGHT + 14) };
+    placed.places[id] = place;
+    placed.width = Math.max(placed.width, place.x + NODE_WIDTH / 2 + MARGIN);
+    placed.height = Math.max(placed.height, place.y + NODE_HEIGHT / 2 + MARGIN);
+  }
+  for (const [from, to] of edges) {
+    const [begin, end] = [placed.places[from], placed.places[to]];
+    if (!begin || !end) continue;
+    const points = [
+      { x: begin.x + NODE_WIDTH / 2, y: begin.y },
+      { x: end.x - NODE_WIDTH / 2, y: end.y },
+    ];
+    placed.lines.push({ from, to, points });
+  }
+  return placed;
+}
+
 /** The ids with every node after what it needs; those of a circle come last. */
-function ordered(graph: Graph): string[] {
+function ordered(graph: { nodes: { id: string }[]; edges: [string, string][] }): string[] {
   const missing = new Map(graph.nodes.map((node) => [node.id, 0]));
   const out = new Map<string, string[]>();
   for (const [from, to] of graph.edges) {
@@ -126,7 +154,8 @@ function ordered(graph: Graph): string[] {
       if (left === 0) free.push(to);
     }
   }
-  const rest = graph.nodes.map((node) => node.id).filter((id) => !order.includes(id));
+  const known = new Set(order);
+  const rest = graph.nodes.map((node) => node.id).filter((id) => !known.has(id));
   return [...order, ...rest];
 }
 
@@ -139,3 +168,4 @@ export interface Placed {
 
 export const NODE_WIDTH = 148;
 export const NODE_HEIGHT = 40;
+const MARGIN = 12;

@@ -1,6 +1,6 @@
 /** Lays a graph out beside the page, which stays smooth meanwhile. */
 import { Graph as Dagre, layout } from '@dagrejs/dagre';
-import { NODE_HEIGHT, NODE_WIDTH, type Placed } from './graph';
+import { inColumns, NODE_HEIGHT, NODE_WIDTH, type Placed } from './graph';
 
 export interface Asked {
   ids: string[];
@@ -9,8 +9,18 @@ export interface Asked {
 
 addEventListener('message', (event: MessageEvent<Asked>) => {
   const { ids, edges } = event.data;
+  try {
+    postMessage(laidOut(ids, edges));
+  } catch {
+    // It goes down by recursion, and a chain of a thousand is deeper than the stack.
+    postMessage(inColumns(ids, edges));
+  }
+});
+
+function laidOut(ids: string[], edges: [string, string][]): Placed {
   const graph = new Dagre();
-  graph.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: 46, marginx: 12, marginy: 12, ranker: ids.length > 400 ? 'longest-path' : 'network-simplex' });
+  const ranker = ids.length > 400 ? 'longest-path' : 'network-simplex';
+  graph.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: 46, marginx: 12, marginy: 12, ranker });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const id of ids) graph.setNode(id, { width: NODE_WIDTH, height: NODE_HEIGHT });
   for (const [from, to] of edges) graph.setEdge(from, to);
@@ -27,5 +37,5 @@ addEventListener('message', (event: MessageEvent<Asked>) => {
   const size = graph.graph() as { width?: number; height?: number };
   placed.width = size.width ?? 0;
   placed.height = size.height ?? 0;
-  postMessage(placed);
-});
+  return placed;
+}

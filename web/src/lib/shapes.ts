@@ -28,6 +28,7 @@ export type Stats = Schemas['Stats'];
 export type Workspace = Schemas['Workspace'];
 export type WorkspaceKind = Schemas['WorkspaceKind'];
 export type WorkspaceState = Schemas['WorkspaceState'];
+export type EditTask = Schemas['EditTask'];
 export type NewTask = Schemas['NewTask'];
 
 /** Why something was not done. */

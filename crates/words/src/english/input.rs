@@ -65,6 +65,8 @@ table! {
         NotJson { text } => "{text}";
         Unreadable { text } => "cannot be read: {text}";
         IsEmpty => "is empty";
+        OutsideProject { path } => "'{path}' is no path inside the project";
+        TooShort { min } => "is too short: {min} bytes at least";
         Hooks { text } => "{text}";
         NotAContract { text } => "has no 'checkpoints:' that can be read: {text}";
         NoCheckpoints => "has no checkpoints";

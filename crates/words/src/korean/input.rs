@@ -66,6 +66,8 @@ table! {
         NotJson { text: _ } => "JSON이 아닙니다";
         Unreadable { text: _ } => "형식이 올바르지 않아 읽을 수 없습니다";
         IsEmpty => "비어 있습니다";
+        OutsideProject { path } => "'{path}'{은} 프로젝트 안의 경로가 아닙니다";
+        TooShort { min } => "너무 짧습니다. {min}바이트 이상이어야 합니다";
         Hooks { text: _ } => "훅 설정의 모양이 올바르지 않습니다";
         NotAContract { text: _ } => "읽을 수 있는 'checkpoints:'가 없습니다";
         NoCheckpoints => "체크포인트가 없습니다";

@@ -67,6 +67,8 @@ messages! {
         NotJson { text: String },
         Unreadable { text: String },
         IsEmpty,
+        TooShort { min: usize },
+        OutsideProject { path: String },
         Hooks { text: String },
         NotAContract { text: String },
         NoCheckpoints,

@@ -72,7 +72,7 @@ impl Known {
             context,
             run: &self.folder,
             file,
-            policy: seal.map(|seal| seal.policy.as_str()),
+            seal,
             timeout_seconds: self.timeout_seconds(file),
             watch,
         }
