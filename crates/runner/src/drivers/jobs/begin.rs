@@ -156,8 +156,9 @@ impl Desk {
         let mut spec = Spec::new(id, command, workspace);
         spec.name = row.job.title.clone();
         spec.fence = u64::from(row.job.attempt);
-        self.live
-            .insert(id.to_owned(), live(row, row.job.attempt, false));
+        let mut here = live(row, row.job.attempt, false);
+        here.begun_here = true;
+        self.live.insert(id.to_owned(), here);
         self.attempts.begin(Begin {
             folder: self.config.attempt(id),
             spec,
@@ -433,6 +434,7 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         job: row.id.clone(),
         number,
         verifies,
+        begun_here: false,
         unwritten: None,
         told: Vec::new(),
     }

@@ -2,9 +2,7 @@
 
 use super::{Config, Phase};
 use bowline_engine::process::run;
-use bowline_formats::checkpoint::{
-    self, CheckpointFile, FOLDER_NAME, KEPT_MAX, Message as Spoken, Provided,
-};
+use bowline_formats::checkpoint::{self, FOLDER_NAME, KEPT_MAX, Message as Spoken, Provided};
 use bowline_formats::glob;
 use bowline_machines::Timestamp;
 use bowline_store::{CheckpointRow, JobRow};
@@ -376,7 +374,6 @@ fn save(
         code_ref: code_ref.clone(),
     };
     let text = checkpoint::new_document(&saved).text().to_owned();
-    let _ = CheckpointFile;
     let mut name = checkpoint::file_name(at);
     let mut number = 1;
     while folder.join(&name).exists() {
