@@ -216,11 +216,17 @@ impl Desk {
             return;
         };
         let first = number == 1;
-        if first && (prompt::in_command(&agent) || agent.protocol == Protocol::CodexJson) {
+        if first && agent.protocol == Protocol::CodexJson {
             return;
         }
-        let spelling = self.spelling(row, say);
-        let say = say.to_vec();
+        let mut say = say.to_vec();
+        if first && prompt::in_command(&agent) {
+            // It has its prompt; the number is used up all the same.
+            say.clear();
+        } else if first {
+            begin_with_the_phase(row, &mut say);
+        }
+        let spelling = self.spelling(row, &say);
         // A client that is asked for a conversation first has numbers of its own.
         let seq = (agent.protocol != Protocol::Acp).then_some(number);
         self.attempts.say(
@@ -438,6 +444,19 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         unwritten: None,
         told: Vec::new(),
     }
+}
+
+/// A new process knows nothing: it is told its phase, and then what the one before was to be told. One that goes on with a
+/// conversation knows its phase.
+fn begin_with_the_phase(row: &JobRow, say: &mut Vec<Message>) {
+    let phase = row.job.phase;
+    let told = say
+        .iter()
+        .any(|it| matches!(it, Message::PhaseStart { .. }));
+    if told || row.about.session.is_some() && !say.is_empty() {
+        return;
+    }
+    say.insert(0, Message::PhaseStart { phase });
 }
 
 /// The command line of an agent.

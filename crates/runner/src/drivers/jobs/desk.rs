@@ -83,7 +83,7 @@ pub(super) struct Desk {
     pub(super) rows: BTreeMap<String, JobRow>,
     /// Rows a person is waited for, and those changed since the last commit.
     pub(super) open: BTreeMap<String, Record>,
-    timers: BTreeMap<(String, String), TimerRow>,
+    pub(super) timers: BTreeMap<(String, String), TimerRow>,
     /// What is to be carried out, by job, in order.
     pub(super) effects: BTreeMap<String, VecDeque<EffectRow>>,
     /// Jobs whose first effect is in the workshop.
