@@ -1,7 +1,8 @@
-//! The generated pages of `docs/`: written from the code, checked against it.
+//! The generated pages of `docs/` and the words of the web page: written from the code, checked against it.
 
 use crate::Outcome;
 use crate::shell::root;
+use crate::web;
 use bowline_formats::{rest, schema};
 use bowline_machines::develop::DevelopMachine;
 use bowline_machines::job::JobMachine;
@@ -13,13 +14,13 @@ use bowline_machines::thinking::ThinkingMachine;
 /// Writes every generated page.
 pub(crate) fn write() -> Outcome {
     for (name, text) in pages() {
-        let path = root().join("docs").join(&name);
+        let path = root().join(&name);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)
                 .map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-        println!("wrote docs/{name}");
+        println!("wrote {name}");
     }
     Ok(())
 }
@@ -29,12 +30,9 @@ pub(crate) fn check() -> Outcome {
     let stale: Vec<String> = pages()
         .into_iter()
         .filter(|(name, text)| {
-            std::fs::read_to_string(root().join("docs").join(name))
-                .ok()
-                .as_ref()
-                != Some(text)
+            std::fs::read_to_string(root().join(name)).ok().as_ref() != Some(text)
         })
-        .map(|(name, _)| format!("docs/{name}"))
+        .map(|(name, _)| name)
         .collect();
     if stale.is_empty() {
         println!("\n── generated pages are up to date");
@@ -48,17 +46,18 @@ pub(crate) fn check() -> Outcome {
 
 fn pages() -> Vec<(String, String)> {
     let mut pages = machine_pages();
+    pages.push((web::WORDS.into(), web::words()));
     for (kind, _) in schema::ALL {
         if let Some(text) = schema::page(kind) {
-            pages.push((format!("formats/{kind}.md"), text));
+            pages.push((format!("docs/formats/{kind}.md"), text));
         }
     }
-    pages.push(("openapi.json".into(), rest::openapi::text()));
+    pages.push(("docs/openapi.json".into(), rest::openapi::text()));
     pages
 }
 
 fn machine_pages() -> Vec<(String, String)> {
-    let machine = |name: &str, text: String| (format!("machines/{name}.md"), text);
+    let machine = |name: &str, text: String| (format!("docs/machines/{name}.md"), text);
     vec![
         machine(
             "thinking",

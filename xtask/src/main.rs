@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | clients | demo | install | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | web | demo | install | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -16,12 +16,17 @@ mod shell;
 mod test;
 #[cfg(test)]
 mod tree;
+mod web;
 
 use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
 cargo xtask clients             the tests with the real agent clients, which are installed below target/
+cargo xtask web                 the web page, built into web/dist with packages of the npm registry
+    --test                      its tests in a real browser against a real server
+    --pictures                  docs/screenshots: every page in both languages and themes
+    --measure                   how fast it is
 cargo xtask demo                a walk through what there is, in a temporary folder
 cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
@@ -50,6 +55,10 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] => test::run(),
         ["clients"] => clients::run(),
+        ["web"] => web::build(),
+        ["web", "--test"] => web::test(),
+        ["web", "--pictures"] => web::pictures(),
+        ["web", "--measure"] => web::measure(),
         ["demo"] => demo::run(),
         ["install", options @ ..] => release::install(options),
         ["docs"] => docs::write(),

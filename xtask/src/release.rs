@@ -1,7 +1,7 @@
 //! The programs as they are released: built for speed, linked statically, and put where a shell finds them.
 
-use crate::Outcome;
 use crate::shell::{cargo, command, host, root};
+use crate::{Outcome, web};
 use std::path::{Path, PathBuf};
 
 /// What a user gets, by package and program.
@@ -41,6 +41,7 @@ pub(crate) fn install(options: &[&str]) -> Outcome {
         ["--root", folder] => std::path::absolute(folder).map_err(|error| error.to_string())?,
         _ => return Err("install takes --root DIR and nothing else".into()),
     };
+    web::build()?;
     let built = build(&PROGRAMS)?;
     let bin = home.join("bin");
     std::fs::create_dir_all(&bin).map_err(|error| format!("{}: {error}", bin.display()))?;

@@ -54,9 +54,12 @@ pub(crate) fn host() -> Outcome<String> {
     Ok(host.ok_or("rustc does not name its host")?.to_owned())
 }
 
-/// Builds the `bowline` binary in the profile of tests and returns its path.
+/// Builds `bowline`, with the shim it starts agents by, in the profile of tests and returns its path.
 pub(crate) fn bowline() -> Outcome<PathBuf> {
-    let status = command(&cargo(), &["build", "--quiet", "--package", "bowline"]).status();
+    let mut build = command(&cargo(), &["build", "--quiet"]);
+    let status = build
+        .args(["--package", "bowline", "--package", "bowline-shim"])
+        .status();
     match status {
         Ok(status) if status.success() => {}
         Ok(status) => return Err(format!("cargo build: {status}")),

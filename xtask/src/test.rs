@@ -1,7 +1,7 @@
 //! Everything CI runs, in the order of what fails fastest.
 
 use crate::shell::{cargo, command, have, step};
-use crate::{Outcome, clients, docs, drill};
+use crate::{Outcome, clients, docs, drill, web};
 
 pub(crate) fn run() -> Outcome {
     let cargo = cargo();
@@ -37,6 +37,7 @@ pub(crate) fn run() -> Outcome {
     )?;
     let mut doc = command(cargo, &["doc", "--workspace", "--no-deps", "--quiet"]);
     step("documentation", doc.env("RUSTDOCFLAGS", "-D warnings"))?;
+    web::test()?;
     drill::run("hammer", &["--processes", "16", "--updates", "160"])?;
     drill::run(
         "hammer",

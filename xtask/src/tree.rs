@@ -395,6 +395,27 @@ fn no_path_of_a_machine() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Packages come from whatever registry npm is set to, and are what was looked at: the lock file has hashes and no address.
+#[test]
+fn the_web_page_names_no_host() {
+    let lock: Value = serde_json::from_str(&read("web/package-lock.json")).unwrap();
+    for (name, package) in lock["packages"].as_object().unwrap() {
+        assert!(package.get("resolved").is_none(), "{name} names a host");
+        let fetched = !name.is_empty() && package.get("link").is_none();
+        assert!(!fetched || package["integrity"].is_string(), "{name}");
+    }
+    for file in tracked().iter().filter(|file| file.starts_with("web/src/")) {
+        let text = read(file);
+        // Markup of others is made into elements in one place, which sanitises it.
+        assert!(!text.contains("{@html"), "{file} has @html");
+        let mut addresses = text.match_indices("://").map(|(at, _)| &text[..at]);
+        assert!(
+            !addresses.any(|before| before.ends_with("http") || before.ends_with("https")),
+            "{file} names an address"
+        );
+    }
+}
+
 #[test]
 fn links_between_documents_lead_somewhere() {
     let mut wrong = Vec::new();

@@ -1,15 +1,15 @@
 //! What is printed where: data on stdout, talk on stderr, and the exit codes.
 
 use crate::args::Common;
-use crate::korean;
 use bowline_engine::files::{Changed, Notice, View};
 use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::formats::orchestrate::masked;
 use bowline_engine::kinds::FileKind;
-use bowline_engine::{Error, ExitClass};
+use bowline_engine::{Context, Error, ExitClass, advice};
 use bowline_words::Lang;
+use bowline_words::message::{Did, Label, Told};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -45,12 +45,14 @@ impl Output {
         }
     }
 
-    /// One of two texts.
-    pub(crate) fn say<'t>(&self, english: &'t str, korean: &'t str) -> &'t str {
-        match self.lang {
-            Lang::En => english,
-            Lang::Ko => korean,
-        }
+    /// A short word in the language of the output.
+    pub(crate) fn label(&self, label: Label) -> String {
+        label.say(self.lang)
+    }
+
+    /// A sentence on stderr, behind a word that says how much it matters.
+    pub(crate) fn remark(&self, weight: Label, told: &Told) {
+        self.talk(&format!("{}: {}", self.label(weight), told.say(self.lang)));
     }
 
     /// A text in a tone, where the terminal shows colours.
@@ -91,7 +93,7 @@ impl Output {
     }
 
     /// The JSON form of a look at a file.
-    pub(crate) fn view_json(&self, view: &View) -> Value {
+    pub(crate) fn view_json(&self, context: &Context, view: &View) -> Value {
         // The file keeps its secrets; what is shown does not have them.
         let state = match view.kind {
             FileKind::Orchestrate => masked(view.document.value()),
@@ -102,13 +104,13 @@ impl Output {
             "path": view.path,
             "state": state,
             "findings": all_findings(view),
-            "next": view.examined.next,
+            "next": advice::commands(context, view),
         })
     }
 
     /// The JSON form of a change.
-    pub(crate) fn changed_json(&self, changed: &Changed) -> Value {
-        let mut value = self.view_json(&changed.view);
+    pub(crate) fn changed_json<S>(&self, context: &Context, changed: &Changed<S>) -> Value {
+        let mut value = self.view_json(context, &changed.view);
         value["from"] = json!(changed.moved.from);
         value["to"] = json!(changed.moved.to);
         value["sequence"] = json!(changed.view.sequence);
@@ -119,13 +121,19 @@ impl Output {
     }
 
     /// The outcome of a change: one line of text, or JSON.
-    pub(crate) fn changed(&self, changed: &Changed, text: &str) {
+    pub(crate) fn changed<S>(
+        &self,
+        context: &Context,
+        changed: &Changed<S>,
+        did: &Did,
+    ) -> ExitCode {
         if self.json {
-            self.line(&self.changed_json(changed).to_string());
+            self.line(&self.changed_json(context, changed).to_string());
         } else {
             self.notices(&changed.view.notices);
-            self.line(&self.marked(text));
+            self.line(&self.marked(&did.say(self.lang)));
         }
+        ExitCode::SUCCESS
     }
 
     /// The outcome of a verb that changes several files or none: lines of text, or JSON.
@@ -145,7 +153,7 @@ impl Output {
     /// A line that says so when nothing was really done.
     pub(crate) fn marked(&self, text: &str) -> String {
         match self.dry_run {
-            true => format!("{}{text}", self.say("(dry run) ", "(시험 실행) ")),
+            true => format!("{} {text}", self.label(Label::DryRun)),
             false => text.to_owned(),
         }
     }
@@ -154,17 +162,18 @@ impl Output {
     pub(crate) fn notices(&self, notices: &[Notice]) {
         for notice in notices {
             let word = match notice {
-                Notice::OutsideEdit { lost } if !lost.is_empty() => self.say("warning", "경고"),
+                Notice::OutsideEdit { lost } if !lost.is_empty() => Label::Warning,
                 Notice::PutBack { .. }
                 | Notice::AnotherTask { .. }
                 | Notice::Distrusted { .. }
-                | Notice::NotIgnored => self.say("warning", "경고"),
+                | Notice::NotIgnored => Label::Warning,
                 Notice::RolledForward { .. }
                 | Notice::OutsideEdit { .. }
                 | Notice::Mended(_)
                 | Notice::Restored { .. }
-                | Notice::Keeper { .. } => self.say("note", "알림"),
+                | Notice::Keeper { .. } => Label::Note,
             };
+            let word = self.label(word);
             let text = notice.say(self.lang);
             self.talk(&format!("{word}[{}]: {text}", notice.code()));
         }
@@ -172,15 +181,14 @@ impl Output {
 
     /// A finding in one or two lines, with its place.
     pub(crate) fn finding(&self, finding: &Finding, document: Option<&JsonDocument>) -> String {
-        let word = match self.lang {
-            Lang::En => finding.severity.name(),
-            Lang::Ko => korean::severity(finding.severity),
+        let (word, tone) = match finding.severity {
+            Severity::Note => (Label::Note, Tone::Faint),
+            Severity::Warning => (Label::Warning, Tone::Busy),
+            Severity::Error => (Label::Error, Tone::Bad),
+            Severity::ReadOnly => (Label::ReadOnly, Tone::Bad),
+            Severity::Fatal => (Label::Fatal, Tone::Bad),
         };
-        let tone = match finding.severity {
-            Severity::Note => Tone::Faint,
-            Severity::Warning => Tone::Busy,
-            Severity::Error | Severity::ReadOnly | Severity::Fatal => Tone::Bad,
-        };
+        let word = self.label(word);
         let place = match document {
             Some(document) if !finding.pointer.is_empty() => {
                 let (line, column) = document.position(&finding.pointer);
@@ -192,7 +200,7 @@ impl Output {
         let head = self.tone(tone, &format!("{word}[{}]", finding.code));
         let mut text = format!("{head}:{place} {}", finding.message.say(self.lang));
         if let Some(repair) = &finding.repair {
-            let (word, repair) = (self.say("repair", "복구"), repair.say(self.lang));
+            let (word, repair) = (self.label(Label::Repair), repair.say(self.lang));
             text.push_str(&format!("\n  {word}: {repair}"));
         }
         text
@@ -230,13 +238,13 @@ impl Output {
             self.line(&json!({ "error": self.error_json(error) }).to_string());
         } else {
             let (message, hint) = self.words(error);
-            let head = self.say("error", "오류");
+            let head = self.label(Label::Error);
             self.talk(&format!("{head}[{}]: {message}", error.code()));
             for cause in error.causes(self.lang) {
-                self.talk(&format!("  {}: {cause}", self.say("because", "원인")));
+                self.talk(&format!("  {}: {cause}", self.label(Label::Because)));
             }
             if !hint.is_empty() {
-                self.talk(&format!("{}: {hint}", self.say("hint", "힌트")));
+                self.talk(&format!("{}: {hint}", self.label(Label::Hint)));
             }
         }
         exit_code(error.class())
@@ -273,18 +281,11 @@ pub(crate) fn finished(code: ExitCode, lang: Lang) -> ExitCode {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return code;
     }
-    let (message, hint) = match lang {
-        Lang::En => (
-            format!("error[io]: standard output could not be written: {error}"),
-            "hint: see where it goes; a change that was asked for has been made",
-        ),
-        Lang::Ko => (
-            format!("오류[io]: 표준 출력에 쓸 수 없습니다: {error}"),
-            "힌트: 출력이 가는 곳을 확인하세요. 요청한 변경은 이미 되었습니다",
-        ),
-    };
-    talk(&message);
-    talk(hint);
+    let cause = bowline_engine::words::system(error);
+    let message = Told::OutputUnwritten { cause }.say(lang);
+    talk(&format!("{}[io]: {message}", Label::Error.say(lang)));
+    let hint = Told::OutputUnwrittenHint.say(lang);
+    talk(&format!("{}: {hint}", Label::Hint.say(lang)));
     exit_code(ExitClass::Failure)
 }
 

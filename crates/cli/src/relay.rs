@@ -127,8 +127,7 @@ pub(crate) fn ask(
     let mut words = words.to_vec();
     if cli.common.lang.is_none() {
         // The language of whoever asks, not of whoever started the agent.
-        let lang = output.say("en", "ko");
-        words.insert(0, format!("--lang={lang}").into());
+        words.insert(0, format!("--lang={}", output.lang.name()).into());
     }
     is_relayed(cli).then(|| asked(Path::new(&socket), &words))
 }

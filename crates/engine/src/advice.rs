@@ -1,55 +1,105 @@
 //! What can be done next, as commands that can be pasted.
 
-use crate::kinds::FileKind;
+use crate::context::Context;
+use crate::files::View;
+use crate::kinds::{FileKind, State};
+use crate::workspace;
+pub use bowline_gate::advice::{Next, quoted};
 use bowline_machines::Advice;
-use serde_json::Value;
+use bowline_machines::thinking::{Metric, Stage};
+use std::path::{Path, PathBuf};
 
-/// An advice as the command a person would type. What only they can know stands in capitals.
-pub(crate) fn command_line(kind: FileKind, advice: &Advice, document: &Value) -> String {
-    let noun = kind.noun();
-    let mut line = match &advice.target {
-        // Options stand behind the target: `start planning --override REASON`.
-        Some(target) => match advice.verb.split_once(" --") {
-            Some((verb, option)) => format!("bowline {noun} {verb} {target} --{option}"),
-            None => format!("bowline {noun} {} {target}", advice.verb),
+/// What a machine advises, with what cannot be left away. What only the caller can know stands in capitals.
+pub(crate) fn next(kind: FileKind, state: &State, advice: Advice) -> Next {
+    let more = match state {
+        State::Thinking(sheet) => of_thinking(&sheet.run, &advice),
+        State::TaskState(_) => match advice.verb {
+            "task new" => "NAME --goal GOAL".into(),
+            "step fail" => "--message MESSAGE".into(),
+            "step add" => "name=NAME".into(),
+            _ => String::new(),
         },
-        None => format!("bowline {noun} {}", advice.verb),
+        State::TaskHistory(_)
+        | State::SharedContext(_)
+        | State::AgentMemory(_)
+        | State::Develop(_)
+        | State::Orchestrate => String::new(),
     };
-    let more = arguments(kind, advice, document);
-    if !more.is_empty() {
-        line.push(' ');
-        line.push_str(&more);
+    let options = [advice.options, &more];
+    let options: Vec<&str> = options.into_iter().filter(|it| !it.is_empty()).collect();
+    Next {
+        options: options.join(" "),
+        ..Next::new(kind.noun(), advice.verb, advice.target)
     }
-    line
 }
 
-/// What a verb cannot do without, beside its target.
-fn arguments(kind: FileKind, advice: &Advice, document: &Value) -> String {
-    let named = |names: &str, word: &str| {
-        let names = document[names].as_object().into_iter().flatten();
-        let open = names.filter(|(name, value)| value.is_null() && *name != "weighted_score");
-        let pairs: Vec<String> = open.map(|(name, _)| format!("{name}={word}")).collect();
-        match pairs.is_empty() {
-            true => format!("NAME={word}"),
-            false => pairs.join(" "),
+fn of_thinking(run: &bowline_machines::thinking::Run, advice: &Advice) -> String {
+    let named = |names: Vec<&str>, word: &str| match names.is_empty() {
+        true => format!("NAME={word}"),
+        false => {
+            let pairs: Vec<String> = names.iter().map(|name| format!("{name}={word}")).collect();
+            pairs.join(" ")
         }
     };
-    match (kind, advice.verb) {
-        (FileKind::Thinking, "complete") => {
-            let stage = advice.target.as_deref().unwrap_or_default();
-            let outputs = document["stages"][stage]["outputs"].as_array();
+    match advice.verb {
+        "complete" => {
+            let stage = advice.target.as_deref().and_then(Stage::from_name);
             // Only this stage has no file of its own that is looked for by name.
-            let nothing_yet = outputs.is_none_or(Vec::is_empty) && stage == "planning";
-            if nothing_yet { "--output PATH" } else { "" }.into()
+            let planning = stage.filter(|stage| *stage == Stage::Planning);
+            match planning.is_some_and(|stage| run.stage(stage).outputs.is_empty()) {
+                true => "--output PATH".into(),
+                false => String::new(),
+            }
         }
-        (FileKind::Thinking, "output") => "PATH".into(),
-        (FileKind::Thinking, "fail") => "--code CODE --message MESSAGE".into(),
-        (FileKind::Thinking, "evaluate") => named("core_values_evaluation", "SCORE"),
-        (FileKind::Thinking, "quality") => named("quality_metrics", "VALUE"),
-        (FileKind::Thinking, "feedback record") => "--metric NAME=VALUE --target VALUE".into(),
-        (FileKind::TaskState, "task new") => "NAME --goal GOAL".into(),
-        (FileKind::TaskState, "step fail") => "--message MESSAGE".into(),
-        (FileKind::TaskState, "step add") => "name=NAME".into(),
+        "output" => "PATH".into(),
+        "fail" => "--code CODE --message MESSAGE".into(),
+        "evaluate" => {
+            let open = run.evaluation.scores.iter();
+            let open = open.filter(|score| score.value.is_none());
+            named(open.map(|score| score.name.as_str()).collect(), "SCORE")
+        }
+        "quality" => {
+            let open = Metric::ALL.into_iter();
+            let open = open.filter(|metric| run.metrics.get(*metric).is_none());
+            named(open.map(Metric::name).collect(), "VALUE")
+        }
+        "feedback record" => "--metric NAME=VALUE --target VALUE".into(),
         _ => String::new(),
+    }
+}
+
+/// The commands of a look, as they work where the caller stands: for a file that is not found from there they name its folder.
+pub fn commands(context: &Context, view: &View) -> Vec<String> {
+    if view.examined.next.is_empty() {
+        return Vec::new();
+    }
+    let (before, behind) = reach(context, view).unwrap_or_default();
+    let next = view.examined.next.iter();
+    next.map(|one| one.command_with(&before, &behind)).collect()
+}
+
+/// The options by which a file is found from where the caller stands: of the program, and of the noun.
+fn reach(context: &Context, view: &View) -> Option<(String, String)> {
+    let here = &context.here;
+    if workspace::locate(context, view.kind, here) == view.path {
+        return None;
+    }
+    let word = |folder: &Path| {
+        let near = folder.strip_prefix(here).unwrap_or(folder);
+        // Without the slash that may be left at its end.
+        let near: PathBuf = near.components().collect();
+        match near.as_os_str().is_empty() {
+            true => ".".to_owned(),
+            false => quoted(&near.display().to_string()),
+        }
+    };
+    let root = view.path.to_str();
+    match root.and_then(|path| path.strip_suffix(view.kind.relative_path())) {
+        Some(root) => Some((format!("-C {}", word(Path::new(root))), String::new())),
+        // A memory that is kept elsewhere than its name says: only its folder can be named.
+        None => Some((
+            String::new(),
+            format!("--dir {}", word(view.path.parent()?)),
+        )),
     }
 }

@@ -22,8 +22,9 @@ use bowline_supervisor::{
     ATTEMPT_VARIABLE, Attempt, Condition, Handle, RELAY_VARIABLE, Refused, Sent, Shim, Spec, State,
     Swept, TEMPORARY, Want, sweep,
 };
+use bowline_words::message::{Advice, Wrong};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,8 @@ const ID_LETTERS: usize = 10;
 const NEWS_MS: u64 = 5_000;
 /// How long an order may take to be carried out. An end has its grace, and what is killed may take its time.
 const OBEYED_MS: u64 = 30_000;
+/// All names and values an agent is given, together: what goes to a shim at once is a little more.
+const ENVIRONMENT_BYTES_MAX: usize = 1_000_000;
 /// How long a shim may take to leave once it answers no more.
 const LEAVING_MS: u64 = 2_000;
 /// How often an order is given again when somebody else gave one meanwhile. Each time somebody's went through, so that this
@@ -115,11 +118,24 @@ impl Agents {
         self.forget_old();
         let id = self.new_id(context);
         let folder = self.folder.join(&id);
-        let mut environment: BTreeMap<String, String> = context
+        let mut environment: BTreeMap<OsString, OsString> = context
             .variables
-            .texts()
+            .all()
             .filter(|(name, _)| name != ATTEMPT_VARIABLE && name != RELAY_VARIABLE)
             .collect();
+        let bytes: usize = environment
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
+        if bytes > ENVIRONMENT_BYTES_MAX {
+            return Err(Error::BadInput {
+                message: Wrong::BigEnvironment {
+                    bytes,
+                    max: ENVIRONMENT_BYTES_MAX,
+                },
+                hint: Advice::SmallerEnvironment,
+            });
+        }
         let mut spec = Spec::new(&id, new.command, new.folder);
         spec.name = new.name;
         spec.cgroup = group;
@@ -132,7 +148,7 @@ impl Agents {
             home = grant.home;
             // Most programs need a place for temporary files; theirs alone.
             let temporary = folder.join(TEMPORARY);
-            environment.insert("TMPDIR".into(), temporary.to_string_lossy().into_owned());
+            environment.insert("TMPDIR".into(), temporary.into());
             spec.folder = grant.folder;
             spec.sandbox = Some(grant.sandbox);
             spec.relay = grant.relay;
@@ -140,14 +156,15 @@ impl Agents {
         let attempt = Attempt::create(&folder, spec)?;
         if let Some(home) = home {
             let made = home.make(&folder.join(TEMPORARY));
-            environment.extend([made.map_err(|error| Error::AgentNotStarted {
+            let (name, value) = made.map_err(|error| Error::AgentNotStarted {
                 id: id.clone(),
                 message: format!("its folder for settings cannot be made: {error}"),
-            })?]);
+            })?;
+            environment.insert(name.into(), value.into());
         }
         shim().start(&attempt)?;
-        let mut handle = Handle::attach(&attempt, 0)?;
-        handle.go(&environment)?;
+        let mut handle = Handle::attach(&attempt, 0).map_err(silent(&attempt))?;
+        handle.go_raw(&environment).map_err(silent(&attempt))?;
         if !new.open_input {
             // An agent that reads finds the end at once instead of waiting for nobody.
             match handle.send(1, b"", true) {
@@ -229,7 +246,15 @@ impl Agents {
                 break;
             }
         }
+        let reached = handle.last_status().state;
         let listed = self.look(attempt)?;
+        if reached != goal && listed.condition == Condition::Alive {
+            return Err(Error::NotYet {
+                id: attempt.id().to_owned(),
+                want,
+                seconds: OBEYED_MS / 1000,
+            });
+        }
         Ok(Ordered {
             listed,
             swept: None,
@@ -335,15 +360,17 @@ fn settled(
 /// A shim that lives and does not answer is told with its process, so that a person can do something about it.
 fn silent(attempt: &Attempt) -> impl Fn(bowline_supervisor::Error) -> Error {
     |error| match error {
-        bowline_supervisor::Error::Unreachable { .. } => {
-            let silence = Silence::of(attempt);
-            Error::SilentShim {
-                id: attempt.id().to_owned(),
-                pid: silence.pid,
-                stopped: silence.stopped,
-            }
-        }
+        bowline_supervisor::Error::Unreachable { .. } => silent_shim(attempt),
         other => other.into(),
+    }
+}
+
+fn silent_shim(attempt: &Attempt) -> Error {
+    let silence = Silence::of(attempt);
+    Error::SilentShim {
+        id: attempt.id().to_owned(),
+        pid: silence.pid,
+        stopped: silence.stopped,
     }
 }
 

@@ -30,11 +30,11 @@ impl Variables {
         value.filter(|value| !value.is_empty())
     }
 
-    /// Those that are text, for a process that shall have them too.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (String, String)> {
-        let text = |it: &OsString| it.to_str().map(str::to_owned);
-        let texts = self.0.iter();
-        texts.filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
+    /// All of them, for a process that shall have them too.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
     }
 }
 
@@ -63,6 +63,8 @@ pub struct Context {
     pub evidence_key: Option<PathBuf>,
     /// The variables of whoever asks.
     pub variables: Variables,
+    /// The folder whoever asks stands in: commands that are advised work there.
+    pub here: PathBuf,
 }
 
 impl Context {
@@ -78,6 +80,7 @@ impl Context {
             disk: relayed::disk(),
             evidence_key: variables.get(EVIDENCE_KEY_VARIABLE).map(PathBuf::from),
             variables,
+            here: std::path::absolute(".").unwrap_or_else(|_| PathBuf::from(".")),
         }
     }
 

@@ -254,6 +254,20 @@ pub enum Error {
         /// Whether somebody has stopped it.
         stopped: bool,
     },
+    /// Files changed while a command ran that was to be evidence.
+    TreeChanged {
+        /// The command.
+        command: String,
+    },
+    /// An order was given and is not carried out yet.
+    NotYet {
+        /// The attempt.
+        id: String,
+        /// What was ordered.
+        want: bowline_supervisor::Want,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// An agent could not be started.
     AgentNotStarted {
         /// The attempt.
@@ -359,6 +373,8 @@ impl Error {
             Error::NotRunning { .. } => "agent_not_running",
             Error::InputClosed { .. } => "input_closed",
             Error::SilentShim { .. } => "shim_unreachable",
+            Error::TreeChanged { .. } => "tree_changed",
+            Error::NotYet { .. } => "not_yet",
             Error::AgentNotStarted { .. } => "agent_not_started",
             Error::NoControlGroup { .. } => "no_control_group",
             Error::StateInSandbox { .. } => "state_in_sandbox",
@@ -387,6 +403,8 @@ impl Error {
             | Error::EffectsLeft { .. }
             | Error::NotRunning { .. }
             | Error::InputClosed { .. }
+            | Error::NotYet { .. }
+            | Error::TreeChanged { .. }
             | Error::NoControlGroup { .. }
             | Error::StateInSandbox { .. }
             | Error::RootThroughLink { .. }

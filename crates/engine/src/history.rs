@@ -10,6 +10,7 @@ use bowline_machines::Actor;
 use bowline_statefiles::{ContentHash, History, Line, Situation, Snapshot, kind};
 use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// The transitions of a file, the oldest first. What others did to it is told too.
@@ -70,10 +71,11 @@ struct Way {
     metadata: Value,
 }
 
-/// Takes the last transition back that is not taken back yet.
-pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Changed, Error> {
+/// Takes the last transition back that is not taken back yet, and tells its number.
+pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Changed<u64>, Error> {
     person(context, "undo")?;
-    go_back(context, file, state_only, |history, now| {
+    let undone = Cell::new(0);
+    let changed = go_back(context, file, state_only, |history, now| {
         let nothing = || Error::NothingToUndo {
             path: file.path.clone(),
         };
@@ -89,6 +91,7 @@ pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Cha
                 last.sequence
             }
         };
+        undone.set(target);
         metadata["undone"] = target.into();
         // The version before it, whoever made that one. What a program had written by half in passing is none.
         let mut version = history.version_before(target).ok_or_else(nothing)?;
@@ -100,7 +103,8 @@ pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Cha
             trigger: "UNDO",
             metadata,
         })
-    })
+    })?;
+    Ok(changed.telling(undone.get()))
 }
 
 /// Whether the document after a line can be read. What was acknowledged always can.

@@ -1,12 +1,13 @@
 //! The kinds of state file: where each lives, how it is read, and what takes its place when it is lost.
 
-use crate::advice::command_line;
+use crate::advice::{self, Next};
+use crate::effects::Owed;
 use crate::workspace;
 use bowline_formats::develop::{self, DevelopFile};
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::{JsonDocument, lookup};
-use bowline_formats::memory::agent_memory::{self, AgentMemoryFile};
-use bowline_formats::memory::shared_context::{self, SharedContextFile};
+use bowline_formats::memory::agent_memory::{self, AgentMemory, AgentMemoryFile};
+use bowline_formats::memory::shared_context::{self, SharedContext, SharedContextFile};
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state::{self, TaskStateFile};
 use bowline_formats::orchestrate::{self, OrchestrateFile};
@@ -16,10 +17,10 @@ use bowline_gate::belief;
 use bowline_machines::develop::{DevelopMachine, closed};
 use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::{self, PlanMachine, next_id};
-use bowline_machines::thinking::ThinkingMachine;
+use bowline_machines::thinking::{self as thinking_run, ThinkingMachine};
 use bowline_machines::{Machine, Timestamp};
 use bowline_statefiles::{Archive, Layout, StateFile};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Dated copies kept of each file of the memory.
@@ -251,9 +252,30 @@ fn is_agent_file(name: &str) -> bool {
         .is_some_and(agent_memory::is_name)
 }
 
+/// What a document says, in the types of its kind.
+#[derive(Debug, Clone)]
+pub enum State {
+    /// A thinking run.
+    Thinking(Box<thinking::Sheet>),
+    /// The tasks that are not over.
+    TaskState(Box<plan::Memory>),
+    /// The tasks that are.
+    TaskHistory(Vec<plan::HistoryEntry>),
+    /// What agents tell one another.
+    SharedContext(Box<SharedContext>),
+    /// What one agent keeps for itself.
+    AgentMemory(Box<AgentMemory>),
+    /// A develop run, or none.
+    Develop(Option<Box<bowline_machines::develop::Run>>),
+    /// An orchestration: [`crate::operations::orchestrate::glance_at`] says what its family of files has to tell.
+    Orchestrate,
+}
+
 /// What a document says, whatever its kind.
 #[derive(Debug, Clone)]
 pub struct Examined {
+    /// In the types of its kind.
+    pub state: State,
     /// The one word for where it stands.
     pub status: String,
     /// The id of the task it is about; `None` for kinds without one.
@@ -262,8 +284,8 @@ pub struct Examined {
     pub findings: Vec<Finding>,
     /// The value with every repairable finding repaired.
     pub fixed: Value,
-    /// Commands that make sense now, the most useful first.
-    pub next: Vec<String>,
+    /// Commands that make sense now, the most useful first. None for a file that a newer program wrote: all would be refused.
+    pub next: Vec<Next>,
 }
 
 impl Examined {
@@ -284,16 +306,22 @@ pub trait MachineFile {
     /// The kind.
     const KIND: FileKind;
 
+    /// A state as one of all kinds, with what the document has beside it.
+    fn state(state: &<Self::Machine as Machine>::State, document: &Value) -> State;
+
     /// Whether a dated copy of the version before is kept.
     fn important(_effects: &[<Self::Machine as Machine>::Effect]) -> bool {
         false
     }
 
     /// The effects that leave the file, as its journal keeps them until they are done.
-    fn outward(_effects: &[<Self::Machine as Machine>::Effect]) -> Option<Value> {
+    fn outward(_effects: &[<Self::Machine as Machine>::Effect]) -> Option<Owed> {
         None
     }
 }
+
+/// The state of a kind with a machine.
+pub(crate) type StateOf<K> = <<K as MachineFile>::Machine as Machine>::State;
 
 /// Thinking runs as files.
 #[derive(Debug, Clone, Copy)]
@@ -303,6 +331,10 @@ impl MachineFile for Thinking {
     type Machine = ThinkingMachine;
     type Format = ThinkingFile;
     const KIND: FileKind = FileKind::Thinking;
+
+    fn state(run: &thinking_run::Run, document: &Value) -> State {
+        State::Thinking(Box::new(thinking::Sheet::new(run.clone(), document)))
+    }
 }
 
 /// The current task of the memory as a file.
@@ -314,22 +346,23 @@ impl MachineFile for TaskState {
     type Format = TaskStateFile;
     const KIND: FileKind = FileKind::TaskState;
 
+    fn state(memory: &plan::Memory, _: &Value) -> State {
+        State::TaskState(Box::new(memory.clone()))
+    }
+
     fn important(effects: &[plan::Effect]) -> bool {
         effects
             .iter()
             .any(|effect| matches!(effect, plan::Effect::Backup))
     }
 
-    fn outward(effects: &[plan::Effect]) -> Option<Value> {
-        let ended = effects.iter().find_map(|effect| match effect {
-            plan::Effect::PushHistory(entry) => Some(entry),
+    fn outward(effects: &[plan::Effect]) -> Option<Owed> {
+        effects.iter().find_map(|effect| match effect {
+            plan::Effect::PushHistory(entry) => Some(Owed::PushHistory(entry.clone())),
             plan::Effect::Backup
             | plan::Effect::Escalate { .. }
             | plan::Effect::RetryAfter { .. } => None,
-        })?;
-        let mut history = json!({});
-        TaskHistoryFile::write(&vec![(**ended).clone()], &mut history, Timestamp(0));
-        Some(json!({ "push_history": history["tasks"][0].take() }))
+        })
     }
 }
 
@@ -341,6 +374,10 @@ impl MachineFile for Develop {
     type Machine = DevelopMachine;
     type Format = DevelopFile;
     const KIND: FileKind = FileKind::Develop;
+
+    fn state(run: &Option<bowline_machines::develop::Run>, _: &Value) -> State {
+        State::Develop(run.clone().map(Box::new))
+    }
 }
 
 /// Orchestrations as files.
@@ -351,6 +388,10 @@ impl MachineFile for Orchestrate {
     type Machine = OrchestrateMachine;
     type Format = OrchestrateFile;
     const KIND: FileKind = FileKind::Orchestrate;
+
+    fn state(_: &bowline_machines::orchestrate::Run, _: &Value) -> State {
+        State::Orchestrate
+    }
 }
 
 /// A document that comes back from the past, as it may come back: no gate opens by going back or by a repair.
@@ -403,16 +444,21 @@ pub fn examine(kind: FileKind, document: &JsonDocument) -> Result<Examined, Vec<
         FileKind::Develop => examine_machine::<Develop>(document),
         FileKind::Orchestrate => examine_orchestration(document),
         FileKind::TaskHistory => {
-            examine_plain::<TaskHistoryFile>(document, |entries| match entries.len() {
+            let status = |entries: &Vec<_>| match entries.len() {
                 1 => "1 task".to_owned(),
                 count => format!("{count} tasks"),
-            })
+            };
+            examine_plain::<TaskHistoryFile>(document, status, State::TaskHistory)
         }
         FileKind::SharedContext => {
-            examine_plain::<SharedContextFile>(document, |context| context.session_id.clone())
+            let status = |context: &SharedContext| context.session_id.clone();
+            let state = |context| State::SharedContext(Box::new(context));
+            examine_plain::<SharedContextFile>(document, status, state)
         }
         FileKind::AgentMemory => {
-            examine_plain::<AgentMemoryFile>(document, |memory| memory.agent.clone())
+            let status = |memory: &AgentMemory| memory.agent.clone();
+            let state = |memory| State::AgentMemory(Box::new(memory));
+            examine_plain::<AgentMemoryFile>(document, status, state)
         }
     }
 }
@@ -444,13 +490,19 @@ pub(crate) fn examined<K: MachineFile>(
     fixed: Value,
 ) -> Examined {
     let id = id_pointer(K::KIND).and_then(|pointer| lookup(&fixed, pointer));
+    let known = K::state(state, &fixed);
+    let read_only = findings
+        .iter()
+        .any(|one| one.severity == Severity::ReadOnly);
     Examined {
         status: K::Machine::status(state).to_owned(),
         task_id: id.and_then(Value::as_str).map(str::to_owned),
         next: K::Machine::advice(state)
-            .iter()
-            .map(|advice| command_line(K::KIND, advice, &fixed))
+            .into_iter()
+            .filter(|_| !read_only)
+            .map(|advice| advice::next(K::KIND, &known, advice))
             .collect(),
+        state: known,
         findings,
         fixed,
     }
@@ -459,10 +511,12 @@ pub(crate) fn examined<K: MachineFile>(
 fn examine_plain<F: StateFormat>(
     document: &JsonDocument,
     status: impl Fn(&F::State) -> String,
+    state: impl Fn(F::State) -> State,
 ) -> Result<Examined, Vec<Finding>> {
     let read = F::read(document)?;
     Ok(Examined {
         status: status(&read.state),
+        state: state(read.state),
         task_id: None,
         findings: read.findings,
         fixed: read.fixed,

@@ -3,12 +3,13 @@
 //! The order is always the same: load, decide, persist, act, publish.
 
 pub mod actor;
-mod advice;
+pub mod advice;
 pub mod agents;
 pub mod clock;
 pub mod context;
 pub mod develop;
 pub mod doctor;
+pub mod effects;
 pub mod error;
 pub mod files;
 pub mod history;

@@ -6,11 +6,11 @@ use crate::error::Error;
 use crate::relayed::as_agent;
 use bowline_statefiles::ContentHash;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{PipeReader, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -41,13 +41,16 @@ const SECRET_NAMES: [&str; 7] = [
 ];
 
 /// Begins the command in its first argument only when told so: before that there is nobody to end it if we go.
-const BEGIN: &str = "read -r _ || exit 125; exec sh -c \"$1\" </dev/null";
+const BEGIN: &str = "read -r _ || exit 125; exec /bin/sh -c \"$1\" </dev/null";
+
+/// The shell that runs commands. Not one that a variable names: it decides what is evidence.
+const SHELL: &str = "/bin/sh";
 
 /// Ends the group in its first argument when its input ends: that is when we are gone, whatever ended us.
 const GUARD: &str = "read -r _; kill -s KILL -- \"-$1\"";
 
 /// Variables of git that would lead a git of ours to another repository or index.
-const GIT_VARIABLES: [&str; 8] = [
+const GIT_VARIABLES: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -56,6 +59,9 @@ const GIT_VARIABLES: [&str; 8] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_PREFIX",
     "GIT_NAMESPACE",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_ATTR_SOURCE",
 ];
 
 /// Starts a program, in the sandbox of the agent that it is started for, if it is; it may then also write to a folder of ours.
@@ -79,11 +85,23 @@ pub struct Ran {
     pub output_tail: String,
 }
 
-/// Runs a shell command in a folder, without input. `tick` is called about once a second while it runs.
-pub fn run(
+/// Where and with what a command is run.
+#[derive(Debug)]
+pub(crate) struct Place<'p> {
+    /// The folder it begins in.
+    pub(crate) folder: &'p Path,
+    /// A folder of ours that it may write to, where it is an agent's.
+    pub(crate) ours: Option<&'p Path>,
+    /// All the variables it gets.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// How long it may take.
+    pub(crate) limit: Duration,
+}
+
+/// Runs a shell command, without input. `tick` is called about once a second while it runs.
+pub(crate) fn run(
     command: &str,
-    folder: &Path,
-    limit: Duration,
+    place: &Place<'_>,
     tick: &mut dyn FnMut(Duration),
 ) -> Result<Ran, Error> {
     let failed = |error: std::io::Error| Error::ProgramFailed {
@@ -92,15 +110,17 @@ pub fn run(
     };
     let began = Instant::now();
     let (output, writer) = std::io::pipe().map_err(failed)?;
-    let mut shell = program("sh");
+    let mut shell = program(SHELL);
     shell
         .args(["-c", BEGIN, "sh", command])
-        .current_dir(folder)
+        .env_clear()
+        .envs(place.environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(place.folder)
         .stdin(Stdio::piped())
         .stdout(writer.try_clone().map_err(failed)?)
         .stderr(writer)
         .process_group(0);
-    let mut child = start(&mut shell, None).map_err(failed)?;
+    let mut child = start(&mut shell, place.ours).map_err(failed)?;
     // The copies of the pipe in it would keep the output open for ever.
     drop(shell);
     let group = group_of(&child);
@@ -129,7 +149,7 @@ pub fn run(
         wait_without_reaping(group);
         ended.send(()).ok();
     });
-    let timed_out = watch(&ends, group, began, limit, tick);
+    let timed_out = watch(&ends, group, began, place.limit, tick);
     // What it left behind in its group ends with it. It is not reaped yet, so the group is still its own.
     end(group, Signal::KILL);
     guard.kill().ok();
@@ -160,12 +180,61 @@ pub(crate) fn git(
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Result<GitEnd, Error> {
+    end_of(finish(folder, arguments, variables, &[], None)?)
+}
+
+/// The same for a git that makes something in a folder of ours.
+pub(crate) fn git_ours(folder: &Path, arguments: &[&str], ours: &Path) -> Result<GitEnd, Error> {
+    end_of(finish(folder, arguments, &[], &[], Some(ours))?)
+}
+
+fn end_of(output: Output) -> Result<GitEnd, Error> {
+    Ok(GitEnd {
+        code: output.status.code(),
+        printed: String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned(),
+        said: said(&output),
+    })
+}
+
+/// The same for a git that is fed, and ends well: what it printed, byte for byte.
+pub(crate) fn git_fed(
+    folder: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &OsStr)],
+    input: &[u8],
+) -> Result<Vec<u8>, Error> {
+    let output = finish(folder, arguments, variables, input, None)?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(Error::ProgramFailed {
+            program: "git".into(),
+            message: said(&output),
+        }),
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr)
+        .trim_end()
+        .to_owned()
+}
+
+fn finish(
+    folder: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &OsStr)],
+    input: &[u8],
+    ours: Option<&Path>,
+) -> Result<Output, Error> {
     let mut git = program("git");
     // Nothing of the user's that could act or wait: hooks, monitors, prompts.
     git.arg("-C").arg(folder);
     for setting in [
         "core.hooksPath=/dev/null",
         "core.fsmonitor=false",
+        "core.untrackedCache=false",
         "core.safecrlf=false",
         "core.quotePath=false",
         "advice.addEmbeddedRepo=false",
@@ -181,27 +250,28 @@ pub(crate) fn git(
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("LC_ALL", "C")
         .envs(variables.iter().copied())
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // An index of ours is in a folder of ours.
     let index = variables.iter().find(|(name, _)| *name == "GIT_INDEX_FILE");
-    let ours = index.and_then(|(_, path)| Path::new(path).parent());
-    let output = start(&mut git, ours)
-        .and_then(Child::wait_with_output)
-        .map_err(|error| Error::ProgramFailed {
-            program: "git".into(),
-            message: error.to_string(),
-        })?;
-    Ok(GitEnd {
-        code: output.status.code(),
-        printed: String::from_utf8_lossy(&output.stdout)
-            .trim_end()
-            .to_owned(),
-        said: String::from_utf8_lossy(&output.stderr)
-            .trim_end()
-            .to_owned(),
+    let ours = ours.or_else(|| index.and_then(|(_, path)| Path::new(path).parent()));
+    let failed = |error: std::io::Error| Error::ProgramFailed {
+        program: "git".into(),
+        message: error.to_string(),
+    };
+    let mut child = start(&mut git, ours).map_err(failed)?;
+    let mut feed = child.stdin.take();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            if let Some(mut feed) = feed.take() {
+                // One that reads no more says why below.
+                feed.write_all(input).ok();
+            }
+        });
+        child.wait_with_output()
     })
+    .map_err(failed)
 }
 
 /// How git ended.
@@ -237,7 +307,7 @@ fn program(name: &str) -> Command {
 
 fn guard(child: &Child) -> std::io::Result<Child> {
     // Outside of any sandbox but our own, or it could end nobody: so it is not looked for where an agent may have put one.
-    program("/bin/sh")
+    program(SHELL)
         .args(["-c", GUARD, "guard"])
         .arg(child.id().to_string())
         // The pipe is ours alone; in a group of its own it outlives what a terminal sends to ours.

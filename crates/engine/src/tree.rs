@@ -1,15 +1,22 @@
 //! The content of a work tree as one hash: what is tracked and what is not, but nothing that is ignored.
+//!
+//! In a repository it is the id of a git tree made of the bytes on the disk. What could show git something else than those
+//! has no part in it: flags in the user's index, filters, conversions of line ends, caches.
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::process::git;
+use crate::process::{git, git_fed, git_ours};
 use crate::words::{cannot_be_read, shown};
 use crate::workspace;
 use bowline_formats::develop::FOLDER_NAME;
 use bowline_gate::locate;
 use bowline_words::message::{Advice, Wrong};
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 /// Files hashed of a folder that is no git repository; more are not a work tree but a disk.
@@ -17,64 +24,264 @@ const FILES_MAX: usize = 100_000;
 
 /// The hash of the tree a run's root is in: `git:` and the tree's own id in a repository, else `files:` and a hash.
 ///
-/// The user's index and objects are not touched: both are written to a folder that is removed again.
+/// The user's index and objects are not touched: ours are in a folder that is removed again.
 pub(crate) fn hash(context: &Context, root: &Path, side: &Path) -> Result<String, Error> {
     match workspace::git_top(root) {
-        Some(top) => of_repository(context, &top, root, side),
+        Some(top) => {
+            let scratch = Scratch::new(context, side)?;
+            let files = Listed::of(&top, root)?;
+            files.tree(&top, &top, &scratch)
+        }
         None => of_folder(root),
     }
 }
 
-fn of_repository(context: &Context, top: &Path, root: &Path, side: &Path) -> Result<String, Error> {
+/// A copy of exactly what a tree holds, in a folder that goes when this does.
+pub(crate) struct Checkout {
+    /// Where the run's root is in it.
+    pub(crate) root: PathBuf,
+    /// The folder of ours that it is in.
+    pub(crate) folder: PathBuf,
+    /// The hash of what was copied.
+    pub(crate) tree: String,
+    _scratch: Scratch,
+}
+
+/// Makes a copy of the tree a run's root is in, with a repository of its own that has the same commits. Paths of `share`, from
+/// the root, lead to what is there in the work tree, where the tree itself has nothing: what is made anew every time and
+/// ignored.
+pub(crate) fn checkout(
+    context: &Context,
+    root: &Path,
+    side: &Path,
+    share: &[String],
+) -> Result<Checkout, Error> {
     let scratch = Scratch::new(context, side)?;
-    let paths = git(
-        top,
-        &["rev-parse", "--git-path", "index", "--git-path", "objects"],
-        &[],
-    )?
-    .good()?;
-    let mut paths = paths.lines().map(|path| top.join(path));
-    let (Some(index), Some(objects)) = (paths.next(), paths.next()) else {
-        return Err(Error::ProgramFailed {
-            program: "git".into(),
-            message: "rev-parse said nothing".into(),
-        });
-    };
-    let own_index = scratch.0.join("index");
-    // With the user's index at hand git reads only files that changed.
-    match fs::copy(&index, &own_index) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(failed(&index, &error));
+    let folder = scratch.0.join("checkout");
+    let (place, tree) = match workspace::git_top(root) {
+        Some(top) => {
+            let files = Listed::of(&top, root)?;
+            let (from, to) = (top.to_string_lossy(), folder.to_string_lossy());
+            let quiet = ["clone", "-q", "--shared", "--no-checkout", "--template="];
+            git_ours(
+                &top,
+                &[&quiet[..], &["--", &from, &to]].concat(),
+                &scratch.0,
+            )?
+            .good()?;
+            files.copy(&top, &folder)?;
+            // What is compared is the copy: nobody else writes there.
+            let tree = files.tree(&top, &folder, &scratch)?;
+            let head = ["rev-parse", "-q", "--verify", "HEAD"];
+            if git_ours(&folder, &head, &scratch.0)?.code == Some(0) {
+                git_ours(&folder, &["read-tree", "HEAD"], &scratch.0)?.good()?;
+            }
+            let below = root.strip_prefix(&top).unwrap_or(Path::new(""));
+            (folder.join(below), tree)
         }
-        Ok(_) | Err(_) => {}
+        None => {
+            walk(root, &|_| true, &mut |path, entry| {
+                copy(&entry, &folder.join(path))
+            })?;
+            fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+            (folder.clone(), of_folder(&folder)?)
+        }
+    };
+    for path in share {
+        let (there, here) = (root.join(path), place.join(path));
+        if there.exists() && !here.exists() {
+            if let Some(parent) = here.parent() {
+                fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
+            }
+            symlink(&there, &here).map_err(|error| failed(&here, &error))?;
+        }
     }
-    let own_objects = scratch.0.join("objects");
-    let variables: [(&str, &OsStr); 3] = [
-        ("GIT_INDEX_FILE", own_index.as_os_str()),
-        ("GIT_OBJECT_DIRECTORY", own_objects.as_os_str()),
-        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.as_os_str()),
-    ];
-    fs::create_dir_all(&own_objects).map_err(|error| failed(&own_objects, &error))?;
-    git(top, &["add", "-A", "--", "."], &variables)?.good()?;
-    // The run's own file changes with every gate.
-    let own = root
-        .strip_prefix(top)
-        .unwrap_or(Path::new(""))
-        .join(FOLDER_NAME);
-    let own = own.to_string_lossy();
-    let rest = [
-        "rm",
-        "-r",
-        "-q",
-        "-f",
-        "--cached",
-        "--ignore-unmatch",
-        "--",
-        &own,
-    ];
-    git(top, &rest, &variables)?.good()?;
-    let tree = git(top, &["write-tree"], &variables)?.good()?;
-    Ok(format!("git:{tree}"))
+    Ok(Checkout {
+        root: place,
+        folder,
+        tree,
+        _scratch: scratch,
+    })
+}
+
+/// What one path of a tree is.
+enum Kind {
+    File {
+        executable: bool,
+    },
+    Link,
+    /// Another repository, at this commit.
+    Module(String),
+}
+
+/// Every path of a tree, in order.
+struct Listed(BTreeMap<OsString, Kind>);
+
+impl Listed {
+    /// What is tracked and there, and what is neither tracked nor ignored; without the run's own folder, which changes with
+    /// every gate.
+    fn of(top: &Path, root: &Path) -> Result<Listed, Error> {
+        let own = root.strip_prefix(top).unwrap_or(Path::new(""));
+        let own = own.join(FOLDER_NAME);
+        let tracked = git_fed(top, &["ls-files", "-z", "--cached"], &[], &[])?;
+        let others = ["ls-files", "-z", "--others", "--exclude-standard"];
+        let others = git_fed(top, &others, &[], &[])?;
+        let mut all = BTreeMap::new();
+        let mut folders = BTreeMap::new();
+        for path in [tracked, others]
+            .iter()
+            .flat_map(|it| it.split(|&byte| byte == 0))
+        {
+            // Another repository that is not tracked is listed as a folder.
+            let path = Path::new(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
+            if path.as_os_str().is_empty() || path.starts_with(&own) {
+                continue;
+            }
+            if let Some(kind) = kind_of(top, path, &mut folders)? {
+                all.insert(path.as_os_str().to_owned(), kind);
+            }
+        }
+        Ok(Listed(all))
+    }
+
+    /// Copies all of it; other repositories have no content of their own in a tree.
+    fn copy(&self, from: &Path, to: &Path) -> Result<(), Error> {
+        for (path, kind) in &self.0 {
+            match kind {
+                Kind::File { .. } | Kind::Link => copy(&from.join(path), &to.join(path))?,
+                Kind::Module(_) => {
+                    let folder = to.join(path);
+                    fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The id of the tree these are in `place`, by the repository at `top`.
+    fn tree(&self, top: &Path, place: &Path, scratch: &Scratch) -> Result<String, Error> {
+        let links = scratch.folder("links")?;
+        let mut names = Vec::new();
+        let mut blobs = Vec::new();
+        for (path, kind) in &self.0 {
+            let file = match kind {
+                Kind::Module(_) => continue,
+                Kind::File { .. } => place.join(path),
+                Kind::Link => {
+                    // What git keeps of a link is where it leads to.
+                    let target = fs::read_link(place.join(path));
+                    let target = target.map_err(|error| failed(&place.join(path), &error))?;
+                    let file = links.join(names.len().to_string());
+                    fs::File::create(&file)
+                        .and_then(|mut it| it.write_all(target.as_os_str().as_bytes()))
+                        .map_err(|error| failed(&file, &error))?;
+                    file
+                }
+            };
+            quoted(file.as_os_str().as_bytes(), &mut names);
+            blobs.push((path, kind));
+        }
+        let plain = ["hash-object", "--no-filters", "--stdin-paths"];
+        let hashes = git_fed(top, &plain, &[], &names)?;
+        let hashes = String::from_utf8_lossy(&hashes);
+        let mut index = Vec::new();
+        let mut entry = |mode: &str, id: &str, path: &OsStr| {
+            index.extend_from_slice(format!("{mode} {id}\t").as_bytes());
+            index.extend_from_slice(path.as_bytes());
+            index.push(0);
+        };
+        for ((path, kind), id) in blobs.iter().zip(hashes.lines()) {
+            let mode = match kind {
+                Kind::File { executable: true } => "100755",
+                Kind::File { executable: false } => "100644",
+                Kind::Link | Kind::Module(_) => "120000",
+            };
+            entry(mode, id, path);
+        }
+        for (path, kind) in &self.0 {
+            if let Kind::Module(commit) = kind {
+                entry("160000", commit, path);
+            }
+        }
+        let own_index = scratch.0.join("index");
+        let own_objects = scratch.folder("objects")?;
+        let variables: [(&str, &OsStr); 2] = [
+            ("GIT_INDEX_FILE", own_index.as_os_str()),
+            ("GIT_OBJECT_DIRECTORY", own_objects.as_os_str()),
+        ];
+        git_fed(
+            top,
+            &["update-index", "-z", "--index-info"],
+            &variables,
+            &index,
+        )?;
+        let tree = git(top, &["write-tree", "--missing-ok"], &variables)?.good()?;
+        Ok(format!("git:{tree}"))
+    }
+}
+
+/// What a path is on the disk; nothing when it is not there, or lies behind a link, where git sees nothing either.
+fn kind_of(
+    top: &Path,
+    path: &Path,
+    folders: &mut BTreeMap<PathBuf, bool>,
+) -> Result<Option<Kind>, Error> {
+    let real = |folder: &Path| fs::symlink_metadata(top.join(folder)).is_ok_and(|it| it.is_dir());
+    for folder in path.ancestors().skip(1) {
+        let known = folders.get(folder).copied();
+        let there = known.unwrap_or_else(|| real(folder));
+        folders.insert(folder.to_owned(), there);
+        if !there {
+            return Ok(None);
+        }
+    }
+    let whole = top.join(path);
+    let found = match fs::symlink_metadata(&whole) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(&whole, &error)),
+    };
+    if found.is_symlink() {
+        return Ok(Some(Kind::Link));
+    }
+    if found.is_file() {
+        let executable = found.permissions().mode() & 0o100 != 0;
+        return Ok(Some(Kind::File { executable }));
+    }
+    if found.is_dir() && whole.join(".git").exists() {
+        let head = git(&whole, &["rev-parse", "-q", "--verify", "HEAD"], &[])?;
+        return Ok(head.good().ok().map(Kind::Module));
+    }
+    Ok(None)
+}
+
+/// One line for git to read a path from: as it is, or quoted where a line could not hold it.
+fn quoted(path: &[u8], lines: &mut Vec<u8>) {
+    let odd = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
+    if !path.iter().any(odd) {
+        lines.extend_from_slice(path);
+    } else {
+        lines.push(b'"');
+        for byte in path {
+            match odd(byte) {
+                true => lines.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+                false => lines.push(*byte),
+            }
+        }
+        lines.push(b'"');
+    }
+    lines.push(b'\n');
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Error> {
+    let bad = |error: std::io::Error| failed(from, &error);
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent).map_err(bad)?;
+    }
+    match fs::symlink_metadata(from).map_err(bad)?.is_symlink() {
+        true => symlink(fs::read_link(from).map_err(bad)?, to).map_err(bad),
+        false => fs::copy(from, to).map(drop).map_err(bad),
+    }
 }
 
 /// A folder of our own that goes when it is no longer needed, and with the next one when we are killed.
@@ -96,6 +303,12 @@ impl Scratch {
         fs::remove_dir_all(&own).ok();
         fs::create_dir_all(&own).map_err(|error| failed(&own, &error))?;
         Ok(Scratch(own))
+    }
+
+    fn folder(&self, name: &str) -> Result<PathBuf, Error> {
+        let folder = self.0.join(name);
+        fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+        Ok(folder)
     }
 }
 
@@ -122,7 +335,7 @@ fn of_folder(root: &Path) -> Result<String, Error> {
         let digest = match bowline_gate::sealed::file_hash(&entry) {
             Ok(digest) => digest,
             // Somebody removed it while we looked.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(failed(&entry, &error)),
         };
         hasher.update(path.as_bytes());
@@ -147,7 +360,7 @@ pub(crate) fn walk(
         let entries = match fs::read_dir(&place) {
             Ok(entries) => entries,
             // Somebody removed it while we looked.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(failed(&place, &error)),
         };
         let mut names: Vec<_> = entries.flatten().collect();
@@ -165,7 +378,7 @@ pub(crate) fn walk(
             };
             let kind = match entry.file_type() {
                 Ok(kind) => kind,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(failed(&entry.path(), &error)),
             };
             if !kind.is_dir() {

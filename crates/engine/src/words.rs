@@ -163,6 +163,17 @@ impl Error {
                     (None, stopped) => Trouble::ShimSilentSomewhere { id, stopped },
                 }
             }
+            Error::TreeChanged { command } => Trouble::TreeChanged {
+                command: command.clone(),
+            },
+            Error::NotYet { id, want, seconds } => {
+                let (id, seconds) = (id.clone(), *seconds);
+                match want {
+                    supervisor::Want::Paused => Trouble::NotPausedYet { id, seconds },
+                    supervisor::Want::Running => Trouble::NotResumedYet { id, seconds },
+                    supervisor::Want::Ended => Trouble::NotEndedYet { id, seconds },
+                }
+            }
             Error::AgentNotStarted { id, message } => Trouble::AgentNotStarted {
                 id: id.clone(),
                 said: message.clone(),

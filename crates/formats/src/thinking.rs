@@ -20,6 +20,35 @@ pub const FILE_NAME: &str = "thinking_state.json";
 #[derive(Debug, Clone, Copy)]
 pub struct ThinkingFile;
 
+/// A run with what its file says of the task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sheet {
+    /// Id of the task.
+    pub task_id: String,
+    /// Title for people.
+    pub title: String,
+    /// What the task is for.
+    pub goal: String,
+    /// The latest change, where the file says when.
+    pub updated_at: Option<Timestamp>,
+    /// Its stages and what was made of them.
+    pub run: Run,
+}
+
+impl Sheet {
+    /// The sheet of a run that was read from a document.
+    pub fn new(run: Run, document: &Value) -> Self {
+        let text = |name: &str| document[name].as_str().unwrap_or_default();
+        Sheet {
+            task_id: text("task_id").to_owned(),
+            title: text("title").to_owned(),
+            goal: text("goal").to_owned(),
+            updated_at: crate::time::parse(text("updated_at")),
+            run,
+        }
+    }
+}
+
 /// A new file for a task nobody has begun.
 pub fn new_document(task_id: &str, title: &str, goal: &str, created: Timestamp) -> JsonDocument {
     let mut value = json!({

@@ -12,8 +12,14 @@ use std::path::Path;
 /// A command that makes sense now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
-    /// As it is typed.
-    pub command: String,
+    /// The kind of work it is for, as on the command line.
+    pub noun: &'static str,
+    /// The words after the noun.
+    pub verb: &'static str,
+    /// What it applies to.
+    pub target: Option<String>,
+    /// What else has to be given, as it is typed. What only the caller can know stands in capitals.
+    pub options: String,
     /// Only a person may.
     pub person: bool,
     /// It comes before everything else because a sealed file is another now.
@@ -21,19 +27,59 @@ pub struct Next {
 }
 
 impl Next {
-    fn agent(words: impl AsRef<str>) -> Self {
+    /// A move on something, with what has to be given beside it.
+    pub fn new(noun: &'static str, verb: &'static str, target: Option<String>) -> Self {
         Next {
-            command: format!("bowline develop {}", words.as_ref()),
+            noun,
+            verb,
+            target,
+            options: String::new(),
             person: false,
             stale: false,
         }
     }
 
-    fn person(words: impl AsRef<str>) -> Self {
+    fn develop(verb: &'static str) -> Self {
+        Next::new("develop", verb, None)
+    }
+
+    fn on(verb: &'static str, target: &str) -> Self {
+        Next::new("develop", verb, Some(target.to_owned()))
+    }
+
+    fn with(self, options: impl Into<String>) -> Self {
+        Next {
+            options: options.into(),
+            ..self
+        }
+    }
+
+    fn by_person(self) -> Self {
         Next {
             person: true,
-            ..Next::agent(words)
+            ..self
         }
+    }
+
+    /// As it is typed where the work is.
+    pub fn command(&self) -> String {
+        self.command_with("", "")
+    }
+
+    /// As it is typed elsewhere: with options of the program, and with some of the noun.
+    pub fn command_with(&self, before: &str, behind: &str) -> String {
+        let target = self.target.as_deref().map(quoted).unwrap_or_default();
+        let words = [
+            "bowline",
+            before,
+            self.noun,
+            behind,
+            self.verb,
+            &target,
+            &self.options,
+        ];
+        let words = words.into_iter().filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -74,7 +120,7 @@ pub fn next(
     contract: &[Planned],
 ) -> Vec<Next> {
     let Some(run) = run else {
-        return vec![Next::agent("start FEATURE")];
+        return vec![Next::develop("start").with("FEATURE")];
     };
     let resume = resume(run);
     let by_gate = matches!(
@@ -90,64 +136,59 @@ pub fn next(
     if by_gate && seal.is_some_and(|seal| is_stale(root, seal)) {
         return vec![Next {
             stale: true,
-            ..Next::person("seal")
+            ..Next::develop("seal").by_person()
         }];
     }
     match resume {
-        Resume::Design => vec![Next::agent("review")],
+        Resume::Design => vec![Next::develop("review")],
         Resume::ReviewAgain => vec![gate(Gate::ReviewCleanPass, seal)],
-        Resume::Implement => vec![Next::agent("implement")],
-        Resume::Checkpoint { id, iteration: 0 } => {
-            vec![Next::agent(format!("checkpoint start {}", quoted(&id)))]
-        }
+        Resume::Implement => vec![Next::develop("implement")],
+        Resume::Checkpoint { id, iteration: 0 } => vec![Next::on("checkpoint start", &id)],
         Resume::Checkpoint { id, .. } => {
             let planned = contract.iter().find(|one| one.id == id);
             let command = planned.and_then(|one| one.command.as_deref());
-            let id = quoted(&id);
-            let pass = match command {
-                Some(command) => format!("checkpoint pass {id} --run {}", quoted(command)),
-                None => format!("checkpoint pass {id}"),
-            };
+            let run = command.map(|command| format!("--run {}", quoted(command)));
             vec![
-                Next::agent(pass),
-                Next::agent(format!("checkpoint fail {id}")),
+                Next::on("checkpoint pass", &id).with(run.unwrap_or_default()),
+                Next::on("checkpoint fail", &id),
             ]
         }
         Resume::AskPerson { checkpoints } => checkpoints
             .iter()
-            .map(|id| Next::person(format!("checkpoint start {} --override REASON", quoted(id))))
+            .map(|id| {
+                let again = Next::on("checkpoint start", id);
+                again.with("--override REASON").by_person()
+            })
             .collect(),
         Resume::VerifyAll => vec![gate(Gate::ArchitectVerified, seal)],
-        Resume::Pr => vec![Next::agent("pr")],
+        Resume::Pr => vec![Next::develop("pr")],
         Resume::ReReview => vec![gate(Gate::ReReviewClean, seal)],
-        Resume::Done => vec![Next::agent("done")],
-        Resume::Back { phase } => {
-            vec![back(phase)]
-        }
-        Resume::Over => vec![Next::agent("start FEATURE")],
+        Resume::Done => vec![Next::develop("done")],
+        Resume::Back { phase } => vec![back(phase)],
+        Resume::Over => vec![Next::develop("start").with("FEATURE")],
     }
 }
 
 /// A gate with a sealed command opens by it; any other only by a person.
 pub(crate) fn gate(gate: Gate, seal: Option<&Seal>) -> Next {
-    let words = format!("gate pass {}", gate.name());
+    let pass = Next::on("gate pass", gate.name());
     match seal.and_then(|seal| seal.rules.command(gate)) {
-        Some(_) => Next::agent(words),
-        None => Next::person(format!("{words} --by-hand REASON")),
+        Some(_) => pass,
+        None => pass.with("--by-hand REASON").by_person(),
     }
 }
 
 /// An agent may go back to work, not to what people decided.
 pub(crate) fn back(phase: Phase) -> Next {
-    let words = format!("back {}", phase.name());
+    let back = Next::on("back", phase.name());
     match phase {
-        Phase::Design | Phase::Review => Next::person(words),
-        Phase::Implement | Phase::Pr | Phase::Done => Next::agent(words),
+        Phase::Design | Phase::Review => back.by_person(),
+        Phase::Implement | Phase::Pr | Phase::Done => back,
     }
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -308,7 +308,7 @@ impl Denial {
                 lines.extend(missing.first().map(|gate| {
                     let next = opening(*phase, *gate, seal);
                     let who = if next.person { "ask a person to run: " } else { "" };
-                    format!("next: {who}{}", next.command)
+                    format!("next: {who}{}", next.command())
                 }));
                 lines
             }
@@ -369,7 +369,7 @@ impl Denial {
                 lines.extend(missing.first().map(|gate| {
                     let next = opening(*phase, *gate, seal);
                     let who = if next.person { "사람에게 실행을 요청하세요: " } else { "" };
-                    format!("다음: {who}{}", next.command)
+                    format!("다음: {who}{}", next.command())
                 }));
                 lines
             }

@@ -107,19 +107,31 @@ pub struct Advice {
     pub verb: &'static str,
     /// The stage, step, gate or task it applies to.
     pub target: Option<String>,
+    /// What has to be given beside it (`--override REASON`).
+    pub options: &'static str,
 }
 
 impl Advice {
     /// A move without a target.
     pub fn verb(verb: &'static str) -> Self {
-        Advice { verb, target: None }
+        Advice {
+            verb,
+            target: None,
+            options: "",
+        }
     }
 
     /// A move on something.
     pub fn on(verb: &'static str, target: impl Into<String>) -> Self {
         Advice {
-            verb,
             target: Some(target.into()),
+            ..Advice::verb(verb)
         }
+    }
+
+    /// The same with what has to be given beside it.
+    #[must_use]
+    pub fn with(self, options: &'static str) -> Self {
+        Advice { options, ..self }
     }
 }

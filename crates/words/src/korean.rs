@@ -4,12 +4,16 @@
 mod found;
 mod input;
 mod refusals;
+mod said;
 mod troubles;
+mod web;
 
 pub(crate) use found::*;
 pub(crate) use input::*;
 pub(crate) use refusals::*;
+pub(crate) use said::*;
 pub(crate) use troubles::*;
+pub(crate) use web::*;
 
 use crate::Lang::Ko;
 use crate::message::{Passage, Status};

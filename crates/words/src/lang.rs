@@ -28,6 +28,14 @@ impl Lang {
         }
     }
 
+    /// The word for it, as in [`LANG_VARIABLE`].
+    pub const fn name(self) -> &'static str {
+        match self {
+            Lang::En => "en",
+            Lang::Ko => "ko",
+        }
+    }
+
     /// One of two texts.
     pub fn say<'t>(self, english: &'t str, korean: &'t str) -> &'t str {
         match self {

@@ -2,10 +2,14 @@
 
 mod found;
 mod input;
+mod said;
+mod web;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
 pub use input::{Advice, Why, Wrong};
+pub use said::{AgentState, Did, Label, Told};
+pub use web::Web;
 pub use word::{Status, Thing};
 
 messages! {
@@ -98,6 +102,10 @@ messages! {
         ShimStopped { id: String, pid: i32 },
         ShimSilent { id: String, pid: i32 },
         ShimSilentSomewhere { id: String, stopped: bool },
+        TreeChanged { command: String },
+        NotPausedYet { id: String, seconds: u64 },
+        NotResumedYet { id: String, seconds: u64 },
+        NotEndedYet { id: String, seconds: u64 },
         AgentNotStarted { id: String, said: String },
         NoControlGroup { what: String, reason: String },
         StateInSandbox { root: String, folder: String },

@@ -1,6 +1,8 @@
 //! The command line of `bowline develop`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use super::choice;
+use bowline_engine::operations::develop::{FailureClass, Gate, Phase};
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -34,8 +36,8 @@ pub(crate) enum DevelopVerb {
     /// Enter IMPLEMENT
     Implement {
         /// Who implements (default: from .develop-workflow.yaml, else auto)
-        #[arg(long, value_name = "STRATEGY")]
-        strategy: Option<StrategyName>,
+        #[arg(long, value_name = "STRATEGY", value_parser = choice::strategy())]
+        strategy: Option<String>,
     },
     /// Checkpoints: three attempts each, then a person decides
     #[command(subcommand)]
@@ -47,8 +49,8 @@ pub(crate) enum DevelopVerb {
     /// Go back to an earlier phase; gates behind it close
     Back {
         /// The phase
-        #[arg(ignore_case = true)]
-        phase: PhaseName,
+        #[arg(ignore_case = true, value_parser = choice::phase())]
+        phase: Phase,
     },
     /// Say where the run stands and what comes next; writes nothing
     Resume,
@@ -82,7 +84,8 @@ pub(crate) enum GateVerb {
     /// Run the sealed command, and open the gate when it ends with 0
     Pass {
         /// The gate
-        name: GateName,
+        #[arg(value_parser = choice::gate())]
+        name: Gate,
         /// A command of a person's own, where none is sealed; else it only adds evidence
         #[arg(long, value_name = "CMD")]
         run: Option<String>,
@@ -93,7 +96,8 @@ pub(crate) enum GateVerb {
     /// Close the gate, and those after it
     Reset {
         /// The gate
-        name: GateName,
+        #[arg(value_parser = choice::gate())]
+        name: Gate,
     },
 }
 
@@ -124,64 +128,9 @@ pub(crate) enum CheckpointVerb {
             long,
             value_name = "CLASS",
             ignore_case = true,
-            default_value = "LOGIC_ERROR"
+            default_value = "LOGIC_ERROR",
+            value_parser = choice::class()
         )]
-        class: ClassName,
+        class: FailureClass,
     },
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum GateName {
-    /// The review of the design found nothing that blocks
-    ReviewCleanPass,
-    /// The whole implementation was verified
-    ArchitectVerified,
-    /// The review of the code found nothing
-    ReReviewClean,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum StrategyName {
-    /// One agent, one checkpoint after the other
-    Direct,
-    /// Agents of their own for independent checkpoints
-    Subagent,
-    /// Agents that talk to each other
-    AgentTeams,
-    /// Whichever fits number and independence of the checkpoints
-    Auto,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum PhaseName {
-    /// What is to be built
-    Design,
-    /// Is the design good?
-    Review,
-    /// Checkpoint by checkpoint
-    Implement,
-    /// Review of the code, commit and pull request
-    #[value(alias = "MERGE")]
-    Pr,
-    /// Over
-    Done,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum ClassName {
-    /// Something is not there yet
-    NotImplemented,
-    /// It does the wrong thing
-    LogicError,
-    /// The types do not fit
-    TypeError,
-    /// The design cannot be built like this: a person decides at once
-    DesignMismatch,
-    /// The machine lacks something: a person decides at once
-    EnvIssue,
-    /// A hole in security: a person decides at once
-    Vulnerability,
 }

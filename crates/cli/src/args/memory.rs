@@ -1,6 +1,8 @@
 //! The command line of `bowline memory`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use super::choice;
+use bowline_engine::operations::memory::{FailureKind, TaskResult};
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -83,8 +85,8 @@ pub(crate) enum TaskVerb {
     /// End it; it goes to the history
     Finish {
         /// What it came to (default: told from the steps)
-        #[arg(long)]
-        result: Option<ResultName>,
+        #[arg(long, value_parser = choice::result())]
+        result: Option<TaskResult>,
         /// What was done, in a sentence
         #[arg(long)]
         summary: Option<String>,
@@ -106,32 +108,6 @@ pub(crate) enum TaskVerb {
         /// Its id, or the beginning of it
         id: String,
     },
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ResultName {
-    /// Everything was reached
-    Success,
-    /// Nothing was
-    Failure,
-    /// Something was
-    Partial,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum FailureName {
-    /// Goes away by itself
-    Transient,
-    /// The result is not good enough
-    Validation,
-    /// Something it depends on failed
-    Dependency,
-    /// Something it needs is missing
-    Resource,
-    /// The plan is wrong
-    Structural,
-    /// A person is needed at once
-    Critical,
 }
 
 #[derive(Debug, Subcommand)]
@@ -162,8 +138,8 @@ pub(crate) enum StepVerb {
         /// Its number
         id: u32,
         /// What kind of failure
-        #[arg(long = "type", value_name = "TYPE", default_value = "transient")]
-        kind: FailureName,
+        #[arg(long = "type", value_name = "TYPE", default_value = "transient", value_parser = choice::failure())]
+        kind: FailureKind,
         /// What went wrong
         #[arg(long)]
         message: String,

@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod agents;
+mod choice;
 mod deferred;
 pub(crate) mod develop;
 pub(crate) mod memory;
@@ -10,6 +11,7 @@ mod tests;
 
 pub(crate) use deferred::Deferred;
 
+use bowline_engine::operations::thinking::Stage;
 use bowline_words::Lang;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -191,18 +193,6 @@ pub(crate) struct ThinkingArgs {
     pub(crate) verb: ThinkingVerb,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum StageName {
-    /// Divergent: look for ideas
-    Planning,
-    /// Convergent: choose one
-    Selection,
-    /// Generative: make it
-    Creation,
-    /// Critical: judge it
-    Reflection,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThinkingVerb {
     /// Make a new run in a task folder
@@ -219,7 +209,8 @@ pub(crate) enum ThinkingVerb {
     /// Begin a stage, or try a failed one again
     Start {
         /// The stage
-        stage: StageName,
+        #[arg(value_parser = choice::stage())]
+        stage: Stage,
         /// A person's reason to reopen a stage that used up its tries
         #[arg(long = "override", value_name = "REASON")]
         override_reason: Option<String>,
@@ -227,7 +218,8 @@ pub(crate) enum ThinkingVerb {
     /// Record files a stage has made so far
     Output {
         /// The stage
-        stage: StageName,
+        #[arg(value_parser = choice::stage())]
+        stage: Stage,
         /// Paths relative to the task folder
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
@@ -235,7 +227,8 @@ pub(crate) enum ThinkingVerb {
     /// End a stage well; its outputs must exist
     Complete {
         /// The stage
-        stage: StageName,
+        #[arg(value_parser = choice::stage())]
+        stage: Stage,
         /// A further output, relative to the task folder
         #[arg(long = "output", value_name = "PATH", num_args = 1..)]
         outputs: Vec<String>,
@@ -243,7 +236,8 @@ pub(crate) enum ThinkingVerb {
     /// End a stage badly
     Fail {
         /// The stage
-        stage: StageName,
+        #[arg(value_parser = choice::stage())]
+        stage: Stage,
         /// A word for programs
         #[arg(long)]
         code: String,
@@ -294,8 +288,8 @@ pub(crate) enum FeedbackVerb {
         #[arg(long = "improvement", value_name = "TEXT")]
         improvements: Vec<String>,
         /// A stage the lesson is for (default: all)
-        #[arg(long = "stage", value_name = "STAGE")]
-        stages: Vec<StageName>,
+        #[arg(long = "stage", value_name = "STAGE", value_parser = choice::stage())]
+        stages: Vec<Stage>,
     },
     /// Take over what another task learnt
     Apply {

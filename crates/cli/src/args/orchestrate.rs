@@ -1,23 +1,15 @@
 //! `bowline orchestrate`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use super::choice;
+use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::operations::orchestrate::Picture;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct OrchestrateArgs {
     #[command(subcommand)]
     pub(crate) verb: OrchestrateVerb,
-}
-
-/// How the work is handed to agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModeName {
-    /// Prompts carry the whole context
-    Normal,
-    /// Replies of one line
-    UltraThin,
-    /// Each task repeats until it prints its promise
-    Ralph,
 }
 
 #[derive(Debug, Subcommand)]
@@ -34,8 +26,8 @@ pub(crate) enum OrchestrateVerb {
         /// The plan (default: docs/planning/06-tasks.md, docs/planning/TASKS.md or TASKS.md)
         file: Option<PathBuf>,
         /// How the work is handed to agents
-        #[arg(long, value_name = "MODE", default_value = "normal")]
-        mode: ModeName,
+        #[arg(long, value_name = "MODE", default_value = "normal", value_parser = choice::mode())]
+        mode: Mode,
         /// The same as --mode ultra-thin
         #[arg(long, conflicts_with = "mode")]
         ultra_thin: bool,
@@ -99,20 +91,14 @@ pub(crate) enum OrchestrateVerb {
     /// Draw the graph of tasks, the longest chain in thick lines
     Graph {
         /// The language of the picture
-        #[arg(long, value_name = "FORMAT", default_value = "mermaid")]
-        format: PictureName,
+        #[arg(
+            long,
+            value_name = "FORMAT",
+            default_value = "mermaid",
+            value_parser = choice::picture()
+        )]
+        format: Picture,
     },
-}
-
-/// A language of pictures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PictureName {
-    /// Graphviz
-    Dot,
-    /// Mermaid
-    Mermaid,
-    /// A picture for browsers
-    Svg,
 }
 
 #[derive(Debug, Subcommand)]

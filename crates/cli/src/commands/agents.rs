@@ -3,7 +3,6 @@
 use super::agents_leave::Leave;
 use super::agents_watch::{Screen, blocked};
 use crate::args::agents::{AttachArgs, CgroupMode, RunAgentArgs, SandboxMode};
-use crate::korean;
 use crate::output::{Output, Tone};
 use bowline_engine::agents::{
     Agents, ENDED_MAX, Grant, GroupMode, GroupWish, List, Listed, NewAgent, SandboxWish, Silence,
@@ -13,8 +12,7 @@ use bowline_engine::supervisor::{
     Attempt, CgroupSupport, Condition, Exit, SandboxSupport, Swept, Want,
 };
 use bowline_engine::{Context, Error};
-use bowline_words::Lang;
-use bowline_words::message::{Advice, Wrong};
+use bowline_words::message::{Advice, AgentState, Did, Label, Told, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,16 +62,12 @@ pub(crate) fn run_agent(
     }
     if context.dry_run {
         let words = args.command.join(" ");
-        let text = match output.lang {
-            Lang::Ko => format!("(시험 실행) {}에서 실행: {words}", at.display()),
-            Lang::En => format!("(dry run) would run in {}: {words}", at.display()),
+        let did = Did::WouldRun {
+            folder: at.display().to_string(),
+            command: words,
         };
-        if output.json {
-            let body = json!({ "dryRun": true, "folder": at, "command": args.command });
-            output.line(&body.to_string());
-        } else {
-            output.line(&text);
-        }
+        let body = json!({ "dryRun": true, "folder": at, "command": args.command });
+        output.done(body, &[did.say(output.lang)]);
         return Ok(ExitCode::SUCCESS);
     }
     let (attempt, handle) = agents.start(context, new)?;
@@ -90,25 +84,13 @@ pub(crate) fn run_agent(
     if output.json {
         output.line(&json!({ "attempt": id, "event": "started" }).to_string());
     } else {
-        let hint = output.say(
-            "it outlives this command; come back with",
-            "이 명령이 끝나도 계속 돕니다. 다시 보려면",
-        );
-        let line = format!(
-            "{} {id}: {hint} 'bowline attach {id}'",
-            output.say("attempt", "실행")
-        );
-        output.talk(&output.tone(Tone::Faint, &line));
-        if let Some(client) = grant.and_then(|grant| grant.client) {
-            let line = match output.lang {
-                Lang::Ko => format!(
-                    "{client}에 필요한 곳도 열어 두었습니다. 목록: 'bowline run-agent --sandbox-report -- {client}'"
-                ),
-                Lang::En => format!(
-                    "what {client} needs is granted too; 'bowline run-agent --sandbox-report -- {client}' lists it"
-                ),
-            };
-            output.talk(&output.tone(Tone::Faint, &line));
+        let client = grant.and_then(|grant| grant.client);
+        let granted = client.map(|client| Did::ClientGranted {
+            client: client.to_string(),
+        });
+        let started = Did::AttemptStarted { id: id.to_owned() };
+        for did in [started].into_iter().chain(granted) {
+            output.talk(&output.tone(Tone::Faint, &did.say(output.lang)));
         }
     }
     watch(output, &agents, &attempt, None)
@@ -185,19 +167,15 @@ pub(crate) fn attach(
 
 /// What would be done, and to what.
 fn would(output: &Output, args: &AttachArgs, one: &Listed) {
-    let (word, english, korean) = match args {
-        _ if args.send.is_some() => ("send", "would send a line to it", "한 줄을 보냅니다"),
-        _ if args.close_input => ("close_input", "would close its input", "입력을 닫습니다"),
-        _ if args.interrupt => ("interrupt", "would interrupt it", "중단시킵니다"),
-        _ if args.pause => ("pause", "would pause it", "일시 중지합니다"),
-        _ if args.resume => ("resume", "would let it go on", "계속하게 합니다"),
-        _ if args.end && one.condition == Condition::Lost => (
-            "end",
-            "would kill what is left of it",
-            "남은 프로세스를 끝냅니다",
-        ),
-        _ if args.end => ("end", "would end it", "끝냅니다"),
-        _ => ("show", "would show its output", "출력을 보여 줍니다"),
+    let (word, did) = match args {
+        _ if args.send.is_some() => ("send", Did::WouldSend),
+        _ if args.close_input => ("close_input", Did::WouldCloseInput),
+        _ if args.interrupt => ("interrupt", Did::WouldInterrupt),
+        _ if args.pause => ("pause", Did::WouldPause),
+        _ if args.resume => ("resume", Did::WouldResume),
+        _ if args.end && one.condition == Condition::Lost => ("end", Did::WouldSweep),
+        _ if args.end => ("end", Did::WouldEnd),
+        _ => ("show", Did::WouldShow),
     };
     if output.json {
         let mut body = listed_json(one);
@@ -206,27 +184,21 @@ fn would(output: &Output, args: &AttachArgs, one: &Listed) {
         output.line(&body.to_string());
         return;
     }
-    let line = format!("{}: {}", line(output, one), output.say(english, korean));
+    let line = format!("{}: {}", line(output, one), did.say(output.lang));
     output.line(&output.marked(&line));
 }
 
 /// Processes that a sweep could not end.
 fn left(output: &Output, swept: &Swept) {
     if swept.restless {
-        output.talk(output.say(
-            "warning: its processes started others faster than they could be ended; look again with 'bowline attach ID --end'",
-            "경고: 프로세스가 끝내는 속도보다 빨리 늘어났습니다. 'bowline attach ID --end'로 다시 확인하세요",
-        ));
+        output.remark(Label::Warning, &Told::Restless);
     }
     if swept.left.is_empty() {
         return;
     }
     let left: Vec<String> = swept.left.iter().map(i32::to_string).collect();
-    let left = left.join(", ");
-    output.talk(&match output.lang {
-        Lang::Ko => format!("경고: 끝나지 않은 프로세스가 남았습니다: {left}"),
-        Lang::En => format!("warning: processes that would not end are left: {left}"),
-    });
+    let pids = left.join(", ");
+    output.remark(Label::Warning, &Told::LeftProcesses { pids });
 }
 
 /// A closed standard output looks to a program like `/dev/null` opened for reading and writing. What is not shown must not be
@@ -271,14 +243,12 @@ fn watch(
             if output.json {
                 output.line(&json!({ "attempt": id, "event": "left" }).to_string());
             } else {
-                let (english, korean) = match over {
-                    true => ("the rest is kept", "나머지는 남아 있습니다"),
-                    false => ("the agent goes on", "에이전트는 계속 돕니다"),
+                let id = id.to_owned();
+                let did = match over {
+                    true => Did::LeftOver { id },
+                    false => Did::LeftRunning { id },
                 };
-                output.talk(&match output.lang {
-                    Lang::Ko => format!("{korean}. 다시 보려면 'bowline attach {id}'"),
-                    Lang::En => format!("{english}; come back with 'bowline attach {id}'"),
-                });
+                output.talk(&did.say(output.lang));
             }
             let code = SIGNAL_BASE + leave.signal();
             Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
@@ -288,11 +258,11 @@ fn watch(
                 let body = json!({ "attempt": id, "event": "lost", "killed": swept.killed, "left": swept.left });
                 output.line(&body.to_string());
             } else {
-                let count = swept.killed.len();
-                output.talk(&match output.lang {
-                    Lang::Ko => format!("실행 {id}을(를) 잃었습니다. 남은 프로세스 {count}개를 끝냈습니다"),
-                    Lang::En => format!("attempt {id} was lost; {count} of its processes were left and have been killed"),
-                });
+                let did = Did::AttemptLost {
+                    id: id.to_owned(),
+                    killed: swept.killed.len(),
+                };
+                output.talk(&did.say(output.lang));
                 left(output, &swept);
             }
             Ok(ExitCode::from(LOST_CODE))
@@ -331,29 +301,23 @@ fn list(output: &Output, list: &List) {
         return;
     }
     if all.is_empty() && list.unreadable.is_empty() {
-        output.line(output.say(
-            "no attempts; 'bowline run-agent -- CMD' makes one",
-            "실행이 없습니다. 'bowline run-agent -- CMD'로 시작하세요",
-        ));
+        output.line(&Told::NoAttempts.say(output.lang));
     }
     for (folder, reason) in &list.unreadable {
         let id = folder.file_name().unwrap_or_default().to_string_lossy();
-        let word = output.say("cannot be read", "읽을 수 없음");
-        output.line(&format!("{id}  {}: {reason}", output.tone(Tone::Bad, word)));
+        let word = output.tone(Tone::Bad, &output.label(Label::CannotBeRead));
+        output.line(&format!("{id}  {word}: {reason}"));
     }
     for one in all {
         tell(output, one);
     }
     let unshown = all.iter().filter(|one| one.unshown).count();
     if unshown > ENDED_MAX {
-        output.talk(&match output.lang {
-            Lang::Ko => format!(
-                "출력을 보지 않은 끝난 실행이 {unshown}개입니다. 가장 새로운 {UNSHOWN_MAX}개까지 둡니다"
-            ),
-            Lang::En => format!(
-                "{unshown} ended attempts have output that was not shown; the newest {UNSHOWN_MAX} of them are kept"
-            ),
-        });
+        let told = Told::Unshown {
+            count: unshown,
+            max: UNSHOWN_MAX,
+        };
+        output.talk(&told.say(output.lang));
     }
 }
 
@@ -373,52 +337,43 @@ fn line(output: &Output, one: &Listed) -> String {
         Condition::Ended(exit) if exit.code == Some(0) => Tone::Good,
         Condition::Ended(_) | Condition::Intended => Tone::Faint,
     };
-    let word = match output.lang {
-        Lang::Ko => korean::agent_state(one.word()),
-        Lang::En => match one.word() {
-            "no_answer" => "no answer",
-            word => word,
-        },
-    };
+    let word = AgentState::of(one.word()).say(output.lang);
     let mut more = match &one.condition {
         Condition::Ended(exit) => match (exit.code, exit.signal) {
             (Some(code), _) => format!(" ({code})"),
-            (None, Some(signal)) => format!(" ({} {signal})", output.say("signal", "시그널")),
-            (None, None) => format!(" ({})", output.say("not started", "시작 안 됨")),
+            (None, Some(number)) => format!(" ({})", output.label(Label::Signal { number })),
+            (None, None) => format!(" ({})", output.label(Label::NotStarted)),
         },
         Condition::Alive => match one.status.as_ref().and_then(|status| status.blocked) {
-            Some(why) => format!(", {}", blocked(output, why)),
+            Some(why) => format!(", {}", output.label(blocked(why))),
             None => silence(output, one),
         },
         Condition::Lost | Condition::Intended => String::new(),
     };
     if one.unshown {
-        more.push_str(output.say(", output not shown", ", 보지 않은 출력 있음"));
+        more.push_str(&format!(", {}", output.label(Label::OutputNotShown)));
     }
     format!(
         "{}  {}{more}  {}",
         one.attempt.id(),
-        output.tone(tone, word),
+        output.tone(tone, &word),
         escaped(&one.attempt.spec().name)
     )
 }
 
 /// What to do about a shim that does not answer.
 fn silence(output: &Output, one: &Listed) -> String {
-    match one.silent {
+    let label = match one.silent {
         Some(Silence {
             pid: Some(pid),
             stopped: true,
-        }) => {
-            let word = output.say("its shim is stopped", "심(shim)이 멈춰 있음");
-            format!(" ({word}: 'kill -CONT {pid}')")
-        }
-        Some(_) => {
-            let word = output.say("more", "자세히");
-            format!(" ({word}: 'bowline attach {}')", one.attempt.id())
-        }
-        None => String::new(),
-    }
+        }) => Label::ShimStopped { pid },
+        Some(_) => Label::SeeAttempt {
+            id: one.attempt.id().to_owned(),
+        },
+        None => return String::new(),
+    };
+    format!(" ({})", output.label(label))
 }
 
 /// A name in which every control character is written out.
@@ -457,11 +412,11 @@ fn report_grant(output: &Output, grant: &Grant) {
         return;
     }
     let parts = [
-        (output.say("may read", "읽기"), &sandbox.read),
-        (output.say("may also write", "쓰기도"), &sandbox.write),
+        (Label::MayRead, &sandbox.read),
+        (Label::MayWrite, &sandbox.write),
     ];
     for (title, roots) in parts {
-        output.line(title);
+        output.line(&output.label(title));
         for root in roots {
             output.line(&format!("  {}", root.display()));
         }
@@ -495,15 +450,15 @@ fn report(output: &Output) {
         return;
     }
     let yes = |there: bool| match there {
-        true => output.tone(Tone::Good, output.say("yes", "가능")),
-        false => output.tone(Tone::Bad, output.say("no", "불가")),
+        true => output.tone(Tone::Good, &output.label(Label::Yes)),
+        false => output.tone(Tone::Bad, &output.label(Label::No)),
     };
-    output.line(output.say("sandbox (Landlock)", "샌드박스 (Landlock)"));
+    output.line(&output.label(Label::Sandbox));
     for (name, since, there) in support.rows() {
         let since = format!("Linux {since}");
         output.line(&format!("  {name:<12}{since:<12}{}", yes(there)));
     }
-    output.line(output.say("control groups", "컨트롤 그룹"));
+    output.line(&output.label(Label::ControlGroups));
     for (name, there) in groups.rows() {
         output.line(&format!("  {name:<24}{}", yes(there)));
     }

@@ -3,7 +3,7 @@
 use crate::output::Output;
 use bowline_engine::agents::Watcher;
 use bowline_engine::supervisor::{Blocked, Stream};
-use bowline_words::Lang;
+use bowline_words::message::{Label, Told};
 use serde_json::json;
 use std::io::{self, Write as _};
 
@@ -58,18 +58,11 @@ impl Watcher for Screen<'_> {
             });
             return self.event(&body);
         }
-        let what = match stream {
-            Stream::Out => "",
-            Stream::Err => self.output.say(" of standard error", "표준 오류의 "),
+        let told = match stream {
+            Stream::Out => Told::GoneBytes { from, to },
+            Stream::Err => Told::GoneErrorBytes { from, to },
         };
-        self.output.talk(&match self.output.lang {
-            Lang::En => format!(
-                "bytes {from} to {to}{what} are gone: they had been shown and were given back to the disk"
-            ),
-            Lang::Ko => format!(
-                "{what}{from}부터 {to}까지의 바이트는 없습니다. 이미 보여 주었고 디스크에 돌려주었습니다"
-            ),
-        });
+        self.output.talk(&told.say(self.output.lang));
         Ok(())
     }
 
@@ -77,11 +70,8 @@ impl Watcher for Screen<'_> {
         if self.output.json {
             return self.event(&json!({ "attempt": self.id, "event": "blocked", "why": why }));
         }
-        let why = blocked(self.output, why);
-        self.output.talk(&match self.output.lang {
-            Lang::En => format!("the agent is {why}; it goes on when that is mended"),
-            Lang::Ko => format!("에이전트가 {why}. 해결되면 계속합니다"),
-        });
+        let told = Told::AgentBlocked { why: blocked(why) };
+        self.output.talk(&told.say(self.output.lang));
         Ok(())
     }
 }
@@ -95,14 +85,11 @@ impl Screen<'_> {
 }
 
 /// Why an agent cannot write, in words.
-pub(super) fn blocked(output: &Output, why: Blocked) -> &'static str {
-    match (output.lang, why) {
-        (Lang::En, Blocked::Unacknowledged) => "blocked: too much output was not shown",
-        (Lang::En, Blocked::DiskFull) => "blocked: disk full",
-        (Lang::En, Blocked::DiskError) => "blocked: the disk cannot be written",
-        (Lang::Ko, Blocked::Unacknowledged) => "막힘: 보지 않은 출력이 너무 많음",
-        (Lang::Ko, Blocked::DiskFull) => "막힘: 디스크가 가득 참",
-        (Lang::Ko, Blocked::DiskError) => "막힘: 디스크에 쓸 수 없음",
+pub(super) fn blocked(why: Blocked) -> Label {
+    match why {
+        Blocked::Unacknowledged => Label::TooMuchUnshown,
+        Blocked::DiskFull => Label::DiskFull,
+        Blocked::DiskError => Label::DiskBroken,
     }
 }
 

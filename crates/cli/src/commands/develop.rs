@@ -1,21 +1,18 @@
 //! `bowline develop`.
 
-use crate::args::develop::{
-    CheckpointVerb, ClassName, DevelopArgs, DevelopVerb, EvidenceVerb, GateName, GateVerb,
-    PhaseName, StrategyName,
-};
+use crate::args::develop::{CheckpointVerb, DevelopArgs, DevelopVerb, EvidenceVerb, GateVerb};
 use crate::commands::{develop_evidence, develop_view, here};
 use crate::output::Output;
 use bowline_engine::develop::evidence::Watch;
 use bowline_engine::develop::seal::SealState;
-use bowline_engine::files::{Changed, View};
+use bowline_engine::files::Changed;
 use bowline_engine::formats::develop::evidence::Evidence;
-use bowline_engine::machines::develop::{
-    ATTEMPTS_MAX, CheckpointStatus, FailureClass, Gate, Phase, Refusal as R, Run,
+use bowline_engine::kinds::FileKind;
+use bowline_engine::operations::develop::{
+    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopRun, Gate, Phase, Proof, Run,
 };
-use bowline_engine::operations::develop::{DevelopRun, Proof, run_in};
-use bowline_engine::{Context, Error, Refusal};
-use bowline_words::Lang;
+use bowline_engine::{Context, Error};
+use bowline_words::message::{Did, Label, Status, Told};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, IsTerminal as _};
 use std::path::Path;
@@ -29,7 +26,7 @@ pub(crate) fn run(
     args: &DevelopArgs,
 ) -> Result<ExitCode, Error> {
     let run = DevelopRun::at(context, folder);
-    let (changed, text) = match &args.verb {
+    let (changed, did) = match &args.verb {
         DevelopVerb::Start { feature, fresh } => {
             return start(context, output, &run, feature, *fresh);
         }
@@ -39,67 +36,59 @@ pub(crate) fn run(
         } => {
             let contract = contract.as_ref().map(|path| folder.join(path));
             let changed = run.review(context, checkpoints, contract.as_deref())?;
-            let ids = ids(&changed);
-            (changed, format!("✓ Phase REVIEW{ids}"))
+            let known = changed.state.iter().flat_map(|run| &run.checkpoints);
+            let ids: Vec<&str> = known.map(|one| one.id.as_str()).collect();
+            let did = match ids.is_empty() {
+                true => Did::Reviewed,
+                false => Did::ReviewedWith {
+                    checkpoints: ids.join(", "),
+                },
+            };
+            (changed, did)
         }
         DevelopVerb::Gate(verb) => return gate(context, output, &run, verb),
         DevelopVerb::Implement { strategy } => {
-            let changed = run.implement(context, strategy.map(StrategyName::word))?;
-            let state = run_in(&changed.view.document);
-            let strategy = state.and_then(|run| run.strategy);
+            let changed = run.implement(context, strategy.as_deref())?;
+            let strategy = changed.state.as_ref().and_then(|run| run.strategy);
             let strategy = strategy.map_or("", |strategy| strategy.name());
-            (changed, format!("✓ Phase IMPLEMENT (strategy: {strategy})"))
+            (changed, Did::Implementing { strategy })
         }
         DevelopVerb::Checkpoint(verb) => return checkpoint(context, output, &run, verb),
-        DevelopVerb::Pr => (run.pr(context)?, "✓ Phase PR".to_owned()),
-        DevelopVerb::Done => (run.done(context)?, "✓ Phase DONE".to_owned()),
-        DevelopVerb::Back { phase } => {
-            let phase = Phase::from(*phase);
-            let changed = run.back(context, phase)?;
-            (changed, format!("✓ Phase {}", phase.name()))
-        }
+        DevelopVerb::Pr => (run.pr(context)?, in_phase(Phase::Pr)),
+        DevelopVerb::Done => (run.done(context)?, in_phase(Phase::Done)),
+        DevelopVerb::Back { phase } => (run.back(context, *phase)?, in_phase(*phase)),
         DevelopVerb::Resume => return resume(context, output, &run),
         DevelopVerb::Reset => {
             let changed = run.reset(context)?;
-            let text = output.say("✓ Run thrown away", "✓ 워크플로우를 처음으로 되돌렸습니다");
             if output.json {
-                let mut value = output.changed_json(&changed);
+                let mut value = output.changed_json(context, &changed);
                 value["state"] = Value::Null;
-                value["next"] = json!(["bowline develop start FEATURE"]);
+                value["next"] = json!([FileKind::Develop.how_to_begin()]);
                 output.line(&value.to_string());
                 return Ok(ExitCode::SUCCESS);
             }
-            (changed, text.to_owned())
+            return Ok(output.changed(context, &changed, &Did::RunThrownAway));
         }
-        DevelopVerb::Adopt => {
-            let changed = run.adopt(context)?;
-            let text = output.say(
-                "✓ Run taken over; all gates are closed",
-                "✓ 워크플로우를 넘겨받았습니다. 모든 gate를 닫았습니다",
-            );
-            (changed, text.to_owned())
-        }
+        DevelopVerb::Adopt => (run.adopt(context)?, Did::RunTakenOver),
         DevelopVerb::Seal => {
             let changed = run.seal(context)?;
-            let text = sealed(context, output, &run)?;
-            (changed, format!("✓ {text}"))
+            let said = format!("✓ {}", sealed(context, &run)?.say(output.lang));
+            return Ok(output.changed(context, &changed, &Did::Said { said }));
         }
         DevelopVerb::Evidence(EvidenceVerb::Export { file, key }) => {
             return develop_evidence::export(context, output, folder, file, key.as_deref());
         }
         DevelopVerb::Status => {
-            let view = here::reachable(context, run.file().view(context)?);
-            return here::status_of(output, &view);
+            return here::status_of(context, output, &run.file().view(context)?);
         }
     };
-    Ok(told(context, output, changed, &text))
+    Ok(output.changed(context, &changed, &did))
 }
 
-/// Prints a change.
-fn told(context: &Context, output: &Output, changed: Changed, text: &str) -> ExitCode {
-    let view = here::reachable(context, changed.view);
-    output.changed(&Changed { view, ..changed }, text);
-    ExitCode::SUCCESS
+fn in_phase(phase: Phase) -> Did {
+    Did::InPhase {
+        phase: phase.name(),
+    }
 }
 
 fn start(
@@ -110,9 +99,8 @@ fn start(
     fresh: bool,
 ) -> Result<ExitCode, Error> {
     let changed = match run.start(context, feature, fresh) {
-        Err(error @ Error::Refused(Refusal::Develop(R::RunOpen { .. }))) => {
-            let view = run.file().view(context)?;
-            let Some(open) = run_in(&view.document) else {
+        Err(error) if error.code() == "run_open" => {
+            let Some(open) = run.run(context)? else {
                 return Err(error);
             };
             let report = develop_view::report(output, &open);
@@ -133,19 +121,17 @@ fn start(
         }
         other => other?,
     };
-    let mut text = format!("Phase DESIGN: '{}'", here::one_line(feature));
-    if changed.moved.from.as_deref() == Some(Phase::Done.name()) {
-        let done = output.say(
-            "Previous run done. Starting anew.",
-            "이전 완료. 새로 시작합니다.",
-        );
-        text = format!("{done} {text}");
-    }
+    let feature = here::one_line(feature);
+    let did = match changed.state.after_done {
+        true => Did::DesignBegunAnew { feature },
+        false => Did::DesignBegun { feature },
+    };
     if !output.json && !output.dry_run {
-        let sealed = sealed(context, output, run)?;
-        output.talk(&format!("{}: {sealed}", output.say("note", "알림")));
+        let sealed = sealed(context, run)?.say(output.lang);
+        output.talk(&format!("{}: {sealed}", output.label(Label::Note)));
+        output.remark(Label::Note, &Told::NothingHeldYet);
     }
-    Ok(told(context, output, changed, &format!("✓ {text}")))
+    Ok(output.changed(context, &changed, &did))
 }
 
 enum Answer {
@@ -158,11 +144,7 @@ fn ask(output: &Output) -> Option<Answer> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() || output.dry_run {
         return None;
     }
-    let question = output.say(
-        "1) go on  2) from the beginning  [1/2]",
-        "1) 이어서 진행  2) 처음부터  [1/2]",
-    );
-    output.progress(&format!("{question} "));
+    output.progress(&format!("{} ", Told::AskGoOn.say(output.lang)));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok()?;
     match answer.trim() {
@@ -172,46 +154,31 @@ fn ask(output: &Output) -> Option<Answer> {
     }
 }
 
-/// What is sealed, in a line.
-fn sealed(context: &Context, output: &Output, run: &DevelopRun) -> Result<String, Error> {
+/// What is sealed.
+fn sealed(context: &Context, run: &DevelopRun) -> Result<Did, Error> {
     let state = run.seal_state(context)?;
-    let gates = |seal: &bowline_engine::formats::develop::seal::Seal| -> Vec<String> {
-        Gate::ALL
-            .into_iter()
-            .filter_map(|gate| Some(format!("{} ({})", gate.name(), seal.rules.command(gate)?)))
-            .collect()
-    };
-    let line = match &state {
+    let did = match &state {
         SealState::Sealed { seal, .. } if !seal.rules.gates.is_empty() => {
-            let files = seal.files.len();
-            match output.lang {
-                Lang::En => format!("sealed: {}; files: {files}", gates(seal).join(", ")),
-                Lang::Ko => format!("봉인: {}; 파일 {files}개", gates(seal).join(", ")),
+            let one = |gate: Gate| {
+                let command = seal.rules.command(gate)?;
+                Some(format!("{} ({command})", gate.name()))
+            };
+            let gates: Vec<String> = Gate::ALL.into_iter().filter_map(one).collect();
+            Did::Sealed {
+                gates: gates.join(", "),
+                files: seal.files.len(),
             }
         }
-        SealState::Sealed { .. } => output
-            .say(
-                "no gate has a command yet; set [develop.gates.NAME] run= in bowline.toml, then 'bowline develop seal'",
-                "확인 명령이 있는 gate가 없습니다. bowline.toml의 [develop.gates.NAME] run=을 정한 뒤 'bowline develop seal'을 실행하세요",
-            )
-            .to_owned(),
-        SealState::None | SealState::Broken => output
-            .say(
-                "nothing is sealed; a person seals with 'bowline develop seal'",
-                "봉인되지 않았습니다. 사람이 'bowline develop seal'로 봉인합니다",
-            )
-            .to_owned(),
+        SealState::Sealed { .. } => Did::SealedNothing,
+        SealState::None | SealState::Broken => Did::NotSealed,
     };
     let idle = state.seal().map(|seal| seal.idle_patterns().join(", "));
     Ok(match idle.filter(|idle| !idle.is_empty()) {
-        Some(idle) => {
-            let what = output.say(
-                "protected, but nothing matches",
-                "보호 대상이지만 맞는 파일이 없음",
-            );
-            format!("{line}; {what}: {idle}")
-        }
-        None => line,
+        Some(idle) => Did::SealedButIdle {
+            said: Box::new(did),
+            idle,
+        },
+        None => did,
     })
 }
 
@@ -221,41 +188,34 @@ fn gate(
     run: &DevelopRun,
     verb: &GateVerb,
 ) -> Result<ExitCode, Error> {
+    let is = |gate: &Gate, open| Did::GateIs {
+        gate: gate.name(),
+        open,
+    };
     match verb {
         GateVerb::Pass {
             name,
             run: command,
             by_hand,
         } => {
-            let gate = Gate::from(*name);
             let proof = Proof {
                 run: command.as_deref(),
                 by_hand: by_hand.as_deref(),
             };
-            let passed = run.gate_pass(context, gate, proof, &Told(output))?;
+            let passed = run.gate_pass(context, *name, proof, &Shown(output))?;
             would_run(output, passed.would_run.as_deref());
-            let text = format!("✓ gates.{}: true", gate.name());
-            Ok(told(context, output, passed.changed, &text))
+            Ok(output.changed(context, &passed.changed, &is(name, true)))
         }
         GateVerb::Reset { name } => {
-            let gate = Gate::from(*name);
-            let changed = run.gate_reset(context, gate)?;
-            Ok(told(
-                context,
-                output,
-                changed,
-                &format!("✓ gates.{}: false", gate.name()),
-            ))
+            let changed = run.gate_reset(context, *name)?;
+            Ok(output.changed(context, &changed, &is(name, false)))
         }
     }
 }
 
 fn would_run(output: &Output, command: Option<&str>) {
     if let Some(command) = command {
-        output.talk(&format!(
-            "{}: {command}",
-            output.say("would run", "실행할 명령")
-        ));
+        output.talk(&format!("{}: {command}", output.label(Label::WouldRun)));
     }
 }
 
@@ -265,83 +225,61 @@ fn checkpoint(
     run: &DevelopRun,
     verb: &CheckpointVerb,
 ) -> Result<ExitCode, Error> {
+    let told = |changed: &Changed<_>, id| output.changed(context, changed, &standing(changed, id));
     match verb {
         CheckpointVerb::Start {
             id,
             override_reason,
         } => {
             let changed = run.checkpoint_start(context, id, override_reason.as_deref())?;
-            let text = standing(&changed, id);
-            Ok(told(context, output, changed, &text))
+            Ok(told(&changed, id))
         }
         CheckpointVerb::Pass { id, run: command } => {
-            let passed = run.checkpoint_pass(context, id, command.as_deref(), &Told(output))?;
+            let passed = run.checkpoint_pass(context, id, command.as_deref(), &Shown(output))?;
             would_run(output, passed.would_run.as_deref());
-            let text = standing(&passed.changed, id);
-            let good = passed.changed.moved.to == CheckpointStatus::Passed.name();
-            told(context, output, passed.changed, &text);
+            told(&passed.changed, id);
             // Asked to pass and not passed: whoever chains commands must see it.
-            Ok(if good {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::from(1)
+            Ok(match standing(&passed.changed, id) {
+                Did::CheckpointPassed { .. } => ExitCode::SUCCESS,
+                _ => ExitCode::from(1),
             })
         }
         CheckpointVerb::Fail { id, class } => {
-            let changed = run.checkpoint_fail(context, id, FailureClass::from(*class))?;
-            let text = standing(&changed, id);
-            Ok(told(context, output, changed, &text))
+            Ok(told(&run.checkpoint_fail(context, id, *class)?, id))
         }
     }
 }
 
-/// A checkpoint after a move, in a line.
-fn standing(changed: &Changed, id: &str) -> String {
-    let run = run_in(&changed.view.document);
-    let Some(checkpoint) = run.as_ref().and_then(|run| run.checkpoint(id)) else {
-        return String::new();
-    };
-    let iteration = checkpoint.iteration;
-    match checkpoint.status {
-        CheckpointStatus::Passed => format!("✓ {id}: passed"),
-        CheckpointStatus::Escalated => format!("✗ {id}: escalated"),
-        CheckpointStatus::InProgress if iteration == 1 => {
-            format!("✓ {id}: in_progress (iter {iteration}/{ATTEMPTS_MAX})")
-        }
-        CheckpointStatus::InProgress => {
-            format!("✗ {id}: in_progress (iter {iteration}/{ATTEMPTS_MAX})")
-        }
-        CheckpointStatus::Pending | CheckpointStatus::Failed => {
-            format!("· {id}: {}", checkpoint.status.name())
-        }
-    }
-}
-
-fn ids(changed: &Changed) -> String {
-    let run = run_in(&changed.view.document);
-    let ids: Vec<&str> = run
-        .iter()
-        .flat_map(|run| &run.checkpoints)
-        .map(|checkpoint| checkpoint.id.as_str())
-        .collect();
-    match ids.is_empty() {
-        true => String::new(),
-        false => format!(" (checkpoints: {})", ids.join(", ")),
+/// A checkpoint after a move.
+fn standing(changed: &Changed<Option<Run>>, id: &str) -> Did {
+    let run = changed.state.as_ref();
+    let found = run.and_then(|run| run.checkpoint(id));
+    let pending = Checkpoint::pending(id);
+    let one = found.unwrap_or(&pending);
+    let (id, attempt, max) = (id.to_owned(), one.iteration, ATTEMPTS_MAX);
+    match one.status {
+        CheckpointStatus::Passed => Did::CheckpointPassed { id },
+        CheckpointStatus::Escalated => Did::CheckpointEscalated { id },
+        CheckpointStatus::InProgress if attempt == 1 => Did::CheckpointBegun { id, attempt, max },
+        CheckpointStatus::InProgress => Did::CheckpointAgain { id, attempt, max },
+        CheckpointStatus::Pending | CheckpointStatus::Failed => Did::CheckpointIs {
+            id,
+            status: Status::of(one.status.name()),
+        },
     }
 }
 
 /// The report and the next command. Writes nothing.
 fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCode, Error> {
-    let view: View = run.file().view(context)?;
-    let Some(state) = run_in(&view.document) else {
+    let view = run.file().view(context)?;
+    let Some(state) = view.run() else {
         return Ok(ExitCode::SUCCESS);
     };
-    let report = develop_view::report(output, &state);
-    let action = action(output, &state);
-    let needs_person = run.next(context, &view)?.iter().any(|next| next.person);
-    let view = here::reachable(context, view);
+    let report = develop_view::report(output, state);
+    let action = action(state).say(output.lang);
+    let needs_person = view.examined.next.iter().any(|next| next.person);
     if output.json {
-        let mut value = output.view_json(&view);
+        let mut value = output.view_json(context, &view);
         value["report"] = json!(report);
         value["action"] = json!(action);
         value["needsPerson"] = json!(needs_person);
@@ -352,44 +290,31 @@ fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCo
     for line in report.iter().chain([&action]) {
         output.line(line);
     }
-    here::next(output, &view);
+    here::next(context, output, &view);
     if needs_person {
-        output.line(output.say("  (a person's move)", "  (사람이 해야 합니다)"));
+        output.line(&format!("  {}", Told::PersonsMove.say(output.lang)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What going on means in each phase.
-fn action(output: &Output, run: &Run) -> String {
-    let text = match run.phase {
-        Phase::Design => output.say(
-            "Begin again at phase 1: a design needs its context.",
-            "Phase 1부터 재시작 (설계는 컨텍스트 필요하므로)",
-        ),
-        Phase::Review => output.say(
-            "Begin again at phase 2: the review is run again.",
-            "Phase 2부터 재시작 (리뷰 재실행)",
-        ),
-        Phase::Implement => output.say(
-            "Passed checkpoints are skipped; one in progress goes on at its iteration.",
-            "passed 건너뜀, in_progress CP의 현재 iteration부터",
-        ),
-        Phase::Pr => output.say(
-            "Begin again at phase 4: the review of the code is run again.",
-            "Phase 4부터 재시작 (코드 리뷰 재실행)",
-        ),
-        Phase::Done => output.say("The run is done.", "이전 완료."),
-    };
-    text.to_owned()
+fn action(run: &Run) -> Told {
+    match run.phase {
+        Phase::Design => Told::DesignAgain,
+        Phase::Review => Told::ReviewAgain,
+        Phase::Implement => Told::ImplementOn,
+        Phase::Pr => Told::CodeReviewAgain,
+        Phase::Done => Told::RunDone,
+    }
 }
 
 /// Tells whoever waits what is being run, and what a red command said.
-struct Told<'o>(&'o Output);
+struct Shown<'o>(&'o Output);
 
-impl Watch for Told<'_> {
+impl Watch for Shown<'_> {
     fn started(&self, command: &str) {
         if !self.0.json {
-            let head = self.0.say("running", "실행 중");
+            let head = self.0.label(Label::Running);
             self.0.talk(&format!("{head}: {command}"));
         }
     }
@@ -408,53 +333,7 @@ impl Watch for Told<'_> {
         for line in evidence.output_tail.lines() {
             self.0.talk(&format!("  | {line}"));
         }
-        let head = self.0.say("exit code", "종료 코드");
+        let head = self.0.label(Label::ExitCode);
         self.0.talk(&format!("  {head}: {}", evidence.exit_code));
-    }
-}
-
-impl StrategyName {
-    fn word(self) -> &'static str {
-        match self {
-            StrategyName::Direct => "direct",
-            StrategyName::Subagent => "subagent",
-            StrategyName::AgentTeams => "agent-teams",
-            StrategyName::Auto => "auto",
-        }
-    }
-}
-
-impl From<GateName> for Gate {
-    fn from(name: GateName) -> Self {
-        match name {
-            GateName::ReviewCleanPass => Gate::ReviewCleanPass,
-            GateName::ArchitectVerified => Gate::ArchitectVerified,
-            GateName::ReReviewClean => Gate::ReReviewClean,
-        }
-    }
-}
-
-impl From<PhaseName> for Phase {
-    fn from(name: PhaseName) -> Self {
-        match name {
-            PhaseName::Design => Phase::Design,
-            PhaseName::Review => Phase::Review,
-            PhaseName::Implement => Phase::Implement,
-            PhaseName::Pr => Phase::Pr,
-            PhaseName::Done => Phase::Done,
-        }
-    }
-}
-
-impl From<ClassName> for FailureClass {
-    fn from(name: ClassName) -> Self {
-        match name {
-            ClassName::NotImplemented => FailureClass::NotImplemented,
-            ClassName::LogicError => FailureClass::LogicError,
-            ClassName::TypeError => FailureClass::TypeError,
-            ClassName::DesignMismatch => FailureClass::DesignMismatch,
-            ClassName::EnvIssue => FailureClass::EnvIssue,
-            ClassName::Vulnerability => FailureClass::Vulnerability,
-        }
     }
 }

@@ -4,7 +4,7 @@ use crate::output::Output;
 use bowline_engine::operations::develop::{DevelopRun, Verified, verify_file};
 use bowline_engine::words::{shown, system};
 use bowline_engine::{Context, Error};
-use bowline_words::message::{Advice, Why, Wrong};
+use bowline_words::message::{Advice, Did, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -94,19 +94,13 @@ pub(crate) fn export(
         })?;
     }
     let signed = bundle.signature.is_some();
-    let text = match signed {
-        true => output.say(
-            "✓ Evidence written, signed",
-            "✓ 증거를 서명하여 기록했습니다",
-        ),
-        false => output.say(
-            "✓ Evidence written, not signed: 'bowline verify' will not take it",
-            "✓ 증거를 서명 없이 기록했습니다. 'bowline verify'가 받아들이지 않습니다",
-        ),
+    let did = match signed {
+        true => Did::EvidenceSigned,
+        false => Did::EvidenceUnsigned,
     };
     output.done(
         json!({ "path": target, "run": bundle.run, "gates": bundle.gates.len(), "signed": signed }),
-        &[text.to_owned()],
+        &[did.say(output.lang)],
     );
     Ok(ExitCode::SUCCESS)
 }

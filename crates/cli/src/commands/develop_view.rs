@@ -1,44 +1,40 @@
 //! A develop run as people read it.
 
-use crate::commands::here::{one_line, printable};
+use crate::commands::here::{one_line, status_word};
 use crate::output::{Output, Tone};
-use bowline_engine::files::View;
-use bowline_engine::machines::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Run};
-use serde_json::Value;
+use bowline_engine::operations::develop::{ATTEMPTS_MAX, CheckpointStatus, Gate, Run};
+use bowline_words::message::Label;
 
 /// Feature, phase, gates and checkpoints.
-pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
-    let value = &printable(view.document.value());
-    let text = |key: &str| value[key].as_str().unwrap_or_default();
-    let mut head = format!(
-        "{}  {}",
-        output.tone(Tone::Strong, text("feature")),
-        text("phase")
-    );
-    if !text("strategy").is_empty() {
-        head.push_str(&format!("  {}", text("strategy")));
+pub(crate) fn overview(output: &Output, run: Option<&Run>) -> Vec<String> {
+    let Some(run) = run else {
+        return Vec::new();
+    };
+    let feature = output.tone(Tone::Strong, &one_line(&run.feature));
+    let mut head = format!("{feature}  {}", run.phase.name());
+    if let Some(strategy) = run.strategy {
+        head.push_str(&format!("  {}", strategy.name()));
     }
     let mut lines = vec![head];
-    for (name, open) in value["gates"].as_object().into_iter().flatten() {
-        let (mark, tone) = if open == &Value::Bool(true) {
-            ("✓", Tone::Good)
-        } else {
-            ("·", Tone::Faint)
+    for gate in Gate::ALL {
+        let (mark, tone) = match run.gates.is_open(gate) {
+            true => ("✓", Tone::Good),
+            false => ("·", Tone::Faint),
         };
-        lines.push(output.tone(tone, &format!("  {mark} {name}")));
+        lines.push(output.tone(tone, &format!("  {mark} {}", gate.name())));
     }
-    for (id, checkpoint) in value["checkpoints"].as_object().into_iter().flatten() {
-        let status = checkpoint["status"].as_str().unwrap_or_default();
-        let (mark, tone) = match status {
-            "passed" => ("✓", Tone::Good),
-            "in_progress" => ("▶", Tone::Busy),
-            "escalated" | "failed" => ("✗", Tone::Bad),
-            _ => ("·", Tone::Faint),
+    for one in &run.checkpoints {
+        let (mark, tone) = match one.status {
+            CheckpointStatus::Passed => ("✓", Tone::Good),
+            CheckpointStatus::InProgress => ("▶", Tone::Busy),
+            CheckpointStatus::Escalated | CheckpointStatus::Failed => ("✗", Tone::Bad),
+            CheckpointStatus::Pending => ("·", Tone::Faint),
         };
-        let mut line = format!("  {mark} {id}  {status}");
-        if status == "in_progress" {
-            let iteration = &checkpoint["iteration"];
-            line.push_str(&format!(" (iter {iteration}/{ATTEMPTS_MAX})"));
+        let status = status_word(output, one.status.name());
+        let mut line = format!("  {mark} {}  {status}", one_line(&one.id));
+        if one.status == CheckpointStatus::InProgress {
+            let (count, max) = (one.iteration, ATTEMPTS_MAX);
+            line.push_str(&format!(" {}", output.label(Label::Attempt { count, max })));
         }
         lines.push(output.tone(tone, &line));
     }
@@ -47,7 +43,7 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
 
 /// Feature and phase, gates, checkpoints: three lines for whoever comes back to a run.
 pub(crate) fn report(output: &Output, run: &Run) -> Vec<String> {
-    let head = output.say("Previous session", "이전 세션");
+    let head = output.label(Label::PreviousSession);
     let gates: Vec<String> = Gate::ALL
         .into_iter()
         .map(|gate| format!("{}={}", gate.name(), run.gates.is_open(gate)))

@@ -1,11 +1,12 @@
 //! `bowline doctor`.
 
-use crate::commands::here;
 use crate::output::{Output, Tone};
+use bowline_engine::advice::quoted;
 use bowline_engine::doctor::{self, Diagnosis};
 use bowline_engine::files::KnownFile;
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::{Context, Error, workspace};
+use bowline_words::message::{Did, Label, Told};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -65,8 +66,7 @@ pub(crate) fn run(
     let body = json!({ "healthy": healthy, "files": reports });
     // Only a repair would have written anything.
     if repair && context.dry_run {
-        let text = output.say("nothing was repaired", "아무것도 복구하지 않았습니다");
-        output.done(body, &[text.to_owned()]);
+        output.done(body, &[Did::NothingRepaired.say(output.lang)]);
     } else if output.json {
         output.line(&body.to_string());
     }
@@ -112,29 +112,25 @@ fn tell(output: &Output, diagnosis: &Diagnosis, repaired: bool) {
     for repair in &diagnosis.repairs {
         output.line(&format!(
             "  {}: {}",
-            output.tone(Tone::Good, output.say("repaired", "복구함")),
+            output.tone(Tone::Good, &output.label(Label::Repaired)),
             repair.say(output.lang)
         ));
     }
     if !diagnosis.healthy() {
         let next = next(output, diagnosis, repaired);
-        output.line(&format!("  {}: {next}", output.say("next", "다음")));
+        output.line(&format!("  {}: {next}", output.label(Label::Next)));
     }
 }
 
 /// What helps a file that is not fit for work: a repair, where one is left to be made; else a person.
 fn next(output: &Output, diagnosis: &Diagnosis, repaired: bool) -> String {
-    let path = here::quoted(&diagnosis.file.path.display().to_string());
+    let path = quoted(&diagnosis.file.path.display().to_string());
     let wrong = || {
         let all = diagnosis.remaining.iter();
         all.filter(|finding| finding.severity >= Severity::Error)
     };
     if wrong().any(|finding| finding.severity == Severity::ReadOnly) {
-        let text = output.say(
-            "update Bowline to change this file",
-            "이 파일을 바꾸려면 Bowline을 업데이트하세요",
-        );
-        return text.to_owned();
+        return Told::UpdateBowline.say(output.lang);
     }
     // A file that cannot be read may come back from its journal or its copy.
     let repairable =
@@ -146,16 +142,12 @@ fn next(output: &Output, diagnosis: &Diagnosis, repaired: bool) -> String {
         .map(|finding| finding.pointer.as_str())
         .filter(|pointer| !pointer.is_empty())
         .collect();
-    let text = match places.is_empty() {
-        true => output.say(
-            "a person edits {path}, then: bowline doctor {path}",
-            "사람이 {path}을(를) 직접 고친 뒤: bowline doctor {path}",
-        ),
-        false => output.say(
-            "a person edits {path} at {places}, then: bowline doctor {path}",
-            "사람이 {path}의 {places}을(를) 직접 고친 뒤: bowline doctor {path}",
-        ),
+    let told = match places.is_empty() {
+        true => Told::EditFile { path },
+        false => Told::EditPlaces {
+            path,
+            places: places.join(", "),
+        },
     };
-    text.replace("{places}", &places.join(", "))
-        .replace("{path}", &path)
+    told.say(output.lang)
 }

@@ -2,6 +2,7 @@
 
 use crate::output::Output;
 use bowline_engine::Error;
+use bowline_words::Lang;
 use bowline_words::message::{Advice, Wrong};
 use serde_json::json;
 use std::process::ExitCode;
@@ -26,7 +27,11 @@ pub(crate) fn run(output: &Output, code: Option<&str>) -> Result<ExitCode, Error
         let body = json!({ "code": code, "text": { "en": english, "ko": korean } });
         output.line(&body.to_string());
     } else {
-        output.line(output.say(&english, korean.as_ref().unwrap_or(&english)));
+        let text = match output.lang {
+            Lang::En => &english,
+            Lang::Ko => korean.as_ref().unwrap_or(&english),
+        };
+        output.line(text);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,15 +1,13 @@
 //! `bowline` alone and `bowline status`: what is here, and what can be done next.
 
 use crate::commands::{develop_view, memory_view, orchestrate_view, thinking};
-use crate::korean;
 use crate::output::{Output, Tone, exit_code};
 use bowline_engine::files::{KnownFile, View};
-use bowline_engine::formats::finding::Severity;
-use bowline_engine::kinds::FileKind;
-use bowline_engine::{Context, Error, workspace};
-use bowline_words::Lang;
+use bowline_engine::kinds::{FileKind, State};
+use bowline_engine::{Context, Error, advice, workspace};
+use bowline_words::message::{Label, Status, Told};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -20,13 +18,12 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
     for (kind, path) in workspace::discover(context, folder) {
         match KnownFile::new(context, kind, &path).view(context) {
             Ok(view) => {
-                let view = reachable(context, view);
                 if output.json {
-                    let mut value = output.view_json(&view);
+                    let mut value = output.view_json(context, &view);
                     value["status"] = json!(view.examined.status);
                     files.push(value);
                 } else {
-                    brief(output, &view);
+                    brief(context, output, &view);
                     files.push(Value::Null);
                 }
             }
@@ -44,10 +41,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
     if output.json {
         output.line(&json!({ "files": files }).to_string());
     } else if files.is_empty() {
-        output.line(output.say(
-            "No state files here yet. Begin with one of:",
-            "아직 상태 파일이 없습니다. 다음 중 하나로 시작하세요:",
-        ));
+        output.line(&Told::NothingYet.say(output.lang));
         let mut shown = Vec::new();
         for command in FileKind::ALL.map(FileKind::how_to_begin) {
             if !shown.contains(&command) {
@@ -82,7 +76,7 @@ pub(crate) fn status(
         resolved => resolved?,
     };
     let view = KnownFile::new(context, kind, &path).view(context)?;
-    status_of(output, &reachable(context, view))
+    status_of(context, output, &view)
 }
 
 /// Whether more than one piece of work is here.
@@ -91,122 +85,69 @@ fn several(context: &Context, folder: &Path) -> bool {
     found.iter().filter(|(kind, _)| kind.has_moves()).count() > 1
 }
 
-/// A look whose next commands work where the caller stands: for a file that is not found from there they name its folder.
-pub(crate) fn reachable(context: &Context, mut view: View) -> View {
-    let mut findings = view.examined.findings.iter();
-    if findings.any(|finding| finding.severity == Severity::ReadOnly) {
-        // Every command would be refused.
-        view.examined.next.clear();
-    }
-    let here = current_folder();
-    if workspace::locate(context, view.kind, &here) == view.path {
-        return view;
-    }
-    let Some(root) = view
-        .path
-        .to_str()
-        .and_then(|path| path.strip_suffix(view.kind.relative_path()))
-        .map(|root| Path::new(root.trim_end_matches('/')))
-    else {
-        return named(view, &here);
-    };
-    let root = root.strip_prefix(&here).unwrap_or(root);
-    let root = quoted(&root.display().to_string());
-    for command in &mut view.examined.next {
-        *command = command.replacen("bowline ", &format!("bowline -C {root} "), 1);
-    }
-    view
-}
-
-/// The same for a memory that is kept elsewhere than its name says: only its folder can be named.
-fn named(mut view: View, here: &Path) -> View {
-    let Some(folder) = view.path.parent() else {
-        return view;
-    };
-    let folder = folder.strip_prefix(here).unwrap_or(folder);
-    let folder = quoted(&folder.display().to_string());
-    let noun = format!("bowline {} ", view.kind.noun());
-    for command in &mut view.examined.next {
-        *command = command.replacen(&noun, &format!("{noun}--dir {folder} "), 1);
-    }
-    view
-}
-
-/// The folder the caller stands in, whatever `-C` says.
-fn current_folder() -> PathBuf {
-    std::path::absolute(".").unwrap_or_else(|_| PathBuf::from("."))
-}
-
-/// A word for a shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "/._-+@".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 /// One file in full.
-pub(crate) fn status_of(output: &Output, view: &View) -> Result<ExitCode, Error> {
+pub(crate) fn status_of(
+    context: &Context,
+    output: &Output,
+    view: &View,
+) -> Result<ExitCode, Error> {
     if output.json {
-        output.line(&output.view_json(view).to_string());
+        output.line(&output.view_json(context, view).to_string());
         return Ok(ExitCode::SUCCESS);
     }
     output.notices(&view.notices);
-    let lines = match view.kind {
-        FileKind::Thinking => thinking::overview(output, view),
-        FileKind::TaskState => memory_view::task_state(output, view),
-        FileKind::TaskHistory => memory_view::task_history(output, view),
-        FileKind::SharedContext => memory_view::shared_context(view),
-        FileKind::AgentMemory => memory_view::agent_memory(view),
-        FileKind::Develop => develop_view::overview(output, view),
-        FileKind::Orchestrate => orchestrate_view::overview(output, view),
+    let lines = match &view.examined.state {
+        State::Thinking(sheet) => thinking::overview(output, sheet),
+        State::TaskState(memory) => memory_view::task_state(output, memory, &view.examined.next),
+        State::TaskHistory(entries) => memory_view::task_history(output, entries),
+        State::SharedContext(shared) => memory_view::shared_context(shared),
+        State::AgentMemory(memory) => memory_view::agent_memory(memory),
+        State::Develop(run) => develop_view::overview(output, run.as_deref()),
+        State::Orchestrate => orchestrate_view::overview(output, view),
     };
     for line in lines {
         output.line(&line);
     }
     findings(output, view);
-    next(output, view);
+    next(context, output, view);
     Ok(ExitCode::SUCCESS)
 }
 
-fn brief(output: &Output, view: &View) {
-    let here = current_folder();
-    let path = view.path.strip_prefix(&here).unwrap_or(&view.path);
+fn brief(context: &Context, output: &Output, view: &View) {
+    let path = view.path.strip_prefix(&context.here).unwrap_or(&view.path);
     let name = output.tone(Tone::Strong, view.kind.name());
     output.line(&format!(
         "{name}  {}  {}",
-        standing(output, view),
+        standing(
+            output,
+            &view.examined.status,
+            view.sheet().map(|sheet| sheet.run.progress_percentage())
+        ),
         output.tone(Tone::Faint, &path.display().to_string())
     ));
     output.notices(&view.notices);
     findings(output, view);
-    next(output, view);
+    next(context, output, view);
 }
 
-pub(crate) fn standing(output: &Output, view: &View) -> String {
-    let status = status_word(output, &view.examined.status);
-    let tone = match view.examined.status.as_str() {
+/// Where something stands, with a bar where its progress is known.
+pub(crate) fn standing(output: &Output, word: &str, percent: Option<u32>) -> String {
+    let status = status_word(output, word);
+    let tone = match word {
         "completed" => Tone::Good,
         "failed" => Tone::Bad,
         "in_progress" => Tone::Busy,
         _ => Tone::Faint,
     };
     let status = output.tone(tone, &status);
-    match view
-        .document
-        .value()
-        .get("progress_percentage")
-        .and_then(Value::as_u64)
-    {
+    match percent {
         Some(percent) => format!("{} {status} {percent}%", bar(percent)),
         None => status,
     }
 }
 
 /// A progress bar of ten cells.
-pub(crate) fn bar(percent: u64) -> String {
+pub(crate) fn bar(percent: u32) -> String {
     let full = usize::try_from(percent.min(100) / 10).unwrap_or(0);
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
@@ -217,12 +158,11 @@ fn findings(output: &Output, view: &View) {
     }
 }
 
-pub(crate) fn next(output: &Output, view: &View) {
-    for (index, command) in view.examined.next.iter().enumerate() {
-        let head = if index == 0 {
-            output.say("next", "다음")
-        } else {
-            "    "
+pub(crate) fn next(context: &Context, output: &Output, view: &View) {
+    for (index, command) in advice::commands(context, view).iter().enumerate() {
+        let head = match index {
+            0 => output.label(Label::Next),
+            _ => "    ".to_owned(),
         };
         let colon = if index == 0 { ":" } else { " " };
         output.line(&format!("  {head}{colon} {command}"));
@@ -231,10 +171,7 @@ pub(crate) fn next(output: &Output, view: &View) {
 
 /// A status word in the language of the output.
 pub(crate) fn status_word(output: &Output, word: &str) -> String {
-    match output.lang {
-        Lang::En => word.to_owned(),
-        Lang::Ko => korean::status(word),
-    }
+    Status::of(word).say(output.lang)
 }
 
 /// A time span in its largest unit.
@@ -242,13 +179,19 @@ pub(crate) fn duration(output: &Output, seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
     const DAY: i64 = 24 * HOUR;
-    let (count, text) = match seconds {
-        MINUTE..HOUR => (seconds / MINUTE, output.say("{} min", "{}분")),
-        HOUR..DAY => (seconds / HOUR, output.say("{} h", "{}시간")),
-        DAY.. => (seconds / DAY, output.say("{} d", "{}일")),
-        _ => (seconds, output.say("{} s", "{}초")),
+    let label = match seconds {
+        MINUTE..HOUR => Label::Minutes {
+            count: seconds / MINUTE,
+        },
+        HOUR..DAY => Label::Hours {
+            count: seconds / HOUR,
+        },
+        DAY.. => Label::Days {
+            count: seconds / DAY,
+        },
+        _ => Label::Seconds { count: seconds },
     };
-    text.replace("{}", &count.to_string())
+    output.label(label)
 }
 
 /// A text in one line that a terminal only shows: line ends and tabs become spaces, other control characters a sign.
@@ -259,20 +202,6 @@ pub(crate) fn one_line(text: &str) -> String {
         letter => letter,
     };
     text.chars().map(shown).collect()
-}
-
-/// A value whose texts, names included, are each in [`one_line`].
-pub(crate) fn printable(value: &Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(one_line(text)),
-        Value::Array(items) => items.iter().map(printable).collect(),
-        Value::Object(members) => {
-            let members = members.iter();
-            let members = members.map(|(name, value)| (one_line(name), printable(value)));
-            Value::Object(members.collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-    }
 }
 
 /// So much of a text as a column can bear.

@@ -4,7 +4,7 @@ use crate::commands::here::{pad, status_word};
 use crate::output::Output;
 use bowline_engine::files::KnownFile;
 use bowline_engine::{Context, Error, history, workspace};
-use bowline_words::message::{Advice, Wrong};
+use bowline_words::message::{Advice, Did, Told, Wrong};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,10 +20,7 @@ pub(crate) fn list(
     if transitions.is_empty() {
         // No journal: either nobody has changed the file through Bowline yet, or there is no file.
         file.view(context)?;
-        output.talk(output.say(
-            "no transitions yet: the journal begins with the first change made by Bowline",
-            "아직 전이가 없습니다. 저널은 Bowline으로 처음 변경할 때 시작됩니다",
-        ));
+        output.talk(&Told::NoTransitions.say(output.lang));
     }
     let skip = last.map_or(0, |last| transitions.len().saturating_sub(last));
     for one in transitions.iter().skip(skip) {
@@ -66,17 +63,12 @@ pub(crate) fn undo(
 ) -> Result<ExitCode, Error> {
     let file = named(context, folder, what)?;
     let changed = history::undo(context, &file, state_only)?;
-    let undone = changed.moved.metadata["undone"].to_string();
     // Several files may be meant by where one stands: the one that was taken is named.
-    let text = output
-        .say(
-            "✓ Transition {} of {file} undone",
-            "✓ {file}의 전이 {}번을 되돌렸습니다",
-        )
-        .replace("{}", &undone)
-        .replace("{file}", &name(&file));
-    output.changed(&changed, &text);
-    Ok(ExitCode::SUCCESS)
+    let did = Did::Undone {
+        file: name(&file),
+        number: changed.state,
+    };
+    Ok(output.changed(context, &changed, &did))
 }
 
 pub(crate) fn restore(
@@ -99,15 +91,11 @@ pub(crate) fn restore(
     })?;
     let file = named(context, folder, named_file)?;
     let changed = history::restore(context, &file, sequence, state_only)?;
-    let text = output
-        .say(
-            "✓ {file} restored as after transition {}",
-            "✓ {file}을(를) 전이 {}번 직후로 복원했습니다",
-        )
-        .replace("{}", number)
-        .replace("{file}", &name(&file));
-    output.changed(&changed, &text);
-    Ok(ExitCode::SUCCESS)
+    let did = Did::RestoredAs {
+        file: name(&file),
+        number: sequence,
+    };
+    Ok(output.changed(context, &changed, &did))
 }
 
 fn named(context: &Context, folder: &Path, what: Option<&str>) -> Result<KnownFile, Error> {

@@ -3,7 +3,9 @@
 use crate::args::ClientName;
 use crate::output::{Output, Tone};
 use bowline_engine::install::{self, Client, Edit, Plan};
+use bowline_engine::kinds::FileKind;
 use bowline_engine::{Context, Error};
+use bowline_words::message::{Did, Label, Told};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 use std::path::Path;
@@ -35,25 +37,23 @@ pub(crate) fn run(
         lines.extend(diff(output, &plan, edit));
     }
     let last = match (plan.edits.is_empty(), uninstall) {
-        (true, true) => output.say(
-            "✓ Nothing of bowline was installed here",
-            "✓ 설치된 것이 없습니다",
-        ),
-        (true, false) => output.say(
-            "✓ Everything is installed already",
-            "✓ 이미 모두 설치되어 있습니다",
-        ),
-        (false, true) => output.say("✓ Hooks removed", "✓ 훅을 제거했습니다"),
-        (false, false) => output.say("✓ Hooks installed", "✓ 훅을 설치했습니다"),
+        (true, true) => Did::NothingInstalled,
+        (true, false) => Did::AllInstalled,
+        (false, true) if context.dry_run => Did::HooksWouldGo,
+        (false, false) if context.dry_run => Did::HooksWouldCome,
+        (false, true) => Did::HooksRemoved,
+        (false, false) => Did::HooksInstalled,
     };
-    output.done(
-        json!({"root": plan.root, "git": plan.git, "files": files}),
-        &[last.to_owned()],
-    );
     if !output.json {
         for line in lines {
             output.talk(&line);
         }
+    }
+    output.done(
+        json!({"root": plan.root, "git": plan.git, "files": files}),
+        &[last.say(output.lang)],
+    );
+    if !output.json {
         notes(output, &plan, uninstall);
     }
     Ok(ExitCode::SUCCESS)
@@ -64,33 +64,19 @@ fn notes(output: &Output, plan: &Plan, uninstall: bool) {
         return;
     }
     if plan.clients.contains(&Client::Codex) {
-        output.talk(output.say(
-            "note: codex runs hooks only after you trust them; it skips others without a word",
-            "알림: codex는 신뢰한 훅만 실행하며, 나머지는 말없이 건너뜁니다",
-        ));
+        output.remark(Label::Note, &Told::CodexTrusts);
     }
     if plan.clients.contains(&Client::Gemini) {
-        output.talk(output.say(
-            "note: gemini reads the settings of a project only in a folder you trust",
-            "알림: gemini는 신뢰한 폴더에서만 프로젝트 설정을 읽습니다",
-        ));
+        output.remark(Label::Note, &Told::GeminiTrusts);
     }
     if plan.hooks_in_tree {
-        output.talk(output.say(
-            "warning: core.hooksPath leads into the work tree; a linked worktree is held only if these hooks are in it too",
-            "경고: core.hooksPath가 작업 트리 안에 있어, 같은 훅이 없는 연결된 worktree는 막지 못합니다",
-        ));
+        output.remark(Label::Warning, &Told::HooksInTree);
     }
     if !plan.git {
-        output.talk(output.say(
-            "note: this is no git repository, so git holds nothing back",
-            "알림: git 저장소가 아니므로 git 훅은 설치하지 않았습니다",
-        ));
+        output.remark(Label::Note, &Told::NoGit);
     }
-    output.talk(output.say(
-        "next: bowline develop start FEATURE",
-        "다음: bowline develop start FEATURE",
-    ));
+    let next = FileKind::Develop.how_to_begin();
+    output.talk(&format!("{}: {next}", output.label(Label::Next)));
 }
 
 fn client(name: ClientName) -> Client {

@@ -1,9 +1,8 @@
 //! What people give to `bowline memory` as text and files, in the words of the machine.
 
-use crate::args::memory::{FailureName, ResultName};
 use bowline_engine::Error;
 use bowline_engine::formats::memory::path::{VALUE_BYTES_MAX, value_of};
-use bowline_engine::machines::plan::{Artifact, FailureKind, NewStep, NewTask, TaskResult};
+use bowline_engine::operations::memory::{Artifact, NewStep, NewTask};
 use bowline_engine::words::{shown, system};
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::Value;
@@ -214,27 +213,4 @@ pub(crate) fn artifact(given: &str) -> Artifact {
 
 fn text_of(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_default().to_owned()
-}
-
-impl From<ResultName> for TaskResult {
-    fn from(name: ResultName) -> Self {
-        match name {
-            ResultName::Success => TaskResult::Success,
-            ResultName::Failure => TaskResult::Failure,
-            ResultName::Partial => TaskResult::Partial,
-        }
-    }
-}
-
-impl From<FailureName> for FailureKind {
-    fn from(name: FailureName) -> Self {
-        match name {
-            FailureName::Transient => FailureKind::Transient,
-            FailureName::Validation => FailureKind::Validation,
-            FailureName::Dependency => FailureKind::Dependency,
-            FailureName::Resource => FailureKind::Resource,
-            FailureName::Structural => FailureKind::Structural,
-            FailureName::Critical => FailureKind::Critical,
-        }
-    }
 }

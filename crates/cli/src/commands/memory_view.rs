@@ -1,222 +1,172 @@
 //! The files of the memory, as people read them.
 
-use crate::commands::here::{bar, cut, duration, pad, printable, status_word};
+use crate::commands::here::{bar, cut, duration, one_line, pad, status_word};
 use crate::output::{Output, Tone};
-use bowline_engine::files::View;
+use bowline_engine::advice::Next;
 use bowline_engine::formats::time;
-use bowline_engine::machines::plan::TRIES_MAX;
-use serde_json::Value;
+use bowline_engine::operations::memory::{
+    AgentMemory, HistoryEntry, Memory, PlanStep, SharedContext, StepStatus, TRIES_MAX, Task,
+    TaskResult, statistics,
+};
+use bowline_words::message::Label;
+use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr as _;
 
 /// Entries of the history shown at once.
 const HISTORY_SHOWN_MAX: usize = 10;
 
 /// The current task with its steps, and the queue behind it.
-pub(crate) fn task_state(output: &Output, view: &View) -> Vec<String> {
-    let value = &printable(view.document.value());
-    let task = &value["current_task"];
-    let mut lines = Vec::new();
-    if task.is_null() {
-        lines.push(
-            output
-                .say("no current task", "현재 작업이 없습니다")
-                .to_owned(),
-        );
-    } else {
-        let steps = task["plan"]["steps"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let done = steps
-            .iter()
-            .filter(|step| step["status"] == "completed")
-            .count();
-        let status = status_word(output, text(&task["status"]));
-        let name = output.tone(
-            Tone::Strong,
-            &format!("{}  {}", text(&task["id"]), text(&task["name"])),
-        );
-        let percent = (done * 100).checked_div(steps.len()).unwrap_or(0);
-        let bar = bar(u64::try_from(percent).unwrap_or(100));
-        lines.push(format!("{name}  {bar} {status} {done}/{}", steps.len()));
-        if !text(&task["plan"]["goal"]).is_empty() {
-            lines.push(format!(
-                "{}: {}",
-                output.say("goal", "목표"),
-                text(&task["plan"]["goal"])
-            ));
-        }
-        let ready = startable(view);
-        let width = name_width(&steps);
-        lines.extend(steps.iter().map(|step| {
-            let free = ready.contains(&step["id"].to_string()) && step["status"] == "pending";
-            step_line(output, step, width, free)
-        }));
-        let open = task["issues"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(|issue| issue["resolved"] != true);
-        lines.extend(open.map(|issue| {
-            let line = format!(
-                "  ! {} {}: {}",
-                output.say("step", "단계"),
-                issue["step_id"],
-                text(&issue["message"])
-            );
-            output.tone(Tone::Bad, &line)
-        }));
-    }
-    let queue = value["pending_tasks"].as_array().into_iter().flatten();
-    lines.extend(queue.map(|task| {
+pub(crate) fn task_state(output: &Output, memory: &Memory, next: &[Next]) -> Vec<String> {
+    let mut lines = match &memory.current {
+        None => vec![output.label(Label::NoCurrentTask)],
+        Some(task) => current(output, task, next),
+    };
+    lines.extend(memory.queue.iter().map(|task| {
         let line = format!(
             "  {} {}  {}",
-            output.say("queued", "대기열"),
-            text(&task["id"]),
-            text(&task["name"])
+            output.label(Label::Queued),
+            one_line(&task.id),
+            one_line(&task.name)
         );
         output.tone(Tone::Faint, &line)
     }));
     lines
 }
 
-/// The numbers of the steps that may be started now, side by side, as the engine advises.
-fn startable(view: &View) -> Vec<String> {
-    let next = view.examined.next.iter();
-    let ids = next.filter_map(|line| line.split_once(" step start ").map(|(_, id)| id.to_owned()));
-    ids.collect()
+fn current(output: &Output, task: &Task, next: &[Next]) -> Vec<String> {
+    let (steps, done) = (&task.plan.steps, task.plan.completed_steps());
+    let status = status_word(output, task.status.name());
+    let name = one_line(&format!("{}  {}", task.id, task.name));
+    let name = output.tone(Tone::Strong, &name);
+    let percent = (done * 100).checked_div(steps.len()).unwrap_or(0);
+    let bar = bar(u32::try_from(percent).unwrap_or(100));
+    let mut lines = vec![format!("{name}  {bar} {status} {done}/{}", steps.len())];
+    if !task.plan.goal.is_empty() {
+        let goal = one_line(&task.plan.goal);
+        lines.push(format!("{}: {goal}", output.label(Label::Goal)));
+    }
+    let width = name_width(steps.iter().map(|step| &step.name));
+    lines.extend(steps.iter().map(|step| {
+        let id = step.id.to_string();
+        let advised = |one: &&Next| one.verb == "step start" && one.target.as_ref() == Some(&id);
+        let free = step.status == StepStatus::Pending && next.iter().any(|one| advised(&one));
+        step_line(output, step, width, free)
+    }));
+    let open = task.issues.iter().filter(|issue| !issue.resolved);
+    lines.extend(open.map(|issue| {
+        let (step, message) = (output.label(Label::Step), one_line(&issue.message));
+        let line = format!("  ! {step} {}: {message}", issue.step_id);
+        output.tone(Tone::Bad, &line)
+    }));
+    lines
 }
 
 /// The column of names: as wide as the longest, within reason.
-fn name_width(items: &[Value]) -> usize {
+fn name_width<'n>(names: impl Iterator<Item = &'n String>) -> usize {
     const WIDTH_MAX: usize = 48;
-    let widths = items.iter().map(|item| text(&item["name"]).width());
+    let widths = names.map(|name| one_line(name).width());
     widths.max().unwrap_or(0).min(WIDTH_MAX)
 }
 
-fn step_line(output: &Output, step: &Value, width: usize, free: bool) -> String {
-    let word = text(&step["status"]);
-    let (mark, tone) = mark(word);
-    let mut facts = vec![text(&step["agent"]).to_owned()];
-    let needs: Vec<String> = step["dependencies"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(Value::to_string)
-        .collect();
-    if !needs.is_empty() {
+fn step_line(output: &Output, step: &PlanStep, width: usize, free: bool) -> String {
+    let (mark, tone) = match step.status {
+        StepStatus::Completed => ("✓", Tone::Good),
+        StepStatus::InProgress => ("▶", Tone::Busy),
+        StepStatus::Failed => ("✗", Tone::Bad),
+        StepStatus::Pending => ("·", Tone::Faint),
+    };
+    let mut facts = vec![one_line(&step.agent)];
+    if !step.dependencies.is_empty() {
+        let needs: Vec<String> = step.dependencies.iter().map(u32::to_string).collect();
         facts.push(format!(
             "{} {}",
-            output.say("after", "선행"),
+            output.label(Label::After),
             needs.join("+")
         ));
     }
     if free {
-        facts.push(output.say("may start", "시작 가능").to_owned());
+        facts.push(output.label(Label::MayStart));
     }
-    if let Some(seconds) = seconds_between(&step["started_at"], &step["completed_at"]) {
-        facts.push(duration(output, seconds));
+    if let (Some(from), Some(to)) = (step.started_at, step.completed_at) {
+        facts.push(duration(output, to.seconds_since(from)));
     }
-    if let Some(tries) = step["retries"].as_u64().filter(|tries| *tries > 0) {
-        facts.push(format!(
-            "{} {tries}/{TRIES_MAX}",
-            output.say("retry", "재시도")
-        ));
+    if step.retries > 0 {
+        facts.push(output.label(Label::Retries {
+            count: step.retries,
+            max: TRIES_MAX,
+        }));
     }
-    if let Some(message) = step["error"]["message"].as_str() {
-        facts.push(message.to_owned());
+    if let Some(error) = &step.error {
+        facts.push(one_line(&error.message));
     }
-    let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
+    facts.retain(|fact| !fact.is_empty());
     let line = format!(
         "  {mark} {:>2}  {}  {}  {}",
-        step["id"].to_string(),
-        pad(&cut(text(&step["name"]), width), width),
-        pad(&status_word(output, word), 11),
+        step.id,
+        pad(&cut(&one_line(&step.name), width), width),
+        pad(&status_word(output, step.status.name()), 11),
         facts.join(" · ")
     );
     output.tone(tone, line.trim_end())
 }
 
 /// The newest tasks that are over, and the numbers of all.
-pub(crate) fn task_history(output: &Output, view: &View) -> Vec<String> {
-    let value = &printable(view.document.value());
-    let statistics = &value["statistics"];
-    let mut lines = vec![format!(
-        "{}{} · {} {:.0}% · {} {}",
-        statistics["total_tasks"],
-        match statistics["total_tasks"].as_u64() {
-            Some(1) => output.say(" task", "개 작업"),
-            _ => output.say(" tasks", "개 작업"),
-        },
-        output.say("success", "성공률"),
-        statistics["success_rate"].as_f64().unwrap_or(0.0) * 100.0,
-        output.say("average", "평균"),
-        duration(
-            output,
-            statistics["avg_duration_seconds"].as_i64().unwrap_or(0)
-        ),
-    )];
-    let tasks = value["tasks"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let shown = tasks.iter().rev().take(HISTORY_SHOWN_MAX);
-    let width = name_width(&tasks[tasks.len().saturating_sub(HISTORY_SHOWN_MAX)..]);
-    lines.extend(shown.map(|task| {
-        let (mark, tone) = mark(text(&task["result"]));
-        let took = duration(output, task["duration_seconds"].as_i64().unwrap_or(0));
+pub(crate) fn task_history(output: &Output, tasks: &[HistoryEntry]) -> Vec<String> {
+    let all = statistics(tasks);
+    let mut lines = vec![output.label(Label::Totals {
+        tasks: all.total_tasks,
+        percent: format!("{:.0}", all.success_rate * 100.0),
+        average: duration(output, all.avg_duration_seconds),
+    })];
+    let hidden = tasks.len().saturating_sub(HISTORY_SHOWN_MAX);
+    let shown = &tasks[hidden..];
+    let width = name_width(shown.iter().map(|task| &task.name));
+    lines.extend(shown.iter().rev().map(|task| {
+        let (mark, tone) = match task.result {
+            TaskResult::Success => ("✓", Tone::Good),
+            TaskResult::Partial => ("▶", Tone::Busy),
+            TaskResult::Failure => ("✗", Tone::Bad),
+        };
         let line = format!(
             "  {mark} {}  {}  {}  {}  {}",
-            text(&task["id"]),
-            pad(&cut(text(&task["name"]), width), width),
-            pad(&status_word(output, text(&task["result"])), 7),
-            pad(&took, 6),
-            text(&task["summary"])
+            one_line(&task.id),
+            pad(&cut(&one_line(&task.name), width), width),
+            pad(&status_word(output, task.result.name()), 7),
+            pad(&duration(output, task.duration_seconds), 6),
+            one_line(&task.summary)
         );
         output.tone(tone, line.trim_end())
     }));
-    let hidden = tasks.len().saturating_sub(HISTORY_SHOWN_MAX);
     if hidden > 0 {
-        let text = output.say("  … and {} earlier", "  … 이전 작업 {}개");
-        lines.push(output.tone(Tone::Faint, &text.replace("{}", &hidden.to_string())));
+        let text = output.label(Label::Earlier { count: hidden });
+        lines.push(output.tone(Tone::Faint, &format!("  {text}")));
     }
     lines
 }
 
-/// Seconds from one time of a document to another, where it has both.
-fn seconds_between(from: &Value, to: &Value) -> Option<i64> {
-    let (from, to) = (time::parse(from.as_str()?)?, time::parse(to.as_str()?)?);
-    Some(to.seconds_since(from))
-}
-
 /// The session and what is shared in it.
-pub(crate) fn shared_context(view: &View) -> Vec<String> {
-    let value = &printable(view.document.value());
-    let mut lines = vec![format!(
-        "{}  {}",
-        text(&value["session"]["id"]),
-        text(&value["session"]["started_at"])
-    )];
-    lines.extend(section(value, "shared_data"));
-    lines.extend(section(value, "preferences"));
+pub(crate) fn shared_context(shared: &SharedContext) -> Vec<String> {
+    let began = time::utc(shared.session_started_at);
+    let mut lines = vec![format!("{}  {began}", one_line(&shared.session_id))];
+    lines.extend(section("shared_data", &shared.shared_data));
+    lines.extend(section("preferences", &shared.preferences));
     lines
 }
 
 /// What an agent remembers.
-pub(crate) fn agent_memory(view: &View) -> Vec<String> {
-    let value = &printable(view.document.value());
-    let mut lines = vec![text(&value["agent"]).to_owned()];
-    for name in ["preferences", "cache", "statistics"] {
-        lines.extend(section(value, name));
-    }
+pub(crate) fn agent_memory(memory: &AgentMemory) -> Vec<String> {
+    let mut lines = vec![one_line(&memory.agent)];
+    lines.extend(section("preferences", &memory.preferences));
+    lines.extend(section("cache", &memory.cache));
+    lines.extend(section("statistics", &memory.statistics));
     lines
 }
 
-fn section(value: &Value, name: &str) -> Vec<String> {
-    let members = value[name].as_object().into_iter().flatten();
-    members
-        .map(|(key, value)| format!("  {name}.{key}: {}", short(value)))
-        .collect()
+fn section(name: &str, members: &Map<String, Value>) -> impl Iterator<Item = String> {
+    let line = move |(key, value): (&String, &Value)| {
+        one_line(&format!("  {name}.{key}: {}", short(value)))
+    };
+    members.iter().map(line)
 }
 
 /// A value in one line that fits a screen.
@@ -228,17 +178,4 @@ fn short(value: &Value) -> String {
     }
     let cut: String = text.chars().take(WIDTH_MAX).collect();
     format!("{cut}…")
-}
-
-fn mark(word: &str) -> (&'static str, Tone) {
-    match word {
-        "completed" | "success" => ("✓", Tone::Good),
-        "in_progress" | "partial" => ("▶", Tone::Busy),
-        "failed" | "failure" => ("✗", Tone::Bad),
-        _ => ("·", Tone::Faint),
-    }
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }

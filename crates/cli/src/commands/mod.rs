@@ -17,8 +17,7 @@ mod memory_view;
 mod orchestrate;
 mod orchestrate_moves;
 mod orchestrate_view;
-pub(crate) mod orchestrate_words;
-mod scripted;
+pub(crate) mod scripted;
 mod thinking;
 mod thinking_board;
 

@@ -1,17 +1,15 @@
 //! `bowline orchestrate`.
 
 use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb};
-use crate::commands::{
-    here, orchestrate_moves as moves, orchestrate_view, orchestrate_words as words,
-};
+use crate::commands::{here, orchestrate_moves as moves, orchestrate_view};
 use crate::korean;
 use crate::output::{Output, Tone};
-use bowline_engine::files::Changed;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
-use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan};
+use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan, TaskMoved};
 use bowline_engine::{Context, Error};
 use bowline_words::Lang;
+use bowline_words::message::{Did, Label};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,46 +33,69 @@ pub(crate) fn run(
                 plan: file.clone(),
                 mode: match ultra_thin {
                     true => Mode::UltraThin,
-                    false => (*mode).into(),
+                    false => *mode,
                 },
                 parallel: *parallel,
                 project: project.clone(),
             };
-            let changed = run.init(context, &begin)?;
-            Ok(moves::done(context, output, changed, |it| {
-                words::begun(output, it)
-            }))
+            Ok(moves::begun(context, output, &run.init(context, &begin)?))
         }
         OrchestrateVerb::Next { phase } => Ok(moves::next(context, output, &run, *phase)),
         // Worktrees come with the command that runs agents: without it there is nothing to leave out.
         OrchestrateVerb::Start { id, no_git: _ } => {
-            Ok(moves::task(context, output, run.start(context, id)?))
+            let changed = run.start(context, id)?;
+            let id = changed.state.id.clone();
+            Ok(output.changed(context, &changed, &Did::NodeStarted { id }))
         }
         OrchestrateVerb::Complete { id } => {
-            Ok(moves::task(context, output, run.complete(context, id)?))
+            let changed = run.complete(context, id)?;
+            let TaskMoved {
+                id, done, total, ..
+            } = changed.state.clone();
+            let did = Did::NodeCompleted { id, done, total };
+            Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Fail { id, reason, retry } => {
             let changed = run.fail(context, id, reason.as_deref(), *retry)?;
-            Ok(moves::task(context, output, changed))
+            let task = changed.state.clone();
+            let did = match task.failed {
+                true => Did::NodeFailed {
+                    id: task.id,
+                    blocked: task.blocked,
+                },
+                false => Did::NodeReadyAgain {
+                    id: task.id,
+                    attempt: task.attempts,
+                    max: task.attempts_max,
+                },
+            };
+            Ok(output.changed(context, &changed, &did))
         }
-        OrchestrateVerb::Retry { id } => Ok(moves::task(context, output, run.retry(context, id)?)),
+        OrchestrateVerb::Retry { id } => {
+            let changed = run.retry(context, id)?;
+            let id = changed.state.id.clone();
+            Ok(output.changed(context, &changed, &Did::NodeFresh { id }))
+        }
         OrchestrateVerb::ForceComplete { id, reason } => {
             let changed = run.force_complete(context, id, reason.as_deref())?;
-            Ok(moves::task(context, output, changed))
+            let TaskMoved {
+                id, done, total, ..
+            } = changed.state.clone();
+            let did = Did::NodeForced { id, done, total };
+            Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Phase(PhaseVerb::Finish { phase, no_git }) => {
             let changed = run.finish_phase(context, *phase, *no_git)?;
-            let say = |it: &Changed| words::phase_finished(output, it, *phase);
-            Ok(moves::done(context, output, changed, say))
+            let (phase, current) = (*phase, changed.state.current);
+            let did = match changed.state.all_done {
+                true => Did::AllFinished { phase },
+                false => Did::PhaseFinished { phase, current },
+            };
+            Ok(output.changed(context, &changed, &did))
         }
-        OrchestrateVerb::Rebuild => {
-            let changed = run.rebuild(context)?;
-            Ok(moves::done(context, output, changed, |it| {
-                words::begun(output, it)
-            }))
-        }
+        OrchestrateVerb::Rebuild => Ok(moves::begun(context, output, &run.rebuild(context)?)),
         OrchestrateVerb::Graph { format } => {
-            let drawing = run.draw(context, (*format).into())?;
+            let drawing = run.draw(context, *format)?;
             moves::picture(output, &drawing);
             Ok(ExitCode::SUCCESS)
         }
@@ -89,15 +110,14 @@ pub(crate) fn run(
             Ok(ExitCode::SUCCESS)
         }
         OrchestrateVerb::Status => {
-            let mut glance = orchestrate::glance(context, folder)?;
-            glance.view = here::reachable(context, glance.view);
+            let glance = orchestrate::glance(context, folder)?;
             if output.json {
-                let mut body = output.view_json(&glance.view);
+                let mut body = output.view_json(context, &glance.view);
                 orchestrate_view::add_json(&mut body, &glance);
                 output.line(&body.to_string());
                 return Ok(ExitCode::SUCCESS);
             }
-            here::status_of(output, &glance.view)
+            here::status_of(context, output, &glance.view)
         }
     }
 }
@@ -173,7 +193,7 @@ fn show_plan(output: &Output, plan: &Plan) {
         let title = heading.map_or("", |phase| &phase.title);
         let head = format!(
             "{} {number}  {}",
-            output.say("phase", "단계"),
+            output.label(Label::Phase),
             here::one_line(title)
         );
         output.line(&output.tone(Tone::Strong, head.trim_end()));
@@ -198,16 +218,16 @@ fn show_plan(output: &Output, plan: &Plan) {
     }
     for group in &file.groups {
         let ids: Vec<&str> = group.tasks.iter().map(TaskId::as_str).collect();
-        let word = output.say("group", "묶음");
+        let word = output.label(Label::Group);
         output.line(&format!("{word} {}  {}", group.id, ids.join(" ")));
     }
     for finding in &file.findings {
         let (word, tone) = match finding.severity {
-            Severity::Error => (output.say("error", "오류"), Tone::Bad),
-            Severity::Warning => (output.say("warning", "경고"), Tone::Busy),
+            Severity::Error => (output.label(Label::Error), Tone::Bad),
+            Severity::Warning => (output.label(Label::Warning), Tone::Busy),
         };
         let head = output.tone(tone, &format!("{word}[{}]", finding.code.as_str()));
-        let line = output.say("line", "줄");
+        let line = output.label(Label::Line);
         output.talk(&format!(
             "{head}: {line} {}: {}",
             finding.line,

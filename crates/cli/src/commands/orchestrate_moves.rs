@@ -1,38 +1,16 @@
 //! The verbs of `bowline orchestrate` that say what to do, and do it.
 
-use crate::args::orchestrate::{ModeName, PictureName};
-use crate::commands::{here, orchestrate_words as words};
 use crate::output::{Output, exit_code};
 use bowline_engine::files::Changed;
-use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::TaskId;
 use bowline_engine::formats::tasks_md::wire::{ReadyTask, ResolveReply};
 use bowline_engine::operations::orchestrate::{
-    self, Comparison, DRAWN_MAX, Drawing, Orchestration, Picture,
+    self, Begun, Comparison, DRAWN_MAX, Drawing, Orchestration,
 };
 use bowline_engine::{Context, Error, ExitClass};
+use bowline_words::message::{Did, Label, Told};
 use serde_json::{Value, json};
 use std::process::ExitCode;
-
-impl From<ModeName> for Mode {
-    fn from(name: ModeName) -> Self {
-        match name {
-            ModeName::Normal => Mode::Normal,
-            ModeName::UltraThin => Mode::UltraThin,
-            ModeName::Ralph => Mode::Ralph,
-        }
-    }
-}
-
-impl From<PictureName> for Picture {
-    fn from(name: PictureName) -> Self {
-        match name {
-            PictureName::Dot => Picture::Dot,
-            PictureName::Mermaid => Picture::Mermaid,
-            PictureName::Svg => Picture::Svg,
-        }
-    }
-}
 
 /// The picture, and what it leaves out.
 pub(crate) fn picture(output: &Output, drawing: &Drawing) {
@@ -48,29 +26,24 @@ pub(crate) fn picture(output: &Output, drawing: &Drawing) {
     }
     output.raw(&drawing.text);
     if drawing.left_out > 0 {
-        let text = output.say(
-            "only the first {m} tasks are drawn; {n} are left out",
-            "처음 {m}개 작업만 그렸습니다. {n}개는 빠졌습니다",
-        );
-        output.talk(
-            &text
-                .replace("{m}", &DRAWN_MAX.to_string())
-                .replace("{n}", &drawing.left_out.to_string()),
-        );
+        let told = Told::DrawnInPart {
+            max: DRAWN_MAX,
+            left: drawing.left_out,
+        };
+        output.talk(&told.say(output.lang));
     }
 }
 
-/// The outcome of a move.
-pub(crate) fn done(
-    context: &Context,
-    output: &Output,
-    changed: Changed,
-    say: impl Fn(&Changed) -> String,
-) -> ExitCode {
-    let view = here::reachable(context, changed.view);
-    let changed = Changed { view, ..changed };
-    output.changed(&changed, &say(&changed));
-    ExitCode::SUCCESS
+/// An orchestration that begins.
+pub(crate) fn begun(context: &Context, output: &Output, changed: &Changed<Begun>) -> ExitCode {
+    let begun = changed.state.clone();
+    let did = Did::Begun {
+        project: begun.project,
+        total: begun.total,
+        done: begun.done,
+        phase: begun.phase,
+    };
+    output.changed(context, changed, &did)
 }
 
 /// One line and nothing else: what can be done now.
@@ -132,40 +105,23 @@ pub(crate) fn verify(
     let found = run.compare(context)?;
     let same = found.phases.is_empty();
     if output.json {
-        output.line(&comparison_json(output, &found).to_string());
+        output.line(&comparison_json(context, output, &found).to_string());
     } else {
         output.notices(&found.view.notices);
-        let text = match same {
-            true => output.say(
-                "✓ Plan and state file agree",
-                "✓ 계획과 상태 파일이 일치합니다",
-            ),
-            false => output.say(
-                "✗ Plan and state file differ",
-                "✗ 계획과 상태 파일이 다릅니다",
-            ),
+        let did = match same {
+            true => Did::PlanAgrees,
+            false => Did::PlanDiffers,
         };
-        output.line(text);
+        output.line(&did.say(output.lang));
+        let head = output.label(Label::Phase);
         for phase in &found.phases {
-            let head = output.say("phase", "단계");
             for (list, word) in [
-                (
-                    &phase.not_in_state,
-                    output.say("ticked, not completed", "체크됨, 완료 아님"),
-                ),
-                (
-                    &phase.not_in_plan,
-                    output.say("completed, not ticked", "완료, 체크 안 됨"),
-                ),
-                (
-                    &phase.unknown,
-                    output.say("only in the plan", "계획에만 있음"),
-                ),
-                (
-                    &phase.gone,
-                    output.say("only in the state file", "상태 파일에만 있음"),
-                ),
+                (&phase.not_in_state, Label::TickedNotCompleted),
+                (&phase.not_in_plan, Label::CompletedNotTicked),
+                (&phase.unknown, Label::OnlyInPlan),
+                (&phase.gone, Label::OnlyInState),
             ] {
+                let word = output.label(word);
                 if !list.is_empty() {
                     output.line(&format!(
                         "  {head} {}  {word}: {}",
@@ -182,8 +138,8 @@ pub(crate) fn verify(
     })
 }
 
-fn comparison_json(output: &Output, found: &Comparison) -> Value {
-    let mut body = output.view_json(&found.view);
+fn comparison_json(context: &Context, output: &Output, found: &Comparison) -> Value {
+    let mut body = output.view_json(context, &found.view);
     body["plan"] = json!(found.plan);
     body["same"] = json!(found.phases.is_empty());
     body["phases"] = found
@@ -200,11 +156,4 @@ fn comparison_json(output: &Output, found: &Comparison) -> Value {
         })
         .collect();
     body
-}
-
-/// The line of a task that moved.
-pub(crate) fn task(context: &Context, output: &Output, changed: Changed) -> ExitCode {
-    done(context, output, changed, |changed| {
-        words::moved(output, changed)
-    })
 }

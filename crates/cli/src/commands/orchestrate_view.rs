@@ -4,8 +4,8 @@ use crate::commands::here::one_line;
 use crate::output::{Output, Tone};
 use bowline_engine::files::View;
 use bowline_engine::formats::orchestrate::Summary;
-use bowline_engine::machines::orchestrate::Status;
-use bowline_engine::operations::orchestrate::{Glance, glance_at};
+use bowline_engine::operations::orchestrate::{Glance, Status, glance_at};
+use bowline_words::message::Label;
 use serde_json::{Value, json};
 
 /// Ids shown of one list.
@@ -26,7 +26,7 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
     let mut lines = vec![format!(
         "{}  {} {phase}  {}/{}",
         output.tone(Tone::Strong, &one_line(&summary.meta.project)),
-        output.say("phase", "단계"),
+        output.label(Label::Phase),
         glance.done(),
         glance.total(),
     )];

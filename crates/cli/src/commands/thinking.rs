@@ -1,17 +1,17 @@
 //! `bowline thinking`.
 
-use crate::args::{FeedbackVerb, StageName, ThinkingArgs, ThinkingVerb};
+use crate::args::{FeedbackVerb, ThinkingArgs, ThinkingVerb};
 use crate::commands::{here, named_folder, thinking_board};
 use crate::output::{Output, Tone};
-use bowline_engine::files::{Changed, View};
+use bowline_engine::files::Changed;
 use bowline_engine::formats::engagement;
 use bowline_engine::kinds::FileKind;
-use bowline_engine::machines::thinking::{Execution, RETRIES_MAX, Stage};
-use bowline_engine::operations::thinking::ThinkingRun;
+use bowline_engine::operations::thinking::{
+    Execution, Metric, RETRIES_MAX, Run, Sheet, Stage, StageState, Status, ThinkingRun,
+};
 use bowline_engine::words::shown;
 use bowline_engine::{Context, Error, workspace};
-use bowline_words::message::{Advice, Wrong};
-use serde_json::Value;
+use bowline_words::message::{Advice, Did, Label, Wrong};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,87 +22,82 @@ pub(crate) fn run(
     args: &ThinkingArgs,
 ) -> Result<ExitCode, Error> {
     let run = ThinkingRun::at(context, &task_folder(context, folder, args)?);
-    let (changed, text) = match &args.verb {
+    let told = |changed: Changed<_>, did: Did| Ok(output.changed(context, &changed, &did));
+    match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
             let title = title.as_ref().unwrap_or(id);
             let changed = run.create(context, id, title, goal)?;
-            let text = match output.lang {
-                bowline_words::Lang::En => format!("✓ Task '{id}' created"),
-                bowline_words::Lang::Ko => format!("✓ 작업 '{id}'을(를) 만들었습니다"),
-            };
-            (changed, text)
+            Ok(output.changed(context, &changed, &Did::ThinkingCreated { id: id.clone() }))
         }
         ThinkingVerb::Start {
             stage,
             override_reason,
         } => {
-            let stage = Stage::from(*stage);
-            let changed = run.start(context, stage, override_reason.as_deref())?;
-            (
-                changed,
-                output
-                    .say("✓ Stage '{}' started", "✓ '{}' 단계를 시작했습니다")
-                    .replace("{}", stage.name()),
-            )
+            let changed = run.start(context, *stage, override_reason.as_deref())?;
+            let stage = stage.name();
+            told(changed, Did::StageStarted { stage })
         }
         ThinkingVerb::Output { stage, paths } => {
-            let stage = Stage::from(*stage);
-            let changed = run.output(context, stage, paths)?;
-            let text = output.say(
-                "✓ Stage '{}': outputs recorded",
-                "✓ '{}' 단계의 산출물을 기록했습니다",
-            );
-            (changed, text.replace("{}", stage.name()))
+            let changed = run.output(context, *stage, paths)?;
+            let stage = stage.name();
+            told(changed, Did::OutputsRecorded { stage })
         }
         ThinkingVerb::Complete { stage, outputs } => {
-            let stage = Stage::from(*stage);
-            let changed = run.complete(context, stage, outputs)?;
-            let text = completed(output, stage, &changed);
-            (changed, text)
+            let changed = run.complete(context, *stage, outputs)?;
+            let minutes = changed.state.stage(*stage).duration_minutes.unwrap_or(0);
+            let stage = stage.name();
+            told(changed, Did::StageCompleted { stage, minutes })
         }
         ThinkingVerb::Fail {
             stage,
             code,
             message,
         } => {
-            let stage = Stage::from(*stage);
-            let changed = run.fail(context, stage, code, message)?;
-            let text = failed(output, stage, &changed);
-            (changed, text)
+            let changed = run.fail(context, *stage, code, message)?;
+            let state = changed.state.stage(*stage);
+            let (stage, tries) = (stage.name(), state.retry_count);
+            let did = match state.exhausted() {
+                true => Did::StageExhausted { stage },
+                false => Did::StageFailed {
+                    stage,
+                    tries,
+                    max: RETRIES_MAX,
+                },
+            };
+            told(changed, did)
         }
         ThinkingVerb::Evaluate { scores } => {
             let changed = run.evaluate(context, &pairs(scores)?)?;
-            let score = &changed.view.document.value()["core_values_evaluation"]["weighted_score"];
-            let text = format!(
-                "✓ {} {}",
-                output.say("Weighted score", "가중 평균"),
-                dash(score)
-            );
-            (changed, text)
+            let evaluation = &changed.state.evaluation;
+            let open = evaluation.scores.iter().filter(|one| one.value.is_none());
+            let open: Vec<&str> = open.map(|one| one.name.as_str()).collect();
+            let did = match evaluation.weighted {
+                Some(score) => Did::Scored {
+                    score: score.to_string(),
+                },
+                None => Did::ScoresMissing {
+                    names: open.join(", "),
+                },
+            };
+            told(changed, did)
         }
-        ThinkingVerb::Quality { metrics } => {
-            let changed = run.measure(context, &pairs(metrics)?)?;
-            (
-                changed,
-                output
-                    .say("✓ Quality recorded", "✓ 품질 지표를 기록했습니다")
-                    .to_owned(),
-            )
+        ThinkingVerb::Quality { metrics } => told(
+            run.measure(context, &pairs(metrics)?)?,
+            Did::QualityRecorded,
+        ),
+        ThinkingVerb::Feedback(verb) => {
+            let (changed, did) = feedback(context, folder, &run, verb)?;
+            told(changed, did)
         }
-        ThinkingVerb::Feedback(verb) => feedback(context, output, folder, &run, verb)?,
         ThinkingVerb::Status { all: true } => {
             let start = args.dir.as_ref().map(|dir| named_folder(folder, dir));
             let start = start.unwrap_or_else(|| Ok(folder.to_owned()))?;
-            return thinking_board::show(context, output, &start);
+            thinking_board::show(context, output, &start)
         }
         ThinkingVerb::Status { all: false } => {
-            let view = here::reachable(context, run.file().view(context)?);
-            return here::status_of(output, &view);
+            here::status_of(context, output, &run.file().view(context)?)
         }
-    };
-    let view = here::reachable(context, changed.view);
-    output.changed(&Changed { view, ..changed }, &text);
-    Ok(ExitCode::SUCCESS)
+    }
 }
 
 fn task_folder(context: &Context, folder: &Path, args: &ThinkingArgs) -> Result<PathBuf, Error> {
@@ -117,45 +112,12 @@ fn task_folder(context: &Context, folder: &Path, args: &ThinkingArgs) -> Result<
     }
 }
 
-fn completed(output: &Output, stage: Stage, changed: &Changed) -> String {
-    let minutes = stage_value(&changed.view, stage, "duration_minutes")
-        .as_i64()
-        .unwrap_or(0);
-    let text = output.say(
-        "✓ Stage '{}' completed in {m} minutes",
-        "✓ '{}' 단계를 {m}분 만에 완료했습니다",
-    );
-    text.replace("{}", stage.name())
-        .replace("{m}", &minutes.to_string())
-}
-
-fn failed(output: &Output, stage: Stage, changed: &Changed) -> String {
-    let count = stage_value(&changed.view, stage, "retry_count")
-        .as_u64()
-        .unwrap_or(0);
-    let text = if count >= u64::from(RETRIES_MAX) {
-        output.say(
-            "✗ Stage '{}' failed (max retries exceeded)",
-            "✗ '{}' 단계가 실패했습니다 (재시도 초과)",
-        )
-    } else {
-        output.say(
-            "✗ Stage '{}' failed (retry {n}/{max})",
-            "✗ '{}' 단계가 실패했습니다 (재시도 {n}/{max})",
-        )
-    };
-    text.replace("{}", stage.name())
-        .replace("{n}", &count.to_string())
-        .replace("{max}", &RETRIES_MAX.to_string())
-}
-
 fn feedback(
     context: &Context,
-    output: &Output,
     folder: &Path,
     run: &ThinkingRun,
     verb: &FeedbackVerb,
-) -> Result<(Changed, String), Error> {
+) -> Result<(Changed<Run>, Did), Error> {
     match verb {
         FeedbackVerb::Record {
             metric,
@@ -169,25 +131,15 @@ fn feedback(
             let mut execution = execution(metric.as_deref(), target.as_deref(), from.as_deref())?;
             execution.learnings.extend(learnings.iter().cloned());
             execution.improvements.extend(improvements.iter().cloned());
-            execution.stages = stages.iter().map(|&stage| stage.into()).collect();
+            execution.stages.clone_from(stages);
             let changed = run.record(context, &execution)?;
-            let achievement =
-                &changed.view.document.value()["feedback"]["from_execution"]["goal_achievement"];
-            let text = format!(
-                "✓ {} {}",
-                output.say("Goal achievement", "목표 달성률"),
-                dash(achievement)
-            );
-            Ok((changed, text))
+            let achieved = changed.state.feedback.goal_achievement;
+            let value = achieved.map_or_else(|| "-".to_owned(), |value| value.to_string());
+            Ok((changed, Did::GoalAchieved { value }))
         }
         FeedbackVerb::Apply { from } => {
             let changed = run.apply(context, &folder.join(from))?;
-            Ok((
-                changed,
-                output
-                    .say("✓ Feedback applied", "✓ 피드백을 반영했습니다")
-                    .to_owned(),
-            ))
+            Ok((changed, Did::FeedbackApplied))
         }
     }
 }
@@ -234,121 +186,70 @@ fn execution(
 }
 
 /// Title, goal, stages and what was made of them.
-pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
-    let value = &here::printable(view.document.value());
-    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let title = format!("{}  {}", text("task_id"), text("title"));
+pub(crate) fn overview(output: &Output, sheet: &Sheet) -> Vec<String> {
+    let run = &sheet.run;
+    let title = here::one_line(&format!("{}  {}", sheet.task_id, sheet.title));
     let title = output.tone(Tone::Strong, title.trim());
-    let mut lines = vec![format!("{title}  {}", here::standing(output, view))];
-    if !text("goal").is_empty() {
-        lines.push(format!("{}: {}", output.say("goal", "목표"), text("goal")));
-    }
-    lines.extend(stages(output, view));
-    let quality = named_numbers(&value["quality_metrics"], &[]);
-    let scores = named_numbers(&value["core_values_evaluation"], &["weighted_score"]);
-    let score = &value["core_values_evaluation"]["weighted_score"];
-    let achieved = &value["feedback"]["from_execution"]["goal_achievement"];
-    let mut fact = |name: &str, value: String| {
+    let percent = Some(run.progress_percentage());
+    let standing = here::standing(output, run.overall().name(), percent);
+    let mut lines = vec![format!("{title}  {standing}")];
+    let fact = |lines: &mut Vec<String>, label: Label, value: String| {
         if !value.is_empty() {
-            lines.push(format!("{name}: {value}"));
+            lines.push(format!("{}: {value}", output.label(label)));
         }
     };
-    let score = if score.is_number() {
-        format!("{score}  ")
-    } else {
-        String::new()
+    fact(&mut lines, Label::Goal, here::one_line(&sheet.goal));
+    lines.extend(Stage::ALL.map(|stage| stage_line(output, stage, run.stage(stage))));
+    let named = |numbers: Vec<(&str, Option<f64>)>| {
+        let numbers = numbers.into_iter();
+        let texts = numbers.filter_map(|(name, value)| Some(format!("{name} {}", value?)));
+        texts.collect::<Vec<_>>().join(" · ")
     };
-    fact(output.say("score", "점수"), format!("{score}{scores}"));
-    fact(output.say("quality", "품질"), quality);
-    if achieved.is_number() {
-        fact(
-            output.say("goal achievement", "목표 달성률"),
-            achieved.to_string(),
-        );
-    }
+    let scores = run.evaluation.scores.iter();
+    let scores = named(scores.map(|one| (one.name.as_str(), one.value)).collect());
+    let weighted = run.evaluation.weighted.map(|score| format!("{score}  "));
+    let scores = format!("{}{scores}", weighted.unwrap_or_default());
+    fact(&mut lines, Label::Score, here::one_line(&scores));
+    let metrics = Metric::ALL.map(|metric| (metric.name(), run.metrics.get(metric)));
+    fact(&mut lines, Label::Quality, named(metrics.to_vec()));
+    let achieved = run.feedback.goal_achievement.map(|value| value.to_string());
+    let achieved = achieved.unwrap_or_default();
+    fact(&mut lines, Label::GoalAchievement, achieved);
     lines
 }
 
-/// Members that are numbers, in one line.
-fn named_numbers(value: &Value, but: &[&str]) -> String {
-    let members = value.as_object().into_iter().flatten();
-    let numbers =
-        members.filter(|(name, value)| value.is_number() && !but.contains(&name.as_str()));
-    let texts: Vec<String> = numbers
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    texts.join(" · ")
-}
-
-/// The four stages, one per line.
-fn stages(output: &Output, view: &View) -> Vec<String> {
-    let mut lines = Vec::new();
-    for stage in Stage::ALL {
-        let word = stage_value(view, stage, "status")
-            .as_str()
-            .unwrap_or("pending")
-            .to_owned();
-        let (mark, tone) = match word.as_str() {
-            "completed" => ("✓", Tone::Good),
-            "in_progress" => ("▶", Tone::Busy),
-            "failed" => ("✗", Tone::Bad),
-            _ => ("·", Tone::Faint),
-        };
-        let mut facts = Vec::new();
-        if let Some(minutes) = stage_value(view, stage, "duration_minutes").as_i64() {
-            facts.push(
-                output
-                    .say("{} min", "{}분")
-                    .replace("{}", &minutes.to_string()),
-            );
-        }
-        let outputs = stage_value(view, stage, "outputs")
-            .as_array()
-            .map_or(0, Vec::len);
-        if outputs > 0 {
-            let text = match outputs {
-                1 => output.say("{} output", "산출물 {}개"),
-                _ => output.say("{} outputs", "산출물 {}개"),
-            };
-            facts.push(text.replace("{}", &outputs.to_string()));
-        }
-        let retries = stage_value(view, stage, "retry_count")
-            .as_u64()
-            .unwrap_or(0);
-        if retries > 0 {
-            facts.push(format!(
-                "{} {retries}/{RETRIES_MAX}",
-                output.say("retry", "재시도")
-            ));
-        }
-        if let Some(message) = stage_value(view, stage, "error")
-            .get("message")
-            .and_then(Value::as_str)
-        {
-            facts.push(here::one_line(message));
-        }
-        let status = here::status_word(output, &word);
-        let line = format!(
-            "  {mark} {:<11} {}  {}",
-            stage.name(),
-            here::pad(&status, 12),
-            facts.join(" · ")
-        );
-        lines.push(output.tone(tone, line.trim_end()));
+fn stage_line(output: &Output, stage: Stage, state: &StageState) -> String {
+    let (mark, tone) = match state.status {
+        Status::Completed => ("✓", Tone::Good),
+        Status::InProgress => ("▶", Tone::Busy),
+        Status::Failed => ("✗", Tone::Bad),
+        Status::Pending => ("·", Tone::Faint),
+    };
+    let mut facts = Vec::new();
+    if let Some(count) = state.duration_minutes {
+        facts.push(output.label(Label::Minutes { count }));
     }
-    lines
-}
-
-fn stage_value<'v>(view: &'v View, stage: Stage, field: &str) -> &'v Value {
-    &view.document.value()["stages"][stage.name()][field]
-}
-
-fn dash(value: &Value) -> String {
-    if value.is_null() {
-        "-".to_owned()
-    } else {
-        value.to_string()
+    if !state.outputs.is_empty() {
+        let count = state.outputs.len();
+        facts.push(output.label(Label::Outputs { count }));
     }
+    if state.retry_count > 0 {
+        facts.push(output.label(Label::Retries {
+            count: state.retry_count,
+            max: RETRIES_MAX,
+        }));
+    }
+    if let Some(error) = &state.error {
+        facts.push(here::one_line(&error.message));
+    }
+    let status = here::status_word(output, state.status.name());
+    let line = format!(
+        "  {mark} {:<11} {}  {}",
+        stage.name(),
+        here::pad(&status, 12),
+        facts.join(" · ")
+    );
+    output.tone(tone, line.trim_end())
 }
 
 fn pairs(texts: &[String]) -> Result<Vec<(String, f64)>, Error> {
@@ -380,15 +281,4 @@ fn number(text: &str) -> Result<f64, Error> {
         message: Wrong::NotANumber { text: text.into() },
         hint: Advice::NumberExample,
     })
-}
-
-impl From<StageName> for Stage {
-    fn from(name: StageName) -> Self {
-        match name {
-            StageName::Planning => Stage::Planning,
-            StageName::Selection => Stage::Selection,
-            StageName::Creation => Stage::Creation,
-            StageName::Reflection => Stage::Reflection,
-        }
-    }
 }

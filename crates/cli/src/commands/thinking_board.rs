@@ -1,10 +1,10 @@
 //! `bowline thinking status --all`: every run below a folder, one line each.
 
-use crate::commands::here::{self, cut, duration, one_line, pad, status_word};
+use crate::commands::here::{cut, duration, one_line, pad, status_word};
 use crate::output::{Output, Tone, exit_code};
-use bowline_engine::machines::thinking::Status;
-use bowline_engine::operations::thinking::{Board, Row, Standing, board};
-use bowline_engine::{Context, Error};
+use bowline_engine::operations::thinking::{Board, Row, Stage, Standing, Status, board};
+use bowline_engine::{Context, Error, advice};
+use bowline_words::message::{Label, Told};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -34,10 +34,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
         return Ok(code);
     }
     if board.rows.is_empty() {
-        output.line(output.say(
-            "No thinking runs here or below. Begin one with:",
-            "이 폴더와 그 아래에 사고 작업이 없습니다. 다음으로 시작하세요:",
-        ));
+        output.line(&Told::NoThinkingRuns.say(output.lang));
         output.line("  bowline thinking new ID --title T --goal G");
     }
     for error in broken {
@@ -45,10 +42,7 @@ pub(crate) fn show(context: &Context, output: &Output, folder: &Path) -> Result<
     }
     table(context, output, &board);
     if !board.complete {
-        output.talk(output.say(
-            "note: there are too many folders below; some were not looked into",
-            "알림: 하위 폴더가 너무 많아 일부는 살펴보지 못했습니다",
-        ));
+        output.remark(Label::Note, &Told::TooManyFolders);
     }
     Ok(code)
 }
@@ -59,22 +53,22 @@ fn table(context: &Context, output: &Output, board: &Board) {
         .iter()
         .filter_map(|row| row.standing.as_ref().ok());
     let lines: Vec<(Tone, [String; 8])> = standings
-        .map(|one| (tone(one.status), cells(context, output, one)))
+        .map(|one| (tone(one.sheet.run.overall()), cells(context, output, one)))
         .collect();
     if lines.is_empty() {
         return;
     }
-    let names = [
-        output.say("TASK", "작업"),
-        output.say("STAGES", "단계"),
-        output.say("DONE", "진행률"),
-        output.say("STATUS", "상태"),
-        output.say("SCORE", "점수"),
-        output.say("RETRIES", "재시도"),
-        output.say("AGE", "경과"),
-        output.say("NEXT", "다음"),
+    let head = [
+        Label::ColumnTask,
+        Label::ColumnStages,
+        Label::ColumnDone,
+        Label::ColumnStatus,
+        Label::ColumnScore,
+        Label::ColumnRetries,
+        Label::ColumnAge,
+        Label::ColumnNext,
     ];
-    let head = names.map(str::to_owned);
+    let head = head.map(|label| output.label(label));
     let widths: Vec<usize> = (0..head.len())
         .map(|column| {
             let cells = lines.iter().map(|(_, cells)| cells[column].width());
@@ -95,19 +89,22 @@ fn table(context: &Context, output: &Output, board: &Board) {
 }
 
 fn cells(context: &Context, output: &Output, one: &Standing) -> [String; 8] {
-    let task = format!("{}  {}", one.task_id, one.title);
-    let view = here::reachable(context, one.view.clone());
+    let run = &one.sheet.run;
+    let task = format!("{}  {}", one.sheet.task_id, one.sheet.title);
+    let next = advice::commands(context, &one.view);
     let dash = || "-".to_owned();
     [
         cut(one_line(&task).trim(), TASK_WIDTH_MAX),
-        one.stages.iter().map(|(_, status)| mark(*status)).collect(),
-        format!("{}%", one.progress),
-        status_word(output, one.status.name()),
-        one.score.map_or_else(dash, |score| score.to_string()),
+        run.stages.iter().map(|stage| mark(stage.status)).collect(),
+        format!("{}%", run.progress_percentage()),
+        status_word(output, run.overall().name()),
+        run.evaluation
+            .weighted
+            .map_or_else(dash, |score| score.to_string()),
         one.retries.to_string(),
         one.age_seconds
             .map_or_else(dash, |seconds| duration(output, seconds)),
-        view.examined.next.first().cloned().unwrap_or_else(dash),
+        next.into_iter().next().unwrap_or_else(dash),
     ]
 }
 
@@ -116,24 +113,21 @@ fn as_json(context: &Context, output: &Output, row: Row) -> Value {
         Ok(one) => one,
         Err(error) => return json!({ "path": row.path, "error": output.error_json(&error) }),
     };
-    let stages: Map<String, Value> = one
-        .stages
-        .iter()
-        .map(|(stage, status)| (stage.name().to_owned(), json!(status.name())))
-        .collect();
-    let view = here::reachable(context, one.view);
+    let run = &one.sheet.run;
+    let stage = |stage: Stage| (stage.name().into(), run.stage(stage).status.name().into());
+    let stages = Map::from_iter(Stage::ALL.map(stage));
     json!({
         "path": row.path,
-        "task_id": one.task_id,
-        "title": one.title,
-        "status": one.status.name(),
-        "progress_percentage": one.progress,
-        "current_stage": one.current.name(),
+        "task_id": one.sheet.task_id,
+        "title": one.sheet.title,
+        "status": run.overall().name(),
+        "progress_percentage": run.progress_percentage(),
+        "current_stage": run.current.name(),
         "stages": stages,
-        "weighted_score": one.score,
+        "weighted_score": run.evaluation.weighted,
         "retries": one.retries,
         "age_seconds": one.age_seconds,
-        "next": view.examined.next,
+        "next": advice::commands(context, &one.view),
     })
 }
 

@@ -427,3 +427,20 @@ fn two_watchers_see_the_same() {
         assert!(String::from_utf8(output.stdout).unwrap() == wanted);
     }
 }
+
+#[test]
+fn an_environment_that_is_too_big_is_told() {
+    let world = World::new();
+    let mut command = world.0.bowline("run-agent -- true");
+    for number in 0..12 {
+        command.env(format!("BIG{number}"), "x".repeat(100_000));
+    }
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("error[bad_input]") && told.contains("env -u NAME"),
+        "{told}"
+    );
+    assert!(world.attempts().is_empty());
+}

@@ -51,7 +51,7 @@ fn evidence_says_what_was_run_and_on_what() {
     let world = implemented().with("SERVICE_TOKEN", "open-sesame");
     world.write(
         "bowline.toml",
-        "[develop.gates.architect_verified]\nrun = \"echo $SERVICE_TOKEN; seq 5000\"\n",
+        "[develop]\nenvironment = [\"SERVICE_TOKEN\"]\n[develop.gates.architect_verified]\nrun = \"echo $SERVICE_TOKEN; seq 5000\"\n",
     );
     world.quietly("develop seal", 0);
     world.quietly("develop gate pass architect_verified", 0);
@@ -73,7 +73,7 @@ fn evidence_says_what_was_run_and_on_what() {
     world.quietly("develop gate reset architect_verified", 0);
     world.write(
         "bowline.toml",
-        "[develop.gates.architect_verified]\nrun = \"echo $SERVICE_TOKEN\"\n",
+        "[develop]\nenvironment = [\"SERVICE_TOKEN\"]\n[develop.gates.architect_verified]\nrun = \"echo $SERVICE_TOKEN\"\n",
     );
     world.quietly("develop seal", 0);
     world.quietly("develop gate pass architect_verified", 0);
@@ -177,7 +177,7 @@ fn signatures() {
     let unsigned = {
         world.quietly("develop gate pass architect_verified", 0);
         world.write("../home/key", "a key nobody guesses\n");
-        world.write("../home/other", "another\n");
+        world.write("../home/other", "another key nobody guesses\n");
         world.run("verify --key ../home/key")
     };
     let key = world.root().join("home/key");

@@ -171,7 +171,7 @@ fn evidence_of_something_else_is_refused_with_a_code_of_its_own() {
     let good = std::fs::read_to_string(&file).unwrap();
     let root = landing.world.root();
     let other = root.join("other.key");
-    std::fs::write(&other, "another key\n").unwrap();
+    std::fs::write(&other, "another key that no agent has\n").unwrap();
     let made = root.join("made.json");
     let with = |text: &str| {
         std::fs::write(&made, text).unwrap();

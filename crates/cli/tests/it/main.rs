@@ -28,6 +28,7 @@ mod develop_table;
 mod dry_run;
 mod environment;
 mod every_state;
+mod evidence_tree;
 mod files;
 mod guides;
 mod help;

@@ -324,7 +324,7 @@ fn the_key_is_not_read_out_by_a_verb() {
     }
     let world = working();
     let key = world.root().join("home/key");
-    std::fs::write(&key, "271828182845904\n").unwrap();
+    std::fs::write(&key, "27182818284590452353\n").unwrap();
     let world = world.with("BOWLINE_EVIDENCE_KEY_FILE", key.to_str().unwrap());
     let script = "\
         bowline develop review --contract \"$BOWLINE_EVIDENCE_KEY_FILE\"; echo \"= contract $?\"\n\

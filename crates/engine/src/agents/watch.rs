@@ -1,6 +1,6 @@
 //! Watching one attempt: its output from where it was last shown, until it ends or the watcher leaves.
 
-use super::{Agents, Shown, leaving, settled, silent};
+use super::{Agents, Shown, leaving, settled, silent, silent_shim};
 use crate::error::Error;
 use bowline_supervisor::{Attempt, Blocked, Condition, Exit, Handle, Stream, Swept, sweep};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,6 +12,8 @@ use std::time::Duration;
 const SHOWN_BYTES: usize = 256 << 10;
 /// How long a wait for news lasts before the shim is looked at again.
 const NEWS_SECONDS: i64 = 5;
+/// So many waits in a row without a word, and the shim does not answer: each new wait has the one before it answered.
+const SILENT_WAITS: u32 = 2;
 /// Between two looks at a shim that does not answer, and is not gone either.
 const LOOK_MS: u64 = 1;
 
@@ -148,6 +150,7 @@ fn follow(
 ) -> Result<Watched, Error> {
     let mut over = false;
     let mut told = None;
+    let mut silences = 0;
     loop {
         let moved = out.step(attempt, watcher, over)? | err.step(attempt, watcher, over)?;
         if moved && let Some(connected) = handle {
@@ -183,7 +186,7 @@ fn follow(
                 Err(error) if leaving(&error) => {
                     readable(leave, None, Duration::from_millis(LOOK_MS))?;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(silent(attempt)(error)),
             }
             continue;
         };
@@ -203,10 +206,15 @@ fn follow(
             let wait = Duration::from_secs(NEWS_SECONDS.unsigned_abs());
             // Whether it is news or the wish to leave is seen in the next round.
             let _ = readable(leave, Some(&*connected), wait);
-            connected.heard().map(drop)
+            connected.heard().map(|status| status.is_some())
         });
-        if news.is_err() {
-            *handle = None;
+        match news {
+            Ok(true) => silences = 0,
+            Ok(false) => silences += 1,
+            Err(_) => *handle = None,
+        }
+        if silences >= SILENT_WAITS {
+            return Err(silent_shim(attempt));
         }
     }
 }

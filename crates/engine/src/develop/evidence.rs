@@ -1,20 +1,34 @@
 //! Gathering evidence: the command is run, and what came of it is on the disk before anybody relies on it.
 
-use super::RunFolder;
-use crate::context::Context;
+use super::{RunFolder, seal};
+use crate::context::{Context, EVIDENCE_KEY_VARIABLE};
 use crate::error::Error;
+use crate::process::{self, Place};
+use crate::relayed;
+use crate::tree::{self, Checkout};
 use crate::words::{cannot_be_read, shown, system};
-use crate::{process, relayed, tree};
 use bowline_formats::develop::evidence::{self, Evidence, FILE_NAME, Source, VERSION};
+use bowline_formats::develop::seal::Seal;
 use bowline_formats::time;
 use bowline_gate::locate;
 use bowline_statefiles::{ContentHash, append_line};
 use bowline_words::message::{Advice, Why, Wrong};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 /// What the key is for: another use of the same file must not give the same signatures.
 const KEY_CONTEXT: &str = "bowline develop evidence v1";
+
+/// Variables a command gets as they are; the sealed ones come first, and the policy may name more.
+const PASSED: [&str; 9] = [
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR",
+];
+
+/// A key of fewer bytes is guessed sooner than it is stolen.
+const KEY_BYTES_MIN: usize = 16;
 
 /// Told while a command runs.
 pub trait Watch {
@@ -40,12 +54,27 @@ pub(crate) enum For<'n> {
     Checkpoint(&'n str),
 }
 
+/// The sealed files as the file system knows them: a file that was swapped and put back is not what it was.
+#[derive(PartialEq, Eq)]
+struct Sealed(Vec<Option<(u64, u64, i64, i64)>>);
+
+impl Sealed {
+    fn look(root: &Path, seal: Option<&Seal>) -> Sealed {
+        let files = seal.into_iter().flat_map(|seal| seal.files.keys());
+        let look = |path: &String| {
+            let it = std::fs::symlink_metadata(root.join(path)).ok()?;
+            Some((it.dev(), it.ino(), it.ctime(), it.ctime_nsec()))
+        };
+        Sealed(files.map(look).collect())
+    }
+}
+
 /// Where and under which rules evidence is gathered.
 pub(crate) struct Scene<'s> {
     pub(crate) context: &'s Context,
     pub(crate) run: &'s RunFolder,
     pub(crate) file: &'s Path,
-    pub(crate) policy: Option<&'s str>,
+    pub(crate) seal: Option<&'s Seal>,
     pub(crate) timeout_seconds: u64,
     pub(crate) watch: &'s dyn Watch,
 }
@@ -59,12 +88,30 @@ impl Scene<'_> {
         command: &str,
     ) -> Result<Evidence, Error> {
         let root = locate::root_of(self.file);
-        // Before the command: what it changes itself it has not seen.
-        let tree = self.tree()?;
+        let checkout = self.checkout()?;
+        let before = match &checkout {
+            Some(checkout) => checkout.tree.clone(),
+            None => self.tree()?,
+        };
+        let sealed = Sealed::look(root, self.seal);
         self.watch.started(command);
         let mut tick = |elapsed| self.watch.tick(command, elapsed);
-        let limit = Duration::from_secs(self.timeout_seconds);
-        let ran = process::run(command, root, limit, &mut tick)?;
+        let place = Place {
+            folder: checkout.as_ref().map_or(root, |it| &it.root),
+            ours: checkout.as_ref().map(|it| it.folder.as_path()),
+            environment: self.environment(),
+            limit: Duration::from_secs(self.timeout_seconds),
+        };
+        let ran = process::run(command, &place, &mut tick)?;
+        // In place, somebody may have changed what the command saw while it ran. In a checkout of ours nobody could.
+        let stays =
+            checkout.is_some() || self.tree()? == before && sealed == Sealed::look(root, self.seal);
+        if ran.exit_code == 0 && !stays {
+            return Err(Error::TreeChanged {
+                command: command.to_owned(),
+            });
+        }
+        let tree = before;
         let blank = self.blank(what, source, tree);
         let evidence = Evidence {
             command: Some(command.to_owned()),
@@ -87,6 +134,54 @@ impl Scene<'_> {
             reason: Some(reason.to_owned()),
             ..blank
         })
+    }
+
+    /// A copy of the tree, for evidence that is signed: a signature says that this very tree was tested, and nothing beside it.
+    fn checkout(&self) -> Result<Option<Checkout>, Error> {
+        if self.context.evidence_key.is_none() {
+            return Ok(None);
+        }
+        let root = locate::root_of(self.file);
+        let share = self.seal.map_or(&[][..], |seal| &seal.rules.share);
+        let side = locate::side_folder(self.file);
+        let checkout = tree::checkout(self.context, root, &side, share)?;
+        if let Some(seal) = self.seal {
+            // What is ignored is not in it.
+            let now = seal::sealed_files(&checkout.root, &seal.rules)?;
+            let other = now
+                .iter()
+                .filter(|(path, hash)| seal.files.get(*path) != Some(hash));
+            let changes: Vec<String> = other.map(|(path, _)| format!("{path} (changed)")).collect();
+            if !changes.is_empty() {
+                return Err(Error::StaleEvidence {
+                    changes,
+                    tree_only: false,
+                });
+            }
+        }
+        Ok(Some(checkout))
+    }
+
+    /// The variables of a command that decides something: what is sealed, what every program expects, and what the policy
+    /// names. Neither keys nor whatever else the caller has set.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let named = self.seal.map_or(&[][..], |seal| &seal.rules.environment);
+        let passed = |name: &OsStr| {
+            let name = name.to_str().unwrap_or_default();
+            PASSED.contains(&name) || name.starts_with("LC_") || named.iter().any(|it| it == name)
+        };
+        let kept = |name: &OsStr| name != EVIDENCE_KEY_VARIABLE && passed(name);
+        let mut all: BTreeMap<OsString, OsString> = self
+            .context
+            .variables
+            .all()
+            .filter(|(name, _)| kept(name))
+            .collect();
+        let sealed = self.seal.map(|seal| &seal.environment);
+        for (name, value) in sealed.into_iter().flatten() {
+            all.insert(name.into(), value.into());
+        }
+        all.into_iter().collect()
     }
 
     fn tree(&self) -> Result<String, Error> {
@@ -114,7 +209,7 @@ impl Scene<'_> {
             output_bytes: 0,
             output_tail: String::new(),
             tree: Some(tree),
-            policy: self.policy.map(str::to_owned),
+            policy: self.seal.map(|seal| seal.policy.clone()),
             at: time::utc(self.context.now()),
             by: self.context.standing().name().to_owned(),
             signature: None,
@@ -168,6 +263,9 @@ pub(crate) fn read_key(path: &Path) -> Result<[u8; 32], Error> {
     let key = bytes.trim_ascii();
     if key.is_empty() {
         return Err(bad(Why::IsEmpty));
+    }
+    if key.len() < KEY_BYTES_MIN {
+        return Err(bad(Why::TooShort { min: KEY_BYTES_MIN }));
     }
     Ok(blake3::derive_key(KEY_CONTEXT, key))
 }

@@ -69,12 +69,22 @@ pub(crate) fn write(
         policy: policy.to_string(),
         rules,
         files,
+        environment: sealed_environment(context),
     };
     if context.dry_run {
         return Ok((seal, String::new()));
     }
     let text = files::write(context, &run.path(FILE_NAME), &seal)?;
     Ok((seal, ContentHash::of(text.as_bytes()).to_string()))
+}
+
+/// The variables that decide which programs a command finds, as the person who seals has them.
+fn sealed_environment(context: &Context) -> BTreeMap<String, String> {
+    let value = |name: &str| Some(context.variables.get(name)?.to_str()?.to_owned());
+    let names = ["PATH", "HOME"].into_iter();
+    names
+        .filter_map(|name| Some((name.to_owned(), value(name)?)))
+        .collect()
 }
 
 /// How the seal that the journal knows by this hash stands now.

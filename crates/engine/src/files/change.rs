@@ -2,8 +2,9 @@
 
 use super::{Changed, KnownFile, Moved, Notice, View, missing};
 use crate::context::Context;
+use crate::effects::Owed;
 use crate::error::{Error, Refusal};
-use crate::kinds::{self, Examined, FileKind, MachineFile};
+use crate::kinds::{self, Examined, FileKind, MachineFile, StateOf};
 use crate::trust;
 use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
@@ -94,19 +95,20 @@ impl KnownFile {
             notices: Vec::new(),
             sequence,
         };
-        Ok(Changed { view, moved })
+        Ok(Changed {
+            view,
+            moved,
+            state: (),
+        })
     }
 
     /// Carries out one command of a machine, repairing a damaged file first.
     pub fn transact<K: MachineFile>(
         &self,
         context: &Context,
-        command: impl Fn(
-            &JsonDocument,
-            &<K::Machine as Machine>::State,
-        ) -> Result<<K::Machine as Machine>::Command, Error>,
-        describe: impl Fn(&<K::Machine as Machine>::State, &<K::Machine as Machine>::State) -> Moved,
-    ) -> Result<Changed, Error>
+        command: impl Fn(&JsonDocument, &StateOf<K>) -> Result<<K::Machine as Machine>::Command, Error>,
+        describe: impl Fn(&StateOf<K>, &StateOf<K>) -> Moved,
+    ) -> Result<Changed<StateOf<K>>, Error>
     where
         Refusal: From<<K::Machine as Machine>::Refusal>,
     {
@@ -117,20 +119,15 @@ impl KnownFile {
     pub(crate) fn transact_on<K: MachineFile>(
         &self,
         context: &Context,
-        complete: impl Fn(
-            &JsonDocument,
-            <K::Machine as Machine>::State,
-        ) -> <K::Machine as Machine>::State,
-        command: impl Fn(
-            &JsonDocument,
-            &<K::Machine as Machine>::State,
-        ) -> Result<<K::Machine as Machine>::Command, Error>,
-        describe: impl Fn(&<K::Machine as Machine>::State, &<K::Machine as Machine>::State) -> Moved,
-    ) -> Result<Changed, Error>
+        complete: impl Fn(&JsonDocument, StateOf<K>) -> StateOf<K>,
+        command: impl Fn(&JsonDocument, &StateOf<K>) -> Result<<K::Machine as Machine>::Command, Error>,
+        describe: impl Fn(&StateOf<K>, &StateOf<K>) -> Moved,
+    ) -> Result<Changed<StateOf<K>>, Error>
     where
         Refusal: From<<K::Machine as Machine>::Refusal>,
     {
-        self.repairing(context, |document, _| {
+        let mut led_to = None;
+        let changed = self.repairing(context, |document, _| {
             let document = document.ok_or_else(|| self.no_file())?;
             let read = K::Format::read(document).map_err(Stop::Damaged)?;
             self.writable(&read.findings)?;
@@ -148,14 +145,16 @@ impl KnownFile {
             // What was repaired on the way is not in the file any more.
             let left = read.findings.iter().filter(|one| one.repair.is_none());
             let examined = kinds::examined::<K>(&step.next, left.cloned().collect(), value);
+            led_to = Some(step.next);
             Ok(Some(Decided {
                 next: Some(next),
                 moved,
                 found: read.findings,
                 examined: Some(examined),
             }))
-        })?
-        .ok_or_else(|| self.no_file())
+        })?;
+        let (changed, state) = changed.zip(led_to).ok_or_else(|| self.no_file())?;
+        Ok(changed.telling(state))
     }
 
     /// Puts another document in the place of the one there, makes the first, or takes the last away.
@@ -332,10 +331,7 @@ impl KnownFile {
             let change = Change {
                 transition: Some(self.transition(context, shown.value(), moved)),
                 important: moved.important,
-                effects: moved
-                    .effects
-                    .as_ref()
-                    .and_then(|effects| serde_json::value::to_raw_value(effects).ok()),
+                effects: moved.effects.as_ref().map(Owed::to_raw),
                 ..basis
             };
             outcome = Some((decided, notices, snapshot.clone(), document));
@@ -374,7 +370,11 @@ impl KnownFile {
             sequence,
         };
         let view = self.advised(context, view)?;
-        Ok(Some(Changed { view, moved }))
+        Ok(Some(Changed {
+            view,
+            moved,
+            state: (),
+        }))
     }
 
     /// Lets a decision be made on the file and makes it durable. A dry run decides on what can be read, takes no lock and

@@ -3,8 +3,9 @@
 mod change;
 
 use crate::context::Context;
+use crate::effects::Owed;
 use crate::error::Error;
-use crate::kinds::{self, Examined, FileKind};
+use crate::kinds::{self, Examined, FileKind, State};
 use crate::lost::{self, Verdict};
 pub use crate::notice::{Notice, Origin};
 use crate::operations;
@@ -15,6 +16,9 @@ use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::{JsonDocument, ParseError};
 use bowline_formats::orchestrate::{self, FOREIGN};
+use bowline_formats::thinking::Sheet;
+use bowline_machines::develop::Run;
+use bowline_machines::plan::Memory;
 use bowline_statefiles::{ContentHash, Rescue, Situation, Snapshot, Source, StateFile};
 use bowline_words::message::Found;
 use serde_json::Value;
@@ -49,6 +53,32 @@ pub struct View {
     pub sequence: u64,
 }
 
+impl View {
+    /// The thinking run it is about.
+    pub fn sheet(&self) -> Option<&Sheet> {
+        match &self.examined.state {
+            State::Thinking(sheet) => Some(sheet),
+            _ => None,
+        }
+    }
+
+    /// The tasks it is about.
+    pub fn memory(&self) -> Option<&Memory> {
+        match &self.examined.state {
+            State::TaskState(memory) => Some(memory),
+            _ => None,
+        }
+    }
+
+    /// The develop run it is about.
+    pub fn run(&self) -> Option<&Run> {
+        match &self.examined.state {
+            State::Develop(run) => run.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 /// What a command moved, for the transition line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moved {
@@ -65,7 +95,7 @@ pub struct Moved {
     /// Whether a dated copy of the version before is kept.
     pub important: bool,
     /// What has to happen outside the file once it is durable; kept in the journal until it is done.
-    pub effects: Option<Value>,
+    pub effects: Option<Owed>,
 }
 
 impl Moved {
@@ -103,11 +133,24 @@ pub(crate) struct Recovery {
 
 /// The outcome of a change.
 #[derive(Debug, Clone)]
-pub struct Changed {
+pub struct Changed<S = ()> {
     /// The file afterwards.
     pub view: View,
     /// What moved.
     pub moved: Moved,
+    /// What the file says now, or what else the verb has to tell.
+    pub state: S,
+}
+
+impl<S> Changed<S> {
+    /// The same with something else to tell.
+    pub fn telling<T>(self, state: T) -> Changed<T> {
+        Changed {
+            view: self.view,
+            moved: self.moved,
+            state,
+        }
+    }
 }
 
 impl KnownFile {
@@ -160,8 +203,7 @@ impl KnownFile {
     /// The view with advice that knows what only the side folder of a run knows.
     fn advised(&self, context: &Context, mut view: View) -> Result<View, Error> {
         if self.kind == FileKind::Develop {
-            let next = operations::develop::next(context, &self.path, &self.file, &view)?;
-            view.examined.next = next.into_iter().map(|one| one.command).collect();
+            view.examined.next = operations::develop::next(context, &self.path, &self.file, &view)?;
         }
         Ok(view)
     }

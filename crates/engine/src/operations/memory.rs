@@ -1,9 +1,17 @@
 //! The verbs of `bowline memory`.
 
 mod consistency;
+mod tasks;
 mod values;
 
+pub use bowline_formats::memory::agent_memory::AgentMemory;
+pub use bowline_formats::memory::shared_context::SharedContext;
+pub use bowline_machines::plan::{
+    Artifact, Context as Request, FailureKind, HistoryEntry, Memory, NewStep, NewTask, PlanStep,
+    StepStatus, TRIES_MAX, Task, TaskResult, statistics,
+};
 pub(crate) use consistency::finished_notice;
+pub use tasks::{Finish, NewlyBegun, StepFailed};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -16,9 +24,10 @@ use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state;
 use bowline_formats::time;
 use bowline_machines::Machine as _;
-use bowline_machines::plan::{Command, Memory, NewTask, PlanMachine, Pruned, next_id, prune};
+use bowline_machines::plan::{Command, PlanMachine, Pruned, next_id, prune};
 use bowline_words::message as words;
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// The memory folder: one current task, its history, the shared context and the agents' memories.
@@ -113,36 +122,14 @@ impl MemoryFolder {
         Ok(())
     }
 
-    /// Begins a task, or queues it behind the current one.
-    pub fn task_new(&self, context: &Context, new: &NewTask) -> Result<Changed, Error> {
-        self.make_missing(context)?;
-        let today = time::utc(context.now());
-        let day = today.split('T').next().unwrap_or_default().to_owned();
-        self.on_task(
-            context,
-            "task",
-            "NEW",
-            json!({ "name": new.name }),
-            |memory| {
-                let known = memory.current.iter().map(|task| task.id.as_str());
-                let known = known.chain(memory.queue.iter().map(|queued| queued.id.as_str()));
-                // Looked at here, under the lock: a task may have ended since this command began.
-                let given = self.given_ids(context)?;
-                let id = next_id("task", &day, known.chain(given.iter().map(String::as_str)));
-                Ok(Command::NewTask(NewTask { id, ..new.clone() }))
-            },
-        )
-    }
-
     /// One command on the current task.
-    pub fn command(
+    fn command(
         &self,
         context: &Context,
-        entity: &'static str,
-        trigger: &'static str,
+        (entity, trigger): (&'static str, &'static str),
         metadata: Value,
         command: &Command,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Memory>, Error> {
         if !self.state.kind.is_there(&self.state.path) {
             // A refusal makes no files.
             PlanMachine::step(&Memory::default(), command.clone(), context.now())
@@ -159,7 +146,7 @@ impl MemoryFolder {
         trigger: &'static str,
         metadata: Value,
         command: impl Fn(&Memory) -> Result<Command, Error>,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Memory>, Error> {
         let mut repaired = self.settle(context)?;
         repaired.extend(self.clear_finished(context)?);
         let describe = |before: &Memory, after: &Memory| {
@@ -203,8 +190,8 @@ impl MemoryFolder {
         Ok(changed)
     }
 
-    /// Begins another session. What is shared stays: who wants it gone sets it.
-    pub fn session_new(&self, context: &Context) -> Result<Changed, Error> {
+    /// Begins another session, and tells its id. What is shared stays: who wants it gone sets it.
+    pub fn session_new(&self, context: &Context) -> Result<Changed<String>, Error> {
         self.make_missing(context)?;
         let today = time::utc(context.now());
         let day = today.split('T').next().unwrap_or_default();
@@ -212,15 +199,19 @@ impl MemoryFolder {
             important: true,
             ..Moved::new("session", "SESSION_NEW", None, "started")
         };
-        self.shared
-            .edit::<shared_context::SharedContextFile>(context, &moved, |shared| {
-                shared.session_id = next_id("session", day, [shared.session_id.as_str()]);
-                shared.session_started_at = context.now();
-                Ok(true)
-            })?
-            .ok_or_else(|| Error::NothingHere {
-                path: self.folder.clone(),
-            })
+        let mut id = String::new();
+        let changed =
+            self.shared
+                .edit::<shared_context::SharedContextFile>(context, &moved, |shared| {
+                    id = next_id("session", day, [shared.session_id.as_str()]);
+                    shared.session_id.clone_from(&id);
+                    shared.session_started_at = context.now();
+                    Ok(true)
+                })?;
+        let changed = changed.ok_or_else(|| Error::NothingHere {
+            path: self.folder.clone(),
+        })?;
+        Ok(changed.telling(id))
     }
 
     /// Keeps a dated copy of every file of the memory. Tells where; a dry run tells of which files.
@@ -239,8 +230,13 @@ impl MemoryFolder {
         Ok(copies)
     }
 
-    /// Brings a dated copy back: the one named, or the newest of the current task. A person's move.
-    pub fn restore(&self, context: &Context, which: Option<&str>) -> Result<Changed, Error> {
+    /// Brings a dated copy back: the one named, or the newest of the current task. Tells which, where it was a dated copy. A
+    /// person's move.
+    pub fn restore(
+        &self,
+        context: &Context,
+        which: Option<&str>,
+    ) -> Result<Changed<String>, Error> {
         crate::history::person(context, "restore")?;
         let name = |path: &Path| {
             path.file_name()
@@ -277,7 +273,8 @@ impl MemoryFolder {
             }
         }
         let file = its_file.ok_or_else(missing)?;
-        file.replace(context, |_| {
+        let taken = RefCell::new(String::new());
+        let changed = file.replace(context, |_| {
             // The newest one as it is under the lock: another command may have made one since.
             let copy = wanted_of(&file)?.ok_or_else(missing)?;
             let bad = |why: words::Why| Error::BadInput {
@@ -295,19 +292,24 @@ impl MemoryFolder {
                 })
             })?;
             let to = crate::kinds::examine(file.kind, &earlier)
-                .map_err(|findings| file.damaged(findings))?
+                .map_err(|findings| Error::Damaged {
+                    path: copy.clone(),
+                    findings,
+                })?
                 .status;
+            taken.replace(name(&copy));
             let moved = Moved {
                 important: true,
                 ..Moved::new("file", "RESTORE", None, to)
             };
             let moved = moved.with(json!({ "copy": name(&copy) }));
             Ok((Some(earlier), moved))
-        })
+        })?;
+        Ok(changed.telling(taken.into_inner()))
     }
 
     /// Brings the file of the current task back after it was removed.
-    fn bring_back_state(&self, context: &Context) -> Result<Changed, Error> {
+    fn bring_back_state(&self, context: &Context) -> Result<Changed<String>, Error> {
         let state = &self.state;
         if !state.kind.is_there(&state.path) {
             return Err(Error::NoCopy {
@@ -329,7 +331,11 @@ impl MemoryFolder {
         let mut view = state.view(context)?;
         view.notices.extend(told);
         let moved = Moved::new("file", "RESTORE", None, view.examined.status.clone());
-        Ok(Changed { view, moved })
+        Ok(Changed {
+            view,
+            moved,
+            state: String::new(),
+        })
     }
 
     /// Every file of the memory, the agents' last.

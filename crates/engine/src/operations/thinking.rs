@@ -3,6 +3,10 @@
 mod board;
 
 pub use board::{Board, Row, Standing, board};
+pub use bowline_formats::thinking::Sheet;
+pub use bowline_machines::thinking::{
+    Execution, Metric, RETRIES_MAX, Run, Stage, StageState, Status,
+};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -14,9 +18,7 @@ use bowline_formats::thinking::{FILE_NAME, new_document};
 use bowline_formats::thinking_settings::{
     self, CORE_VALUES, QUALITY_STANDARDS, SettingsError, Standards,
 };
-use bowline_machines::thinking::{
-    AppliedLesson, Check, Command, Execution, Metric, Refusal, Run, Seen, Stage, Weights,
-};
+use bowline_machines::thinking::{AppliedLesson, Check, Command, Refusal, Seen, Weights};
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -71,7 +73,7 @@ impl ThinkingRun {
         context: &Context,
         stage: Stage,
         reason: Option<&str>,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Run>, Error> {
         let metadata = match reason {
             Some(reason) => json!({ "stage": stage.name(), "override": reason }),
             None => json!({ "stage": stage.name() }),
@@ -90,7 +92,7 @@ impl ThinkingRun {
         context: &Context,
         stage: Stage,
         paths: &[String],
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Run>, Error> {
         self.stay_inside(paths)?;
         let metadata = json!({ "stage": stage.name(), "outputs": paths });
         self.on_stage(context, stage, "OUTPUT", &metadata, |_| Command::Output {
@@ -129,7 +131,7 @@ impl ThinkingRun {
         context: &Context,
         stage: Stage,
         outputs: &[String],
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Run>, Error> {
         let standards = self
             .settings(QUALITY_STANDARDS, thinking_settings::quality_standards)?
             .unwrap_or_default();
@@ -152,7 +154,7 @@ impl ThinkingRun {
         stage: Stage,
         code: &str,
         message: &str,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Run>, Error> {
         let metadata = json!({ "stage": stage.name(), "code": code });
         self.on_stage(context, stage, "FAIL", &metadata, |_| Command::Fail {
             stage,
@@ -162,7 +164,11 @@ impl ThinkingRun {
     }
 
     /// Scores the work against the core values.
-    pub fn evaluate(&self, context: &Context, scores: &[(String, f64)]) -> Result<Changed, Error> {
+    pub fn evaluate(
+        &self,
+        context: &Context,
+        scores: &[(String, f64)],
+    ) -> Result<Changed<Run>, Error> {
         let weights: Weights = self
             .settings(CORE_VALUES, thinking_settings::core_values)?
             .unwrap_or_default();
@@ -179,7 +185,11 @@ impl ThinkingRun {
     }
 
     /// Records quality metrics.
-    pub fn measure(&self, context: &Context, metrics: &[(String, f64)]) -> Result<Changed, Error> {
+    pub fn measure(
+        &self,
+        context: &Context,
+        metrics: &[(String, f64)],
+    ) -> Result<Changed<Run>, Error> {
         let metadata = json!({ "metrics": named(metrics) });
         self.on_run(context, "metrics", "QUALITY", &metadata, || {
             Command::Measure {
@@ -189,7 +199,7 @@ impl ThinkingRun {
     }
 
     /// Records what came of the work.
-    pub fn record(&self, context: &Context, execution: &Execution) -> Result<Changed, Error> {
+    pub fn record(&self, context: &Context, execution: &Execution) -> Result<Changed<Run>, Error> {
         if execution.metric == GOAL_ACHIEVEMENT {
             return Err(Error::BadInput {
                 message: Wrong::ComputedMetric {
@@ -218,7 +228,7 @@ impl ThinkingRun {
     }
 
     /// Takes over what another task learnt.
-    pub fn apply(&self, context: &Context, from: &Path) -> Result<Changed, Error> {
+    pub fn apply(&self, context: &Context, from: &Path) -> Result<Changed<Run>, Error> {
         let same = from.canonicalize().ok() == self.folder.canonicalize().ok();
         if same && self.folder.is_dir() {
             return Err(Error::BadInput {
@@ -241,7 +251,7 @@ impl ThinkingRun {
         trigger: &'static str,
         metadata: &Value,
         command: impl Fn(&Run) -> Command,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Run>, Error> {
         let describe = |before: &Run, after: &Run| {
             let status = |run: &Run| run.stage(stage).status.name();
             Moved::new("stage", trigger, Some(status(before).into()), status(after))
@@ -258,7 +268,7 @@ impl ThinkingRun {
         trigger: &'static str,
         metadata: &Value,
         command: impl Fn() -> Command,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Run>, Error> {
         let describe = |before: &Run, after: &Run| {
             let from = before.overall().name().to_owned();
             Moved::new(entity, trigger, Some(from), after.overall().name()).with(metadata.clone())

@@ -36,6 +36,7 @@ pub(crate) fn policy_fault(error: PolicyError) -> Why {
         PolicyError::Unreadable { message } => Why::Unreadable { text: message },
         PolicyError::UnknownGate { name, known } => Why::NoSuchGate { name, known },
         PolicyError::EmptyCommand { name } => Why::EmptyGateCommand { name },
+        PolicyError::Outside { path } => Why::OutsideProject { path },
         PolicyError::BadTime { text } => Why::NotADuration { text },
     }
 }

@@ -32,6 +32,7 @@ fn context() -> Context {
         what: "test".into(),
         disk: std::sync::Arc::new(bowline_engine::statefiles::RealDisk),
         evidence_key: None,
+        here: "/".into(),
         variables: bowline_engine::context::Variables::default(),
     }
 }

@@ -6,8 +6,7 @@ use bowline_engine::doctor;
 use bowline_engine::files::KnownFile;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::Actor;
-use bowline_engine::machines::plan::{Command, FailureKind, NewStep, NewTask};
-use bowline_engine::operations::memory::MemoryFolder;
+use bowline_engine::operations::memory::{FailureKind, Finish, MemoryFolder, NewStep, NewTask};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -30,18 +29,11 @@ fn begun(folder: &Path) -> MemoryFolder {
     memory
 }
 
-fn go(memory: &MemoryFolder, command: &Command) {
-    memory
-        .command(&context(), "task", "TEST", json!({}), command)
-        .unwrap();
-}
-
-fn finish() -> Command {
-    Command::TaskFinish {
-        result: None,
-        summary: None,
+fn finish() -> Finish {
+    Finish {
         lessons: vec!["먼저 묻기".into()],
         tokens: Some(1200),
+        ..Finish::default()
     }
 }
 
@@ -54,15 +46,10 @@ fn a_finished_task_is_in_the_history_exactly_once() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
     for id in [1, 2, 3] {
-        go(&memory, &Command::StepStart { id });
-        let done = Command::StepComplete {
-            id,
-            output: None,
-            artifacts: vec![],
-        };
-        go(&memory, &done);
+        memory.step_start(&context(), id).unwrap();
+        memory.step_complete(&context(), id, None, vec![]).unwrap();
     }
-    go(&memory, &finish());
+    memory.task_finish(&context(), finish()).unwrap();
     memory.settle(&context()).unwrap();
     memory.settle(&context()).unwrap();
     let history = json(folder.path(), "task-history.json");
@@ -79,20 +66,14 @@ fn a_finished_task_is_in_the_history_exactly_once() {
 fn a_crash_between_the_two_files_is_made_good_by_the_next_command() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
-    go(&memory, &Command::StepStart { id: 1 });
+    memory.step_start(&context(), 1).unwrap();
     // The history cannot be written: the state is committed, the history owes an entry.
     let history = folder.path().join("task-history.json");
     let kept = fs::read(&history).unwrap();
     fs::remove_file(&history).unwrap();
     fs::remove_file(folder.path().join("task-history.json.journal.jsonl")).unwrap();
     fs::create_dir(&history).unwrap();
-    let cancelled = memory.command(
-        &context(),
-        "task",
-        "CANCEL",
-        json!({}),
-        &Command::TaskCancel,
-    );
+    let cancelled = memory.task_cancel(&context());
     assert!(cancelled.is_err());
     fs::remove_dir(&history).unwrap();
     fs::write(&history, kept).unwrap();
@@ -130,7 +111,7 @@ fn a_current_task_that_the_history_has_is_cleared() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
     let before = fs::read(folder.path().join("task-state.json")).unwrap();
-    go(&memory, &Command::TaskCancel);
+    memory.task_cancel(&context()).unwrap();
     // Somebody puts the old file back.
     fs::write(folder.path().join("task-state.json"), before).unwrap();
     let next = NewTask {
@@ -148,21 +129,20 @@ fn a_current_task_that_the_history_has_is_cleared() {
 fn an_escalated_task_is_recovered_by_a_person_only() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
-    go(&memory, &Command::StepStart { id: 1 });
-    let fail = Command::StepFail {
-        id: 1,
-        kind: FailureKind::Critical,
-        message: "no key".into(),
-    };
-    go(&memory, &fail);
+    memory.step_start(&context(), 1).unwrap();
+    let failed = memory.step_fail(&context(), 1, FailureKind::Critical, "no key");
+    assert!(failed.unwrap().state.escalated);
     let agent = Context {
         actor: Some(Actor::Agent),
         ..context()
     };
-    let recover = |by| Command::TaskRecover { by, reason: None };
-    let refused = memory.command(&agent, "task", "RECOVER", json!({}), &recover(Actor::Agent));
+    let refused = memory.task_recover(&agent, None);
     assert_eq!(refused.unwrap_err().code(), "needs_person");
-    go(&memory, &recover(Actor::Person));
+    let person = Context {
+        actor: Some(Actor::Person),
+        ..context()
+    };
+    memory.task_recover(&person, None).unwrap();
     assert_eq!(
         json(folder.path(), "task-state.json")["current_task"]["status"],
         "in_progress"
@@ -207,7 +187,7 @@ fn backups_are_kept_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
     assert_eq!(memory.backup(&context()).unwrap().len(), 3);
-    go(&memory, &Command::TaskCancel);
+    memory.task_cancel(&context()).unwrap();
     memory.restore(&context(), None).unwrap();
     let state = KnownFile::new(
         &context(),
@@ -241,9 +221,7 @@ fn a_task_that_is_owed_to_the_history_keeps_its_id() {
         ..context()
     };
     let memory = MemoryFolder::at(&hurried, folder.path());
-    let finished = memory
-        .command(&hurried, "task", "FINISH", json!({}), &finish())
-        .unwrap();
+    let finished = memory.task_finish(&hurried, finish()).unwrap();
     let codes: Vec<_> = finished.view.notices.iter().map(|one| one.code()).collect();
     assert_eq!(codes, ["history_owed"]);
     let state = memory.state();
@@ -272,8 +250,7 @@ fn a_refusal_makes_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("memory");
     let memory = MemoryFolder::at(&context(), &place);
-    let start = Command::StepStart { id: 1 };
-    let refused = memory.command(&context(), "step", "STEP_START", json!({}), &start);
+    let refused = memory.step_start(&context(), 1);
     assert_eq!(refused.unwrap_err().code(), "no_task");
     assert!(
         memory
@@ -307,13 +284,11 @@ fn begin_and_finish_side_by_side(folder: &Path, rounds: usize) -> (Vec<String>, 
                 memory.task_new(&context(), &new).unwrap();
                 begun.push(name);
             } else {
-                let finish = Command::TaskFinish {
-                    result: None,
+                let finish = Finish {
                     summary: Some(name.clone()),
-                    lessons: vec![],
-                    tokens: None,
+                    ..Finish::default()
                 };
-                match memory.command(&context(), "task", "FINISH", json!({}), &finish) {
+                match memory.task_finish(&context(), finish) {
                     Ok(_) => finished.push(name),
                     Err(error) => assert_eq!(error.code(), "no_task", "{error}"),
                 }
@@ -390,12 +365,11 @@ fn a_finished_task_that_is_current_is_told_by_readers_and_cleared_even_by_a_refu
     let codes = |notices: &[bowline_engine::files::Notice]| -> Vec<&'static str> {
         notices.iter().map(|one| one.code()).collect()
     };
-    go(&memory, &Command::TaskCancel);
+    memory.task_cancel(&context()).unwrap();
     bowline_engine::history::undo(&context(), memory.state(), true).unwrap();
     let view = memory.state().view(&context()).unwrap();
     assert_eq!(codes(&view.notices), ["finished_task_current"]);
-    let start = Command::StepStart { id: 1 };
-    let refused = memory.command(&context(), "step", "STEP_START", json!({}), &start);
+    let refused = memory.step_start(&context(), 1);
     let error = refused.unwrap_err();
     assert_eq!(error.code(), "no_task");
     let bowline_engine::Error::AfterRepair { notices, .. } = error else {
@@ -410,7 +384,7 @@ fn a_finished_task_that_is_current_is_told_by_readers_and_cleared_even_by_a_refu
 fn the_doctor_clears_a_finished_task() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
-    go(&memory, &Command::TaskCancel);
+    memory.task_cancel(&context()).unwrap();
     bowline_engine::history::undo(&context(), memory.state(), true).unwrap();
     let found = doctor::examine(&context(), memory.state())
         .unwrap()
@@ -425,7 +399,7 @@ fn the_doctor_clears_a_finished_task() {
 /// The current task with two changes behind it, and then file and journals gone.
 fn only_copies_left(folder: &Path, beside: bool, dated: bool) -> MemoryFolder {
     let memory = begun(folder);
-    go(&memory, &Command::StepStart { id: 1 });
+    memory.step_start(&context(), 1).unwrap();
     memory.backup(&context()).unwrap();
     for name in ["task-state.json", "task-state.json.journal.jsonl"] {
         fs::remove_file(folder.join(name)).unwrap();
@@ -456,15 +430,7 @@ fn a_removed_file_comes_back_from_its_copies() {
 fn a_changing_verb_restores_a_removed_file_first_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let memory = only_copies_left(folder.path(), false, true);
-    let changed = memory
-        .command(
-            &context(),
-            "task",
-            "CANCEL",
-            json!({}),
-            &Command::TaskCancel,
-        )
-        .unwrap();
+    let changed = memory.task_cancel(&context()).unwrap();
     let codes: Vec<_> = changed.view.notices.iter().map(|one| one.code()).collect();
     assert_eq!(codes, ["restored"]);
     let history = json(folder.path(), "task-history.json");

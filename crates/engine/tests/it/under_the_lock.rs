@@ -5,7 +5,7 @@
 use crate::{begun, context, state_file};
 use bowline_engine::files::{Changed, KnownFile};
 use bowline_engine::kinds::FileKind;
-use bowline_engine::machines::thinking::Stage;
+use bowline_engine::machines::thinking::{Run, Stage};
 use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::{Context, doctor, history};
 use bowline_test_support::{Fault, FaultyDisk};
@@ -29,7 +29,7 @@ pub(crate) fn with_somebody_quicker(act: impl Fn() + Send + Sync + 'static) -> C
     }
 }
 
-fn output(folder: &Path, name: &str) -> Changed {
+fn output(folder: &Path, name: &str) -> Changed<Run> {
     bowline_engine::operations::thinking::ThinkingRun::at(&context(), folder)
         .output(&context(), Stage::Planning, &[name.into()])
         .unwrap()
@@ -440,7 +440,7 @@ fn a_task_with_the_same_id_is_another_task_when_it_began_at_another_time() {
 
 #[test]
 fn a_queued_task_that_was_lost_comes_back_whatever_became_of_the_current_one() {
-    use bowline_engine::machines::plan::{Command, NewTask};
+    use bowline_engine::operations::memory::NewTask;
     let folder = tempfile::tempdir().unwrap();
     let memory = MemoryFolder::at(&context(), folder.path());
     let path = folder.path().join("task-state.json");
@@ -459,10 +459,7 @@ fn a_queued_task_that_was_lost_comes_back_whatever_became_of_the_current_one() {
     let told = memory.state().view(&context()).unwrap().notices;
     assert_eq!(told[0].code(), "lost_transition");
     // Another task becomes the current one before anybody repairs.
-    let cancel = Command::TaskCancel;
-    memory
-        .command(&context(), "task", "CANCEL", json!({}), &cancel)
-        .unwrap();
+    memory.task_cancel(&context()).unwrap();
     doctor::repair(&context(), memory.state()).unwrap();
     assert!(fs::read_to_string(&path).unwrap().contains("third"));
 }

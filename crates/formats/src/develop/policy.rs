@@ -24,6 +24,12 @@ pub struct Policy {
     /// Whether a gate is stale as soon as the tree is another than the one its command saw.
     #[serde(default)]
     pub tree: bool,
+    /// Further variables that commands get.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<String>,
+    /// Ignored files and folders that commands find in the checkout in which signed evidence is made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub share: Vec<String>,
 }
 
 impl Default for Policy {
@@ -33,6 +39,8 @@ impl Default for Policy {
             protected: Vec::new(),
             timeout_seconds: TIMEOUT_SECONDS_DEFAULT,
             tree: false,
+            environment: Vec::new(),
+            share: Vec::new(),
         }
     }
 }
@@ -67,6 +75,12 @@ pub enum PolicyError {
         /// The gate.
         name: String,
     },
+    /// A path that leads out of the project.
+    #[error("'{path}' is no path inside the project")]
+    Outside {
+        /// The path.
+        path: String,
+    },
     /// A time that is none.
     #[error("'{text}' is no time; write seconds, or 90s, 15m, 2h")]
     BadTime {
@@ -88,12 +102,20 @@ struct RawDevelop {
     protected: Vec<String>,
     timeout: Option<RawTime>,
     tree: bool,
+    environment: Vec<String>,
+    share: Vec<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawGate {
     run: String,
+}
+
+/// Whether a path stays below the root whatever is there.
+fn inside(path: &str) -> bool {
+    let plain = |part: &str| !matches!(part, "" | "." | "..");
+    path.split('/').all(plain)
 }
 
 /// A number of seconds, or a number with its unit.
@@ -151,11 +173,17 @@ pub fn read(text: &str) -> Result<Policy, PolicyError> {
         Some(RawTime(Ok(seconds))) => seconds,
         Some(RawTime(Err(text))) => return Err(PolicyError::BadTime { text }),
     };
+    if let Some(path) = raw.develop.share.iter().find(|path| !inside(path)) {
+        let path = path.clone();
+        return Err(PolicyError::Outside { path });
+    }
     Ok(Policy {
         gates,
         protected: raw.develop.protected,
         timeout_seconds,
         tree: raw.develop.tree,
+        environment: raw.develop.environment,
+        share: raw.develop.share,
     })
 }
 

@@ -28,6 +28,9 @@ pub struct Seal {
     pub rules: Policy,
     /// Hash of every sealed file by its path from the root.
     pub files: BTreeMap<String, String>,
+    /// Variables that commands get whatever their caller has: `PATH` and `HOME`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
 }
 
 impl Seal {
@@ -78,6 +81,7 @@ mod tests {
             policy: "p".into(),
             rules: Policy::default(),
             files: files(&[("a", "1"), ("b", "2"), ("c", "3")]),
+            environment: BTreeMap::new(),
         };
         assert_eq!(seal.changes(&seal.files), [""; 0]);
         let now = files(&[("a", "1"), ("c", "4"), ("d", "5")]);

@@ -213,13 +213,13 @@ fn next_lines(next: &[Next], lang: Lang) -> Vec<String> {
     match next.first() {
         Some(first) if first.person => {
             let head = lang.say("Ask a person to run", "사람에게 실행을 요청하세요");
-            lines.push(format!("{head}: {}", first.command));
+            lines.push(format!("{head}: {}", first.command()));
             lines.push(next_line(RESUME, lang));
         }
-        Some(first) if first.command.contains("FEATURE") => {
+        Some(first) if first.verb == "start" => {
             lines.push(next_line(RESUME, lang));
         }
-        Some(first) => lines.push(next_line(&first.command, lang)),
+        Some(first) => lines.push(next_line(&first.command(), lang)),
         None => {}
     }
     lines

@@ -42,7 +42,7 @@ pub(super) fn answer(message: &HookMessage, belief: &Belief, lang: Lang) -> Answ
     let next = advice::next_in(&believed.path, &believed.run);
     let next = next
         .first()
-        .map_or("bowline develop resume", |it| &it.command);
+        .map_or_else(|| "bowline develop resume".to_owned(), |it| it.command());
     let (id, attempt) = (typed(id), checkpoint.iteration);
     Answer::go_on(&match lang {
         Lang::En => format!(

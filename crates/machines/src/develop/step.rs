@@ -81,7 +81,7 @@ impl Machine for DevelopMachine {
             ],
             Resume::AskPerson { checkpoints } => checkpoints
                 .into_iter()
-                .map(|id| Advice::on("checkpoint start --override REASON", id))
+                .map(|id| Advice::on("checkpoint start", id).with("--override REASON"))
                 .collect(),
             Resume::VerifyAll => vec![Advice::on("gate pass", Gate::ArchitectVerified.name())],
             Resume::Pr => vec![Advice::verb("pr")],

@@ -594,23 +594,23 @@ proptest! {
             }
             let advised = DevelopMachine::advice(&state);
             prop_assert!(!advised.is_empty());
-            for Advice { verb, target } in advised {
+            for Advice { verb, target, options } in advised {
                 let target = target.unwrap_or_default();
-                let command = match verb {
-                    "start" => start(false, Actor::Person),
-                    "review" => Command::Review { checkpoints: vec![] },
-                    "gate pass" => pass(Gate::from_name(&target).unwrap()),
-                    "implement" => Command::Implement { choice: Choice::Named(Strategy::Direct) },
-                    "checkpoint start" => begin(&target),
-                    "checkpoint start --override REASON" => Command::CheckpointStart {
+                let command = match (verb, options) {
+                    ("start", "") => start(false, Actor::Person),
+                    ("review", "") => Command::Review { checkpoints: vec![] },
+                    ("gate pass", "") => pass(Gate::from_name(&target).unwrap()),
+                    ("implement", "") => Command::Implement { choice: Choice::Named(Strategy::Direct) },
+                    ("checkpoint start", "") => begin(&target),
+                    ("checkpoint start", "--override REASON") => Command::CheckpointStart {
                         id: target, override_reason: Some("reason".into()), by: Actor::Person,
                     },
-                    "checkpoint pass" => passed(&target, 0),
-                    "checkpoint fail" => failed(&target, FailureClass::LogicError),
-                    "pr" => Command::Pr,
-                    "done" => Command::Done,
-                    "back" => back(Phase::from_name(&target).unwrap(), Actor::Person),
-                    verb => return Err(TestCaseError::fail(format!("unknown verb {verb}"))),
+                    ("checkpoint pass", "") => passed(&target, 0),
+                    ("checkpoint fail", "") => failed(&target, FailureClass::LogicError),
+                    ("pr", "") => Command::Pr,
+                    ("done", "") => Command::Done,
+                    ("back", "") => back(Phase::from_name(&target).unwrap(), Actor::Person),
+                    (verb, _) => return Err(TestCaseError::fail(format!("unknown verb {verb}"))),
                 };
                 let outcome = DevelopMachine::step(&state, command, NOON);
                 prop_assert!(outcome.is_ok(), "{} {:?}", verb, outcome);

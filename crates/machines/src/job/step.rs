@@ -113,8 +113,8 @@ impl Machine for JobMachine {
             | super::Action::Retry => None,
         };
         let advice = |action: super::Action| Advice {
-            verb: action.name(),
             target: target(action),
+            ..Advice::verb(action.name())
         };
         allowed_actions(job).into_iter().map(advice).collect()
     }

@@ -72,7 +72,7 @@ impl Machine for ThinkingMachine {
                     ];
                 }
                 Status::Failed if state.exhausted() => {
-                    return vec![Advice::on("start --override REASON", stage.name())];
+                    return vec![Advice::on("start", stage.name()).with("--override REASON")];
                 }
                 Status::Failed => return vec![Advice::on("start", stage.name())],
             }

@@ -286,7 +286,7 @@ proptest! {
         for advice in ThinkingMachine::advice(&run) {
             let stage = advice.target.as_deref().and_then(Stage::from_name);
             let command = match (advice.verb, stage) {
-                ("start", Some(stage)) => start(stage),
+                ("start", Some(stage)) if advice.options.is_empty() => start(stage),
                 ("complete", Some(stage)) => complete(stage, &["ideas.md"]),
                 ("fail", Some(stage)) => fail(stage),
                 ("output", Some(stage)) => Command::Output { stage, paths: vec!["ideas.md".into()] },

@@ -71,10 +71,21 @@ impl World {
         first: Option<Message>,
         close_input: bool,
     ) {
+        self.attempts
+            .begin(self.beginning(name, command, first, close_input));
+    }
+
+    fn beginning(
+        &self,
+        name: &str,
+        command: Vec<String>,
+        first: Option<Message>,
+        close_input: bool,
+    ) -> Begin {
         let mut spec = Spec::new(&self.id(name), command, self.folder.path().to_owned());
         spec.bounds.grace_ms = 300;
         let path = std::env::var("PATH").unwrap();
-        self.attempts.begin(Begin {
+        Begin {
             folder: self.at(name),
             spec,
             environment: BTreeMap::from([("PATH".into(), path)]),
@@ -82,7 +93,7 @@ impl World {
             first,
             session: None,
             close_input,
-        });
+        }
     }
 
     /// A driver that knows nothing but what was written down.
@@ -353,4 +364,27 @@ fn many_at_once_are_driven_by_one_thread() {
         assert_eq!(said[&id], format!("word-{number}\n"));
         assert_eq!(codes[&id], Some(i32::try_from(number % 7).unwrap()));
     }
+}
+
+#[test]
+fn secrets_reach_the_agent_and_never_its_log() {
+    let world = World::new();
+    let script = "printf sk-fir; sleep 0.05; echo st-key; read line; printf %s. \"$line\"; echo \"$line\" >&2";
+    let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+    let begin = world.beginning("a", command, None, false);
+    world
+        .attempts
+        .begin_hiding(begin, vec!["sk-first-key".into()]);
+    world.until(|what| matches!(what, Happened::Running { .. }).then_some(()));
+    let id = world.id("a");
+    world.attempts.hide(&id, vec!["second-key".into()]);
+    world
+        .attempts
+        .say(&id, None, true, raw("second-key\n".into()));
+    world.until(|what| matches!(what, Happened::Exited { .. }).then_some(()));
+    let attempt = bowline_supervisor::Attempt::open(&world.at("a")).unwrap();
+    let read = |stream| attempt.read(stream, 0, 1000).unwrap().1;
+    let out = String::from_utf8(read(bowline_supervisor::Stream::Out)).unwrap();
+    assert_eq!(out, "************\n**********.");
+    assert_eq!(read(bowline_supervisor::Stream::Err), b"**********\n");
 }

@@ -250,3 +250,15 @@ fn an_interrupt_reaches_the_agent_once_and_it_goes_on() {
     until_state(&mut handle, State::Ended);
     assert_eq!(handle.interrupt(3).unwrap_err().code(), "agent_not_running");
 }
+
+#[test]
+fn idle_connections_do_not_keep_anybody_from_ending_the_agent() {
+    let world = World::script("echo ready; exec sleep 1000");
+    world.go();
+    world.until_said("ready");
+    let idle: Vec<_> = (0..80).map(|_| world.attempt.connect().unwrap()).collect();
+    let mut handle = world.attach();
+    handle.want(Want::Ended, 1).unwrap();
+    until_state(&mut handle, State::Ended);
+    drop(idle);
+}

@@ -7,7 +7,10 @@ use bowline_supervisor::{
 };
 use bowline_test_support::wait_until;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
 
 #[test]
@@ -288,4 +291,22 @@ fn a_wait_without_news_ends_in_time() {
     // The unanswered wait does not disturb what comes after it.
     handle.send(1, b"x\n", false).unwrap();
     until_state(&mut handle, State::Ended);
+}
+
+#[test]
+fn an_environment_that_is_no_text_arrives() {
+    let world = World::script("printf %s \"$ODD\" | od -An -tx1; echo [$EMPTY] $WORD");
+    shim().start(&world.attempt).unwrap();
+    let mut handle = world.attach();
+    let odd = OsStr::from_bytes(b"\xff=\x80");
+    let mut raw: BTreeMap<OsString, OsString> = BTreeMap::from([
+        ("ODD".into(), odd.to_owned()),
+        ("EMPTY".into(), OsString::new()),
+        ("WORD".into(), "a b".into()),
+    ]);
+    let texts = environment().into_iter();
+    raw.extend(texts.map(|(name, value)| (name.into(), value.into())));
+    handle.go_raw(&raw).unwrap();
+    until_state(&mut handle, State::Ended);
+    assert_eq!(world.output(Stream::Out), " ff 3d 80\n[] a b\n");
 }

@@ -5,8 +5,8 @@
 
 use crate::error::{Error, Refused};
 use crate::protocol::{
-    Answer, BODY_BYTES_MAX, Envelope, Environment, Hello, INTERRUPT, Lines, PROTOCOL, Request,
-    Status, Want,
+    Answer, BODY_BYTES_MAX, Envelope, Environment, Hello, INTERRUPT, Lines, MASK, PROTOCOL,
+    RAW_ENVIRONMENT, RawEnvironment, Request, Status, Want, raw_body,
 };
 
 /// Bytes that may wait to be written, beside one message of the greatest length.
@@ -162,6 +162,19 @@ impl Dialogue {
         let request = Request::Go {
             fence: self.fence,
             bytes: body.len() as u64,
+            raw: false,
+        };
+        self.ask(request, &body)
+    }
+
+    /// The same with an environment that may hold what is no text.
+    pub fn go_raw(&mut self, environment: &RawEnvironment) -> Result<u64, Error> {
+        self.can(RAW_ENVIRONMENT)?;
+        let body = raw_body(environment);
+        let request = Request::Go {
+            fence: self.fence,
+            bytes: body.len() as u64,
+            raw: true,
         };
         self.ask(request, &body)
     }
@@ -189,15 +202,34 @@ impl Dialogue {
 
     /// Interrupt the agent under this number, from 1 and growing. A shim that has not said that it can is not asked.
     pub fn interrupt(&mut self, seq: u64) -> Result<u64, Error> {
-        let hello = self.hello.as_ref();
-        if !hello.is_some_and(|hello| hello.features.iter().any(|one| one == INTERRUPT)) {
-            return Err(Error::Refused {
-                why: Refused::Unsupported,
-                message: format!("the shim of attempt {} cannot interrupt", self.attempt),
-            });
-        }
+        self.can(INTERRUPT)?;
         let fence = self.fence;
         self.ask(Request::Interrupt { fence, seq }, &[])
+    }
+
+    /// Hide these values in all output from now on. To be done before the agent can know them; a shim that has not said that
+    /// it can is not asked, and must not be given a secret.
+    pub fn mask(&mut self, values: &[String]) -> Result<u64, Error> {
+        self.can(MASK)?;
+        let body = serde_json::to_vec(values)
+            .map_err(|error| Error::protocol(&self.attempt, error.to_string()))?;
+        let request = Request::Mask {
+            fence: self.fence,
+            bytes: body.len() as u64,
+        };
+        self.ask(request, &body)
+    }
+
+    /// Whether the shim has said that it can.
+    fn can(&self, feature: &str) -> Result<(), Error> {
+        let hello = self.hello.as_ref();
+        match hello.is_some_and(|hello| hello.features.iter().any(|one| one == feature)) {
+            true => Ok(()),
+            false => Err(Error::Refused {
+                why: Refused::Unsupported,
+                message: format!("the shim of attempt {} cannot {feature}", self.attempt),
+            }),
+        }
     }
 
     /// Output up to these offsets has been processed.

@@ -3,7 +3,7 @@
 use super::dialogue::{Dialogue, Event, Sent};
 use crate::attempt::Attempt;
 use crate::error::{Error, Refused};
-use crate::protocol::{Environment, Hello, State, Status, Want};
+use crate::protocol::{Environment, Hello, RawEnvironment, State, Status, Want};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -75,6 +75,13 @@ impl Handle {
         Ok(&self.status)
     }
 
+    /// The same with an environment that may hold what is no text. Shims of older versions cannot take it and are not asked.
+    pub fn go_raw(&mut self, environment: &RawEnvironment) -> Result<&Status, Error> {
+        let asked = self.wire.dialogue.go_raw(environment);
+        self.answer(asked, soon())?;
+        Ok(&self.status)
+    }
+
     /// How the agent shall be. The answer comes before it is so: see [`Handle::wait`]. An agent that has ended meanwhile
     /// cannot be wanted otherwise.
     pub fn want(&mut self, state: Want, generation: u64) -> Result<&Status, Error> {
@@ -97,6 +104,13 @@ impl Handle {
     /// paused agent hears it when it goes on. Shims of older versions cannot do it and are not asked.
     pub fn interrupt(&mut self, seq: u64) -> Result<Sent, Error> {
         let asked = self.wire.dialogue.interrupt(seq);
+        self.answer(asked, soon())
+            .map_err(|error| self.not_running_or(error))
+    }
+
+    /// Hides these values in all output from now on. Shims of older versions cannot do it and are not asked.
+    pub fn mask(&mut self, values: &[String]) -> Result<Sent, Error> {
+        let asked = self.wire.dialogue.mask(values);
         self.answer(asked, soon())
             .map_err(|error| self.not_running_or(error))
     }

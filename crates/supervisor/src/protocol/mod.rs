@@ -6,6 +6,8 @@
 use crate::exit::Exit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 
 mod lines;
 
@@ -15,10 +17,16 @@ pub(crate) use lines::Lines;
 pub const PROTOCOL: u32 = 1;
 
 /// What a shim of this version can do beyond the first one of protocol 1.
-pub const FEATURES: [&str; 1] = [INTERRUPT];
+pub const FEATURES: [&str; 3] = [INTERRUPT, MASK, RAW_ENVIRONMENT];
 
 /// The feature of shims that understand `interrupt`.
 pub(crate) const INTERRUPT: &str = "interrupt";
+
+/// The feature of shims that understand `mask`.
+pub(crate) const MASK: &str = "mask";
+
+/// The feature of shims that take an environment that is no text.
+pub(crate) const RAW_ENVIRONMENT: &str = "raw_environment";
 
 /// The longest line.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 10;
@@ -26,8 +34,39 @@ pub(crate) const LINE_BYTES_MAX: usize = 16 << 10;
 /// The most raw bytes behind one line.
 pub(crate) const BODY_BYTES_MAX: u64 = 1 << 20;
 
-/// The environment given with `go`.
+/// The environment given with `go`, as text.
 pub(crate) type Environment = BTreeMap<String, String>;
+
+/// The same as it is.
+pub(crate) type RawEnvironment = BTreeMap<OsString, OsString>;
+
+/// An environment as it follows `go` when it is no text.
+pub(crate) fn raw_body(environment: &RawEnvironment) -> Vec<u8> {
+    let entry = |(name, value): (&OsString, &OsString)| {
+        [name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat()
+    };
+    environment.iter().flat_map(entry).collect()
+}
+
+/// The environment that was sent.
+pub(crate) fn environment_of(body: &[u8], raw: bool) -> Result<RawEnvironment, String> {
+    if !raw {
+        let texts: Environment = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        let pairs = texts.into_iter();
+        return Ok(pairs
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect());
+    }
+    let entries = body.split_inclusive(|&byte| byte == 0);
+    let pair = |entry: &[u8]| {
+        let entry = entry.strip_suffix(b"\0").ok_or("an entry is cut off")?;
+        let at = entry.iter().position(|&byte| byte == b'=');
+        let (name, value) = entry.split_at(at.ok_or("an entry has no '='")?);
+        let value = OsStr::from_bytes(&value[1..]);
+        Ok((OsStr::from_bytes(name).to_owned(), value.to_owned()))
+    };
+    entries.map(pair).collect()
+}
 
 /// A request with its number; the answer has the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +88,10 @@ pub enum Request {
         fence: u64,
         /// Length of the environment.
         bytes: u64,
+        /// What follows is no JSON but `NAME=VALUE`, each ended by a NUL byte. Only to shims with the feature
+        /// `raw_environment`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        raw: bool,
     },
     /// How the agent shall be from now on.
     Want {
@@ -78,6 +121,14 @@ pub enum Request {
         /// The number of the interrupt, growing; the same again does nothing.
         seq: u64,
     },
+    /// Hide these values in all output from now on. `bytes` of JSON follow: an array of strings. Only to shims with the
+    /// feature `mask`.
+    Mask {
+        /// The fencing number of the asker.
+        fence: u64,
+        /// Length of the array.
+        bytes: u64,
+    },
     /// Output up to these offsets has been processed and may be forgotten.
     Ack {
         /// The fencing number of the asker.
@@ -104,7 +155,9 @@ impl Request {
     /// Raw bytes that follow the line.
     pub(crate) fn body_bytes(&self) -> u64 {
         match self {
-            Request::Go { bytes, .. } | Request::Input { bytes, .. } => *bytes,
+            Request::Go { bytes, .. }
+            | Request::Input { bytes, .. }
+            | Request::Mask { bytes, .. } => *bytes,
             Request::Want { .. }
             | Request::Interrupt { .. }
             | Request::Ack { .. }
@@ -120,6 +173,7 @@ impl Request {
             | Request::Want { fence, .. }
             | Request::Input { fence, .. }
             | Request::Interrupt { fence, .. }
+            | Request::Mask { fence, .. }
             | Request::Ack { fence, .. } => Some(*fence),
             Request::Status {} | Request::Wait { .. } => None,
         }

@@ -7,10 +7,12 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{getpid, getuid};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Connections at once; whoever comes then waits in the kernel's queue until one leaves.
+/// Connections at once; whoever comes then waits in the kernel's queue until one leaves, or has said nothing for a while.
 const CLIENTS_MAX: usize = 64;
+/// A connection that said nothing for so long leaves its place to others: idle ones must not keep anybody from ending the agent.
+pub(super) const IDLE_MS: u64 = 1_000;
 /// Answers that wait for a client that does not read them; then it is dropped.
 const ANSWERS_BYTES_MAX: usize = 256 << 10;
 /// How long the last answer may take.
@@ -27,6 +29,7 @@ pub(super) struct Client {
     /// A `wait` that is not yet answered: its number, and version, output and error already seen.
     waiting: Option<(u64, u64, u64, u64)>,
     gone: bool,
+    heard: Instant,
 }
 
 /// A whole request.
@@ -41,6 +44,7 @@ impl Client {
             answers: Vec::new(),
             waiting: None,
             gone: false,
+            heard: Instant::now(),
         }
     }
 
@@ -161,9 +165,30 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// Whether another connection may be taken.
-    pub(super) fn have_room(&self) -> bool {
-        self.all.len() < CLIENTS_MAX
+    /// The next whole request of a connection, if it is there.
+    pub(super) fn receive(&mut self, index: usize) -> Option<Received> {
+        let client = self.all.get_mut(index)?;
+        let received = client.receive()?;
+        client.heard = Instant::now();
+        Some(received)
+    }
+
+    pub(super) fn are_full(&self) -> bool {
+        self.all.len() >= CLIENTS_MAX
+    }
+
+    /// Whether another connection may be taken now.
+    pub(super) fn have_room(&self, now: Instant) -> bool {
+        !self.are_full() || self.idle(now).is_some()
+    }
+
+    /// The connection that can best be done without: rather one that waits for nothing. Who waits comes back.
+    fn idle(&self, now: Instant) -> Option<usize> {
+        let idle = Duration::from_millis(IDLE_MS);
+        let silent = self.all.iter().enumerate();
+        let silent = silent.filter(|(_, one)| now.duration_since(one.heard) >= idle);
+        let (index, _) = silent.min_by_key(|(_, one)| (one.waiting.is_some(), one.heard))?;
+        Some(index)
     }
 
     /// Takes a connection and greets it, unless it comes from another user or from below this very shim: an agent must not
@@ -188,6 +213,11 @@ impl Clients {
         }
         client.answer(greeting);
         client.flush();
+        if self.are_full()
+            && let Some(index) = self.idle(Instant::now())
+        {
+            self.all.remove(index);
+        }
         self.all.push(client);
     }
 

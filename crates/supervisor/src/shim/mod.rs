@@ -9,6 +9,7 @@ mod control;
 mod end;
 mod exec;
 mod input;
+mod mask;
 mod output;
 mod own;
 mod place;

@@ -1,5 +1,6 @@
 //! One stream of the agent's output on its way into the log.
 
+use super::mask::{Mask, Tail};
 use crate::protocol::{Blocked, Flow};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
@@ -24,6 +25,8 @@ pub(super) struct Output {
     log: File,
     /// Read and not yet in the log, because the log could not grow.
     held: Vec<u8>,
+    /// Read, and perhaps the beginning of what must not be in the log.
+    tail: Tail,
     end: u64,
     acked: u64,
     punched: u64,
@@ -35,6 +38,7 @@ impl Output {
             pipe: Some(pipe),
             log,
             held: Vec::new(),
+            tail: Tail::default(),
             end: 0,
             acked: 0,
             punched: 0,
@@ -58,8 +62,19 @@ impl Output {
         !self.held.is_empty()
     }
 
-    /// Moves what is there into the log, at most `room` bytes. Says why it had to stop, if it had to.
-    pub(super) fn pump(&mut self, room: u64, buffer: &mut [u8]) -> Result<(), Blocked> {
+    /// Whether everything the agent wrote is in the log, and nothing more can come.
+    pub(super) fn complete(&self) -> bool {
+        self.pipe.is_none() && !self.holds() && self.tail.is_empty()
+    }
+
+    /// Moves what is there into the log, at most `room` bytes, with what must not be there hidden. Says why it had to stop,
+    /// if it had to.
+    pub(super) fn pump(
+        &mut self,
+        mask: &Mask,
+        room: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), Blocked> {
         if self.holds() {
             let held = std::mem::take(&mut self.held);
             self.store(&held)?;
@@ -74,14 +89,33 @@ impl Output {
                 Ok(0) => self.pipe = None,
                 Ok(read) => {
                     room -= read;
-                    self.store(&buffer[..read])?;
+                    if mask.is_empty() {
+                        self.store(&buffer[..read])?;
+                    } else {
+                        let sure = self.tail.pass(mask, &buffer[..read]);
+                        self.store(&sure)?;
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => self.pipe = None,
             }
         }
-        Ok(())
+        match self.pipe {
+            Some(_) => Ok(()),
+            None => {
+                let left = self.tail.end();
+                self.store(&left)
+            }
+        }
+    }
+
+    /// Puts what was held back into the log: nobody waits for more.
+    pub(super) fn give_up(&mut self) -> Result<(), Blocked> {
+        self.pipe = None;
+        let mut left = std::mem::take(&mut self.held);
+        left.extend(self.tail.end());
+        self.store(&left)
     }
 
     /// Appends, and keeps what did not go in.

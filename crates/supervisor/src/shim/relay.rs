@@ -4,12 +4,13 @@
 use super::MYSELF;
 use crate::attempt::Attempt;
 use crate::process::{Descent, descent};
-use crate::protocol::Environment;
+use crate::protocol::RawEnvironment;
 use crate::sandbox::Sandbox;
 use crate::spec::Spec;
 use crate::{ATTEMPT_VARIABLE, RELAY_VARIABLE};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::getuid;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -29,14 +30,14 @@ const ACCEPTS_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct Relays {
     listener: UnixListener,
-    environment: Environment,
+    environment: RawEnvironment,
     running: Vec<i32>,
 }
 
 impl Relays {
     /// Listens in the attempt's folder. The programs get the environment the agent was given, and the attempt's mark: what
     /// they do is the agent's doing.
-    pub(super) fn listen(attempt: &Attempt, environment: &Environment) -> io::Result<Relays> {
+    pub(super) fn listen(attempt: &Attempt, environment: &RawEnvironment) -> io::Result<Relays> {
         let folder = File::open(attempt.folder())?;
         // Short, however long the folder's own path is.
         let path = PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd()));
@@ -44,8 +45,8 @@ impl Relays {
         let listener = UnixListener::bind(&path)?;
         listener.set_nonblocking(true)?;
         let mut environment = environment.clone();
-        environment.insert(ATTEMPT_VARIABLE.to_owned(), attempt.id().to_owned());
-        environment.remove(RELAY_VARIABLE);
+        environment.insert(ATTEMPT_VARIABLE.into(), attempt.id().into());
+        environment.remove(OsStr::new(RELAY_VARIABLE));
         Ok(Relays {
             listener,
             environment,

@@ -3,18 +3,20 @@
 use super::clients::Clients;
 use super::control::{Control, kill_children};
 use super::input::Input;
+use super::mask::Mask;
 use super::output::{CHUNK_BYTES, Output};
 use super::own::write_owner;
 use super::place::Place;
 use super::relay::{Relays, SOCKET};
-use super::{MYSELF, clients::Received, end};
+use super::{MYSELF, clients::IDLE_MS, clients::Received, end};
 use crate::attempt::{Attempt, Owner, Stream, writable};
 use crate::cgroup::Cgroup;
 use crate::error::Refused;
 use crate::exit::Exit;
 use crate::process::{Descent, descent};
 use crate::protocol::{
-    Answer, Blocked, Environment, FEATURES, Flow, Hello, PROTOCOL, Request, State, Status, Want,
+    Answer, Blocked, FEATURES, Flow, Hello, PROTOCOL, RawEnvironment, Request, State, Status, Want,
+    environment_of,
 };
 use crate::{ATTEMPT_VARIABLE, RELAY_VARIABLE};
 use nix::sys::signalfd::SignalFd;
@@ -79,6 +81,7 @@ pub(super) struct Run {
     cgroup: Option<Cgroup>,
     control: Control,
     input: Input,
+    mask: Mask,
     out: Option<Output>,
     err: Option<Output>,
     blocked: Option<Blocked>,
@@ -121,6 +124,7 @@ impl Run {
             cgroup: None,
             control: Control::new(born),
             input: Input::default(),
+            mask: Mask::default(),
             out: None,
             err: None,
             blocked: None,
@@ -201,7 +205,7 @@ impl Run {
     fn poll(&self, now: Instant) -> Vec<Source> {
         let mut sources = vec![Source::Signals];
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
-        if self.clients.have_room() {
+        if self.clients.have_room(now) {
             sources.push(Source::Listener);
             fds.push(PollFd::new(&self.listener, PollFlags::IN));
         }
@@ -235,6 +239,10 @@ impl Run {
             self.control.next,
             self.retry,
             self.drain_until,
+            // Somebody may wait for a place.
+            self.clients
+                .are_full()
+                .then(|| now + Duration::from_millis(IDLE_MS)),
             Some(self.place.next),
         ];
         let timeout = deadlines
@@ -310,7 +318,7 @@ impl Run {
     fn serve_listener(&mut self) {
         let mark = format!("{ATTEMPT_VARIABLE}={}", self.attempt.id());
         for _ in 0..ACCEPTS_MAX {
-            if !self.clients.have_room() {
+            if !self.clients.have_room(Instant::now()) {
                 return;
             }
             let Ok((stream, _)) = self.listener.accept() else {
@@ -332,12 +340,7 @@ impl Run {
     }
 
     fn serve_client(&mut self, index: usize, now: Instant) {
-        while let Some(received) = self
-            .clients
-            .all
-            .get_mut(index)
-            .and_then(|client| client.receive())
-        {
+        while let Some(received) = self.clients.receive(index) {
             self.answer(index, received, now);
         }
     }
@@ -385,11 +388,11 @@ impl Run {
         }
         match request {
             Request::Status {} | Request::Wait { .. } => Ok(false),
-            Request::Go { .. } => {
+            Request::Go { raw, .. } => {
                 if self.agent.is_some() {
                     return Ok(true);
                 }
-                let environment: Environment = serde_json::from_slice(&body)
+                let environment = environment_of(&body, raw)
                     .map_err(|error| (Refused::BadRequest, format!("environment: {error}")))?;
                 if let Err(why) = self.go(environment) {
                     self.start_error = Some(why);
@@ -410,6 +413,11 @@ impl Run {
                 })
             }
             Request::Interrupt { seq, .. } => self.interrupt(seq),
+            Request::Mask { .. } => {
+                let values = serde_json::from_slice(&body)
+                    .map_err(|error| (Refused::BadRequest, format!("values: {error}")))?;
+                Ok(self.mask.add(values))
+            }
             Request::Ack { out, err, .. } => {
                 // A full disk has no room for what has been processed.
                 let keep = if self.blocked == Some(Blocked::DiskFull) {
@@ -469,7 +477,7 @@ impl Run {
     }
 
     /// Starts the agent. That it is being started is written down first, so that nobody starts another.
-    fn go(&mut self, environment: Environment) -> Result<(), String> {
+    fn go(&mut self, environment: RawEnvironment) -> Result<(), String> {
         let spec = self.attempt.spec();
         // The shim itself stands in the root of the file system, and nobody means that.
         if !spec.folder.is_absolute() {
@@ -561,7 +569,7 @@ impl Run {
             let Some(output) = output else {
                 continue;
             };
-            if let Err(why) = output.pump(room, &mut self.buffer) {
+            if let Err(why) = output.pump(&self.mask, room, &mut self.buffer) {
                 blocked = Some(why);
             }
         }
@@ -588,7 +596,7 @@ impl Run {
     fn complete(&self) -> bool {
         let outputs = [&self.out, &self.err];
         let mut open = outputs.into_iter().flatten();
-        open.all(|output| output.pipe.is_none() && !output.holds())
+        open.all(Output::complete)
     }
 
     /// Writes down how it ended, tells everyone, and leaves.
@@ -596,12 +604,15 @@ impl Run {
         let ended = self.agent.as_ref().and_then(|agent| agent.ended);
         let told = end::told_by_stub(&self.attempt, ended);
         let start_error = self.start_error.take().or(told);
-        let unread = self.input.unread().map(|(mut unread, bytes)| {
+        let unread = self.input.unread().map(|(mut unread, mut bytes)| {
+            // Whoever gave a secret can give it again.
+            self.mask.cover(&mut bytes);
             unread.saved = end::save_unread(&self.attempt, &bytes).is_ok();
             unread
         });
         let mut complete = self.complete();
-        for output in [&self.out, &self.err].into_iter().flatten() {
+        for output in [&mut self.out, &mut self.err].into_iter().flatten() {
+            complete &= output.give_up().is_ok();
             complete &= output.sync().is_ok();
         }
         let started = self.agent.is_some() && start_error.is_none();

@@ -19,6 +19,7 @@ table! {
         CannotDo { action, path, cause } => "cannot {action} {path}: {0}" [cause.say(En)];
         Key { path, why } => "the key {path} {0}" [why.say(En)];
         TooManyProtected { max } => "more than {max} files are protected";
+        BigEnvironment { bytes, max } => "the variables of this shell have {bytes} bytes; an agent gets {max} at the most";
         TooManyFiles { path, max } => "{path} has more than {max} files";
         NotAnAgentName { name } => "'{name}' is not an agent's name";
         MemoryFileName { name } => "'{name}' is the name of a file of the memory itself";
@@ -64,6 +65,8 @@ table! {
         NotJson { text } => "{text}";
         Unreadable { text } => "cannot be read: {text}";
         IsEmpty => "is empty";
+        OutsideProject { path } => "'{path}' is no path inside the project";
+        TooShort { min } => "is too short: {min} bytes at least";
         Hooks { text } => "{text}";
         NotAContract { text } => "has no 'checkpoints:' that can be read: {text}";
         NoCheckpoints => "has no checkpoints";
@@ -127,6 +130,7 @@ table! {
         OtherMetric => "give the metric another name";
         EngagementShape => "it should be like {{\"engagement_rate\": \"6.8%\", \"target\": \"5%\"}}; --metric NAME says which number is meant";
         OtherTask => "name the folder of another task";
+        SmallerEnvironment => "leave out what the agent does not need: 'env -u NAME bowline run-agent ...'";
         UseGit => "make it a git repository, and let git ignore what is made anew";
         Utf8 => "use text that is UTF-8";
         AllCodes => "'bowline explain' lists all codes";

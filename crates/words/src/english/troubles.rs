@@ -58,6 +58,10 @@ table! {
         ShimSilent { id, pid } => "the shim of attempt {id} does not answer (process {pid})" / "try again; to end all of it: 'kill -9 {pid}', then 'bowline attach {id} --end'";
         ShimSilentSomewhere { id, stopped: true } => "the shim of attempt {id} is stopped" / "try again; 'bowline attach' tells whether it ended or was lost";
         ShimSilentSomewhere { id, stopped: false } => "the shim of attempt {id} does not answer" / "try again; 'bowline attach' tells whether it ended or was lost";
+        TreeChanged { command } => "files of the project changed while '{command}' ran; it is no evidence for either version" / "let nothing else write while it runs; a command that makes tracked files goes before the gate";
+        NotPausedYet { id, seconds } => "attempt {id} is not paused after {seconds} s: something of it still runs" / "it goes on being paused; look with 'bowline attach', or end it with 'bowline attach {id} --end'";
+        NotResumedYet { id, seconds } => "attempt {id} does not run again after {seconds} s: something of it is still stopped" / "look with 'bowline attach', or end it with 'bowline attach {id} --end'";
+        NotEndedYet { id, seconds } => "attempt {id} has not ended after {seconds} s: something of it is left" / "it goes on being ended; look with 'bowline attach'";
         AgentNotStarted { id, said } => "the agent of attempt {id} could not be started: {said}" / "check the command, its folder and its sandbox";
         NoControlGroup { what, reason } => "{what} cannot be had here: {reason}" / "'bowline run-agent --sandbox-report' says what this machine permits";
         StateInSandbox { root, folder } => "the sandboxed agent could write to {root}, which holds Bowline's own {folder}" / "let the agent work in a folder below, or set XDG_STATE_HOME to a place outside";

@@ -20,6 +20,7 @@ table! {
         CannotDo { action: _, path, cause } => "{path}{을} 다룰 수 없습니다: {0}" [cause.say(Ko)];
         Key { path, why } => "키 {path}: {0}" [why.say(Ko)];
         TooManyProtected { max } => "보호하는 파일이 {max}개를 넘습니다";
+        BigEnvironment { bytes, max } => "이 셸의 환경 변수가 {bytes}바이트입니다. 에이전트에게는 {max}바이트까지 줄 수 있습니다";
         TooManyFiles { path, max } => "{path}에 파일이 {max}개 넘게 있습니다";
         NotAnAgentName { name } => "'{name}'{은} 에이전트 이름이 아닙니다";
         MemoryFileName { name } => "'{name}'{은} 메모리 자체의 파일 이름입니다";
@@ -65,6 +66,8 @@ table! {
         NotJson { text: _ } => "JSON이 아닙니다";
         Unreadable { text: _ } => "형식이 올바르지 않아 읽을 수 없습니다";
         IsEmpty => "비어 있습니다";
+        OutsideProject { path } => "'{path}'{은} 프로젝트 안의 경로가 아닙니다";
+        TooShort { min } => "너무 짧습니다. {min}바이트 이상이어야 합니다";
         Hooks { text: _ } => "훅 설정의 모양이 올바르지 않습니다";
         NotAContract { text: _ } => "읽을 수 있는 'checkpoints:'가 없습니다";
         NoCheckpoints => "체크포인트가 없습니다";
@@ -128,6 +131,7 @@ table! {
         OtherMetric => "지표에 다른 이름을 쓰세요";
         EngagementShape => "{{\"engagement_rate\": \"6.8%\", \"target\": \"5%\"}} 같은 모양이어야 합니다. --metric 이름으로 숫자를 고릅니다";
         OtherTask => "다른 작업의 폴더를 지정하세요";
+        SmallerEnvironment => "에이전트에게 필요 없는 변수를 빼세요: 'env -u NAME bowline run-agent ...'";
         UseGit => "git 저장소로 만들고, 다시 만들 수 있는 것은 git이 무시하게 하세요";
         Utf8 => "UTF-8 글자를 쓰세요";
         AllCodes => "'bowline explain'이 모든 코드를 보여 줍니다";

@@ -77,6 +77,10 @@ table! {
         ShimSilent { id, pid } => "에이전트 실행 {id}의 심(shim)이 (프로세스 {pid}) 응답하지 않습니다" / "다시 해 보거나, 모두 끝내려면 'kill -9 {pid}' 뒤에 'bowline attach {id} --end'를 실행하세요";
         ShimSilentSomewhere { id, stopped: true } => "에이전트 실행 {id}의 심(shim)이 멈춰 있습니다" / "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다";
         ShimSilentSomewhere { id, stopped: false } => "에이전트 실행 {id}의 심(shim)이 응답하지 않습니다" / "다시 해 보세요. 'bowline attach'로 상태를 볼 수 있습니다";
+        TreeChanged { command } => "'{command}'{이} 실행되는 동안 프로젝트의 파일이 바뀌어 어느 쪽의 증거도 되지 않습니다" / "실행되는 동안 다른 곳에서 파일을 쓰지 않게 하세요. 추적되는 파일을 만드는 명령은 게이트 전에 실행하세요";
+        NotPausedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 일시 중지되지 않았습니다. 아직 실행 중인 프로세스가 있습니다" / "계속 멈추는 중입니다. 'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
+        NotResumedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 다시 실행되지 않았습니다. 아직 멈춰 있는 프로세스가 있습니다" / "'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
+        NotEndedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 끝나지 않았습니다. 남은 프로세스가 있습니다" / "계속 끝내는 중입니다. 'bowline attach'로 보세요";
         AgentNotStarted { id, said } => "에이전트 실행 {id}의 에이전트를 시작할 수 없습니다: {said}" / "명령, 폴더, 샌드박스를 확인하세요";
         NoControlGroup { what, reason } => "{what}{을} 여기서는 쓸 수 없습니다: {reason}" / "'bowline run-agent --sandbox-report'로 이 컴퓨터에서 되는 것을 볼 수 있습니다";
         StateInSandbox { root, folder } => "샌드박스 안의 에이전트가 {root}에 쓸 수 있는데, 그 안에 Bowline의 {folder}{이} 있습니다" / "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요";

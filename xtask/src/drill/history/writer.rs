@@ -3,10 +3,8 @@
 use crate::Outcome;
 use crate::drill::field::{Random, pause};
 use bowline_engine::files::{Changed, KnownFile};
-use bowline_engine::machines::plan::{Command, NewTask};
-use bowline_engine::machines::thinking::Stage;
-use bowline_engine::operations::memory::MemoryFolder;
-use bowline_engine::operations::thinking::ThinkingRun;
+use bowline_engine::operations::memory::{Finish, MemoryFolder, NewTask};
+use bowline_engine::operations::thinking::{Stage, ThinkingRun};
 use bowline_engine::{Context, Error, ExitClass, doctor, history, workspace};
 use bowline_test_support::{Fault, FaultyDisk};
 use bowline_words::message::{Advice, Wrong};
@@ -59,7 +57,6 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
         let (kind, path) = workspace::resolve(context, here, Some(name))?;
         Ok::<_, Error>(KnownFile::new(context, kind, &path))
     };
-    let task = |trigger, command| memory.command(context, "task", trigger, json!({}), &command);
     let changed = match words {
         ["memory", "context", "append", path, value] => {
             memory.context_append(context, path, &Value::from(*value))?
@@ -75,23 +72,22 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
                 name: (*name).to_owned(),
                 ..NewTask::default()
             };
-            memory.task_new(context, &new)?
+            memory.task_new(context, &new)?.telling(())
         }
         ["memory", "task", "finish", ..] => {
-            let finish = Command::TaskFinish {
-                result: None,
-                summary: None,
-                lessons: Vec::new(),
-                tokens: None,
-            };
-            task("FINISH", finish)?
+            let changed = memory.task_finish(context, Finish::default())?;
+            changed.telling(())
         }
-        ["memory", "task", "cancel"] => task("CANCEL", Command::TaskCancel)?,
+        ["memory", "task", "cancel"] => memory.task_cancel(context)?.telling(()),
         ["thinking", "output", "planning", path] => {
             let paths = [(*path).to_owned()];
-            ThinkingRun::at(context, here).output(context, Stage::Planning, &paths)?
+            ThinkingRun::at(context, here)
+                .output(context, Stage::Planning, &paths)?
+                .telling(())
         }
-        ["undo", name, options @ ..] => history::undo(context, &file(name)?, !options.is_empty())?,
+        ["undo", name, options @ ..] => {
+            history::undo(context, &file(name)?, !options.is_empty())?.telling(())
+        }
         ["restore", name, sequence, ..] => {
             let sequence = sequence.parse().map_err(|_| Error::BadInput {
                 message: Wrong::NotATransition {

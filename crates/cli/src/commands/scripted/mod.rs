@@ -8,7 +8,7 @@ use crate::output::Output;
 use bowline_engine::Error;
 use bowline_engine::formats::scenario::{Scenario, Speech, Step};
 use bowline_engine::words::{shown, system};
-use bowline_words::message::{Advice, Why, Wrong};
+use bowline_words::message::{Advice, Label, Why, Wrong};
 use input::Input;
 use serde_json::json;
 use std::io;
@@ -64,7 +64,7 @@ pub(crate) fn run(
     }
     if output.dry_run {
         let steps = scenario.steps.len();
-        let text = format!("{}: {steps}", output.say("steps", "단계"));
+        let text = format!("{}: {steps}", output.label(Label::Steps));
         output.done(json!({ "scenario": path, "steps": steps }), &[text]);
         return Ok(ExitCode::SUCCESS);
     }
@@ -73,7 +73,7 @@ pub(crate) fn run(
     let code = played.unwrap_or_else(|error| {
         // Whoever no longer reads its output needs no reason.
         if error.kind() != io::ErrorKind::BrokenPipe {
-            output.talk(&format!("{}: {error}", output.say("error", "오류")));
+            output.talk(&format!("{}: {error}", output.label(Label::Error)));
         }
         OUTPUT_GONE
     });

@@ -376,3 +376,31 @@ fn a_blocked_agent_is_listed_as_such() {
         "{list}"
     );
 }
+
+/// A shim that is stopped while its agent is watched is told, with what to do, and the watcher does not wait for ever.
+#[test]
+fn a_shim_that_falls_silent_is_told() {
+    let world = World::new();
+    let watcher = world
+        .0
+        .bowline("run-agent -- sh -c 'echo ready; exec sleep 1000'")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let shown = wait_until(BOUND, || {
+        let attempts = world.attempts();
+        attempts
+            .first()
+            .is_some_and(|one| one["status"]["out"]["acked"] == 6)
+    });
+    assert!(shown, "{:?}", world.attempts());
+    let id = world.only()["attempt"].as_str().unwrap().to_owned();
+    let shim = world.shim(&id);
+    signal(&shim, "-STOP");
+    let output = watcher.wait_with_output();
+    signal(&shim, "-CONT");
+    let told = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(told.contains("error[shim_unreachable]"), "{told}");
+    assert!(told.contains(&format!("kill -CONT {shim}")), "{told}");
+}

@@ -1,6 +1,6 @@
 //! Evidence that leaves its machine: written to one signed file, and checked in a checkout that knows nothing of the run.
 
-use super::{DevelopRun, Verified, run_in};
+use super::{DevelopRun, Verified};
 use crate::context::Context;
 use crate::develop::{evidence, seal};
 use crate::error::Error;
@@ -129,7 +129,7 @@ impl DevelopRun {
         let verified = self.verify(context, key_file)?;
         self.stays_out_of_the_tree(target)?;
         let view = self.file.view(context)?;
-        let run = run_in(&view.document).ok_or_else(|| self.file.no_file())?;
+        let run = view.run().ok_or_else(|| self.file.no_file())?;
         let known = self.known(context)?;
         let top = workspace::git_top(self.root());
         let root = top.and_then(|top| self.root().strip_prefix(top).ok().map(Path::to_owned));
@@ -137,7 +137,7 @@ impl DevelopRun {
             format: FORMAT.into(),
             version: VERSION,
             run: known.folder.id.clone(),
-            feature: run.feature,
+            feature: run.feature.clone(),
             phase: run.phase.name().into(),
             root: root.unwrap_or_default().to_string_lossy().into_owned(),
             exported_at: time::utc(context.now()),

@@ -26,7 +26,7 @@ pub struct Proof<'p> {
 #[derive(Debug, Clone)]
 pub struct Passed {
     /// The change.
-    pub changed: Changed,
+    pub changed: Changed<Option<Run>>,
     /// What was gathered for it.
     pub evidence: Vec<Record>,
     /// In a dry run, the command that would be run.
@@ -122,7 +122,7 @@ impl DevelopRun {
     }
 
     /// Closes a gate and those after it.
-    pub fn gate_reset(&self, context: &Context, gate: Gate) -> Result<Changed, Error> {
+    pub fn gate_reset(&self, context: &Context, gate: Gate) -> Result<Changed<Option<Run>>, Error> {
         let known = self.known(context)?;
         let command = |_: &Option<Run>| Ok(Command::GateReset { gate });
         let word = move |run: &Option<Run>| gate_word(run, gate);
@@ -143,7 +143,7 @@ impl DevelopRun {
         context: &Context,
         id: &str,
         reason: Option<&str>,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Option<Run>>, Error> {
         let known = self.known(context)?;
         let mut facts = json!({ "checkpoint": id });
         if let Some(reason) = reason {
@@ -219,7 +219,7 @@ impl DevelopRun {
         context: &Context,
         id: &str,
         class: FailureClass,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Option<Run>>, Error> {
         let known = self.known(context)?;
         let attempts_max = self.attempts_max()?;
         let facts = json!({ "checkpoint": id, "class": class.name() });
@@ -241,7 +241,7 @@ impl DevelopRun {
         trigger: &'static str,
         facts: Value,
         command: impl Fn(&Option<Run>) -> Result<Command, Error>,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Option<Run>>, Error> {
         let word = |run: &Option<Run>| {
             let checkpoint = run.as_ref().and_then(|run| run.checkpoint(id));
             checkpoint.map_or("none", |it| it.status.name()).to_owned()

@@ -4,6 +4,9 @@ mod bundle;
 mod gates;
 mod verify;
 
+pub use bowline_machines::develop::{
+    ATTEMPTS_MAX, Checkpoint, CheckpointStatus, FailureClass, Gate, Phase, Run,
+};
 pub use bundle::{Fault, Shown, verify_file};
 pub use gates::{Passed, Proof};
 pub use verify::Verified;
@@ -28,10 +31,7 @@ use bowline_formats::develop::{DevelopFile, new_document};
 use bowline_formats::json::JsonDocument;
 use bowline_gate::locate;
 use bowline_machines::Machine as _;
-use bowline_machines::develop::{
-    ATTEMPTS_MAX, Choice, Command, DevelopMachine, Effect, Gate, Phase, Run, Strategy,
-    StrategyFacts,
-};
+use bowline_machines::develop::{Choice, Command, DevelopMachine, Effect, Strategy, StrategyFacts};
 use bowline_statefiles::StateFile;
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
@@ -44,6 +44,13 @@ const AGENT_TEAMS_VARIABLE: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
 #[derive(Debug, Clone)]
 pub struct DevelopRun {
     file: KnownFile,
+}
+
+/// A run that begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Started {
+    /// The one before it was done.
+    pub after_done: bool,
 }
 
 /// What the journal and the side folder know of the run there is now.
@@ -65,7 +72,7 @@ impl Known {
             context,
             run: &self.folder,
             file,
-            policy: seal.map(|seal| seal.policy.as_str()),
+            seal,
             timeout_seconds: self.timeout_seconds(file),
             watch,
         }
@@ -129,7 +136,7 @@ impl DevelopRun {
     /// The run as it stands, believed as far as it may be; `None` where there is none.
     pub fn run(&self, context: &Context) -> Result<Option<Run>, Error> {
         match self.file.view(context) {
-            Ok(view) => Ok(run_in(&view.document)),
+            Ok(view) => Ok(view.run().cloned()),
             Err(Error::NoFile { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -145,7 +152,12 @@ impl DevelopRun {
     }
 
     /// Begins a run; the policy is sealed when a person does.
-    pub fn start(&self, context: &Context, feature: &str, fresh: bool) -> Result<Changed, Error> {
+    pub fn start(
+        &self,
+        context: &Context,
+        feature: &str,
+        fresh: bool,
+    ) -> Result<Changed<Started>, Error> {
         let command = || Command::Start {
             feature: feature.to_owned(),
             fresh,
@@ -176,7 +188,8 @@ impl DevelopRun {
         if tree::is_shown_by_git(&self.file.path) {
             changed.view.notices.push(Notice::NotIgnored);
         }
-        Ok(changed)
+        let after_done = changed.moved.from.as_deref() == Some(Phase::Done.name());
+        Ok(changed.telling(Started { after_done }))
     }
 
     /// Enters REVIEW, with the checkpoints of the design.
@@ -185,7 +198,7 @@ impl DevelopRun {
         context: &Context,
         checkpoints: &[String],
         contract: Option<&Path>,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Option<Run>>, Error> {
         let planned = contract.map(read_contract).transpose()?;
         let from_contract = planned.iter().flatten().map(|one| one.id.clone());
         let ids: Vec<String> = from_contract.chain(checkpoints.iter().cloned()).collect();
@@ -204,7 +217,11 @@ impl DevelopRun {
     }
 
     /// Enters IMPLEMENT with a strategy: the one named, the project's, or whichever fits.
-    pub fn implement(&self, context: &Context, strategy: Option<&str>) -> Result<Changed, Error> {
+    pub fn implement(
+        &self,
+        context: &Context,
+        strategy: Option<&str>,
+    ) -> Result<Changed<Option<Run>>, Error> {
         let known = self.known(context)?;
         let settings = self.settings()?;
         let named = strategy.or(settings.strategy.as_deref());
@@ -224,7 +241,7 @@ impl DevelopRun {
     }
 
     /// Enters PR.
-    pub fn pr(&self, context: &Context) -> Result<Changed, Error> {
+    pub fn pr(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
         let command = |_: &Option<Run>| Ok(Command::Pr);
         self.check(context, &command)?;
         let known = self.fresh(context, Gate::ArchitectVerified)?;
@@ -232,7 +249,7 @@ impl DevelopRun {
     }
 
     /// Enters DONE.
-    pub fn done(&self, context: &Context) -> Result<Changed, Error> {
+    pub fn done(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
         let command = |_: &Option<Run>| Ok(Command::Done);
         self.check(context, &command)?;
         let known = self.fresh(context, Gate::ReReviewClean)?;
@@ -240,7 +257,7 @@ impl DevelopRun {
     }
 
     /// Goes back to an earlier phase.
-    pub fn back(&self, context: &Context, phase: Phase) -> Result<Changed, Error> {
+    pub fn back(&self, context: &Context, phase: Phase) -> Result<Changed<Option<Run>>, Error> {
         let known = self.known(context)?;
         let command = |_: &Option<Run>| {
             Ok(Command::Back {
@@ -270,7 +287,7 @@ impl DevelopRun {
 
     /// Leaves marks that there is a journal, and in the repository while a run is open: see [`locate::opened`] and
     /// [`locate::witness`].
-    fn bear_witness(&self, context: &Context, changed: &Changed) -> Result<(), Error> {
+    fn bear_witness<S>(&self, context: &Context, changed: &Changed<S>) -> Result<(), Error> {
         if context.dry_run {
             return Ok(());
         }
@@ -308,7 +325,7 @@ impl DevelopRun {
     }
 
     /// Takes over a run that another program began: from here on only Bowline moves its gates, and all are closed.
-    pub fn adopt(&self, context: &Context) -> Result<Changed, Error> {
+    pub fn adopt(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
         let known = self.known(context)?;
         let command = |_: &Option<Run>| {
             let owned = Ledger::read(&self.file.file)?.adopted;
@@ -324,7 +341,7 @@ impl DevelopRun {
         command: &dyn Fn(&Option<Run>) -> Result<Command, Error>,
     ) -> Result<(), Error> {
         let view = self.file.view(context)?;
-        let state = run_in(&view.document);
+        let state = view.run().cloned();
         let at = context.now_for(FileKind::Develop);
         DevelopMachine::step(&state, command(&state)?, at)
             .map(|_| ())
@@ -338,7 +355,7 @@ impl DevelopRun {
         trigger: &'static str,
         facts: Value,
         command: impl Fn(&Option<Run>) -> Result<Command, Error>,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Option<Run>>, Error> {
         let changed = self.moves(
             context,
             known,
@@ -359,7 +376,7 @@ impl DevelopRun {
         mut facts: Value,
         command: impl Fn(&Option<Run>) -> Result<Command, Error>,
         word: impl Fn(&Option<Run>) -> String,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Option<Run>>, Error> {
         facts["run"] = known.folder.id.clone().into();
         self.file.transact::<Develop>(
             context,
@@ -424,16 +441,16 @@ pub(crate) fn next(
     file: &StateFile,
     view: &View,
 ) -> Result<Vec<Next>, Error> {
-    let run = run_in(&view.document);
+    let run = view.run();
     let root = locate::root_of(path);
     let ledger = Ledger::read(file)?;
     let Some(id) = &ledger.run else {
-        return Ok(advice::next(run.as_ref(), None, root, &[]));
+        return Ok(advice::next(run, None, root, &[]));
     };
     let folder = RunFolder::new(path, id);
     let seal = seal::read(context, &folder, ledger.seal.as_deref())?;
     let contract = contract_of(context, &folder)?;
-    Ok(advice::next(run.as_ref(), seal.as_ref(), root, &contract))
+    Ok(advice::next(run, seal.as_ref(), root, &contract))
 }
 
 fn known(context: &Context, path: &Path, file: &StateFile) -> Result<Known, Error> {
@@ -462,7 +479,7 @@ fn read_contract(path: &Path) -> Result<Vec<Planned>, Error> {
 }
 
 /// The run a readable document tells of.
-pub fn run_in(document: &JsonDocument) -> Option<Run> {
+pub(crate) fn run_in(document: &JsonDocument) -> Option<Run> {
     DevelopFile::read(document).ok().and_then(|read| read.state)
 }
 

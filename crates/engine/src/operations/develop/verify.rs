@@ -55,7 +55,7 @@ impl DevelopRun {
     /// and seal.
     pub fn verify(&self, context: &Context, key: Option<&Path>) -> Result<Vec<Verified>, Error> {
         let view = self.file.view(context)?;
-        let run = run_in(&view.document).ok_or_else(|| self.file.no_file())?;
+        let run = view.run().ok_or_else(|| self.file.no_file())?;
         let known = self.known(context)?;
         let key = key.map(evidence::read_key).transpose()?;
         let policy = known.seal.seal().map(|seal| seal.policy.as_str());

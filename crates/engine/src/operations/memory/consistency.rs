@@ -4,12 +4,11 @@
 
 use super::MemoryFolder;
 use crate::context::Context;
+use crate::effects::Owed;
 use crate::error::Error;
 use crate::files::{KnownFile, Moved, Notice, View};
 use crate::history::transitions;
-use crate::kinds::FileKind;
-use bowline_formats::StateFormat as _;
-use bowline_formats::json::JsonDocument;
+use crate::kinds::{FileKind, State};
 use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::task_state::TaskStateFile;
 use bowline_machines::plan::{HistoryEntry, Pruned, prune, push};
@@ -124,8 +123,7 @@ pub(crate) fn finished_notice(context: &Context, file: &KnownFile, view: &View) 
 }
 
 fn current_id(view: &View) -> Option<String> {
-    let id = view.document.value()["current_task"]["id"].as_str();
-    id.map(str::to_owned)
+    view.memory()?.current.as_ref().map(|task| task.id.clone())
 }
 
 fn is_over(past: &[HistoryEntry], id: &str) -> bool {
@@ -134,9 +132,10 @@ fn is_over(past: &[HistoryEntry], id: &str) -> bool {
 
 fn past(context: &Context, history: &KnownFile) -> Result<Vec<HistoryEntry>, Error> {
     match history.view(context) {
-        Ok(view) => Ok(TaskHistoryFile::read(&view.document)
-            .map(|read| read.state)
-            .unwrap_or_default()),
+        Ok(view) => Ok(match view.examined.state {
+            State::TaskHistory(entries) => entries,
+            _ => Vec::new(),
+        }),
         Err(Error::NoFile { .. } | Error::Damaged { .. }) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -144,10 +143,8 @@ fn past(context: &Context, history: &KnownFile) -> Result<Vec<HistoryEntry>, Err
 
 /// The entry that a committed change owes the history.
 fn owed(pending: &Pending) -> Option<HistoryEntry> {
-    let mut effects: Value = serde_json::from_str(pending.effects.get()).unwrap_or_default();
-    let entry = effects.get_mut("push_history")?.take();
-    let document =
-        JsonDocument::new(json!({ "version": "1.0", "tasks": [entry], "statistics": {} }));
-    let entries = TaskHistoryFile::read(&document).ok()?.state;
-    entries.into_iter().next()
+    match Owed::of_raw(&pending.effects)? {
+        Owed::PushHistory(entry) => Some(*entry),
+        Owed::Tick { .. } => None,
+    }
 }

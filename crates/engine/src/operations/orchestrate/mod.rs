@@ -7,11 +7,12 @@ mod merge;
 mod verbs;
 
 pub use answer::answer;
+pub use bowline_machines::orchestrate::Status;
 pub use compare::{Comparison, PhaseDifference};
 pub use drawing::{DRAWN_MAX, Drawing, Picture};
-pub use verbs::{Begin, Orchestration};
+pub use verbs::{Begin, Begun, Orchestration, PhaseFinished, TaskMoved};
 
-use crate::advice::command_line;
+use crate::advice;
 use crate::context::Context;
 use crate::error::Error;
 use crate::files::{KnownFile, View};
@@ -188,8 +189,8 @@ pub fn glance_at(view: View) -> Result<Glance, Error> {
         .and_then(|plan| merge::merged(&view.document, &plan.file, Ticks::OfNewTasks))
     {
         view.examined.next = OrchestrateMachine::advice(&run)
-            .iter()
-            .map(|advice| command_line(FileKind::Orchestrate, advice, view.document.value()))
+            .into_iter()
+            .map(|one| advice::next(FileKind::Orchestrate, &view.examined.state, one))
             .collect();
     }
     Ok(Glance {

@@ -3,6 +3,7 @@
 use super::merge::{Ticks, merged};
 use super::{Plan, find_plan, read_plan};
 use crate::context::Context;
+use crate::effects::Owed;
 use crate::error::Error;
 use crate::files::{Changed, KnownFile, Moved, Notice, View};
 use crate::kinds::{FileKind, Orchestrate};
@@ -51,6 +52,47 @@ impl Default for Begin {
             project: None,
         }
     }
+}
+
+/// An orchestration that begins, or begins anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// What the project is called.
+    pub project: String,
+    /// All tasks.
+    pub total: usize,
+    /// Those that are done.
+    pub done: usize,
+    /// The current phase.
+    pub phase: u32,
+}
+
+/// A task that moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskMoved {
+    /// Its whole id.
+    pub id: String,
+    /// It failed for good.
+    pub failed: bool,
+    /// Tries so far.
+    pub attempts: u32,
+    /// Tries it has.
+    pub attempts_max: u32,
+    /// Tasks that cannot be begun because of those that failed.
+    pub blocked: usize,
+    /// Tasks that are done.
+    pub done: usize,
+    /// All tasks.
+    pub total: usize,
+}
+
+/// A phase that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhaseFinished {
+    /// The phase that is current now.
+    pub current: u32,
+    /// There is none left.
+    pub all_done: bool,
 }
 
 /// The orchestration of a project.
@@ -117,7 +159,7 @@ impl Orchestration {
     }
 
     /// Begins: reads the plan and writes the state file. Refused when there is one, and for a plan that cannot be worked off.
-    pub fn init(&self, context: &Context, begin: &Begin) -> Result<Changed, Error> {
+    pub fn init(&self, context: &Context, begin: &Begin) -> Result<Changed<Begun>, Error> {
         if self.file.kind.is_there(&self.file.path) {
             // What is there and cannot be read is told as what it is.
             self.file.view(context)?;
@@ -132,7 +174,7 @@ impl Orchestration {
         let document = self.first(context, begin, &plan)?;
         let metadata = json!({ "plan": plan.path, "tasks": plan.file.tasks.len() });
         let moved = Moved::new("run", "INIT", None, self.standing(&document)?).with(metadata);
-        self.file.create(context, &document, moved)
+        self.begun(self.file.create(context, &document, moved)?)
     }
 
     /// The document of a new run.
@@ -171,6 +213,18 @@ impl Orchestration {
         Ok(document.reconcile(&value))
     }
 
+    fn begun(&self, changed: Changed) -> Result<Changed<Begun>, Error> {
+        let run = self.alone(&changed.view)?;
+        let summary = super::glance_at(changed.view.clone())?.summary;
+        let metrics = run.metrics();
+        Ok(changed.telling(Begun {
+            project: summary.meta.project,
+            total: metrics.total_tasks,
+            done: metrics.completed_count,
+            phase: run.current_phase(),
+        }))
+    }
+
     fn standing(&self, document: &JsonDocument) -> Result<&'static str, Error> {
         let read = OrchestrateFile::read(document);
         let read = read.map_err(|findings| self.file.damaged(findings))?;
@@ -178,14 +232,14 @@ impl Orchestration {
     }
 
     /// Begins a ready task.
-    pub fn start(&self, context: &Context, name: &str) -> Result<Changed, Error> {
+    pub fn start(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
         self.on_task(context, name, "START", &json!({}), |id| {
             Ok(Command::Start { id })
         })
     }
 
     /// Ends a task well, and ticks it in the plan.
-    pub fn complete(&self, context: &Context, name: &str) -> Result<Changed, Error> {
+    pub fn complete(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
         let changed = self.on_task(context, name, "COMPLETE", &json!({}), |id| {
             Ok(Command::Complete { id })
         })?;
@@ -199,7 +253,7 @@ impl Orchestration {
         name: &str,
         reason: Option<&str>,
         retry: bool,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<TaskMoved>, Error> {
         let reason = said(reason)?;
         let metadata = json!({ "reason": reason, "retry": retry });
         self.on_task(context, name, "FAIL", &metadata, |id| {
@@ -209,7 +263,7 @@ impl Orchestration {
     }
 
     /// Gives a failed task a fresh start.
-    pub fn retry(&self, context: &Context, name: &str) -> Result<Changed, Error> {
+    pub fn retry(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
         self.on_task(context, name, "RETRY", &json!({}), |id| {
             Ok(Command::Retry { id })
         })
@@ -221,7 +275,7 @@ impl Orchestration {
         context: &Context,
         name: &str,
         reason: Option<&str>,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<TaskMoved>, Error> {
         let reason = said(reason)?;
         let metadata = json!({ "reason": reason });
         let changed = self.on_task(context, name, "FORCE_COMPLETE", &metadata, |id| {
@@ -240,10 +294,10 @@ impl Orchestration {
         context: &Context,
         phase: u32,
         no_git: bool,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<PhaseFinished>, Error> {
         let by_git = !no_git && git_top(&self.root).is_some();
         let metadata = json!({ "phase": phase, "git": false });
-        self.transact(
+        let changed = self.transact(
             context,
             |run, _| {
                 let command = Command::PhaseFinish {
@@ -271,19 +325,24 @@ impl Orchestration {
                 )
                 .with(metadata.clone())
             },
-        )
+        )?;
+        let finished = PhaseFinished {
+            current: changed.state.current_phase(),
+            all_done: changed.state.all_done(),
+        };
+        Ok(changed.telling(finished))
     }
 
     /// Takes over what the plan says: new tasks, other dependencies, and every ticked box. What the file knows stays. Makes
     /// the file where there is none.
-    pub fn rebuild(&self, context: &Context) -> Result<Changed, Error> {
+    pub fn rebuild(&self, context: &Context) -> Result<Changed<Begun>, Error> {
         let plan = self.plan(context)?;
         plan.usable()?;
         if !self.file.kind.is_there(&self.file.path) {
             return self.init(context, &Begin::default());
         }
         let word = |document: &JsonDocument| self.standing(document).ok();
-        self.file.adjust(context, |document| {
+        let changed = self.file.adjust(context, |document| {
             let run = merged(document, &plan.file, Ticks::All);
             let run = run.ok_or_else(|| Error::BadInput {
                 message: Wrong::NoGraphTogether {
@@ -298,7 +357,8 @@ impl Orchestration {
             let from = word(document).map(str::to_owned);
             let moved = Moved::new("run", "REBUILD", from, OrchestrateMachine::status(&run));
             Ok((next, moved.with(json!({ "plan": plan.path }))))
-        })
+        })?;
+        self.begun(changed)
     }
 
     /// Carries out one command on one task.
@@ -309,8 +369,8 @@ impl Orchestration {
         trigger: &'static str,
         metadata: &Value,
         command: impl Fn(Id) -> Result<Command, Error>,
-    ) -> Result<Changed, Error> {
-        self.transact(
+    ) -> Result<Changed<TaskMoved>, Error> {
+        let changed = self.transact(
             context,
             |run, plan| {
                 let id = resolve(run.graph(), name)?;
@@ -337,11 +397,28 @@ impl Orchestration {
                 let from = Some(status(before).into());
                 let mut moved = Moved::new("task", trigger, from, status(after)).with(metadata);
                 if status(after) == Status::Completed.name() {
-                    moved.effects = Some(json!({ "tick": &*id, "in": self.folder }));
+                    moved.effects = Some(Owed::Tick {
+                        task: id.to_string(),
+                        folder: self.folder.clone(),
+                    });
                 }
                 moved
             },
-        )
+        )?;
+        let run = &changed.state;
+        let id = resolve(run.graph(), name).unwrap_or_else(|_| name.into());
+        let node = run.node(&id);
+        let metrics = run.metrics();
+        let moved = TaskMoved {
+            id: id.to_string(),
+            failed: node.is_some_and(|node| node.status == Status::Failed),
+            attempts: node.map_or(0, |node| node.attempts),
+            attempts_max: run.config().retry_limit,
+            blocked: run.count(Status::Blocked),
+            done: metrics.completed_count,
+            total: metrics.total_tasks,
+        };
+        Ok(changed.telling(moved))
     }
 
     fn transact(
@@ -349,7 +426,7 @@ impl Orchestration {
         context: &Context,
         command: impl Fn(&Run, Option<&Plan>) -> Result<Command, Error>,
         describe: impl Fn(&Run, &Run) -> Moved,
-    ) -> Result<Changed, Error> {
+    ) -> Result<Changed<Run>, Error> {
         self.file.transact_on::<Orchestrate>(
             context,
             |document, alone| {
@@ -363,7 +440,7 @@ impl Orchestration {
     }
 
     /// Carries out what is owed to plans, and says what could not be.
-    fn ticked(&self, context: &Context, mut changed: Changed) -> Result<Changed, Error> {
+    fn ticked<S>(&self, context: &Context, mut changed: Changed<S>) -> Result<Changed<S>, Error> {
         if context.dry_run {
             return Ok(changed);
         }
@@ -371,18 +448,17 @@ impl Orchestration {
         // Under the lock, so that two who tick at once both leave their mark.
         let mut held = self.file.file.hold(&request)?;
         for pending in self.file.file.pending_effects()? {
-            let owed: Value = serde_json::from_str(pending.effects.get()).unwrap_or_default();
-            let (Some(id), Some(folder)) = (owed["tick"].as_str(), owed["in"].as_str()) else {
+            let Some(Owed::Tick { task: id, folder }) = Owed::of_raw(&pending.effects) else {
                 continue;
             };
-            match self.tick(context, &changed.view.document, Path::new(folder), id) {
+            match self.tick(context, &changed.view.document, &folder, &id) {
                 Ok(untold) => changed.view.notices.extend(untold),
                 // Tried again with the next task that is done.
                 Err(error) => {
                     changed.view.notices.push(Notice::Keeper {
                         code: "not_ticked",
                         words: words::Notice::NotTickedYet {
-                            id: id.to_string(),
+                            id,
                             why: error.to_string(),
                         },
                     });

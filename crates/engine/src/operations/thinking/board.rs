@@ -5,11 +5,8 @@ use crate::error::Error;
 use crate::files::{KnownFile, View};
 use crate::kinds::FileKind;
 use crate::workspace;
-use bowline_formats::StateFormat as _;
-use bowline_formats::thinking::ThinkingFile;
-use bowline_formats::time;
-use bowline_machines::thinking::{Run, Stage, Status};
-use serde_json::Value;
+use bowline_formats::thinking::Sheet;
+use bowline_machines::thinking::Status;
 use std::path::{Path, PathBuf};
 
 /// Folders below the start that are looked into: deeper than any tidy collection of tasks.
@@ -38,20 +35,8 @@ pub struct Row {
 pub struct Standing {
     /// The look it was read from.
     pub view: View,
-    /// Id of the task.
-    pub task_id: String,
-    /// Title for people.
-    pub title: String,
-    /// Where the whole run stands.
-    pub status: Status,
-    /// Completed stages in percent.
-    pub progress: u32,
-    /// The stage started last.
-    pub current: Stage,
-    /// Each stage with its status, in the order of work.
-    pub stages: [(Stage, Status); 4],
-    /// The weighted score, once every value has one.
-    pub score: Option<f64>,
+    /// The run and its task.
+    pub sheet: Sheet,
     /// Failed tries of all stages.
     pub retries: u32,
     /// Seconds since it last changed; `None` where the file does not say when.
@@ -77,33 +62,22 @@ pub fn board(context: &Context, folder: &Path) -> Board {
 }
 
 fn standing(context: &Context, view: View) -> Result<Standing, Error> {
-    let read = ThinkingFile::read(&view.document).map_err(|findings| Error::Damaged {
+    let sheet = view.sheet().cloned().ok_or_else(|| Error::UnknownKind {
         path: view.path.clone(),
-        findings,
     })?;
-    let run: Run = read.state;
-    let text = |key: &str| {
-        let text = view.document.value().get(key).and_then(Value::as_str);
-        text.unwrap_or_default().to_owned()
-    };
-    let changed = time::parse(&text("updated_at"));
+    let stages = sheet.run.stages.iter();
+    let changed = sheet.updated_at;
     Ok(Standing {
-        task_id: text("task_id"),
-        title: text("title"),
-        status: run.overall(),
-        progress: run.progress_percentage(),
-        current: run.current,
-        stages: Stage::ALL.map(|stage| (stage, run.stage(stage).status)),
-        score: run.evaluation.weighted,
-        retries: run.stages.iter().map(|stage| stage.retry_count).sum(),
+        retries: stages.map(|stage| stage.retry_count).sum(),
         age_seconds: changed.map(|changed| context.now().seconds_since(changed)),
+        sheet,
         view,
     })
 }
 
 /// What needs a person comes first, what is over last.
 fn urgency(standing: &Standing) -> u8 {
-    match standing.status {
+    match standing.sheet.run.overall() {
         Status::Failed => 0,
         Status::InProgress => 1,
         Status::Pending => 2,

@@ -139,7 +139,9 @@ pub enum Happened {
 
 /// What the thread is told.
 enum Order {
-    Begin(Box<Begin>),
+    /// With the values its shim hides before the agent is there.
+    Begin(Box<Begin>, Vec<String>),
+    Hide(Vec<String>),
     Attach(Box<Known>),
     Want(Want),
     Interrupt,
@@ -200,7 +202,18 @@ impl Attempts {
 
     /// Makes an attempt and starts its agent.
     pub fn begin(&self, begin: Begin) {
-        self.order(&begin.spec.attempt.clone(), Order::Begin(Box::new(begin)));
+        self.begin_hiding(begin, Vec::new());
+    }
+
+    /// The same with values that are hidden in its output, in its log too. No agent is started by a shim that cannot do it.
+    pub fn begin_hiding(&self, begin: Begin, values: Vec<String>) {
+        let id = begin.spec.attempt.clone();
+        self.order(&id, Order::Begin(Box::new(begin), values));
+    }
+
+    /// Hides these values in the output of an attempt from now on. What is said afterwards waits for it.
+    pub fn hide(&self, id: &str, values: Vec<String>) {
+        self.order(id, Order::Hide(values));
     }
 
     /// Goes on with an attempt that was made before, whatever has become of it.

@@ -53,6 +53,10 @@ struct Link {
     ordered: Option<u64>,
     /// The same for `go`.
     gone: Option<u64>,
+    /// How many of the values to be hidden it was told on this connection.
+    hidden: usize,
+    /// It cannot hide them, and is not told anything that could hold one.
+    cannot_hide: bool,
 }
 
 /// How things end.
@@ -75,6 +79,8 @@ pub(super) struct One {
     reading: Reading,
     writer: Writer,
     sayings: VecDeque<Saying>,
+    /// Told again on every connection, since nobody knows what an old one brought over.
+    secrets: Vec<String>,
     want: Option<Want>,
     interrupts: u64,
     interrupts_wanted: u64,
@@ -153,6 +159,7 @@ impl One {
             reading,
             writer: Writer::new(Protocol::Markers),
             sayings: VecDeque::new(),
+            secrets: Vec::new(),
             want: None,
             interrupts: 0,
             interrupts_wanted: 0,
@@ -168,6 +175,7 @@ impl One {
         match order {
             Order::Want(want) => self.want = Some(want),
             Order::Interrupt => self.interrupts_wanted += 1,
+            Order::Hide(values) => self.secrets.extend(values),
             Order::Say { seq, last, message } => self.sayings.push_back(Saying {
                 seq,
                 last,
@@ -176,7 +184,7 @@ impl One {
             }),
             Order::Processed { upto, resume } => self.reading.processed(upto, resume),
             Order::Ready(Ok(attempt)) => self.attempt = Some(*attempt),
-            Order::Begin(_)
+            Order::Begin(..)
             | Order::Attach(_)
             | Order::Ready(Err(_))
             | Order::Swept(_)
@@ -455,6 +463,8 @@ impl One {
                             acked: (0, 0),
                             ordered: None,
                             gone: None,
+                            hidden: 0,
+                            cannot_hide: false,
                         });
                     }
                     Err(error) => {
@@ -483,9 +493,26 @@ impl One {
             return;
         }
         // A dialogue that is full for now is asked again when something was written.
+        if link.hidden < self.secrets.len() && !link.cannot_hide {
+            match link.dialogue.mask(&self.secrets[link.hidden..]) {
+                Ok(_) => link.hidden = self.secrets.len(),
+                Err(Error::Refused {
+                    why: Refused::InputFull,
+                    ..
+                }) => {}
+                Err(error) => {
+                    link.cannot_hide = true;
+                    tell(Happened::Refused {
+                        code: error.code(),
+                        message: told(&error),
+                    });
+                }
+            }
+        }
+        let safe = link.hidden == self.secrets.len();
         if status.state == State::Waiting && self.want != Some(Want::Ended) {
             if let Some(environment) = &self.environment {
-                if link.gone.is_none() {
+                if link.gone.is_none() && safe {
                     link.gone = link.dialogue.go(environment).ok();
                 }
             } else {
@@ -523,7 +550,7 @@ impl One {
         {
             link.acked = settled;
         }
-        if begun {
+        if begun && safe {
             say(link, status, &mut self.sayings, &mut self.writer, tell);
         }
         if link.listens.is_none() {

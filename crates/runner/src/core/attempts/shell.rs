@@ -89,8 +89,9 @@ fn take(
         });
     };
     match order {
-        Order::Begin(begin) => {
-            let (one, work) = One::begin(*begin);
+        Order::Begin(begin, values) => {
+            let (mut one, work) = One::begin(*begin);
+            one.hear(Order::Hide(values));
             all.insert(id.clone(), one);
             workers.hand_over(id, work);
         }
@@ -111,6 +112,7 @@ fn take(
             over(Happened::Lost(swept));
         }
         order @ (Order::Ready(Ok(_))
+        | Order::Hide(_)
         | Order::Want(_)
         | Order::Interrupt
         | Order::Say { .. }

@@ -1,0 +1,141 @@
+//! Values of arguments that are words of the engine, each with what it means.
+
+use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::operations::develop::{FailureClass, Gate, Phase};
+use bowline_engine::operations::memory::{FailureKind, TaskResult};
+use bowline_engine::operations::orchestrate::Picture;
+use bowline_engine::operations::thinking::Stage;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+/// One of some words.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    all: Vec<(T, PossibleValue)>,
+) -> impl TypedValueParser<Value = T> {
+    let values: Vec<PossibleValue> = all.iter().map(|(_, value)| value.clone()).collect();
+    PossibleValuesParser::new(values).try_map(move |word| {
+        let meant = all.iter().find(|(_, value)| value.matches(&word, true));
+        meant.map(|(one, _)| *one).ok_or("not one of the words")
+    })
+}
+
+fn word(name: &'static str, help: &'static str) -> PossibleValue {
+    PossibleValue::new(name).help(help)
+}
+
+pub(crate) fn stage() -> impl TypedValueParser<Value = Stage> {
+    let one = |stage: Stage| {
+        let help = match stage {
+            Stage::Planning => "Divergent: look for ideas",
+            Stage::Selection => "Convergent: choose one",
+            Stage::Creation => "Generative: make it",
+            Stage::Reflection => "Critical: judge it",
+        };
+        (stage, word(stage.name(), help))
+    };
+    one_of(Stage::ALL.map(one).to_vec())
+}
+
+pub(crate) fn gate() -> impl TypedValueParser<Value = Gate> {
+    let one = |gate: Gate| {
+        let help = match gate {
+            Gate::ReviewCleanPass => "The review of the design found nothing that blocks",
+            Gate::ArchitectVerified => "The whole implementation was verified",
+            Gate::ReReviewClean => "The review of the code found nothing",
+        };
+        (gate, word(gate.name(), help))
+    };
+    one_of(Gate::ALL.map(one).to_vec())
+}
+
+pub(crate) fn phase() -> impl TypedValueParser<Value = Phase> {
+    let one = |phase: Phase| {
+        let value = match phase {
+            Phase::Design => word("DESIGN", "What is to be built"),
+            Phase::Review => word("REVIEW", "Is the design good?"),
+            Phase::Implement => word("IMPLEMENT", "Checkpoint by checkpoint"),
+            Phase::Pr => word("PR", "Review of the code, commit and pull request").alias("MERGE"),
+            Phase::Done => word("DONE", "Over"),
+        };
+        (phase, value)
+    };
+    one_of(Phase::ALL.map(one).to_vec())
+}
+
+pub(crate) fn class() -> impl TypedValueParser<Value = FailureClass> {
+    let one = |class: FailureClass| {
+        let help = match class {
+            FailureClass::NotImplemented => "Something is not there yet",
+            FailureClass::LogicError => "It does the wrong thing",
+            FailureClass::TypeError => "The types do not fit",
+            FailureClass::DesignMismatch => {
+                "The design cannot be built like this: a person decides at once"
+            }
+            FailureClass::EnvIssue => "The machine lacks something: a person decides at once",
+            FailureClass::Vulnerability => "A hole in security: a person decides at once",
+        };
+        (class, word(class.name(), help))
+    };
+    one_of(FailureClass::ALL.map(one).to_vec())
+}
+
+pub(crate) fn strategy() -> PossibleValuesParser {
+    PossibleValuesParser::new([
+        word("direct", "One agent, one checkpoint after the other"),
+        word(
+            "subagent",
+            "Agents of their own for independent checkpoints",
+        ),
+        word("agent-teams", "Agents that talk to each other"),
+        word(
+            "auto",
+            "Whichever fits number and independence of the checkpoints",
+        ),
+    ])
+}
+
+pub(crate) fn result() -> impl TypedValueParser<Value = TaskResult> {
+    let one = |result: TaskResult| {
+        let help = match result {
+            TaskResult::Success => "Everything was reached",
+            TaskResult::Failure => "Nothing was",
+            TaskResult::Partial => "Something was",
+        };
+        (result, word(result.name(), help))
+    };
+    one_of(TaskResult::ALL.map(one).to_vec())
+}
+
+pub(crate) fn failure() -> impl TypedValueParser<Value = FailureKind> {
+    let one = |kind: FailureKind| {
+        let help = match kind {
+            FailureKind::Transient => "Goes away by itself",
+            FailureKind::Validation => "The result is not good enough",
+            FailureKind::Dependency => "Something it depends on failed",
+            FailureKind::Resource => "Something it needs is missing",
+            FailureKind::Structural => "The plan is wrong",
+            FailureKind::Critical => "A person is needed at once",
+        };
+        (kind, word(kind.name(), help))
+    };
+    one_of(FailureKind::ALL.map(one).to_vec())
+}
+
+pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
+    let one = |mode: Mode| {
+        let help = match mode {
+            Mode::Normal => "Prompts carry the whole context",
+            Mode::UltraThin => "Replies of one line",
+            Mode::Ralph => "Each task repeats until it prints its promise",
+        };
+        (mode, word(mode.name(), help))
+    };
+    one_of(Mode::ALL.map(one).to_vec())
+}
+
+pub(crate) fn picture() -> impl TypedValueParser<Value = Picture> {
+    one_of(vec![
+        (Picture::Dot, word("dot", "Graphviz")),
+        (Picture::Mermaid, word("mermaid", "Mermaid")),
+        (Picture::Svg, word("svg", "A picture for browsers")),
+    ])
+}

@@ -1,0 +1,190 @@
+//! Evidence is about the tree that lands: what git is not shown, what changes meanwhile, and what the caller brings along.
+
+use crate::environment::TestEnvironment;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Output;
+
+const PASS: &str = "develop gate pass review_clean_pass";
+
+/// A run in REVIEW whose first gate is opened by a sealed command, with everything committed.
+fn run(command: &str) -> TestEnvironment {
+    let world = TestEnvironment::repository();
+    world.write(
+        "bowline.toml",
+        format!(
+            "[develop]\nprotected = [\"check.sh\"]\n[develop.gates.review_clean_pass]\nrun = '{command}'\n"
+        ),
+    );
+    world.write(".gitignore", ".develop-workflow/\nignored.txt\n");
+    world.write("check.sh", "grep -q good code.txt\n");
+    world.write("code.txt", "good\n");
+    git(&world, &["add", "-A"]);
+    let who = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
+    git(&world, &[&who[..], &["commit", "-qm", "one"]].concat());
+    world.quietly("develop start 'Ferry times'", 0);
+    world.quietly("develop review", 0);
+    world
+}
+
+fn git(world: &TestEnvironment, words: &[&str]) -> String {
+    let output = world.program("git").args(words).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn told(output: Output) -> String {
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// The tree of the last evidence.
+fn tree(world: &TestEnvironment) -> String {
+    let only = |folder: PathBuf| {
+        let mut entries = std::fs::read_dir(folder).unwrap();
+        entries.next().unwrap().unwrap().path()
+    };
+    let side = only(world.root().join("home/state/bowline/develop"));
+    let run = only(side.join("runs"));
+    let lines = std::fs::read_to_string(run.join("evidence.jsonl")).unwrap();
+    let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    last["tree"].as_str().unwrap().to_owned()
+}
+
+fn with_key(world: &TestEnvironment, key: &str) -> Output {
+    let file = world.root().join("key");
+    std::fs::write(&file, key).unwrap();
+    let mut command = world.bowline(PASS);
+    command.env("BOWLINE_EVIDENCE_KEY_FILE", &file);
+    command.output().unwrap()
+}
+
+#[test]
+fn the_tree_of_an_untouched_checkout_is_that_of_its_commit() {
+    let world = run("sh check.sh");
+    world.quietly(PASS, 0);
+    let commit = git(&world, &["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(tree(&world), format!("git:{}", commit.trim()));
+}
+
+#[test]
+fn what_git_is_told_not_to_see_is_another_tree() {
+    for flag in ["--skip-worktree", "--assume-unchanged"] {
+        let world = run("sh check.sh");
+        world.quietly(PASS, 0);
+        let before = tree(&world);
+        git(&world, &["update-index", flag, "code.txt"]);
+        world.write("code.txt", "good, and something else\n");
+        assert_eq!(git(&world, &["status", "--porcelain"]), "", "{flag}");
+        world.quietly("develop gate reset review_clean_pass", 0);
+        world.quietly(PASS, 0);
+        assert_ne!(tree(&world), before, "{flag}");
+    }
+}
+
+#[test]
+fn filters_and_attributes_do_not_show_another_tree() {
+    let lie = |liar: bool| {
+        let world = run("sh check.sh");
+        world.write(".gitattributes", "code.txt filter=liar text eol=crlf\n");
+        if liar {
+            git(
+                &world,
+                &["config", "filter.liar.clean", "echo something else"],
+            );
+        }
+        world.write("code.txt", "good\r\n");
+        world.quietly(PASS, 0);
+        tree(&world)
+    };
+    assert_eq!(lie(false), lie(true));
+}
+
+#[test]
+fn odd_names_links_and_modes_are_in_the_tree() {
+    let world = run("sh check.sh");
+    for name in [
+        "with space",
+        "quote\"d",
+        "새 파일",
+        "back\\slash",
+        "new\nline",
+    ] {
+        world.write(name, "x\n");
+    }
+    let project = world.root().join("project");
+    std::os::unix::fs::symlink("code.txt", project.join("link")).unwrap();
+    world.quietly(PASS, 0);
+    let before = tree(&world);
+    git(&world, &["add", "-A"]);
+    let commit = git(&world, &["write-tree"]);
+    assert_eq!(before, format!("git:{}", commit.trim()));
+}
+
+#[test]
+fn a_command_that_changes_the_tree_is_no_evidence() {
+    let world = run("echo more >> code.txt");
+    let told = told(world.quietly(PASS, 1));
+    assert!(told.contains("error[tree_changed]"), "{told}");
+}
+
+#[test]
+fn a_sealed_script_that_is_exchanged_and_put_back_is_noticed() {
+    let world = run(
+        "cp check.sh ../kept; echo true > ../fake; mv ../fake check.sh; sh check.sh; mv ../kept check.sh",
+    );
+    let told = told(world.quietly(PASS, 1));
+    assert!(told.contains("error[tree_changed]"), "{told}");
+}
+
+#[test]
+fn a_command_gets_the_sealed_path_and_neither_key_nor_surprises() {
+    let world = run("test -z \"$BOWLINE_EVIDENCE_KEY_FILE$SURPRISE\" && sh check.sh");
+    let evil = world.root().join("evil");
+    std::fs::create_dir(&evil).unwrap();
+    std::fs::write(evil.join("sh"), "#!/bin/sh\nexit 0\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(evil.join("sh"), mode).unwrap();
+    world.write("code.txt", "bad\n");
+    let path = format!("{}:{}", evil.display(), std::env::var("PATH").unwrap());
+    let mut command = world.bowline(PASS);
+    let output = command.env("PATH", &path).env("SURPRISE", "yes").output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    world.write("code.txt", "good\n");
+    let signed = with_key(&world, "a key that is long enough\n");
+    assert!(signed.status.success(), "{signed:?}");
+}
+
+#[test]
+fn what_is_signed_ran_in_a_clean_checkout() {
+    let world = run("test ! -e ignored.txt && git log -1 --format=%s && sh check.sh");
+    world.write("ignored.txt", "");
+    world.quietly(PASS, 1);
+    let signed = with_key(&world, "a key that is long enough\n");
+    assert!(signed.status.success(), "{signed:?}");
+    let commit = git(&world, &["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(tree(&world), format!("git:{}", commit.trim()));
+}
+
+#[test]
+fn what_the_policy_shares_is_there() {
+    let world = run("test -e ignored.txt");
+    world.write("ignored.txt", "");
+    world.write(
+        "bowline.toml",
+        "[develop]\nshare = [\"ignored.txt\"]\n[develop.gates.review_clean_pass]\nrun = 'test -e ignored.txt'\n",
+    );
+    world.quietly("develop seal", 0);
+    let signed = with_key(&world, "a key that is long enough\n");
+    assert!(signed.status.success(), "{signed:?}");
+}
+
+#[test]
+fn a_key_of_one_letter_is_refused() {
+    let world = run("sh check.sh");
+    let told = told(with_key(&world, "x\n"));
+    assert!(
+        told.contains("error[bad_input]") && told.contains("too short"),
+        "{told}"
+    );
+}

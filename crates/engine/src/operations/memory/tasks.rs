@@ -1,0 +1,216 @@
+//! The verbs of the current task and its steps.
+
+use super::MemoryFolder;
+use crate::context::Context;
+use crate::error::Error;
+use crate::files::Changed;
+use bowline_formats::time;
+use bowline_machines::plan::{
+    Artifact, Command, FailureKind, Memory, NewStep, NewTask, TaskResult, TaskStatus, next_id,
+};
+use bowline_words::message as words;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+
+/// A task that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewlyBegun {
+    /// The id it was given.
+    pub id: String,
+    /// It waits behind the current one.
+    pub queued: bool,
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Finish {
+    /// What it came to; told from the steps when not given.
+    pub result: Option<TaskResult>,
+    /// What was done, in a sentence or two.
+    pub summary: Option<String>,
+    /// What to do better next time.
+    pub lessons: Vec<String>,
+    /// Tokens spent.
+    pub tokens: Option<u64>,
+}
+
+/// What came of a try that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepFailed {
+    /// Failed tries of the step so far.
+    pub tries: u32,
+    /// A person has to decide.
+    pub escalated: bool,
+}
+
+impl MemoryFolder {
+    /// Begins a task, or queues it behind the current one.
+    pub fn task_new(&self, context: &Context, new: &NewTask) -> Result<Changed<NewlyBegun>, Error> {
+        self.make_missing(context)?;
+        let today = time::utc(context.now());
+        let day = today.split('T').next().unwrap_or_default().to_owned();
+        let given = RefCell::new(String::new());
+        let mut changed = self.on_task(
+            context,
+            "task",
+            "NEW",
+            json!({ "name": new.name }),
+            |memory| {
+                let known = memory.current.iter().map(|task| task.id.as_str());
+                let known = known.chain(memory.queue.iter().map(|queued| queued.id.as_str()));
+                // Looked at here, under the lock: a task may have ended since this command began.
+                let past = self.given_ids(context)?;
+                let id = next_id("task", &day, known.chain(past.iter().map(String::as_str)));
+                given.replace(id.clone());
+                Ok(Command::NewTask(NewTask { id, ..new.clone() }))
+            },
+        )?;
+        // The task is new; that another one is current says nothing of it.
+        changed.moved.from = None;
+        let id = given.into_inner();
+        let queued = changed.state.queue.iter().any(|task| task.id == id);
+        Ok(changed.telling(NewlyBegun { id, queued }))
+    }
+
+    /// Sets the task aside.
+    pub fn task_pause(&self, context: &Context) -> Result<Changed<Memory>, Error> {
+        self.on_current(context, "PAUSE", json!({}), &Command::TaskPause)
+    }
+
+    /// Takes the task up again.
+    pub fn task_resume(&self, context: &Context) -> Result<Changed<Memory>, Error> {
+        self.on_current(context, "RESUME", json!({}), &Command::TaskResume)
+    }
+
+    /// Gives the task up.
+    pub fn task_cancel(&self, context: &Context) -> Result<Changed<Memory>, Error> {
+        self.on_current(context, "CANCEL", json!({}), &Command::TaskCancel)
+    }
+
+    /// Ends the task.
+    pub fn task_finish(&self, context: &Context, finish: Finish) -> Result<Changed<Memory>, Error> {
+        let command = Command::TaskFinish {
+            result: finish.result,
+            summary: finish.summary,
+            lessons: finish.lessons,
+            tokens: finish.tokens,
+        };
+        self.on_current(context, "FINISH", json!({}), &command)
+    }
+
+    /// Takes up a task that failed: a person's move.
+    pub fn task_recover(
+        &self,
+        context: &Context,
+        reason: Option<&str>,
+    ) -> Result<Changed<Memory>, Error> {
+        let command = Command::TaskRecover {
+            by: context.actor(),
+            reason: reason.map(str::to_owned),
+        };
+        self.on_current(context, "RECOVER", json!({ "reason": reason }), &command)
+    }
+
+    /// Takes a waiting task out of the queue, named by the beginning of its id. Tells the id.
+    pub fn task_drop(&self, context: &Context, given: &str) -> Result<Changed<String>, Error> {
+        let id = self.waiting(context, given)?;
+        let command = Command::TaskDrop { id: id.clone() };
+        let on = ("queue", "DROP");
+        let changed = self.command(context, on, json!({ "task": id }), &command)?;
+        Ok(changed.telling(id))
+    }
+
+    /// The id of the one waiting task whose id begins so. What no task has is left for the rules to refuse.
+    fn waiting(&self, context: &Context, given: &str) -> Result<String, Error> {
+        let view = self.state.view_or_empty(context)?;
+        let queue = view.memory().map(|memory| memory.queue.as_slice());
+        let ids = queue.into_iter().flatten().map(|task| task.id.as_str());
+        let ids: Vec<&str> = ids.filter(|id| id.starts_with(given)).collect();
+        match ids.as_slice() {
+            [id] if !ids.contains(&given) => Ok((*id).to_owned()),
+            [_, _, ..] if !ids.contains(&given) => Err(Error::BadInput {
+                message: words::Wrong::SeveralIds {
+                    given: given.into(),
+                    ids: ids.join(", "),
+                },
+                hint: words::Advice::MoreLetters,
+            }),
+            _ => Ok(given.to_owned()),
+        }
+    }
+
+    /// Adds a step to the current task.
+    pub fn step_add(&self, context: &Context, new: NewStep) -> Result<Changed<Memory>, Error> {
+        let facts = json!({ "name": new.name });
+        let command = Command::StepAdd(new);
+        self.command(context, ("plan", "STEP_ADD"), facts, &command)
+    }
+
+    /// Begins a step, or tries it again.
+    pub fn step_start(&self, context: &Context, id: u32) -> Result<Changed<Memory>, Error> {
+        let command = Command::StepStart { id };
+        self.on_step(context, "STEP_START", id, json!({}), &command)
+    }
+
+    /// Ends a step well.
+    pub fn step_complete(
+        &self,
+        context: &Context,
+        id: u32,
+        output: Option<&Value>,
+        artifacts: Vec<Artifact>,
+    ) -> Result<Changed<Memory>, Error> {
+        let command = Command::StepComplete {
+            id,
+            output: output.map(Value::to_string),
+            artifacts,
+        };
+        self.on_step(context, "STEP_COMPLETE", id, json!({}), &command)
+    }
+
+    /// Ends a try of a step badly.
+    pub fn step_fail(
+        &self,
+        context: &Context,
+        id: u32,
+        kind: FailureKind,
+        message: &str,
+    ) -> Result<Changed<StepFailed>, Error> {
+        let command = Command::StepFail {
+            id,
+            kind,
+            message: message.to_owned(),
+        };
+        let facts = json!({ "type": kind.name() });
+        let changed = self.on_step(context, "STEP_FAIL", id, facts, &command)?;
+        let task = changed.state.current.as_ref();
+        let error = task.and_then(|task| task.plan.step(id)?.error.as_ref());
+        let failed = StepFailed {
+            tries: error.map_or(0, |error| error.retries),
+            escalated: task.is_some_and(|task| task.status == TaskStatus::Failed),
+        };
+        Ok(changed.telling(failed))
+    }
+
+    fn on_current(
+        &self,
+        context: &Context,
+        trigger: &'static str,
+        facts: Value,
+        command: &Command,
+    ) -> Result<Changed<Memory>, Error> {
+        self.command(context, ("task", trigger), facts, command)
+    }
+
+    fn on_step(
+        &self,
+        context: &Context,
+        trigger: &'static str,
+        id: u32,
+        mut facts: Value,
+        command: &Command,
+    ) -> Result<Changed<Memory>, Error> {
+        facts["step"] = json!(id);
+        self.command(context, ("step", trigger), facts, command)
+    }
+}

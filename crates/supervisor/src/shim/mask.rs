@@ -1,0 +1,188 @@
+//! Values that must not reach the disk: each byte of them becomes `*` in what the agent wrote, before it is in a log.
+
+use memchr::memmem;
+
+/// Shorter values would hide half of every line, and are no secrets.
+const VALUE_BYTES_MIN: usize = 4;
+
+/// What stands in the log in place of each byte of a value, so that offsets stay those of the agent's output.
+const COVER: u8 = b'*';
+
+/// The values to be hidden, as the agent may write them.
+#[derive(Debug, Default)]
+pub(super) struct Mask {
+    values: Vec<Vec<u8>>,
+}
+
+impl Mask {
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Hides these from now on too. Says whether none of them is new.
+    pub(super) fn add(&mut self, values: Vec<String>) -> bool {
+        let before = self.values.len();
+        for value in values {
+            // Clients with structured output write a value as a JSON string has it.
+            let quoted = serde_json::to_string(&value).unwrap_or_default();
+            let quoted = quoted.get(1..quoted.len().saturating_sub(1));
+            let quoted = quoted.unwrap_or_default().to_owned();
+            for spelling in [value, quoted] {
+                let spelling = spelling.into_bytes();
+                if spelling.len() >= VALUE_BYTES_MIN && !self.values.contains(&spelling) {
+                    self.values.push(spelling);
+                }
+            }
+        }
+        self.values.len() == before
+    }
+
+    /// Hides every value in a piece that nothing comes before or after.
+    pub(super) fn cover(&self, bytes: &mut [u8]) {
+        let found = self.found(bytes);
+        for (from, to) in found {
+            bytes[from..to].fill(COVER);
+        }
+    }
+
+    fn found(&self, bytes: &[u8]) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        for value in &self.values {
+            let mut from = 0;
+            // One byte on, because a value may overlap with itself.
+            while let Some(at) = memmem::find(&bytes[from..], value) {
+                found.push((from + at, from + at + value.len()));
+                from += at + 1;
+            }
+        }
+        found
+    }
+
+    /// How many bytes at the end may be the beginning of a value.
+    fn open(&self, bytes: &[u8]) -> usize {
+        let longest = |value: &Vec<u8>| {
+            let most = bytes.len().min(value.len() - 1);
+            (1..=most)
+                .rev()
+                .find(|&count| bytes.ends_with(&value[..count]))
+        };
+        self.values.iter().filter_map(longest).max().unwrap_or(0)
+    }
+}
+
+/// The end of a stream that may be the beginning of a value: held back until more is known.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    bytes: Vec<u8>,
+    /// So many of them are the end of a value.
+    covered: usize,
+}
+
+impl Tail {
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// What may go into the log now that these have come.
+    pub(super) fn pass(&mut self, mask: &Mask, bytes: &[u8]) -> Vec<u8> {
+        let mut whole = std::mem::take(&mut self.bytes);
+        whole.extend_from_slice(bytes);
+        let sure = whole.len() - mask.open(&whole);
+        let mut covered = std::mem::take(&mut self.covered);
+        let found = mask.found(&whole);
+        self.bytes = whole.split_off(sure);
+        whole[..covered.min(sure)].fill(COVER);
+        for (from, to) in found {
+            whole[from.min(sure)..to.min(sure)].fill(COVER);
+            covered = covered.max(to);
+        }
+        self.covered = covered.saturating_sub(sure);
+        whole
+    }
+
+    /// What is left when nothing more will come.
+    pub(super) fn end(&mut self) -> Vec<u8> {
+        let mut left = std::mem::take(&mut self.bytes);
+        let covered = std::mem::take(&mut self.covered).min(left.len());
+        left[..covered].fill(COVER);
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn mask(values: &[&str]) -> Mask {
+        let mut mask = Mask::default();
+        mask.add(values.iter().map(|&value| value.to_owned()).collect());
+        mask
+    }
+
+    fn in_pieces(mask: &Mask, pieces: &[&str]) -> String {
+        let mut tail = Tail::default();
+        let mut all = Vec::new();
+        for piece in pieces {
+            all.extend(tail.pass(mask, piece.as_bytes()));
+        }
+        all.extend(tail.end());
+        String::from_utf8_lossy(&all).into_owned()
+    }
+
+    #[test]
+    fn a_value_in_two_halves_is_hidden() {
+        let mask = mask(&["sk-secret"]);
+        assert_eq!(
+            in_pieces(&mask, &["key sk-se", "cret.\n"]),
+            "key *********.\n"
+        );
+        assert_eq!(
+            in_pieces(&mask, &["key sk-se", "ction\n"]),
+            "key sk-section\n"
+        );
+        assert_eq!(in_pieces(&mask, &["ends with sk-se"]), "ends with sk-se");
+    }
+
+    #[test]
+    fn a_line_that_cannot_begin_a_value_is_not_held_back() {
+        let mask = mask(&["sk-secret"]);
+        let mut tail = Tail::default();
+        assert_eq!(
+            tail.pass(&mask, b"=== PHASE 1 COMPLETE ===\n"),
+            b"=== PHASE 1 COMPLETE ===\n"
+        );
+        assert!(tail.is_empty());
+    }
+
+    #[test]
+    fn a_value_as_json_writes_it_is_hidden_too() {
+        let mask = mask(&["pass\"word\n1"]);
+        assert_eq!(
+            in_pieces(&mask, &[r#"{"a":"pass\"word\n1"}"#]),
+            r#"{"a":"*************"}"#
+        );
+    }
+
+    #[test]
+    fn short_values_are_not_looked_for() {
+        assert!(mask(&["yes", ""]).values.is_empty());
+    }
+
+    proptest! {
+        /// However the output is cut, it comes out as if it had come at once.
+        #[test]
+        fn pieces_do_not_matter(
+            values in vec("[ab]{4,7}", 1..4),
+            pieces in vec("[abc]{0,9}", 0..12),
+        ) {
+            let names: Vec<&str> = values.iter().map(String::as_str).collect();
+            let mask = mask(&names);
+            let mut whole = pieces.concat().into_bytes();
+            mask.cover(&mut whole);
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            prop_assert_eq!(in_pieces(&mask, &pieces).into_bytes(), whole);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/** Which cards stand where. The order is that of creation and never changes under the reader. */
+import type { Task } from './shapes';
+
+export const STATUSES = ['draft', 'pending', 'in_progress', 'review', 'completed', 'failed'] as const;
+
+export type Grouping = 'none' | 'label' | 'workspace' | 'type';
+
+export interface Group {
+  name: string;
+  tasks: Task[];
+}
+
+export interface Column {
+  status: string;
+  count: number;
+  groups: Group[];
+}
+
+export function matches(task: Task, words: string[]): boolean {
+  if (words.length === 0) return true;
+  const text = `${task.title} ${task.id} ${task.type} ${task.label ?? ''} ${task.workspace ?? ''} ${task.description}`.toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+export function columnsOf(all: Iterable<Task>, query: string, grouping: Grouping): Column[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const columns = new Map<string, Task[]>(STATUSES.map((status) => [status, []]));
+  for (const task of all) if (matches(task, words)) columns.get(task.status)?.push(task);
+  return [...columns].map(([status, tasks]) => {
+    tasks.sort((one, other) => other.createdAt.localeCompare(one.createdAt) || one.id.localeCompare(other.id));
+    return { status, count: tasks.length, groups: grouped(tasks, grouping) };
+  });
+}
+
+function grouped(tasks: Task[], grouping: Grouping): Group[] {
+  if (grouping === 'none') return [{ name: '', tasks }];
+  const groups = new Map<string, Task[]>();
+  for (const task of tasks) {
+    const name = task[grouping] ?? '';
+    const group = groups.get(name);
+    if (group) group.push(task);
+    else groups.set(name, [task]);
+  }
+  return [...groups].sort(([one], [other]) => one.localeCompare(other)).map(([name, list]) => ({ name, tasks: list }));
+}

@@ -1,0 +1,40 @@
+/** The shapes of the server's answers, as its OpenAPI document has them. */
+import type { components } from './api.generated';
+
+type Schemas = components['schemas'];
+
+export type Task = Schemas['Task'];
+export type Action = Schemas['Action'];
+export type Agent = Schemas['Agent'];
+export type Review = Schemas['Review'];
+export type ReviewDiff = Schemas['ReviewDiff'];
+export type FileDiff = Schemas['FileDiff'];
+export type FileComment = Schemas['FileComment'];
+export type Question = Schemas['Question'];
+export type Dependency = Schemas['Dependency'];
+export type Permission = Schemas['Permission'];
+export type Checkpoint = Schemas['Checkpoint'];
+export type Transition = Schemas['Transition'];
+export type Verification = Schemas['Verification'];
+export type Phase = Schemas['Phase'];
+export type Artifact = Schemas['Artifact'];
+export type Utterance = Schemas['Utterance'];
+export type Saying = Schemas['Saying'];
+export type Waiting = Schemas['InboxItem'];
+export type TaskType = Schemas['TaskType'];
+export type Agents = Schemas['Agents'];
+export type Node = Schemas['Node'];
+export type Stats = Schemas['Stats'];
+export type Workspace = Schemas['Workspace'];
+export type WorkspaceKind = Schemas['WorkspaceKind'];
+export type WorkspaceState = Schemas['WorkspaceState'];
+export type EditTask = Schemas['EditTask'];
+export type NewTask = Schemas['NewTask'];
+
+/** Why something was not done. */
+export interface Trouble {
+  status: number;
+  code: string;
+  message: string;
+  hint: string;
+}

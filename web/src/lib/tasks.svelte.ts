@@ -1,0 +1,70 @@
+/** Every task the board knows, kept up to date by events. */
+import { SvelteMap } from 'svelte/reactivity';
+import { api } from './api';
+import { events } from './events.svelte';
+import type { Task, Waiting } from './shapes';
+
+/** Changes of one task that come together are read together. */
+const TOGETHER_MS = 40;
+
+class Tasks {
+  all = new SvelteMap<string, Task>();
+  inbox = $state.raw<Waiting[]>([]);
+  loaded = $state(false);
+  #due = new Set<string>();
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #inboxDue = false;
+
+  constructor() {
+    events.listen((event) => {
+      if (event.taskId && event.kind !== 'log') this.refresh(event.taskId);
+    });
+    events.begin = () => this.load();
+  }
+
+  /** Reads everything, and says which event it is true for. */
+  async load(): Promise<number | null> {
+    const [listed, inbox] = await Promise.all([api.tasks(), api.inbox()]);
+    if (!listed || !inbox) return null;
+    const there = new Set(listed.tasks.map((task) => task.id));
+    for (const id of this.all.keys()) if (!there.has(id)) this.all.delete(id);
+    for (const task of listed.tasks) this.all.set(task.id, task);
+    this.inbox = inbox;
+    this.loaded = true;
+    return listed.sequence;
+  }
+
+  refresh(id: string): void {
+    this.#due.add(id);
+    this.#inboxDue = true;
+    this.#timer ??= setTimeout(() => void this.#refreshDue(), TOGETHER_MS);
+  }
+
+  put(task: Task): void {
+    this.all.set(task.id, task);
+    this.refresh(task.id);
+  }
+
+  async #refreshDue(): Promise<void> {
+    const due = [...this.#due];
+    const inboxDue = this.#inboxDue;
+    this.#due.clear();
+    this.#inboxDue = false;
+    this.#timer = null;
+    await Promise.all([
+      ...due.map(async (id) => {
+        const answer = await api.task(id);
+        if (answer.ok && !answer.value.archived) this.all.set(id, answer.value);
+        else if (answer.ok || answer.trouble.status === 404) this.all.delete(id);
+      }),
+      inboxDue ? this.#readInbox() : null,
+    ]);
+  }
+
+  async #readInbox(): Promise<void> {
+    const inbox = await api.inbox();
+    if (inbox) this.inbox = inbox;
+  }
+}
+
+export const tasks = new Tasks();

@@ -1,0 +1,101 @@
+/** What the agents of the tests do. Each is a scenario of `bowline scripted`. */
+
+const ESC = '\\u001b';
+
+/** Every decision there is: a question, a secret, a review that asks for changes, two approvals. */
+export const everything = `
+[[step]]
+raw = "${ESC}[1;34mStarting${ESC}[0m the plan\\n"
+[[step]]
+progress = { step = 1, of = 2, name = "outline" }
+[[step]]
+write = { path = "docs/plan.md", text = "# Plan\\n\\nfirst line\\nsecond line\\nthird line\\n" }
+[[step]]
+ask = { question = "Where do pictures live?", category = "choice", options = ["repository", "bucket"] }
+[[step]]
+wait = "question_answer"
+[[step]]
+say = "So in the {input}."
+[[step]]
+need = { type = "api_key", name = "PICTURE_KEY", description = "Key of the picture store" }
+[[step]]
+wait = "DEPENDENCY_PROVIDED"
+[[step]]
+say = "Thank you for the key."
+[[step]]
+phase = { number = 1, name = "Plan", files = ["docs/plan.md"] }
+[[step]]
+wait = "REVIEW_REJECTED"
+[[step]]
+say = "Told to change: {input}"
+[[step]]
+write = { path = "docs/plan.md", text = "# Plan\\n\\nfirst line\\nsecond line, better\\nthird line\\n" }
+[[step]]
+phase = { number = 1, name = "Plan", files = ["docs/plan.md"] }
+[[step]]
+wait = "PHASE_START"
+[[step]]
+write = { path = "docs/build.md", text = "# Build\\n" }
+[[step]]
+phase = { number = 2, name = "Build", files = ["docs/build.md"] }
+[[step]]
+wait = ""
+`;
+
+/** Works until somebody decides otherwise. */
+export const busy = `
+[[step]]
+say = "I am at work."
+[[step]]
+usage = { input = 1200, output = 300 }
+[[step]]
+hold = true
+`;
+
+/** Waits in its first review. */
+export const reviewing = `
+[[step]]
+write = { path = "docs/plan.md", text = "# Plan\\n\\nfirst line\\nsecond line\\n" }
+[[step]]
+phase = { number = 1, name = "Plan", files = ["docs/plan.md"] }
+[[step]]
+wait = ""
+`;
+
+/** Says everything that could hurt a page that believes it. */
+export const hostile = `
+[[step]]
+raw = "<script>window.hurt = 1</script><img src=x onerror='window.hurt=2'>\\n"
+[[step]]
+raw = "${ESC}]0;title\\u0007${ESC}]8;;javascript:window.hurt=3\\u0007click${ESC}]8;;\\u0007\\n"
+[[step]]
+raw = "${ESC}[2J${ESC}[999;999H${ESC}[?1049h${ESC}[31mred${ESC}[0m\\n"
+[[step]]
+raw = "safe \\u202egnp.exe\\u202c \\u200bhidden \\u2066isolate\\u2069\\n"
+[[step]]
+flood = { bytes = 1100000, line_bytes = 0 }
+[[step]]
+raw = "\\n"
+[[step]]
+write = { path = "docs/evil.md", text = "# Evil\\n\\n<script>window.hurt=4</script>\\n<img src=x onerror=window.hurt=5>\\n<iframe src='http://elsewhere.example/'></iframe>\\n\\n![out](http://elsewhere.example/x.png)\\n\\n[link](javascript:window.hurt=6)\\n\\n<style>body{display:none}</style>\\n\\nThe end of the document.\\n" }
+[[step]]
+write = { path = "docs/evil.html", text = "<script>window.hurt=7</script>" }
+[[step]]
+ask = { question = "<b onmouseover='window.hurt=8'>Bold?</b> \\u202eesrever", category = "choice", options = ["<i>yes</i>", "no"] }
+[[step]]
+wait = "question_answer"
+[[step]]
+phase = { number = 1, name = "<script>window.hurt=9</script>", files = ["docs/evil.md"] }
+[[step]]
+wait = ""
+`;
+
+/** A hundred thousand lines and more, then a little more on demand. */
+export const flood = `
+[[step]]
+flood = { bytes = 8000000, line_bytes = 80 }
+[[step]]
+say = "The last line of the flood."
+[[step]]
+hold = true
+`;

@@ -1,0 +1,61 @@
+/** Pictures of every page in both languages and themes, into docs/screenshots. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gallery } from './gallery.mjs';
+import { browser, visit } from './world.mjs';
+
+const folder = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../docs/screenshots');
+const QUALITY = 82;
+
+const shown = await gallery();
+const chromium = await browser();
+const { tasks, workspace } = shown;
+const pages = {
+  board: '/',
+  inbox: '/inbox',
+  new: '/new',
+  task: `/tasks/${tasks.work.id}`,
+  question: `/tasks/${tasks.question.id}`,
+  review: `/tasks/${tasks.review.id}/review`,
+  history: `/tasks/${tasks.review.id}/history`,
+  thinking: `/workspaces/${workspace}/thinking`,
+  memory: `/workspaces/${workspace}/memory`,
+  develop: `/workspaces/${workspace}/develop`,
+  orchestrate: `/workspaces/${workspace}/orchestrate`,
+  fleet: '/fleet',
+};
+
+async function picture(page, name) {
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY });
+  fs.writeFileSync(path.join(folder, `${name}.webp`), Buffer.from(data, 'base64'));
+  await session.detach();
+}
+
+fs.rmSync(folder, { recursive: true, force: true });
+fs.mkdirSync(folder, { recursive: true });
+try {
+  for (const [lang, locale] of [['en', 'en-US'], ['ko', 'ko-KR']]) {
+    for (const theme of ['light', 'dark']) {
+      for (const [suffix, width, height] of [['', 1600, 1000], ['-narrow', 360, 740]]) {
+        // The narrow ones once per language: day in English, night in Korean.
+        if (suffix && (lang === 'en') === (theme === 'dark')) continue;
+        const { page, context, fine } = await visit(chromium, shown.server, { lang: locale, theme, width, height });
+        for (const [name, address] of Object.entries(pages)) {
+          await page.goto(shown.server.url + address);
+          await page.locator('main h1').waitFor();
+          await page.waitForLoadState('networkidle').catch(() => undefined);
+          await page.waitForFunction(() => !document.querySelector('.wait'));
+          await picture(page, `${name}-${lang}-${theme}${suffix}`);
+        }
+        fine();
+        await context.close();
+      }
+    }
+  }
+  console.log(`pictures in ${path.relative(process.cwd(), folder)}: ${fs.readdirSync(folder).length}`);
+} finally {
+  await chromium.close();
+  await shown.close();
+}

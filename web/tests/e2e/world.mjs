@@ -1,0 +1,170 @@
+/** A real server with scripted agents in a folder of its own, and a real browser that looks at it. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+
+const START_MS_MAX = 30_000;
+const WAIT_MS_MAX = 20_000;
+
+/** A condition that comes true within the bound, or a failure that says which did not. */
+export async function until(what, condition, bound = WAIT_MS_MAX) {
+  const end = Date.now() + bound;
+  for (;;) {
+    const value = await condition();
+    if (value) return value;
+    assert.ok(Date.now() < end, `not within ${bound} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+function needed(name) {
+  const value = process.env[name];
+  assert.ok(value, `${name} is not set; run this through 'cargo xtask web --test'`);
+  return value;
+}
+
+export class Server {
+  constructor(scenarios, options = {}) {
+    this.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'bowline-web-'));
+    this.data = path.join(this.folder, 'data');
+    this.workspaces = options.workspaces ?? [];
+    this.port = 0;
+    this.slots = options.slots ?? 4;
+    const bowline = needed('BOWLINE');
+    const agents = Object.entries(scenarios).map(([name, text]) => {
+      const file = path.join(this.folder, `${name}.toml`);
+      fs.writeFileSync(file, text);
+      const command = JSON.stringify([bowline, 'scripted', file]);
+      return `[agent.${name}]\ncommand = ${command}\nprotocol = "markers"\n`;
+    });
+    const phases = (options.phases ?? ['Plan', 'Build']).map(
+      (name) => `[[type.story.phases]]\nname = "${name}"\ndeliverables = ["docs/*.md"]\nmin_chars = 0\nplaceholders = false\n`,
+    );
+    this.config = path.join(this.folder, 'bowline.toml');
+    fs.writeFileSync(this.config, `[defaults]\nagent = "${Object.keys(scenarios)[0]}"\n\n${agents.join('\n')}\n${phases.join('\n')}`);
+  }
+
+  async start() {
+    const args = ['serve', '--listen', `127.0.0.1:${this.port}`, '--data', this.data, '--config', this.config];
+    args.push('--slots', String(this.slots));
+    for (const folder of this.workspaces) args.push('--workspace', folder);
+    const env = { PATH: process.env.PATH, HOME: this.folder, LANG: 'C.UTF-8', BOWLINE_ACTOR: 'person' };
+    this.process = spawn(needed('BOWLINE'), args, { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.said = '';
+    this.process.stdout.on('data', (text) => (this.said += text));
+    this.process.stderr.on('data', (text) => (this.said += text));
+    const ended = new Promise((resolve) => this.process.once('exit', resolve));
+    this.ended = ended;
+    const found = await until(
+      `the server listens: ${args.join(' ')}`,
+      () => {
+        assert.equal(this.process.exitCode, null, `the server ended:\n${this.said}`);
+        return /listening on (http:\/\/\S+)/.exec(this.said);
+      },
+      START_MS_MAX,
+    );
+    this.url = found[1];
+    this.port = Number(new URL(this.url).port);
+    this.token = fs.readFileSync(path.join(this.data, 'token'), 'utf8').trim();
+  }
+
+  /** The one-time link, as a person reads it from the terminal. */
+  async link() {
+    const found = await until('the sign-in link', () => /(http:\/\/\S+\/(?:sign-?in|in|login)\S*)/i.exec(this.said));
+    return found[1];
+  }
+
+  async stop(signal = 'SIGTERM') {
+    if (!this.process || this.process.exitCode !== null) return;
+    this.process.kill(signal);
+    await this.ended;
+  }
+
+  async restart(signal) {
+    await this.stop(signal);
+    await this.start();
+  }
+
+  async api(method, address, body) {
+    const response = await fetch(this.url + address, {
+      method,
+      headers: { Authorization: `Bearer ${this.token}`, ...(body ? { 'Content-Type': 'application/json' } : {}) },
+      body: body ? JSON.stringify(body) : undefined,
+    });
+    const text = await response.text();
+    assert.ok(response.ok, `${method} ${address}: ${response.status} ${text}`);
+    return text ? JSON.parse(text) : null;
+  }
+
+  async newTask(title, agent, more = {}) {
+    return this.api('POST', '/api/tasks', { title, type: 'story', description: 'A story for the tests of the page.', agent, submit: true, ...more });
+  }
+
+  task(id) {
+    return this.api('GET', `/api/tasks/${id}`);
+  }
+
+  async reaches(id, status, bound) {
+    return until(`${id} is ${status}`, async () => ((await this.task(id)).status === status ? true : null), bound);
+  }
+
+  /** Ends every agent that was started, then the server, then the folder. */
+  async close() {
+    try {
+      if (this.process?.exitCode === null) {
+        for (const status of ['in_progress', 'pending']) {
+          const { items } = await this.api('GET', `/api/tasks?status=${status}&limit=1000`);
+          await Promise.all(items.map((task) => this.api('POST', `/api/tasks/${task.id}/cancel`).catch(() => null)));
+        }
+      }
+    } finally {
+      await this.stop();
+      fs.rmSync(this.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    }
+  }
+}
+
+export async function browser() {
+  return chromium.launch({ executablePath: executable(), args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+}
+
+function executable() {
+  const named = needed('BOWLINE_CHROMIUM');
+  if (named.includes('/')) return named;
+  const folders = (process.env.PATH ?? '').split(':');
+  const found = folders.map((folder) => path.join(folder, named)).find((file) => fs.existsSync(file));
+  assert.ok(found, `${named} is not in PATH`);
+  return found;
+}
+
+/** A page that is signed in, in which nothing from elsewhere, no refused script and no error goes unnoticed. */
+export async function visit(browserOpen, server, { lang = 'en-US', theme = 'light', width = 1280, height = 900, token = false } = {}) {
+  const context = await browserOpen.newContext({ locale: lang, colorScheme: theme, viewport: { width, height } });
+  const page = await context.newPage();
+  const odd = [];
+  page.on('pageerror', (error) => odd.push(`error: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    odd.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('console', (message) => {
+    if (/Content Security Policy|Refused to/i.test(message.text())) odd.push(message.text());
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(server.url) && !url.startsWith('data:') && !url.startsWith('blob:')) odd.push(`elsewhere: ${url}`);
+  });
+  if (token) {
+    await page.goto(server.url);
+    await page.getByLabel(/^(Token|토큰)$/).fill(server.token);
+    await page.getByRole('button', { name: /^(Sign in|로그인)$/ }).click();
+  } else {
+    const { url } = await server.api('POST', '/api/sign-in-links');
+    await page.goto(new URL(new URL(url).pathname + new URL(url).search, server.url).href);
+  }
+  await page.locator('nav').first().waitFor();
+  return { page, context, odd, fine: () => assert.deepEqual(odd, []) };
+}

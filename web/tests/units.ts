@@ -1,0 +1,137 @@
+/** The parts that decide something without a page: output, diffs, graphs, timelines, the board. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NORMAL, runsOf, SHOWN_CHARACTERS_MAX, styleAfter, textOf } from '../src/lib/ansi';
+import { columnsOf } from '../src/lib/board';
+import { rowsOf } from '../src/lib/diff';
+import { scaleOf } from '../src/lib/gantt';
+import { criticalPath, folded, inColumns, reduced, type Graph } from '../src/lib/graph';
+import type { Task } from '../src/lib/shapes';
+import { plain } from '../src/lib/text';
+import { verbOf } from '../src/lib/verbs';
+
+test('colours are believed, every other escape is dropped', () => {
+  const { runs, end } = runsOf('\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07\x1b[2J\x1b[10;10Hend', NORMAL);
+  assert.deepEqual(
+    runs.map((run) => [run.text, run.style.fg, run.style.bold]),
+    [
+      ['red', 'a1', true],
+      [' ', '', false],
+      ['link', '', false],
+      ['end', '', false],
+    ],
+  );
+  assert.deepEqual(end, NORMAL);
+});
+
+test('a title that never ends takes the rest of its line only', () => {
+  assert.equal(textOf('a\x1b]0;title'), 'a');
+  assert.equal(textOf('\x1bPq#0~\x1b\\b'), 'b');
+  assert.equal(textOf('\x9b31mc'), 'c');
+  assert.equal(textOf('a\x00\x07\x08b'), 'ab');
+});
+
+test('what is invisible is named', () => {
+  assert.equal(plain('a\u202eb\u200bc'), 'a⟨U+202E⟩b⟨U+200B⟩c');
+  assert.equal(textOf('x\u2066y'), 'x⟨U+2066⟩y');
+});
+
+test('a carriage return shows what was written last', () => {
+  assert.equal(textOf('10%\r50%\r100%\r'), '100%');
+});
+
+test('a long line is cut, and says by how much', () => {
+  const { runs, cut } = runsOf('x'.repeat(SHOWN_CHARACTERS_MAX + 7), NORMAL);
+  assert.equal(runs[0]?.text.length, SHOWN_CHARACTERS_MAX);
+  assert.equal(cut, 7);
+});
+
+test('a style goes on over lines until it ends', () => {
+  const red = styleAfter('\x1b[31mred', NORMAL);
+  assert.equal(red.fg, 'a1');
+  assert.equal(runsOf('still', red).runs[0]?.style.fg, 'a1');
+  assert.equal(styleAfter('\x1b[38;2;10;250;20m', NORMAL).fg, 'a10');
+  assert.equal(styleAfter('\x1b[38;5;196m', NORMAL).fg, 'a9');
+});
+
+test('a unified diff becomes numbered rows', () => {
+  const rows = rowsOf('--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@ fn\n same\n-old\n+new\n last\n\\ No newline at end of file\n');
+  assert.deepEqual(
+    rows.map((row) => [row.kind, row.before, row.after, row.text]),
+    [
+      ['hunk', null, null, 'fn'],
+      ['same', 1, 1, 'same'],
+      ['removed', 2, null, 'old'],
+      ['added', null, 2, 'new'],
+      ['same', 3, 3, 'last'],
+    ],
+  );
+});
+
+function graphOf(edges: [string, string][], done: string[] = []): Graph {
+  const ids = [...new Set(edges.flat())].sort();
+  const nodes = ids.map((id) => ({ id, title: '', status: done.includes(id) ? 'completed' : 'pending', phase: 1, members: [] }));
+  return { nodes, edges };
+}
+
+test('edges that a longer path implies are not drawn', () => {
+  const graph = graphOf([['a', 'b'], ['b', 'c'], ['a', 'c']]);
+  assert.deepEqual(reduced(graph).edges, [['a', 'b'], ['b', 'c']]);
+});
+
+test('a circle in somebody’s file ends', () => {
+  const graph = graphOf([['a', 'b'], ['b', 'a'], ['b', 'c']]);
+  assert.equal(criticalPath(reduced(graph)).has('c'), true);
+  assert.equal(folded(graph, new Set()).nodes.length > 0, true);
+});
+
+test('chains fold into one node that shows the worst of them, until they are opened', () => {
+  const graph = graphOf([['a', 'b'], ['b', 'c'], ['c', 'd'], ['c', 'e']], ['a']);
+  const once = folded(graph, new Set());
+  assert.deepEqual(once.nodes.map((node) => [node.id, node.members.length]), [['a', 3], ['d', 0], ['e', 0]]);
+  assert.deepEqual(once.edges, [['a', 'd'], ['a', 'e']]);
+  assert.equal(folded(graph, new Set(['a'])).nodes.length, 5);
+});
+
+test('the critical path is the longest chain of what is open', () => {
+  const graph = graphOf([['a', 'b'], ['b', 'c'], ['x', 'c']], ['a', 'b']);
+  assert.deepEqual([...criticalPath(graph)].sort(), ['c', 'x']);
+});
+
+test('a long silence takes little room', () => {
+  const hour = 3_600_000;
+  const scale = scaleOf([
+    { id: 'a', status: 'completed', from: 0, to: hour },
+    { id: 'b', status: 'completed', from: 20 * hour, to: 21 * hour },
+  ]);
+  assert.equal(scale.breaks.length, 1);
+  assert.ok(scale.at(hour) > 0.45 && scale.at(20 * hour) < 0.55);
+  assert.equal(scale.at(21 * hour), 1);
+});
+
+test('the order of a column is that of creation, whatever moves', () => {
+  const task = (id: string, createdAt: string, updatedAt: string): Task =>
+    ({ id, title: id, type: 'custom', description: '', status: 'pending', createdAt, updatedAt, label: null }) as unknown as Task;
+  const one = task('one', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z');
+  const two = task('two', '2026-01-02T00:00:00Z', '2026-01-02T00:00:00Z');
+  const order = (list: Task[]): string[] =>
+    columnsOf(list, '', 'none').flatMap((column) => column.groups.flatMap((group) => group.tasks.map((one) => one.id)));
+  assert.deepEqual(order([one, two]), ['two', 'one']);
+  assert.deepEqual(order([{ ...one, updatedAt: '2026-01-09T00:00:00Z' }, two]), ['two', 'one']);
+});
+
+test('a proposed command is a button only when nothing has to be filled in', () => {
+  assert.deepEqual(verbOf('bowline thinking start planning'), { kind: 'thinking', verb: 'start', id: 'planning' });
+  assert.deepEqual(verbOf('bowline develop implement'), { kind: 'develop', verb: 'implement', id: null });
+  assert.equal(verbOf('bowline develop start FEATURE'), null);
+  assert.equal(verbOf('bowline orchestrate fail ID --reason TEXT'), null);
+  assert.equal(verbOf('bowline memory step start 1'), null);
+});
+
+test('a chain of thousands is laid out in columns, nothing on top of another', () => {
+  const ids = Array.from({ length: 3000 }, (_, at) => `T${at}`);
+  const placed = inColumns(ids, ids.slice(1).map((id, at): [string, string] => [ids[at] ?? '', id]));
+  const places = new Set(Object.values(placed.places).map(({ x, y }) => `${x} ${y}`));
+  assert.equal(places.size, ids.length);
+  assert.equal(placed.lines.length, ids.length - 1);
+});
