@@ -488,3 +488,58 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
     let blocked = world.ask(Wish::Delete { task: a });
     assert!(matches!(blocked, Err(Refused::Rule(_))), "{blocked:?}");
 }
+
+/// The value in two halves, with a pause between them.
+const LEAK: &str = r#"
+wait_for '[/PHASE_START]'
+printf '[DEPENDENCY_REQUEST]\ntype: api_key\nname: TEA_API_KEY\ndescription: for the shop\nrequired: true\n[/DEPENDENCY_REQUEST]\n'
+wait_for 'value: '
+secret="${line#*value: }"
+printf 'half: %s' "$(printf %s "$secret" | cut -c1-9)"
+sleep 0.2
+printf '%s is out\n' "$(printf %s "$secret" | cut -c10-)"
+printf '[ERROR]\ntype: fatal\nmessage: it was %s\nrecovery: checkpoint_and_fail\n[/ERROR]\n' "$secret"
+sleep 60
+"#;
+
+fn files_below(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => files_below(&entry.path(), found),
+            kind if kind.is_file() => found.push(entry.path()),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_value_that_the_agent_prints_in_two_halves_is_found_nowhere() {
+    const SECRET: &str = "sk-very-green-tea-leaves";
+    let world = World::new(LEAK, 1);
+    let id = world.create("tea");
+    let dependency = world.open(&id, RecordKind::Dependency).id;
+    let value = SECRET.to_owned();
+    world.ask(Wish::Provide { dependency, value }).unwrap();
+    world.until(&id, ("failed", "failed"));
+    let effects = || world.jobs().store().effects().unwrap();
+    assert!(
+        wait_until(BOUND, || effects().is_empty()),
+        "{:?}",
+        effects()
+    );
+    let log = std::fs::read_to_string(&world.jobs().logs(&world.row(&id))[0]).unwrap();
+    assert!(log.contains("half: "), "{log}");
+    let mut files = Vec::new();
+    files_below(world.folder.path(), &mut files);
+    assert!(files.len() > 10);
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap_or_default();
+        let found = bytes
+            .windows(SECRET.len())
+            .any(|it| it == SECRET.as_bytes());
+        assert!(!found, "{}", file.display());
+    }
+    let told = world.jobs().store().events(&EventQuery::default()).unwrap();
+    assert!(!format!("{told:?}").contains(SECRET));
+    assert!(!format!("{:?}", world.row(&id)).contains(SECRET));
+}

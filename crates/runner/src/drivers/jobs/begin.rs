@@ -73,7 +73,17 @@ impl Desk {
             session: row.about.session.clone(),
         };
         self.attempts.attach(&id, known);
+        self.hide(row, &id);
         true
+    }
+
+    /// Hides what people gave in whatever the agent prints, before it can know it.
+    fn hide(&self, row: &JobRow, id: &str) {
+        let values = prompt::provided(&*self.store, &self.key, &row.id);
+        if !values.is_empty() {
+            let values = values.into_iter().map(|(_, value)| value).collect();
+            self.attempts.hide(id, values);
+        }
     }
 
     fn agent(&self, row: &JobRow) -> Option<&AgentSpec> {
@@ -159,7 +169,7 @@ impl Desk {
         let mut here = live(row, row.job.attempt, false);
         here.begun_here = true;
         self.live.insert(id.to_owned(), here);
-        self.attempts.begin(Begin {
+        let begin = Begin {
             folder: self.config.attempt(id),
             spec,
             environment,
@@ -167,7 +177,10 @@ impl Desk {
             first: None,
             session: row.about.session.clone(),
             close_input: agent.protocol == Protocol::CodexJson,
-        });
+        };
+        let values = prompt::provided(&*self.store, &self.key, &row.id);
+        let values = values.into_iter().map(|(_, value)| value).collect();
+        self.attempts.begin_hiding(begin, values);
         Ok(())
     }
 
@@ -227,6 +240,7 @@ impl Desk {
             begin_with_the_phase(row, &mut say);
         }
         let spelling = self.spelling(row, &say);
+        self.hide(row, id);
         // A client that is asked for a conversation first has numbers of its own.
         let seq = (agent.protocol != Protocol::Acp).then_some(number);
         self.attempts.say(
