@@ -10,6 +10,7 @@ use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::agents::{Protocol, Resume, ToAgent, What};
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::markers::CriterionStatus;
+use bowline_formats::markers::check::check_env_name;
 use bowline_machines::job::{Command, Life, Message, Process};
 use bowline_store::{Advance, CriterionRow, EffectEnd, JobRow, RecordBody, Settle, unguessable};
 use bowline_supervisor::{Spec, Want};
@@ -161,7 +162,12 @@ impl Desk {
         if row.job.attempt > 1 {
             environment.insert("BOWLINE_RESUME".into(), "1".into());
         }
-        environment.extend(prompt::provided(&*self.store, &self.key, &row.id));
+        // A name that would change what the agent itself is told is given by message only.
+        let values = prompt::provided(&*self.store, &self.key, &row.id);
+        let named = values
+            .iter()
+            .filter(|(name, _)| check_env_name(name).is_ok());
+        environment.extend(named.cloned());
         let command = command(&agent, row, &text, &file, &workspace);
         let mut spec = Spec::new(id, command, workspace);
         spec.name = row.job.title.clone();
@@ -178,7 +184,6 @@ impl Desk {
             session: row.about.session.clone(),
             close_input: agent.protocol == Protocol::CodexJson,
         };
-        let values = prompt::provided(&*self.store, &self.key, &row.id);
         let values = values.into_iter().map(|(_, value)| value).collect();
         self.attempts.begin_hiding(begin, values);
         Ok(())
