@@ -5,3 +5,5 @@
 )]
 
 mod attempts;
+mod jobs;
+mod kills;
