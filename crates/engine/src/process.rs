@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::relayed::as_agent;
 use bowline_statefiles::ContentHash;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{PipeReader, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -115,6 +116,25 @@ pub fn run_here(
         limit,
     };
     run(command, &place, tick)
+}
+
+/// Runs a shell command in a folder with these variables and no others, without input and for so long at most.
+pub fn run_in(
+    command: &str,
+    folder: &Path,
+    environment: &BTreeMap<String, String>,
+    limit: Duration,
+) -> Result<Ran, Error> {
+    let variables = environment.iter();
+    let place = Place {
+        folder,
+        ours: None,
+        environment: variables
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        limit,
+    };
+    run(command, &place, &mut |_| {})
 }
 
 /// Runs a shell command, without input. `tick` is called about once a second while it runs.

@@ -114,7 +114,15 @@ pub fn begin(
     let key = Key::open(&key).map_err(|error| failed(&error))?;
     let jobs = Jobs::start(config, Arc::new(store), key);
     let jobs = jobs.map_err(|refused| failed(&format!("{refused:?}")))?;
-    let work: Arc<dyn Work> = Arc::new(Working { jobs: jobs.clone() });
+    let path = context.variables.get("PATH").and_then(|it| it.to_str());
+    let variables: BTreeMap<String, String> = path
+        .map(|path| ("PATH".to_owned(), path.to_owned()))
+        .into_iter()
+        .collect();
+    let work: Arc<dyn Work> = Arc::new(Working {
+        jobs: jobs.clone(),
+        variables: variables.clone(),
+    });
     let events = jobs.subscribe();
     let watched = Arc::downgrade(&work);
     std::thread::spawn(move || tell(&events, &publisher, &watched));
@@ -123,6 +131,7 @@ pub fn begin(
             notify,
             folder: setup.data.join("notices"),
             clock: context.clock.clone(),
+            variables,
         };
         let waiting = Arc::downgrade(&work);
         std::thread::spawn(move || deliverer.run(&waiting));
@@ -283,6 +292,8 @@ fn phase_of(
 /// Jobs with agents at work on them.
 struct Working {
     jobs: Jobs,
+    /// Of the programs we start ourselves: where programs are found, and nothing else.
+    variables: BTreeMap<String, String>,
 }
 
 impl Work for Working {
@@ -362,7 +373,7 @@ impl Work for Working {
             quoted(to),
             quoted(&shown(&out)),
         );
-        let ran = process::run_here(&script, &workspace, DIFF_TIME, &mut |_| {});
+        let ran = process::run_in(&script, &workspace, &self.variables, DIFF_TIME);
         let ran = ran.map_err(|error| error.to_string())?;
         let mut text = Vec::new();
         let read = std::fs::File::open(&out)

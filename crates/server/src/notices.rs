@@ -11,6 +11,7 @@ use bowline_engine::process;
 use bowline_engine::words::shown;
 use bowline_store::{EffectEnd, EffectRow, Settle};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -31,6 +32,7 @@ pub(crate) struct Deliverer {
     pub(crate) notify: Notify,
     pub(crate) folder: PathBuf,
     pub(crate) clock: Clock,
+    pub(crate) variables: BTreeMap<String, String>,
 }
 
 impl Deliverer {
@@ -108,7 +110,7 @@ impl Deliverer {
                     "curl -s --max-time 20 -o /dev/null -w '%{{http_code}}' -K {}",
                     quoted(&shown(&config))
                 );
-                match process::run_here(&command, &self.folder, POST_TIME, &mut |_| {}) {
+                match process::run_in(&command, &self.folder, &self.variables, POST_TIME) {
                     Ok(ran) => {
                         let code = ran.output_tail.trim();
                         let taken = ran.exit_code == 0 && code.starts_with('2');

@@ -6,3 +6,5 @@
 
 mod attempts;
 mod simulation;
+mod jobs;
+mod kills;

@@ -30,6 +30,10 @@ const GROUP_MAX: usize = 512;
 const BUSY_MS: u64 = 5_000;
 /// Pages copied at once by a backup, so that nobody waits long.
 const BACKUP_PAGES: i32 = 256;
+/// How long the lock of a process that has just ended may last: what it was about to start holds it until it has begun.
+const LOCK_WAIT_MS: u64 = 500;
+/// Between two looks at the lock.
+const LOCK_LOOK_MS: u64 = 5;
 /// File systems of other machines: their locks cannot be trusted. NFS, SMB, CIFS, SMB2.
 const REMOTE: [i64; 4] = [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42];
 
@@ -120,13 +124,18 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         .write(true)
         .open(&name)
         .map_err(StoreError::failed)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked {
-            path: path.display().to_string(),
-        }),
-        Err(error) => Err(StoreError::failed(error)),
+    for _ in 0..=LOCK_WAIT_MS / LOCK_LOOK_MS {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                std::thread::sleep(Duration::from_millis(LOCK_LOOK_MS));
+            }
+            Err(error) => return Err(StoreError::failed(error)),
+        }
     }
+    Err(StoreError::Locked {
+        path: path.display().to_string(),
+    })
 }
 
 fn check_place(path: &Path, file: &File) -> Result<(), StoreError> {

@@ -10,6 +10,7 @@ use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::agents::{Protocol, Resume, ToAgent, What};
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::markers::CriterionStatus;
+use bowline_formats::markers::check::check_env_name;
 use bowline_machines::job::{Command, Life, Message, Process};
 use bowline_store::{Advance, CriterionRow, EffectEnd, JobRow, RecordBody, Settle, unguessable};
 use bowline_supervisor::{Spec, Want};
@@ -73,7 +74,17 @@ impl Desk {
             session: row.about.session.clone(),
         };
         self.attempts.attach(&id, known);
+        self.hide(row, &id);
         true
+    }
+
+    /// Hides what people gave in whatever the agent prints, before it can know it.
+    fn hide(&self, row: &JobRow, id: &str) {
+        let values = prompt::provided(&*self.store, &self.key, &row.id);
+        if !values.is_empty() {
+            let values = values.into_iter().map(|(_, value)| value).collect();
+            self.attempts.hide(id, values);
+        }
     }
 
     fn agent(&self, row: &JobRow) -> Option<&AgentSpec> {
@@ -151,14 +162,20 @@ impl Desk {
         if row.job.attempt > 1 {
             environment.insert("BOWLINE_RESUME".into(), "1".into());
         }
-        environment.extend(prompt::provided(&*self.store, &self.key, &row.id));
+        // A name that would change what the agent itself is told is given by message only.
+        let values = prompt::provided(&*self.store, &self.key, &row.id);
+        let named = values
+            .iter()
+            .filter(|(name, _)| check_env_name(name).is_ok());
+        environment.extend(named.cloned());
         let command = command(&agent, row, &text, &file, &workspace);
         let mut spec = Spec::new(id, command, workspace);
         spec.name = row.job.title.clone();
         spec.fence = u64::from(row.job.attempt);
-        self.live
-            .insert(id.to_owned(), live(row, row.job.attempt, false));
-        self.attempts.begin(Begin {
+        let mut here = live(row, row.job.attempt, false);
+        here.begun_here = true;
+        self.live.insert(id.to_owned(), here);
+        let begin = Begin {
             folder: self.config.attempt(id),
             spec,
             environment,
@@ -166,7 +183,9 @@ impl Desk {
             first: None,
             session: row.about.session.clone(),
             close_input: agent.protocol == Protocol::CodexJson,
-        });
+        };
+        let values = values.into_iter().map(|(_, value)| value).collect();
+        self.attempts.begin_hiding(begin, values);
         Ok(())
     }
 
@@ -215,11 +234,18 @@ impl Desk {
             return;
         };
         let first = number == 1;
-        if first && (prompt::in_command(&agent) || agent.protocol == Protocol::CodexJson) {
+        if first && agent.protocol == Protocol::CodexJson {
             return;
         }
-        let spelling = self.spelling(row, say);
-        let say = say.to_vec();
+        let mut say = say.to_vec();
+        if first && prompt::in_command(&agent) {
+            // It has its prompt; the number is used up all the same.
+            say.clear();
+        } else if first {
+            begin_with_the_phase(row, &mut say);
+        }
+        let spelling = self.spelling(row, &say);
+        self.hide(row, id);
         // A client that is asked for a conversation first has numbers of its own.
         let seq = (agent.protocol != Protocol::Acp).then_some(number);
         self.attempts.say(
@@ -433,9 +459,23 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         job: row.id.clone(),
         number,
         verifies,
+        begun_here: false,
         unwritten: None,
         told: Vec::new(),
     }
+}
+
+/// A new process knows nothing: it is told its phase, and then what the one before was to be told. One that goes on with a
+/// conversation knows its phase.
+fn begin_with_the_phase(row: &JobRow, say: &mut Vec<Message>) {
+    let phase = row.job.phase;
+    let told = say
+        .iter()
+        .any(|it| matches!(it, Message::PhaseStart { .. }));
+    if told || row.about.session.is_some() && !say.is_empty() {
+        return;
+    }
+    say.insert(0, Message::PhaseStart { phase });
 }
 
 /// The command line of an agent.

@@ -146,6 +146,7 @@ impl Desk {
                     workspace: self.config.workspace(&row),
                     phase: spec.and_then(|spec| spec.phase(phase)).cloned(),
                     limit: Duration::from_secs(self.config.verify_s),
+                    environment: self.config.environment.clone(),
                 });
                 Carried::Busy
             }
@@ -219,6 +220,7 @@ impl Desk {
             job: row.id.clone(),
             workspace: self.config.workspace(row),
             restore,
+            environment: self.config.environment.clone(),
         });
         Carried::Busy
     }

@@ -63,6 +63,8 @@ pub(super) struct Live {
     /// Its number; the ticket for a verifying agent.
     pub(super) number: u32,
     pub(super) verifies: bool,
+    /// Started by this process, which then knows why it could not be.
+    pub(super) begun_here: bool,
     /// Output that was read, and whose place is not durable.
     pub(super) unwritten: Option<(u64, Resume)>,
     /// What it was told: settled when the attempt is over, and told again until then by whoever comes after us.
@@ -81,7 +83,7 @@ pub(super) struct Desk {
     pub(super) rows: BTreeMap<String, JobRow>,
     /// Rows a person is waited for, and those changed since the last commit.
     pub(super) open: BTreeMap<String, Record>,
-    timers: BTreeMap<(String, String), TimerRow>,
+    pub(super) timers: BTreeMap<(String, String), TimerRow>,
     /// What is to be carried out, by job, in order.
     pub(super) effects: BTreeMap<String, VecDeque<EffectRow>>,
     /// Jobs whose first effect is in the workshop.
@@ -168,15 +170,15 @@ impl Desk {
         self.config.clock.now()
     }
 
-    /// Until somebody stops it, or the store fails.
-    pub(super) fn run(mut self, inbox: &Receiver<Input>) {
+    /// Until somebody stops it, or the store fails. Gives back who is to be told once everything is let go.
+    pub(super) fn run(mut self, inbox: &Receiver<Input>) -> Option<Sender<()>> {
         self.reconcile();
         self.settle_down();
         while self.broken.is_none() {
             let first = match inbox.recv_timeout(self.patience()) {
                 Ok(first) => Some(first),
                 Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return None,
             };
             let mut stop = None;
             let together = first.into_iter().chain(inbox.try_iter().take(TOGETHER_MAX));
@@ -190,9 +192,8 @@ impl Desk {
             }
             self.write_places();
             self.settle_down();
-            if let Some(answer) = stop {
-                let _ = answer.send(());
-                return;
+            if stop.is_some() {
+                return stop;
             }
         }
         // Nothing can be decided any more; whoever asks is told so, and the next process goes on from what is durable.
@@ -200,13 +201,11 @@ impl Desk {
         for input in inbox {
             match input {
                 Input::Asked(_, reply) => reply(Err(Refused::Failed(why.clone()))),
-                Input::Stop(answer) => {
-                    let _ = answer.send(());
-                    return;
-                }
+                Input::Stop(answer) => return Some(answer),
                 Input::News(_) | Input::Finished(_) => {}
             }
         }
+        None
     }
 
     /// Decides, commits and acts until there is nothing left to do at once.

@@ -164,6 +164,11 @@ impl Desk {
             (false, _) => None,
             (true, since) => since.or(Some(at.0)),
         };
+        if matches!(next.life, Life::Completed { .. } | Life::Failed(_)) {
+            let keys = self.timers.keys().filter(|(job, _)| job == id);
+            let clear = keys.map(|(_, key)| TimerChange::Clear { key: key.clone() });
+            change.timers = clear.collect();
+        }
         about.updated_at = at.0;
         change.next = bowline_store::Next::Is(Box::new(next), Box::new(about));
         change

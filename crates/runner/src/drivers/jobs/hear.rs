@@ -4,7 +4,7 @@
 use super::decide::new_id;
 use super::desk::{After, Desk};
 use crate::core::attempts::{Happened, News};
-use bowline_formats::agents::{Event, ProtocolError, Since, TurnEnd, What};
+use bowline_formats::agents::{Event, Since, TurnEnd, What};
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::markers::{DependencyRequest, UserQuestion};
 use bowline_machines::Timestamp;
@@ -16,7 +16,6 @@ use bowline_store::{
     Advance, Change, EffectEnd, JobRow, Next, PermissionRow, QuestionRow, Record, RecordBody,
     Settle,
 };
-use bowline_supervisor::Exit;
 
 /// Bytes of output whose place is written down at once.
 const PLACE_BYTES: u64 = 256 << 10;
@@ -30,6 +29,7 @@ impl Desk {
             return;
         };
         let (job, number, verifies) = (live.job.clone(), live.number, live.verifies);
+        let begun_here = live.begun_here;
         if verifies {
             self.hear_verifier(&id, &job, number, news.what);
             return;
@@ -56,25 +56,21 @@ impl Desk {
                         code: exit.code,
                     },
                 };
-                self.over(
-                    &id,
-                    &job,
-                    command,
-                    exit.unread.as_ref().map(|it| it.from_seq),
-                    Some(&exit),
-                );
+                let unread = exit.unread.as_ref().map(|it| it.from_seq);
+                self.over(&id, &job, command, unread);
             }
             Happened::Lost(_) => {
                 let attempt = number;
-                self.over(&id, &job, Command::Recover { attempt }, None, None);
+                self.over(&id, &job, Command::Recover { attempt }, None);
             }
             Happened::NotBegun { message } => {
                 let attempt = number;
                 let command = match message {
-                    Some(message) => Command::SpawnFailed { attempt, message },
-                    None => Command::Recover { attempt },
+                    Some(message) if begun_here => Command::SpawnFailed { attempt, message },
+                    // The process before us was cut short: the next attempt knows whether it can be started.
+                    Some(_) | None => Command::Recover { attempt },
                 };
-                self.over(&id, &job, command, Some(1), None);
+                self.over(&id, &job, command, Some(1));
             }
             Happened::Running { .. }
             | Happened::Now(_)
@@ -348,7 +344,6 @@ impl Desk {
             What::Malformed(bad) => vec![Marker::Malformed {
                 details: bad.to_string(),
             }],
-            What::ProtocolError(ProtocolError::Unsupported { .. }) => return None,
             What::ProtocolError(_) => return None,
         })
     }
@@ -390,14 +385,7 @@ impl Desk {
     }
 
     /// The last news of an attempt.
-    fn over(
-        &mut self,
-        id: &str,
-        job: &str,
-        command: Command,
-        unread_from: Option<u64>,
-        exit: Option<&Exit>,
-    ) {
+    fn over(&mut self, id: &str, job: &str, command: Command, unread_from: Option<u64>) {
         self.write_place(id);
         let Some(live) = self.live.remove(id) else {
             return;
@@ -410,7 +398,6 @@ impl Desk {
                 end: EffectEnd::Done,
             });
         }
-        let _ = exit;
         if let Ok(mut row) = self.row(job)
             && row.job.attempt == live.number
             && row.job.process == Process::Live

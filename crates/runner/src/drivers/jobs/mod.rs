@@ -166,7 +166,13 @@ impl Jobs {
         let desk = Desk::open(config, store, key, inputs, listeners, tokens)?;
         std::thread::Builder::new()
             .name("jobs".into())
-            .spawn(move || desk.run(&inbox))
+            .spawn(move || {
+                let stopped = desk.run(&inbox);
+                // Only now is the store free for whoever comes next.
+                if let Some(answer) = stopped {
+                    let _ = answer.send(());
+                }
+            })
             .map_err(|error| Refused::Failed(error.to_string()))?;
         Ok(jobs)
     }
@@ -202,7 +208,8 @@ impl Jobs {
         events
     }
 
-    /// Ends the thread that decides, once what it has begun is durable. Agents go on.
+    /// Ends the thread that decides, once what it has begun is durable, and returns when it has let go of the store. Agents
+    /// go on.
     pub fn stop(&self) {
         let (answer, answers) = channel();
         if self.inputs.send(Input::Stop(answer)).is_ok() {

@@ -1,10 +1,8 @@
 //! What takes its time, on threads of its own: checkpoints, checks of a finished phase, archives, restored folders.
 
 use super::{Config, Phase};
-use bowline_engine::process::run_here;
-use bowline_formats::checkpoint::{
-    self, CheckpointFile, FOLDER_NAME, KEPT_MAX, Message as Spoken, Provided,
-};
+use bowline_engine::process::run_in;
+use bowline_formats::checkpoint::{self, FOLDER_NAME, KEPT_MAX, Message as Spoken, Provided};
 use bowline_formats::glob;
 use bowline_machines::Timestamp;
 use bowline_store::{CheckpointRow, JobRow};
@@ -42,6 +40,9 @@ const HIDDEN: [&str; 6] = [
     "target",
 ];
 
+/// The variables that commands get.
+type Environment = std::collections::BTreeMap<String, String>;
+
 /// Something to be done.
 pub(super) enum Task {
     Snapshot {
@@ -62,6 +63,7 @@ pub(super) enum Task {
         workspace: PathBuf,
         phase: Option<Phase>,
         limit: Duration,
+        environment: Environment,
     },
     Archive {
         effect: u64,
@@ -84,6 +86,7 @@ pub(super) enum Task {
         workspace: PathBuf,
         /// The repository that has the code, the ref, and whether the folder is new.
         restore: Option<(PathBuf, String, bool)>,
+        environment: Environment,
     },
 }
 
@@ -194,9 +197,10 @@ fn carry_out(task: Task) -> Finished {
             workspace,
             phase,
             limit,
+            environment,
         } => {
             let (issues, files) = match phase {
-                Some(phase) => check(&workspace, &phase, limit),
+                Some(phase) => check(&workspace, &phase, limit, &environment),
                 None => (Vec::new(), Vec::new()),
             };
             let what = Came::Checked {
@@ -237,8 +241,9 @@ fn carry_out(task: Task) -> Finished {
             job,
             workspace,
             restore,
+            environment,
         } => {
-            let what = match prepare(&workspace, restore) {
+            let what = match prepare(&workspace, restore, &environment) {
                 Ok(()) => Came::Ready,
                 Err(why) => Came::Failed(why),
             };
@@ -256,7 +261,7 @@ fn shown(path: &Path) -> String {
     quoted(&path.to_string_lossy())
 }
 
-fn git(script: &str, folder: &Path) -> Result<String, String> {
+fn git(script: &str, folder: &Path, environment: &Environment) -> Result<String, String> {
     // Nothing of whoever started us leads git elsewhere, and what we save is the same whenever it is saved.
     let whole = format!(
         "unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY\n\
@@ -264,7 +269,7 @@ fn git(script: &str, folder: &Path) -> Result<String, String> {
          GIT_COMMITTER_EMAIL=bowline@localhost GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000'\n\
          set -e\n{script}"
     );
-    let ran = run_here(&whole, folder, Duration::from_secs(GIT_S), &mut |_| {});
+    let ran = run_in(&whole, folder, environment, Duration::from_secs(GIT_S));
     match ran {
         Ok(ran) if ran.exit_code == 0 => Ok(ran.output_tail.trim().to_owned()),
         Ok(ran) => Err(ran.output_tail),
@@ -276,13 +281,18 @@ fn git(script: &str, folder: &Path) -> Result<String, String> {
 pub(super) fn repository(config: &Config, row: &JobRow) -> Result<PathBuf, String> {
     let workspace = config.workspace(row);
     if row.about.workspace.is_some()
-        && let Ok(found) = git("git rev-parse --absolute-git-dir", &workspace)
+        && let Ok(found) = git(
+            "git rev-parse --absolute-git-dir",
+            &workspace,
+            &config.environment,
+        )
     {
         return Ok(PathBuf::from(found));
     }
     let side = config.data.join("side").join(format!("{}.git", row.id));
     if !side.join("HEAD").exists() {
-        git(&format!("git init -q --bare {}", shown(&side)), &workspace)?;
+        let script = format!("git init -q --bare {}", shown(&side));
+        git(&script, &workspace, &config.environment)?;
     }
     Ok(side)
 }
@@ -305,7 +315,7 @@ fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<String, String
         quoted(&format!("checkpoint of {}", row.id)),
         quoted(&reference),
     );
-    git(&script, &workspace)?;
+    git(&script, &workspace, &config.environment)?;
     Ok(reference)
 }
 
@@ -376,7 +386,6 @@ fn save(
         code_ref: code_ref.clone(),
     };
     let text = checkpoint::new_document(&saved).text().to_owned();
-    let _ = CheckpointFile;
     let mut name = checkpoint::file_name(at);
     let mut number = 1;
     while folder.join(&name).exists() {
@@ -478,7 +487,12 @@ fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
 }
 
 /// What is wrong with a finished phase, and what it left.
-fn check(workspace: &Path, phase: &Phase, limit: Duration) -> (Vec<String>, Vec<String>) {
+fn check(
+    workspace: &Path,
+    phase: &Phase,
+    limit: Duration,
+    environment: &Environment,
+) -> (Vec<String>, Vec<String>) {
     let mut issues = Vec::new();
     let (all, _) = files(workspace);
     let fits = |file: &&String| phase.deliverables.iter().any(|it| glob::matches(it, file));
@@ -508,7 +522,7 @@ fn check(workspace: &Path, phase: &Phase, limit: Duration) -> (Vec<String>, Vec<
     }
     if !phase.check.is_empty() && issues.is_empty() {
         let words: Vec<String> = phase.check.iter().map(|word| quoted(word)).collect();
-        match run_here(&words.join(" "), workspace, limit, &mut |_| {}) {
+        match run_in(&words.join(" "), workspace, environment, limit) {
             Ok(ran) if ran.exit_code == 0 => {}
             Ok(ran) => issues.push(format!(
                 "check_failed: {} ended with {}: {}",
@@ -576,7 +590,11 @@ fn error_log(from: &[PathBuf], to: &Path, secrets: &[String]) -> std::io::Result
     std::fs::write(to, whole)
 }
 
-fn prepare(workspace: &Path, restore: Option<(PathBuf, String, bool)>) -> Result<(), String> {
+fn prepare(
+    workspace: &Path,
+    restore: Option<(PathBuf, String, bool)>,
+    environment: &Environment,
+) -> Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     std::fs::create_dir_all(workspace.join(".metadata")).map_err(io)?;
     let Some((repository, reference, new)) = restore else {
@@ -597,5 +615,5 @@ fn prepare(workspace: &Path, restore: Option<(PathBuf, String, bool)>) -> Result
         quoted(&reference),
         shown(&index),
     );
-    git(&script, workspace).map(|_| ())
+    git(&script, workspace, environment).map(|_| ())
 }

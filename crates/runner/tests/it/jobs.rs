@@ -1,0 +1,545 @@
+//! Jobs through the loop that decides, with real shims and agents.
+
+use bowline_formats::agents::Protocol;
+use bowline_machines::job::{Action, allowed_actions};
+use bowline_runner::drivers::jobs::{
+    AgentSpec, Answered, Asked, Config, Jobs, Phase, Refused, TypeSpec, Wish,
+};
+use bowline_store::{
+    About, EventKind, EventQuery, JobRow, Key, Record, RecordBody, RecordKind, RecordQuery, Sqlite,
+};
+use bowline_supervisor::Shim;
+use bowline_test_support::wait_until;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Nothing here takes this long unless it hangs.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// What every agent here can do: wait for a line that holds something.
+const WAIT: &str = r#"
+wait_for() { while IFS= read -r line; do case "$line" in *"$1"*) return;; esac; done; exit 9; }
+good() { head -c 600 /dev/zero | tr '\0' x > "$1"; }
+"#;
+
+fn shim() -> Shim {
+    let me = std::env::current_exe().unwrap();
+    let built = me.parent().unwrap().parent().unwrap();
+    Shim::new(&built.join("examples/attempts"), &["shim"])
+}
+
+struct World {
+    folder: tempfile::TempDir,
+    jobs: Option<Jobs>,
+    script: String,
+    slots: u32,
+}
+
+fn phase(name: &str) -> Phase {
+    Phase {
+        name: name.into(),
+        steps: vec!["idea".into(), "words".into()],
+        deliverables: vec![format!("docs/{}/*.md", name.to_lowercase())],
+        count: 1,
+        min_chars: 500,
+        placeholders: true,
+        review: true,
+        ..Phase::default()
+    }
+}
+
+fn start(folder: &std::path::Path, script: &str, slots: u32) -> Jobs {
+    let mut config = Config::new(folder, shim());
+    config.slots = slots;
+    let agent = AgentSpec {
+        command: vec!["sh".into(), "-c".into(), format!("{WAIT}{script}")],
+        protocol: Protocol::Markers,
+        environment: BTreeMap::new(),
+        verifies: false,
+    };
+    config.agents.insert("sh".into(), agent);
+    config.default_agent = "sh".into();
+    let path = std::env::var("PATH").unwrap();
+    config.environment.insert("PATH".into(), path);
+    let tea = TypeSpec {
+        name: "tea".into(),
+        phases: vec![phase("Planning"), phase("Design")],
+        complete_on_exit: false,
+    };
+    config.types.insert("tea".into(), tea);
+    let store = Arc::new(Sqlite::open(&folder.join("store.db")).unwrap());
+    let key = Key::open(&folder.join("key")).unwrap();
+    Jobs::start(config, store, key).unwrap()
+}
+
+impl World {
+    fn new(script: &str, slots: u32) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let jobs = start(folder.path(), script, slots);
+        World {
+            folder,
+            jobs: Some(jobs),
+            script: script.into(),
+            slots,
+        }
+    }
+
+    /// The loop ends, and another one goes on with what is durable.
+    fn again(mut self) -> World {
+        let jobs = self.jobs.take().unwrap();
+        jobs.stop();
+        drop(jobs);
+        let jobs = start(self.folder.path(), &self.script, self.slots);
+        self.jobs = Some(jobs);
+        self
+    }
+
+    fn jobs(&self) -> &Jobs {
+        self.jobs.as_ref().unwrap()
+    }
+
+    fn ask(&self, wish: Wish) -> Result<Answered, Refused> {
+        self.jobs().ask(Asked {
+            request: None,
+            version: None,
+            wish,
+        })
+    }
+
+    fn create(&self, type_name: &str) -> String {
+        let about = About {
+            type_name: Some(type_name.into()),
+            ..About::default()
+        };
+        let made = self.ask(Wish::Create {
+            title: "Tea shop".into(),
+            description: "A shop for tea".into(),
+            depends_on: vec![],
+            scheduled_for: None,
+            about: Box::new(about),
+            submit: true,
+        });
+        made.unwrap().row.unwrap().id
+    }
+
+    fn row(&self, id: &str) -> JobRow {
+        self.jobs().store().job(id).unwrap().unwrap()
+    }
+
+    fn pair(&self, id: &str) -> (&'static str, &'static str) {
+        let job = self.row(id).job;
+        (job.task_status().name(), job.agent_status().name())
+    }
+
+    fn until(&self, id: &str, pair: (&str, &str)) {
+        let mut last = None;
+        let reached = wait_until(BOUND, || {
+            last = Some(self.pair(id));
+            last == Some(pair)
+        });
+        assert!(
+            reached,
+            "{last:?} instead of {pair:?}: {:#?}",
+            self.row(id).job
+        );
+    }
+
+    fn open(&self, id: &str, kind: RecordKind) -> Record {
+        let mut found = Vec::new();
+        let wanted = RecordQuery {
+            job: Some(id.into()),
+            kind: Some(kind),
+            open: true,
+        };
+        let there = wait_until(BOUND, || {
+            found = self.jobs().store().records(&wanted).unwrap();
+            !found.is_empty()
+        });
+        assert!(there, "no open {}", kind.name());
+        found.remove(0)
+    }
+
+    fn records(&self, id: &str, kind: RecordKind) -> Vec<RecordBody> {
+        let wanted = RecordQuery {
+            job: Some(id.into()),
+            kind: Some(kind),
+            open: false,
+        };
+        let rows = self.jobs().store().records(&wanted).unwrap();
+        rows.into_iter().map(|it| it.body).collect()
+    }
+
+    /// Transitions of the task as `from>to trigger`.
+    fn transitions(&self, id: &str, entity: &str) -> Vec<String> {
+        let wanted = EventQuery {
+            job: Some(id.into()),
+            kind: Some(EventKind::Transition),
+            ..EventQuery::default()
+        };
+        let events = self.jobs().store().events(&wanted).unwrap();
+        let lines = events.into_iter().filter(|it| it.body["entity"] == entity);
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        lines
+            .map(|it| {
+                let (from, to) = (text(&it.body["from"]), text(&it.body["to"]));
+                format!("{from}>{to} {}", text(&it.body["trigger"]))
+            })
+            .collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.jobs.is_none() {
+            return;
+        }
+        for row in self.jobs().store().open_jobs().unwrap_or_default() {
+            if allowed_actions(&row.job).contains(&Action::Cancel) {
+                let _ = self.ask(Wish::Cancel { task: row.id });
+            }
+        }
+        self.jobs().stop();
+    }
+}
+
+const WALK: &str = r#"
+if [ "$BOWLINE_PHASE" = 1 ]; then
+  wait_for '[/PHASE_START]'
+  mkdir -p docs/planning docs/design
+  echo 'Step 1/2: idea'
+  printf '[USER_QUESTION]\ncategory: choice\nquestion: Which tea?\noptions: [green, black]\nrequired: true\n[/USER_QUESTION]\n'
+  wait_for question_answer
+  printf '[DEPENDENCY_REQUEST]\ntype: api_key\nname: TEA_API_KEY\ndescription: for the shop\nrequired: true\n[/DEPENDENCY_REQUEST]\n'
+  wait_for '[/DEPENDENCY_PROVIDED]'
+  printf '[ERROR]\ntype: recoverable\nmessage: slow down\nrecovery: pause_and_retry\nretry_after: 1\n[/ERROR]\n'
+  echo short > docs/planning/01_idea.md
+  echo '=== PHASE 1 COMPLETE ==='
+  wait_for '[/REWORK]'
+  good docs/planning/01_idea.md
+  echo '=== PHASE 1 COMPLETE ==='
+  wait_for '[/REVIEW_REJECTED]'
+  echo '=== PHASE 1 COMPLETE ==='
+  wait_for '[/PHASE_START]'
+fi
+good docs/design/01_screen.md
+echo '=== PHASE 2 COMPLETE ==='
+wait_for '[/PHASE_START]'
+"#;
+
+#[test]
+fn a_task_goes_through_everything_to_the_end() {
+    let world = World::new(WALK, 1);
+    let id = world.create("tea");
+    let question = world.open(&id, RecordKind::Question).id;
+    world.until(&id, ("in_progress", "waiting_question"));
+    let near = world.ask(Wish::Answer {
+        question: question.clone(),
+        text: "gren".into(),
+    });
+    assert!(matches!(near, Err(Refused::NearMiss { .. })), "{near:?}");
+    let answered = world.ask(Wish::Answer {
+        question,
+        text: "Green".into(),
+    });
+    answered.unwrap();
+    let dependency = world.open(&id, RecordKind::Dependency).id;
+    let bad = world.ask(Wish::Provide {
+        dependency: dependency.clone(),
+        value: "no".into(),
+    });
+    assert!(matches!(bad, Err(Refused::BadValue { .. })), "{bad:?}");
+    let provided = world.ask(Wish::Provide {
+        dependency,
+        value: "sk-very-green-tea".into(),
+    });
+    provided.unwrap();
+    let review = world.open(&id, RecordKind::Review);
+    assert_eq!(world.pair(&id), ("review", "waiting_review"));
+    let RecordBody::Review(shown) = &review.body else {
+        panic!("{review:?}");
+    };
+    assert_eq!(shown.deliverables, ["docs/planning/01_idea.md"]);
+    assert!(shown.code_ref.is_some());
+    let changes = world.ask(Wish::RequestChanges {
+        review: review.id.clone(),
+        feedback: "more about tea".into(),
+        comments: vec![],
+    });
+    changes.unwrap();
+    let again = world.open(&id, RecordKind::Review);
+    assert_ne!(again.id, review.id);
+    let approve = |review: String| {
+        let comment = None;
+        world.ask(Wish::Approve { review, comment })
+    };
+    approve(again.id.clone()).unwrap();
+    assert!(matches!(approve(again.id), Err(Refused::Rule(_))), "once");
+    let last = world.open(&id, RecordKind::Review).id;
+    approve(last).unwrap();
+    world.until(&id, ("completed", "completed"));
+    let expected = [
+        "draft>pending SUBMIT",
+        "pending>in_progress ASSIGN",
+        "in_progress>review PHASE_COMPLETE",
+        "review>in_progress REQUEST_CHANGES",
+        "in_progress>review PHASE_COMPLETE",
+        "review>in_progress APPROVE",
+        "in_progress>review PHASE_COMPLETE",
+        "review>in_progress APPROVE",
+        "in_progress>completed APPROVE",
+    ];
+    assert_eq!(world.transitions(&id, "task"), expected);
+    let agent = world.transitions(&id, "agent");
+    for moved in [
+        "running>waiting_question USER_QUESTION",
+        "running>waiting_dependency DEPENDENCY_REQUEST",
+        "running>paused RATE_LIMIT",
+        "paused>running RATE_LIMIT_RESET",
+        "waiting_review>running VERIFICATION_FAILED",
+    ] {
+        assert!(agent.contains(&moved.to_owned()), "{moved}: {agent:?}");
+    }
+    assert_eq!(world.row(&id).job.attempt, 1, "one process did it all");
+    let archive = world
+        .folder
+        .path()
+        .join(format!("archives/{id}/artifacts.zip"));
+    assert!(wait_until(BOUND, || archive.exists()));
+    let effects = || world.jobs().store().effects().unwrap();
+    assert!(
+        wait_until(BOUND, || effects().is_empty()),
+        "{:?}",
+        effects()
+    );
+    let reasons: Vec<String> = world
+        .records(&id, RecordKind::Checkpoint)
+        .into_iter()
+        .map(|it| match it {
+            RecordBody::Checkpoint(row) => row.reason,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    for reason in [
+        "user_question",
+        "dependency_request",
+        "rate_limit",
+        "phase_complete",
+        "completed",
+    ] {
+        assert!(
+            reasons.contains(&reason.to_owned()),
+            "{reason}: {reasons:?}"
+        );
+    }
+}
+
+#[test]
+fn agents_go_on_while_the_loop_is_away_and_nothing_counts_twice() {
+    let mut world = World::new(WALK, 1);
+    let id = world.create("tea");
+    let question = world.open(&id, RecordKind::Question).id;
+    world = world.again();
+    world.until(&id, ("in_progress", "waiting_question"));
+    let text = "green".to_owned();
+    world.ask(Wish::Answer { question, text }).unwrap();
+    world = world.again();
+    let dependency = world.open(&id, RecordKind::Dependency).id;
+    let value = "sk-very-green-tea".to_owned();
+    world.ask(Wish::Provide { dependency, value }).unwrap();
+    world = world.again();
+    let review = world.open(&id, RecordKind::Review).id;
+    world = world.again();
+    assert_eq!(world.pair(&id), ("review", "waiting_review"));
+    let feedback = "more".to_owned();
+    let comments = vec![];
+    world
+        .ask(Wish::RequestChanges {
+            review,
+            feedback,
+            comments,
+        })
+        .unwrap();
+    for _ in 0..2 {
+        let review = world.open(&id, RecordKind::Review).id;
+        world = world.again();
+        let comment = None;
+        world.ask(Wish::Approve { review, comment }).unwrap();
+    }
+    world.until(&id, ("completed", "completed"));
+    assert_eq!(world.row(&id).job.attempt, 1, "it was never started anew");
+    assert_eq!(world.row(&id).job.questions.len(), 1);
+    assert_eq!(world.row(&id).job.reviews.len(), 3);
+}
+
+#[test]
+fn a_request_is_carried_out_once() {
+    let world = World::new("sleep 60", 1);
+    let asked = |title: &str| Asked {
+        request: Some("r-1".into()),
+        version: None,
+        wish: Wish::Create {
+            title: title.into(),
+            description: "A shop for tea".into(),
+            depends_on: vec![],
+            scheduled_for: None,
+            about: Box::new(About {
+                type_name: Some("custom".into()),
+                ..About::default()
+            }),
+            submit: false,
+        },
+    };
+    let first = world.jobs().ask(asked("Tea")).unwrap().row.unwrap().id;
+    let again = world.jobs().ask(asked("Tea")).unwrap().row.unwrap().id;
+    assert_eq!(first, again);
+    let other = world.jobs().ask(asked("Coffee"));
+    assert!(matches!(other, Err(Refused::RequestReused)), "{other:?}");
+}
+
+#[test]
+fn an_agent_that_ends_early_is_replaced_once_and_then_the_task_fails() {
+    let world = World::new("echo going; exit 3", 1);
+    let id = world.create("tea");
+    world.until(&id, ("failed", "failed"));
+    let row = world.row(&id);
+    assert_eq!(row.job.attempt, 2);
+    assert_eq!(row.job.failure().unwrap().code.name(), "agent_exited");
+    let retried = world.ask(Wish::Retry { task: id.clone() }).unwrap();
+    let new = retried.row.unwrap();
+    assert_eq!(new.job.retry_of.as_deref(), Some(id.as_str()));
+}
+
+#[test]
+fn a_person_pauses_resumes_speaks_and_cancels() {
+    let world = World::new(
+        "wait_for '[/PHASE_START]'; echo up; wait_for hello; echo '=== PHASE 1 COMPLETE ==='; sleep 60",
+        1,
+    );
+    let id = world.create("tea");
+    world.until(&id, ("in_progress", "running"));
+    world.ask(Wish::Pause { task: id.clone() }).unwrap();
+    assert_eq!(world.pair(&id), ("in_progress", "paused"));
+    let text = "hello".to_owned();
+    let said = world
+        .ask(Wish::Say {
+            task: id.clone(),
+            text,
+        })
+        .unwrap();
+    let said = said.made.unwrap();
+    let status = || match world.jobs().store().record(&said).unwrap().unwrap().body {
+        RecordBody::Said(row) => row.status,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(status(), "queued");
+    let refused = world.ask(Wish::Interrupt { task: id.clone() });
+    assert!(matches!(refused, Err(Refused::Rule(_))), "{refused:?}");
+    world.ask(Wish::Resume { task: id.clone() }).unwrap();
+    assert_eq!(status(), "delivered");
+    // The phase has no deliverables on the disk: it is sent back to the agent.
+    let reworked = wait_until(BOUND, || world.row(&id).job.reworks == 1);
+    assert!(reworked, "{:?}", world.row(&id).job);
+    world.ask(Wish::Cancel { task: id.clone() }).unwrap();
+    assert_eq!(world.pair(&id), ("failed", "failed"));
+    let gone = wait_until(BOUND, || !world.jobs().alive(&world.row(&id)));
+    assert!(gone, "the process is still there");
+    world.ask(Wish::Delete { task: id.clone() }).unwrap();
+    assert_eq!(world.jobs().store().job(&id).unwrap(), None);
+}
+
+#[test]
+fn tasks_wait_for_others_for_places_and_not_for_each_other() {
+    let world = World::new("wait_for '[/PHASE_START]'; sleep 60", 1);
+    let first = world.create("tea");
+    let second = world.create("tea");
+    world.until(&first, ("in_progress", "running"));
+    assert_eq!(world.pair(&second), ("pending", "idle"));
+    world
+        .ask(Wish::Cancel {
+            task: first.clone(),
+        })
+        .unwrap();
+    world.until(&second, ("in_progress", "running"));
+    let edit = |task: &str, depends_on: &str| {
+        let edit = bowline_runner::drivers::jobs::Edit {
+            depends_on: Some(vec![depends_on.into()]),
+            ..Default::default()
+        };
+        world.ask(Wish::Edit {
+            task: task.into(),
+            edit: Box::new(edit),
+        })
+    };
+    let draft = |depends_on: Vec<String>| {
+        world.ask(Wish::Create {
+            title: String::new(),
+            description: String::new(),
+            depends_on,
+            scheduled_for: None,
+            about: Box::default(),
+            submit: false,
+        })
+    };
+    let a = draft(vec![]).unwrap().row.unwrap().id;
+    let b = draft(vec![a.clone()]).unwrap().row.unwrap().id;
+    let cycle = edit(&a, &b);
+    assert!(matches!(cycle, Err(Refused::Cycle { .. })), "{cycle:?}");
+    let blocked = world.ask(Wish::Delete { task: a });
+    assert!(matches!(blocked, Err(Refused::Rule(_))), "{blocked:?}");
+}
+
+/// The value in two halves, with a pause between them.
+const LEAK: &str = r#"
+wait_for '[/PHASE_START]'
+printf '[DEPENDENCY_REQUEST]\ntype: api_key\nname: TEA_API_KEY\ndescription: for the shop\nrequired: true\n[/DEPENDENCY_REQUEST]\n'
+wait_for 'value: '
+secret="${line#*value: }"
+printf 'half: %s' "$(printf %s "$secret" | cut -c1-9)"
+sleep 0.2
+printf '%s is out\n' "$(printf %s "$secret" | cut -c10-)"
+printf '[ERROR]\ntype: fatal\nmessage: it was %s\nrecovery: checkpoint_and_fail\n[/ERROR]\n' "$secret"
+sleep 60
+"#;
+
+fn files_below(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => files_below(&entry.path(), found),
+            kind if kind.is_file() => found.push(entry.path()),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_value_that_the_agent_prints_in_two_halves_is_found_nowhere() {
+    const SECRET: &str = "sk-very-green-tea-leaves";
+    let world = World::new(LEAK, 1);
+    let id = world.create("tea");
+    let dependency = world.open(&id, RecordKind::Dependency).id;
+    let value = SECRET.to_owned();
+    world.ask(Wish::Provide { dependency, value }).unwrap();
+    world.until(&id, ("failed", "failed"));
+    let effects = || world.jobs().store().effects().unwrap();
+    assert!(
+        wait_until(BOUND, || effects().is_empty()),
+        "{:?}",
+        effects()
+    );
+    let log = std::fs::read_to_string(&world.jobs().logs(&world.row(&id))[0]).unwrap();
+    assert!(log.contains("half: "), "{log}");
+    let mut files = Vec::new();
+    files_below(world.folder.path(), &mut files);
+    assert!(files.len() > 10);
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap_or_default();
+        let found = bytes
+            .windows(SECRET.len())
+            .any(|it| it == SECRET.as_bytes());
+        assert!(!found, "{}", file.display());
+    }
+    let told = world.jobs().store().events(&EventQuery::default()).unwrap();
+    assert!(!format!("{told:?}").contains(SECRET));
+    assert!(!format!("{:?}", world.row(&id)).contains(SECRET));
+}
