@@ -17,9 +17,9 @@ pub mod orchestrate;
 pub mod reading;
 #[cfg(feature = "rest")]
 pub mod rest;
+pub mod run_settings;
 pub mod scenario;
 pub mod schema;
-pub mod run_settings;
 pub mod settings;
 pub mod tasks_md;
 pub mod thinking;

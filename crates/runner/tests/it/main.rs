@@ -5,6 +5,6 @@
 )]
 
 mod attempts;
-mod simulation;
 mod jobs;
 mod kills;
+mod simulation;
