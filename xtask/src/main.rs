@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["clients"] => clients::run(),
         ["web"] => web::build(),
-        ["web", "--test"] => web::test(),
+        ["web", "--test"] => web::build().and_then(|()| web::test()),
         ["web", "--pictures"] => web::pictures(),
         ["web", "--measure"] => web::measure(),
         ["demo", options @ ..] => demo::serve(options),

@@ -18,6 +18,7 @@ pub(crate) fn run() -> Outcome {
     ];
     step("lints", &mut command(cargo, &clippy))?;
     docs::check()?;
+    web::build_if_possible()?;
     let clients = clients::environment();
     if have(cargo, &["nextest", "--version"]) {
         step(

@@ -207,12 +207,12 @@ fn meant(
     if let Some((command, _)) = found.iter().find(fits) {
         return Some(format!("{command} {}", after.join(" ")));
     }
-    let names: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
+    let mut names: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
+    if path == "bowline" || names.is_empty() {
+        let known = ELSEWHERE.iter().filter(|(other, _)| *other == word);
+        names.extend(known.map(|(_, command)| (*command).to_owned()));
+    }
     match names.len() {
-        0 => {
-            let known = ELSEWHERE.iter().find(|(other, _)| *other == word);
-            known.map(|(_, command)| (*command).to_owned())
-        }
         1..=MEANT_MAX => Some(names.join("', '")),
         _ => None,
     }
@@ -220,7 +220,9 @@ fn meant(
 
 /// Every command below one that has a name.
 fn named<'c>(command: &'c Command, path: &str, word: &str, found: &mut Vec<(String, &'c Command)>) {
-    for below in command.get_subcommands() {
+    // clap's own `help` has every name once more.
+    let others = command.get_subcommands();
+    for below in others.filter(|below| below.get_name() != "help") {
         let path = format!("{path} {}", below.get_name());
         if below.get_name() == word {
             found.push((path.clone(), below));

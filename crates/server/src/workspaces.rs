@@ -55,7 +55,9 @@ impl Workspaces {
     pub(crate) fn watch(&self, shared: &Arc<Shared>) {
         let weak = Arc::downgrade(shared);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            if let (Ok(event), Some(shared)) = (event, Weak::upgrade(&weak)) {
+            // Whoever is told reads the file, and must not be told of that.
+            let event = event.ok().filter(|event| !event.kind.is_access());
+            if let (Some(event), Some(shared)) = (event, Weak::upgrade(&weak)) {
                 changed(&shared, &event.paths);
             }
         });

@@ -4,6 +4,7 @@ use super::remote::find_as_agent;
 use crate::args::task::AgentVerb;
 use crate::output::Output;
 use bowline_engine::{Context, Error};
+use bowline_words::message::Wrong;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -75,8 +76,9 @@ fn request(output: &Output, verb: &AgentVerb) -> Result<(&'static str, Value), E
             let numbers =
                 parts.and_then(|(k, n)| Some((k.parse::<u32>().ok()?, n.parse::<u32>().ok()?)));
             let Some((k, n)) = numbers else {
-                let message = output.lang.say("that is no step", "단계가 아닙니다");
-                return Err(output.told("bad_input", message, "bowline agent step 3/9 NAME", 2));
+                let wrong = Wrong::NotAStepNumber { text: step.clone() };
+                let message = wrong.say(output.lang);
+                return Err(output.told("bad_input", &message, "bowline agent step 3/9 NAME", 2));
             };
             ("step", json!({ "step": k, "of": n, "name": name }))
         }

@@ -2,9 +2,9 @@
 
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::machines::orchestrate::{Config, Id, Run, Status};
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::{Context, Error};
+use bowline_runner::orchestrate::{Config, Id, Run, Status};
 use bowline_runner::orchestrate::{Ended, Odds, Options, rehearse_from, rules, settings_of};
 use bowline_words::message::Told as Said;
 use serde_json::json;

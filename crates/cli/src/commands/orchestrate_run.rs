@@ -3,11 +3,10 @@
 use crate::args::orchestrate::{OrchestrateVerb, RunArgs};
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::machines::Actor;
-use bowline_engine::machines::orchestrate::{Id, Next, Run, Status, next};
 use bowline_engine::operations::orchestrate::{Begin, Orchestration};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
+use bowline_runner::orchestrate::{Actor, Id, Next, Run, Status, next};
 use bowline_runner::orchestrate::{Ended, Options, Report, Screen, Stopper, Told};
 use bowline_words::message::{Label, Told as Said};
 use nix::sys::signal::{SigSet, Signal};

@@ -26,7 +26,7 @@ const MISTAKES: [(&str, Answer); 65] = [
         Told(2, "bowline thinking evaluate"),
     ),
     ("step start 1", Told(2, "bowline memory step")),
-    ("task new x", Told(2, "bowline memory task")),
+    ("task new x", Told(2, "bowline task new --help")),
     (
         "gate pass architect_verified",
         Told(2, "bowline develop gate"),
@@ -97,7 +97,7 @@ const MISTAKES: [(&str, Answer); 65] = [
         "orchestrate finish 1",
         Told(2, "bowline orchestrate phase finish"),
     ),
-    ("orchestrate run", Told(2, "bowline run-agent")),
+    ("orchestrate run", Told(3, "TASKS.md")),
     // Spelling.
     ("thinkin start planning", Told(2, "thinking")),
     ("memmory status", Told(2, "memory")),

@@ -15,8 +15,8 @@ fn a_full_stderr_keeps_the_exit_code() {
     let world = TestEnvironment::new();
     world.quietly("memory task new First --step name=a", 0);
     for (line, code) in [
-        ("memory step start 9", 1),
-        ("memory step start 9 --lang ko", 1),
+        ("memory step start 9", 3),
+        ("memory step start 9 --lang ko", 3),
         ("memory step begin", 2),
         ("memory step begin --lang ko", 2),
         ("thinking", 2),

@@ -67,7 +67,12 @@ fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> 
     if given.unwrap_or_else(|| guess(&message)) == Event::PreToolUse {
         failed(&error, here)
     } else {
-        log(&format!("{}: {error}", event.unwrap_or("hook")));
+        // Nothing was judged here: the line has the reason alone.
+        let why = match error {
+            Denied::CannotJudge { reason } => reason,
+            other => other.to_string(),
+        };
+        log(&format!("{}: {why}", event.unwrap_or("hook")));
         Answer::silent()
     }
 }

@@ -12,6 +12,9 @@ mod rehearsal;
 mod repo;
 mod run;
 
+/// What a run is made of, for whoever shows one.
+pub use bowline_engine::machines::Actor;
+pub use bowline_engine::machines::orchestrate::{Config, Id, Next, Run, Status, next};
 pub use conductor::{Conductor, Ended, Rules};
 pub use note::{Failure, Note, Stage};
 pub use ports::{Event, Job, Landed, Life, PhaseEnded, Ports, Told, Trouble, Wish, Word};

@@ -192,6 +192,17 @@ pub enum Want {
     Ended,
 }
 
+impl Want {
+    /// As it is written in requests.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Want::Running => "running",
+            Want::Paused => "paused",
+            Want::Ended => "ended",
+        }
+    }
+}
+
 /// What a shim says: a greeting with id 0, or an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {

@@ -447,7 +447,7 @@ impl Run {
         if generation < have || generation == have && want != self.control.want || ending {
             let told = format!(
                 "generation {generation} does not follow {have} ({})",
-                word(self.control.want)
+                self.control.want.word()
             );
             return Err((Refused::StaleGeneration, told));
         }
@@ -692,12 +692,4 @@ impl Run {
 
 fn flow(output: &Option<Output>) -> Flow {
     output.as_ref().map(Output::flow).unwrap_or_default()
-}
-
-fn word(want: Want) -> &'static str {
-    match want {
-        Want::Running => "running",
-        Want::Paused => "paused",
-        Want::Ended => "ended",
-    }
 }

@@ -45,7 +45,7 @@ table! {
         File { path, cause } => "{path}: {0}" [cause.say(En)] / "check its permissions, or choose another folder with --data";
         OpenToOthers { path } => "{path} can be read by other users" / "chmod 600 {path}, or remove it to have a new one made";
         AlreadyServing { path } => "another server uses {path}" / "stop it, or choose another folder with --data";
-        Store { cause } => "the store cannot be opened: {0}" [cause.say(En)] / "if it is lost for good, 'bowline serve --rebuild' finds the tasks again";
+        Store { cause } => "the store cannot be opened: {0}" [cause.say(En)] / "stop whoever else uses it, or name another folder with '--data DIR'; a copy can be put back in its place";
         BadConfig { path, said } => "{path} cannot be used: {said}" / "'bowline schema config' has its shape";
         BadStore { url } => "'{url}' is no store this program knows" / "use sqlite:PATH";
         Unreachable { place, cause } => "no server answers at {place}: {0}" [cause.say(En)] / "start one with 'bowline serve', or name it with --server and --token-file";

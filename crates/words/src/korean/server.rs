@@ -66,7 +66,7 @@ table! {
         File { path, cause } => "{path}: {0}" [cause.say(Ko)] / "권한을 확인하거나 --data로 다른 폴더를 고르세요";
         OpenToOthers { path } => "{path}{을} 다른 사용자가 읽을 수 있습니다" / "chmod 600 {path}{을} 실행하거나, 지워서 새로 만들게 하세요";
         AlreadyServing { path } => "다른 서버가 {path}{을} 쓰고 있습니다" / "그 서버를 멈추거나 --data로 다른 폴더를 고르세요";
-        Store { cause } => "저장소를 열 수 없습니다: {0}" [cause.say(Ko)] / "아주 잃어버렸다면 'bowline serve --rebuild'로 작업을 다시 찾으세요";
+        Store { cause } => "저장소를 열 수 없습니다: {0}" [cause.say(Ko)] / "쓰고 있는 다른 프로세스를 멈추거나 '--data 폴더'로 다른 곳을 지정하세요. 복사본을 되돌려 놓을 수도 있습니다";
         BadConfig { path, said } => "{path}{을} 쓸 수 없습니다: {said}" / "형식은 'bowline schema config'에 있습니다";
         BadStore { url } => "'{url}'{은} 이 프로그램이 아는 저장소가 아닙니다" / "sqlite:경로를 쓰세요";
         Unreachable { place, cause } => "{place}에서 응답하는 서버가 없습니다: {0}" [cause.say(Ko)] / "'bowline serve'로 시작하거나 --server와 --token-file로 지정하세요";
