@@ -161,9 +161,7 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
     put(
         "failed",
         "실패",
-        &format!("{} {}", text(failure, "code"), text(failure, "message"))
-            .trim()
-            .to_owned(),
+        format!("{} {}", text(failure, "code"), text(failure, "message")).trim(),
     );
     for question in
         items(&remote.get(&format!("{path}/questions"))?).filter(|it| it["status"] == "pending")

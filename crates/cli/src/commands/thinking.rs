@@ -120,7 +120,7 @@ fn completed(stage: Option<Stage>, outputs: &[String]) -> Result<(Stage, &[Strin
         (!before.is_empty()).then_some((stage, before))
     });
     let given = stage.map(|stage| (stage, outputs));
-    given.or(behind).ok_or_else(|| Error::BadInput {
+    given.or(behind).ok_or(Error::BadInput {
         message: Wrong::StageMissing,
         hint: Advice::StageFirst,
     })

@@ -35,8 +35,7 @@ fn without_the_token_nothing_but_health_is_told() {
     for route in ROUTES.iter().filter(|route| route.id != "signIn") {
         let path = route
             .path
-            .replace('{', "")
-            .replace('}', "")
+            .replace(['{', '}'], "")
             .replace("kind", "thinking");
         let method = route.method.name();
         let body = json!({});
@@ -66,8 +65,7 @@ fn an_agent_reads_and_reports_and_does_nothing_of_a_person() {
     for route in ROUTES.iter().filter(|it| it.access == Access::Person) {
         let path = route
             .path
-            .replace('{', "")
-            .replace('}', "")
+            .replace(['{', '}'], "")
             .replace("kind", "thinking");
         let answer = agent
             .ask(route.method.name(), &path, Some(&json!({})), &[])
