@@ -260,10 +260,10 @@ impl Output {
         } else {
             self.talk(&format!(
                 "{}[{code}]: {message}",
-                self.lang.say("error", "오류")
+                Label::Error.say(self.lang)
             ));
             if !hint.is_empty() {
-                self.talk(&format!("{}: {hint}", self.lang.say("hint", "힌트")));
+                self.talk(&format!("{}: {hint}", Label::Hint.say(self.lang)));
             }
         }
         ExitCode::from(exit)

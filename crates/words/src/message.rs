@@ -15,7 +15,7 @@ pub use gate::{Card, Denied, Other, Unseen};
 pub use input::{Advice, Why, Wrong};
 pub use plan::InPlan;
 pub use said::{AgentState, Did, Label, Told};
-pub use server::{JobNo, ServeTrouble, ServerNo};
+pub use server::{Desk, JobNo, ServeTrouble, ServerNo};
 pub use usage::{Misused, Rightly};
 pub use web::Web;
 pub use word::{Status, Thing};

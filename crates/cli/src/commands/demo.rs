@@ -10,7 +10,7 @@ use bowline_server::client::Client;
 use bowline_server::jobs::{JobQuery, Jobs, Setup};
 use bowline_server::work::{Asked, Wish};
 use bowline_server::{Options, Stopper};
-use bowline_words::message::{Cause, ServeTrouble};
+use bowline_words::message::{Cause, Desk, ServeTrouble};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -271,16 +271,8 @@ fn walk(
     output.line(&format!("listening on {url}"));
     let place = data.display();
     for line in [
-        format!(
-            "{} {link}",
-            output
-                .lang
-                .say("the page, signed in once:", "페이지 (한 번 쓰는 링크):")
-        ),
-        output
-            .lang
-            .say("or in another terminal:", "다른 터미널에서:")
-            .to_owned(),
+        format!("{} {link}", Desk::PageOnce.say(output.lang)),
+        Desk::OtherTerminal.say(output.lang),
         format!("  bowline task --data {place} watch"),
         format!("  bowline task --data {place} inbox"),
         format!("  bowline task --data {place} answer TASK green"),
@@ -291,13 +283,7 @@ fn walk(
             std::process::id(),
             data.parent().unwrap_or(data).display()
         ),
-        output
-            .lang
-            .say(
-                "  (nothing is lost: agents go on, and so does the demo)",
-                "  (아무것도 잃지 않습니다. 에이전트는 계속 돕니다)",
-            )
-            .to_owned(),
+        Desk::NothingLost.say(output.lang),
     ] {
         output.talk(&line);
     }
@@ -397,9 +383,7 @@ fn walk(
             let seconds = began.elapsed().as_secs();
             output.talk(&format!(
                 "✓ {} ({seconds} s)",
-                output
-                    .lang
-                    .say("everything happened that should", "모두 제대로 되었습니다")
+                Desk::AllHappened.say(output.lang)
             ));
             return Ok(());
         }

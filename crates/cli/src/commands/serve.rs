@@ -7,7 +7,7 @@ use bowline_engine::formats::settings::Settings;
 use bowline_engine::{Context, Error};
 use bowline_server::jobs::{Setup, begin, config_file};
 use bowline_server::{Options, Server, data_folder, log_to_stderr};
-use bowline_words::message::ServeTrouble;
+use bowline_words::message::{Desk, ServeTrouble};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,18 +26,14 @@ pub(crate) fn run(
             LogForm::Json => log_to_stderr(true),
         }
         if output.dry_run {
-            let line = output
-                .lang
-                .say("(dry run) would serve from", "(시험 실행) 데이터 폴더:");
+            let line = Desk::WouldServe.say(output.lang);
             output.line(&format!("{line} {}", options.data.display()));
             return Ok(());
         }
         let ready = |url: &str, link: &str, _| {
             output.line(&format!("listening on {url}"));
             crate::output::printed(std::io::stdout().flush());
-            let line = output
-                .lang
-                .say("sign in, once, with", "한 번 쓸 수 있는 로그인 링크:");
+            let line = Desk::SignInOnce.say(output.lang);
             output.talk(&format!("{line} {link}"));
         };
         serve(context, &options, &setup, ready, |_| {})

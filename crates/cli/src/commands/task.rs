@@ -5,7 +5,7 @@ use super::task_view;
 use crate::args::task::{NewArgs, TaskArgs, TaskVerb};
 use crate::output::Output;
 use bowline_engine::{Context, Error};
-use bowline_words::Lang;
+use bowline_words::message::Desk;
 use serde_json::{Map, Value, json};
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
@@ -78,11 +78,8 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
         | TaskVerb::Transitions(_)
         | TaskVerb::Checkpoints(_)
         | TaskVerb::Artifacts { .. } => {
-            let line = "(dry run) would make a task";
-            let said = remote.output.lang.say(line, "(시험 실행) 작업을 만듭니다");
-            remote
-                .output
-                .done(json!({ "action": "new" }), &[said.to_owned()]);
+            let said = Desk::WouldMakeTask.say(remote.output.lang);
+            remote.output.done(json!({ "action": "new" }), &[said]);
             return Ok(ExitCode::SUCCESS);
         }
     };
@@ -94,10 +91,11 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
             Ok(answer) if answer.status == 200 => Some(answer.json()["allowedActions"].clone()),
             Ok(_) | Err(_) => None,
         };
-    let line = match remote.output.lang {
-        Lang::En => format!("(dry run) would {action} {given}"),
-        Lang::Ko => format!("(시험 실행) {given}: {action}"),
+    let would = Desk::WouldDo {
+        action: action.to_owned(),
+        task: given.to_owned(),
     };
+    let line = would.say(remote.output.lang);
     let body = json!({ "action": action, "id": given, "allowedActions": allowed });
     remote.output.done(body, &[line]);
     Ok(ExitCode::SUCCESS)
@@ -151,10 +149,7 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
         TaskVerb::Delete(one) => {
             let task = remote.task(&one.task)?;
             remote.ask("DELETE", &format!("/api/tasks/{task}"), None)?;
-            let line = format!(
-                "✓ {task} {}",
-                remote.output.lang.say("is removed", "삭제됨")
-            );
+            let line = format!("✓ {task} {}", Desk::Removed.say(remote.output.lang));
             remote
                 .output
                 .done(json!({ "id": task, "deleted": true }), &[line]);
@@ -313,10 +308,8 @@ fn budget(output: &Output, text: &str) -> Told<Value> {
         match parsed {
             Some((name, value)) => limits.insert(name, value),
             None => {
-                let message = match output.lang {
-                    Lang::En => format!("'{part}' is no limit"),
-                    Lang::Ko => format!("'{part}'은(는) 한도가 아닙니다"),
-                };
+                let part = part.to_owned();
+                let message = Desk::NoLimit { part }.say(output.lang);
                 return Err(output.told(
                     "bad_input",
                     &message,
@@ -360,11 +353,7 @@ fn value(output: &Output) -> Told<String> {
     let mut text = String::new();
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
-        let _ = write!(
-            std::io::stderr(),
-            "{}",
-            output.lang.say("value (not shown): ", "값 (보이지 않음): ")
-        );
+        let _ = write!(std::io::stderr(), "{}", Desk::ValueUnseen.say(output.lang));
         let hidden = Hidden::new();
         let read = stdin.read_line(&mut text);
         drop(hidden);
@@ -382,11 +371,9 @@ fn value(output: &Output) -> Told<String> {
     let value = text.trim_end_matches(['\n', '\r']).to_owned();
     match value.is_empty() {
         true => {
-            let message = output.lang.say("there is no value", "값이 없습니다");
-            let hint = output
-                .lang
-                .say("give it on the standard input", "표준 입력으로 주세요");
-            Err(output.told("bad_value", message, hint, 2))
+            let message = Desk::NoValue.say(output.lang);
+            let hint = Desk::ValueByInput.say(output.lang);
+            Err(output.told("bad_value", &message, &hint, 2))
         }
         false => Ok(value),
     }

@@ -2,6 +2,7 @@
 
 use super::remote::{Remote, Told, encoded, tell};
 use crate::output::{Output, Tone};
+use bowline_words::message::Desk;
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -52,7 +53,7 @@ fn line(output: &Output, task: &Value) -> String {
         (status, by) => format!("{status} ({by} {})", text(agent, "resumeAt")),
     };
     if task["needsYou"] == true {
-        note = format!("{} {note}", output.lang.say("needs you:", "확인 필요:"));
+        note = format!("{} {note}", Desk::NeedsYou.say(output.lang));
     }
     let phase = match task["currentPhase"].as_u64() {
         Some(phase) => format!("{phase}/{}", task["totalPhases"]),
@@ -77,7 +78,7 @@ pub(super) fn list(output: &Output, page: &Value) {
         return;
     }
     if items(page).next().is_none() {
-        output.line(output.lang.say("there are no tasks", "작업이 없습니다"));
+        output.line(&Desk::NoTasks.say(output.lang));
     }
     for task in items(page) {
         output.line(&line(output, task));
@@ -90,11 +91,7 @@ pub(super) fn inbox(output: &Output, page: &Value) {
         return;
     }
     if items(page).next().is_none() {
-        output.line(
-            output
-                .lang
-                .say("nothing waits for you", "기다리는 일이 없습니다"),
-        );
+        output.line(&Desk::NothingWaits.say(output.lang));
     }
     for item in items(page) {
         let task = text(item, "taskId");
@@ -142,25 +139,20 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     output.line(&line(output, &task));
-    let put = |english: &str, korean: &str, value: &str| {
+    let put = |what: Desk, value: &str| {
         if !value.is_empty() {
-            output.line(&format!("  {}: {value}", output.lang.say(english, korean)));
+            output.line(&format!("  {}: {value}", what.say(output.lang)));
         }
     };
-    put("type", "유형", text(&task, "type"));
-    put("folder", "폴더", text(&task, "workspace"));
+    put(Desk::Type, text(&task, "type"));
+    put(Desk::Folder, text(&task, "workspace"));
     let step = text(&agent, "currentStep");
-    put("step", "단계", step);
-    put(
-        "checkpoint",
-        "체크포인트",
-        text(&agent["checkpoint"], "lastSaved"),
-    );
-    put("last output", "마지막 출력", text(&agent, "lastOutput"));
+    put(Desk::Step, step);
+    put(Desk::Checkpoint, text(&agent["checkpoint"], "lastSaved"));
+    put(Desk::LastOutput, text(&agent, "lastOutput"));
     let failure = &task["failure"];
     put(
-        "failed",
-        "실패",
+        Desk::Failed,
         format!("{} {}", text(failure, "code"), text(failure, "message")).trim(),
     );
     for question in
@@ -173,8 +165,7 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
             .filter_map(Value::as_str)
             .collect();
         put(
-            "asks",
-            "질문",
+            Desk::Asks,
             &format!("{} {}", text(question, "question"), options.join(" | ")),
         );
     }
@@ -182,8 +173,7 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
         items(&remote.get(&format!("{path}/dependencies"))?).filter(|it| it["status"] == "pending")
     {
         put(
-            "needs",
-            "필요",
+            Desk::Needs,
             &format!("{} ({})", text(needed, "name"), text(needed, "description")),
         );
     }
@@ -196,7 +186,7 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        put("in review", "리뷰", &files.join(", "));
+        put(Desk::InReview, &files.join(", "));
     }
     let allowed: Vec<&str> = task["allowedActions"]
         .as_array()
@@ -204,7 +194,7 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    put("allowed now", "지금 할 수 있는 일", &allowed.join(", "));
+    put(Desk::AllowedNow, &allowed.join(", "));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -237,7 +227,7 @@ pub(super) fn checkpoints(output: &Output, page: &Value) {
             text(it, "id"),
             text(it, "createdAt"),
             text(it, "reason"),
-            output.lang.say("phase", "단계"),
+            Desk::Phase.say(output.lang),
             it["progress"],
         ));
     }
@@ -250,11 +240,8 @@ pub(super) fn artifacts(output: &Output, page: &Value) {
     }
     for it in items(page) {
         let warn = match it["holdsSecret"] == true {
-            true => output.lang.say(
-                "  holds a secret: not in the ZIP",
-                "  비밀 값이 들어 있어 ZIP에서 빠집니다",
-            ),
-            false => "",
+            true => Desk::HoldsSecret.say(output.lang),
+            false => String::new(),
         };
         output.line(&format!("{:>10}  {}{warn}", it["bytes"], text(it, "path")));
     }

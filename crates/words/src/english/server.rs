@@ -71,3 +71,36 @@ table! {
         DependedOn { tasks } => "other tasks depend on it: {tasks}" / "delete {tasks} first";
     }
 }
+
+table! {
+    desk: Desk => text {
+        PageOnce => "the page, signed in once:";
+        OtherTerminal => "or in another terminal:";
+        NothingLost => "  (nothing is lost: agents go on, and so does the demo)";
+        AllHappened => "everything happened that should";
+        WouldServe => "(dry run) would serve from";
+        SignInOnce => "sign in, once, with";
+        WouldMakeTask => "(dry run) would make a task";
+        WouldDo { action, task } => "(dry run) would {action} {task}";
+        Removed => "is removed";
+        NoLimit { part } => "'{part}' is no limit";
+        ValueUnseen => "value (not shown): ";
+        NoValue => "there is no value";
+        ValueByInput => "give it on the standard input";
+        NeedsYou => "needs you:";
+        NoTasks => "there are no tasks";
+        NothingWaits => "nothing waits for you";
+        Type => "type";
+        Folder => "folder";
+        Step => "step";
+        Checkpoint => "checkpoint";
+        LastOutput => "last output";
+        Failed => "failed";
+        Asks => "asks";
+        Needs => "needs";
+        InReview => "in review";
+        AllowedNow => "allowed now";
+        Phase => "phase";
+        HoldsSecret => "  holds a secret: not in the ZIP";
+    }
+}

@@ -92,3 +92,36 @@ table! {
         DependedOn { tasks } => "다른 작업이 이 작업에 의존합니다: {tasks}" / "먼저 {tasks}{을} 지우세요";
     }
 }
+
+table! {
+    desk: Desk => text {
+        PageOnce => "페이지 (한 번 쓰는 링크):";
+        OtherTerminal => "다른 터미널에서:";
+        NothingLost => "  (아무것도 잃지 않습니다. 에이전트는 계속 실행됩니다)";
+        AllHappened => "모두 제대로 되었습니다";
+        WouldServe => "(시험 실행) 데이터 폴더:";
+        SignInOnce => "한 번 쓸 수 있는 로그인 링크:";
+        WouldMakeTask => "(시험 실행) 작업을 만듭니다";
+        WouldDo { action, task } => "(시험 실행) {task}: {action}";
+        Removed => "삭제됨";
+        NoLimit { part } => "'{part}'{은} 한도가 아닙니다";
+        ValueUnseen => "값 (보이지 않음): ";
+        NoValue => "값이 없습니다";
+        ValueByInput => "표준 입력으로 주세요";
+        NeedsYou => "확인 필요:";
+        NoTasks => "작업이 없습니다";
+        NothingWaits => "기다리는 일이 없습니다";
+        Type => "유형";
+        Folder => "폴더";
+        Step => "단계";
+        Checkpoint => "체크포인트";
+        LastOutput => "마지막 출력";
+        Failed => "실패";
+        Asks => "질문";
+        Needs => "필요";
+        InReview => "리뷰";
+        AllowedNow => "지금 할 수 있는 일";
+        Phase => "단계";
+        HoldsSecret => "  비밀 값이 들어 있어 ZIP에서 빠집니다";
+    }
+}

@@ -54,6 +54,38 @@ messages! {
         BadAnswer { place: String },
     }
 
+    /// What `serve`, `task` and `demo` show.
+    Desk, desk => text {
+        PageOnce,
+        OtherTerminal,
+        NothingLost,
+        AllHappened,
+        WouldServe,
+        SignInOnce,
+        WouldMakeTask,
+        WouldDo { action: String, task: String },
+        Removed,
+        NoLimit { part: String },
+        ValueUnseen,
+        NoValue,
+        ValueByInput,
+        NeedsYou,
+        NoTasks,
+        NothingWaits,
+        Type,
+        Folder,
+        Step,
+        Checkpoint,
+        LastOutput,
+        Failed,
+        Asks,
+        Needs,
+        InReview,
+        AllowedNow,
+        Phase,
+        HoldsSecret,
+    }
+
     /// Why a job refuses.
     JobNo, job_no => told {
         NotAllowed { command: &'static str, task: Status, agent: Status, allowed: String },

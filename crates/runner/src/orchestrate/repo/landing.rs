@@ -4,6 +4,7 @@ use super::trees::Merged;
 use super::{PhasePlace, Repo, TaskPlace};
 use crate::orchestrate::ports::{Landed, PhaseEnded};
 use bowline_engine::Error;
+use bowline_engine::formats::orchestrate::PHASE_DONE;
 use bowline_engine::machines::orchestrate::{COMMIT_CHARS, PhaseEnd};
 use std::path::PathBuf;
 
@@ -304,8 +305,8 @@ impl Repo {
             };
             let number = phase.number;
             let head = match title {
-                "" => format!("Phase {number} 완료"),
-                title => format!("Phase {number} 완료: {title}"),
+                "" => format!("Phase {number} {PHASE_DONE}"),
+                title => format!("Phase {number} {PHASE_DONE}: {title}"),
             };
             let message = format!(
                 "{head}\n\nBowline-Phase: {number}\nBowline-Run: {}\n",
