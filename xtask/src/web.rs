@@ -8,7 +8,7 @@ use crate::shell::{bowline, command, have, root, step};
 use bowline_words::Lang;
 use bowline_words::message::Web;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Where the words of the page are, from the root.
@@ -20,23 +20,29 @@ const CHROMIUM: &str = "BOWLINE_CHROMIUM";
 /// Builds the page into `web/dist`, from where the server takes it.
 pub(crate) fn build() -> Outcome {
     packages()?;
-    let before = built();
+    let page = root().join("web/dist/index.html");
+    let before = looked_at(&page);
     step("web", &mut npm(&["run", "--silent", "build"]))?;
-    if built() == before {
-        return Ok(());
-    }
-    // The server holds the page inside, and cargo does not look at `web/dist`.
-    let script = root().join("crates/server/build.rs");
+    // The server holds the page inside, and is compiled again when the page has another time: not for the same page.
+    let (file, time) = match (before, looked_at(&page)) {
+        (Some((old, time)), Some((new, _))) if old == new => (page, time),
+        (Some(_), _) => return Ok(()),
+        (None, _) => (
+            root().join("crates/server/build.rs"),
+            std::time::SystemTime::now(),
+        ),
+    };
     std::fs::File::options()
         .append(true)
-        .open(&script)
-        .and_then(|file| file.set_modified(std::time::SystemTime::now()))
-        .map_err(|error| format!("{}: {error}", script.display()))
+        .open(&file)
+        .and_then(|it| it.set_modified(time))
+        .map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// The page as it is built; the names of its files tell their content.
-fn built() -> Option<String> {
-    std::fs::read_to_string(root().join("web/dist/index.html")).ok()
+/// The page as it is built, and when; the names in it tell the content of its other files.
+fn looked_at(page: &Path) -> Option<(String, std::time::SystemTime)> {
+    let time = std::fs::metadata(page).ok()?.modified().ok()?;
+    Some((std::fs::read_to_string(page).ok()?, time))
 }
 
 /// Builds the page where that can be done: programs that are built next have it inside.
