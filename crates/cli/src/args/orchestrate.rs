@@ -140,7 +140,7 @@ pub(crate) struct RunArgs {
     /// Tasks in progress at once; 0 sets no limit
     #[arg(long, value_name = "N")]
     pub(crate) parallel: Option<u32>,
-    /// The agent of all tasks (default: the task's own, then [defaults] agent, then claude)
+    /// The agent of all tasks (default: the task's own, then 'agent' in the table 'defaults', then claude)
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// How the work is handed to agents

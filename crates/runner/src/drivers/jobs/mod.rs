@@ -2,18 +2,18 @@
 //!
 //! [`Jobs`] is the handle, cheap to clone. [`Jobs::ask`] has something decided and made durable and gives the answer;
 //! [`Jobs::ask_then`] calls back instead of waiting, for callers that must not wait. [`Jobs::subscribe`] gives every event after
-//! it is durable. Reading is the [`Store`](bowline_store::Store)'s.
+//! it is durable. Reading is the [`Store`]'s.
 //!
-//! **One thread decides** ([`desk`]). Whatever can happen to a job (a wish, a line of its agent, a timer, an end) is a command to
+//! **One thread decides** (`desk`). Whatever can happen to a job (a wish, a line of its agent, a timer, an end) is a command to
 //! its machine, in one order: load, decide, persist, act, publish. What comes in together is committed together.
 //!
-//! - [`follow`]: what a step of the machine means for the store: events, effects, timers, rows for people.
-//! - [`decide`]: wishes of people.
-//! - [`hear`]: news of agents. How far their output has been read is committed with what it caused.
-//! - [`carry`]: effects, in the order of each job, at least once; how each is repeated without harm stands beside it.
-//! - [`workshop`]: what takes its time (checkpoints, checks of a phase, archives), on threads of its own.
-//! - [`prompt`]: what agents are told.
-//! - [`types`]: types of work.
+//! - `follow`: what a step of the machine means for the store: events, effects, timers, rows for people.
+//! - `decide`: wishes of people.
+//! - `hear`: news of agents. How far their output has been read is committed with what it caused.
+//! - `carry`: effects, in the order of each job, at least once; how each is repeated without harm stands beside it.
+//! - `workshop`: what takes its time (checkpoints, checks of a phase, archives), on threads of its own.
+//! - `prompt`: what agents are told.
+//! - `types`: types of work.
 
 mod begin;
 mod carry;
