@@ -1,4 +1,6 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';
 
@@ -7,12 +9,11 @@ function gzipped(): Plugin {
   return {
     name: 'gzipped',
     apply: 'build',
-    enforce: 'post',
-    generateBundle(_options, bundle) {
-      for (const [name, file] of Object.entries(bundle)) {
-        const text = file.type === 'chunk' ? file.code : file.source;
-        const source = gzipSync(text, { level: 9 });
-        this.emitFile({ type: 'asset', fileName: `${name}.gz`, source });
+    // What was written, and not what is about to be: other plugins change it to the last moment.
+    writeBundle({ dir }, bundle) {
+      for (const name of Object.keys(bundle)) {
+        const file = join(dir ?? 'dist', name);
+        writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), { level: 9 }));
       }
     },
   };

@@ -101,15 +101,14 @@ impl Field {
         fs::create_dir_all(&root).map_err(|error| error.to_string())?;
         fs::create_dir_all(field.home()).map_err(|error| error.to_string())?;
         let agent = field.home().join("agent.sh");
-        let settings = format!(
-            "[defaults]\nagent = \"drill\"\n[agent.drill]\ncommand = [\"sh\", {:?}]\n\
-             [orchestrate]\nbackoff = 0\nevidence = [\"test\", \"-f\", \"TASKS.md\"]\nchecks = [[\"true\"]]\n",
-            agent.display().to_string()
-        );
+        // It names no folder of this run: it is in the tree that is compared.
+        let settings = "[defaults]\nagent = \"drill\"\n[agent.drill]\n\
+             command = [\"sh\", \"-c\", 'exec sh \"$HOME/agent.sh\"']\n\
+             [orchestrate]\nbackoff = 0\nevidence = [\"test\", \"-f\", \"TASKS.md\"]\nchecks = [[\"true\"]]\n";
         for (path, text) in [
             (agent, AGENT.to_owned()),
             (root.join("TASKS.md"), tasks(plan)),
-            (root.join("bowline.toml"), settings),
+            (root.join("bowline.toml"), settings.to_owned()),
         ] {
             fs::write(&path, text).map_err(|error| error.to_string())?;
         }
