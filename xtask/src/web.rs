@@ -186,6 +186,8 @@ fn chromium() -> Outcome<PathBuf> {
     if found().is_none() && have("apt-get", &["--version"]) && rustix::process::geteuid().is_root()
     {
         println!("installing chromium and fonts for Korean …");
+        // A fresh machine has no lists, or old ones; where they cannot be had, what is there may do.
+        let _ = command("apt-get", &["update", "-qq"]).status();
         let packages = ["chromium", "fonts-noto-cjk"];
         let mut install = command(
             "apt-get",
