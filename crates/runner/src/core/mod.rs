@@ -3,3 +3,8 @@
 pub mod attempts;
 pub mod clients;
 pub mod ladder;
+
+/// A word as a shell takes it for nothing but a word. Always in quotes: without, some words are keywords or set a variable.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -1,6 +1,7 @@
 //! What takes its time, on threads of its own: checkpoints, checks of a finished phase, archives, restored folders.
 
 use super::{Config, Phase};
+use crate::core::quoted;
 use bowline_engine::process::run_in;
 use bowline_formats::checkpoint::{self, FOLDER_NAME, KEPT_MAX, Message as Spoken, Provided};
 use bowline_formats::glob;
@@ -250,11 +251,6 @@ fn carry_out(task: Task) -> Finished {
             Finished { effect, job, what }
         }
     }
-}
-
-/// A word in single quotes for a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 fn shown(path: &Path) -> String {

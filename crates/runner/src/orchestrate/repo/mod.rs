@@ -7,6 +7,7 @@ mod landing;
 mod rooms;
 mod trees;
 
+use crate::core::quoted;
 use bowline_engine::Error;
 use bowline_engine::git::Git;
 use bowline_engine::process;
@@ -266,11 +267,6 @@ pub(super) fn command(words: &[String], folder: &Path) -> Result<Option<String>,
 /// A path without links, where it leads somewhere.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-/// A word as the shell takes it for one.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn failed(what: &str, error: &std::io::Error) -> Error {
