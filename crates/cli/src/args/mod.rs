@@ -279,6 +279,15 @@ pub(crate) enum ThinkingVerb {
     /// Lessons from execution, and for the next task
     #[command(subcommand)]
     Feedback(FeedbackVerb),
+    /// Work the stages off by agents, one after the other; goes on where it was
+    Run {
+        /// The agent of all stages (default: 'agent' in the table 'defaults', then claude)
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+        /// Only this stage
+        #[arg(long, value_name = "STAGE", value_parser = choice::stage())]
+        stage: Option<Stage>,
+    },
     /// Show where the run stands
     Status {
         /// Show every run in the folder and below it, one line each

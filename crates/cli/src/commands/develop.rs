@@ -1,7 +1,7 @@
 //! `bowline develop`.
 
 use crate::args::develop::{CheckpointVerb, DevelopArgs, DevelopVerb, EvidenceVerb, GateVerb};
-use crate::commands::{develop_evidence, develop_view, here};
+use crate::commands::{develop_evidence, develop_view, here, runs};
 use crate::output::Output;
 use bowline_engine::develop::evidence::Watch;
 use bowline_engine::develop::seal::SealState;
@@ -53,6 +53,7 @@ pub(crate) fn run(
             let strategy = strategy.map_or("", |strategy| strategy.name());
             (changed, Did::Implementing { strategy })
         }
+        DevelopVerb::Run(args) => return runs::develop(context, output, &run, args),
         DevelopVerb::Checkpoint(verb) => return checkpoint(context, output, &run, verb),
         DevelopVerb::Pr => (run.pr(context)?, in_phase(Phase::Pr)),
         DevelopVerb::Done => (run.done(context)?, in_phase(Phase::Done)),

@@ -8,7 +8,7 @@ pub use bowline_formats::memory::agent_memory::AgentMemory;
 pub use bowline_formats::memory::shared_context::SharedContext;
 pub use bowline_machines::plan::{
     Artifact, Context as Request, FailureKind, HistoryEntry, Memory, NewStep, NewTask, PlanStep,
-    StepStatus, TRIES_MAX, Task, TaskResult, statistics,
+    StepStatus, TRIES_MAX, Task, TaskResult, TaskStatus, similar, statistics,
 };
 pub(crate) use consistency::finished_notice;
 pub use tasks::{Finish, NewlyBegun, StepFailed};
@@ -60,6 +60,17 @@ impl MemoryFolder {
             history: file(FileKind::TaskHistory, task_history::FILE_NAME),
             shared: file(FileKind::SharedContext, shared_context::FILE_NAME),
         }
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The current task and those behind it.
+    pub fn memory(&self, context: &Context) -> Result<Memory, Error> {
+        let view = self.state.view_or_empty(context)?;
+        Ok(view.memory().cloned().unwrap_or_default())
     }
 
     /// The file of the current task.

@@ -5,6 +5,7 @@
 
 mod card;
 mod others;
+mod recall;
 mod stop;
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ mod words;
 
 pub use history::{
     HISTORY_DAYS_FULL, HISTORY_TASKS_MAX, HistoryDetails, HistoryEntry, HistoryMetrics, Pruned,
-    Statistics, TaskResult, prune, push, statistics,
+    Statistics, TaskResult, prune, push, similar, statistics,
 };
 pub use ids::next_id;
 pub use refusal::Refusal;

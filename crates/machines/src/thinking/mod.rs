@@ -75,6 +75,15 @@ impl Stage {
         }
     }
 
+    /// What must be there before it is complete, where that has a name.
+    pub const fn required(self) -> Option<&'static str> {
+        match self {
+            Stage::Planning | Stage::Reflection => None,
+            Stage::Selection => Some("thinking/selection/selected.json"),
+            Stage::Creation => Some("drafts/draft_v*.md"),
+        }
+    }
+
     /// Position in [`Stage::ALL`].
     pub const fn index(self) -> usize {
         match self {

@@ -344,18 +344,18 @@ fn require(stage: Stage, outputs: &[String], seen: &Seen) -> Result<(), Refusal>
                 missing.push("at least one output".into());
             }
         }
-        Stage::Selection => {
-            let selected = "thinking/selection/selected.json";
-            if !seen.0.contains(selected) && !missing.iter().any(|path| path == selected) {
-                missing.push(selected.into());
+        Stage::Selection | Stage::Creation | Stage::Reflection => {
+            let found = |wanted: &str| match stage {
+                Stage::Creation => seen.0.iter().any(|path| is_draft(path)),
+                Stage::Planning | Stage::Selection | Stage::Reflection => seen.0.contains(wanted),
+            };
+            if let Some(wanted) = stage.required()
+                && !found(wanted)
+                && !missing.iter().any(|path| path == wanted)
+            {
+                missing.push(wanted.into());
             }
         }
-        Stage::Creation => {
-            if !seen.0.iter().any(|path| is_draft(path)) {
-                missing.push("drafts/draft_v*.md".into());
-            }
-        }
-        Stage::Reflection => {}
     }
     if missing.is_empty() {
         Ok(())

@@ -83,6 +83,12 @@ table! {
         Over => "The run is over.";
         StopTo { id, attempt, max, next } => "Checkpoint {id} is in progress (attempt {attempt} of {max}). Read the failing output, fix it, and run its check: `{next}`. If this attempt failed, say so: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` (DESIGN_MISMATCH and ENV_ISSUE ask a person at once).";
         AlsoHere { kind, name, said } => "Also here: {kind} ({name}): {0}. See `bowline status {kind}`." [said.say(En)];
+        LessonsFor { stage, lessons } => "Earlier tasks learnt for stage {stage}; apply it: {lessons}";
+        StepInHand { step, name, agent } => "Step {step} of {agent}: {name}.";
+        TaskGoal { goal } => "Its goal: {goal}";
+        Shared { facts } => "What all agents share: {facts}";
+        Remembers { agent, facts } => "What {agent} remembers: {facts}";
+        Taught { lessons } => "Similar tasks taught this; apply it: {lessons}";
     }
 
     other: Other => text {

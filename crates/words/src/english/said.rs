@@ -138,6 +138,11 @@ table! {
         RunTold => "✓ told the run";
         RunToldOf { id, status } => "✓ told the run: '{id}' is {status}";
         RunWouldStart { ids } => "would start {ids}";
+        RunWouldStartNothing => "would start nothing";
+        RunChecking { id } => "▸ {id} is checked";
+        RunUnitsDone { done, total } => "✓ {done}/{total} done";
+        RunUnitsKept { done, total } => "{done}/{total} are done and kept";
+        RunUnitsLeft { done, total, command } => "left with {done}/{total} done; '{command}' goes on";
         Rehearsed { ended, runs } => "{ended} of {runs} simulated runs come to their end";
         RehearsedTime { least, middle, most } => "  time: {least} at the least, {middle} in the middle, nine in ten within {most}";
         RehearsedBlocks { id, count } => "  {id} would block {count}";
@@ -169,6 +174,7 @@ table! {
         Score => "score";
         Quality => "quality";
         GoalAchievement => "goal achievement";
+        LessonsFor { stage } => "lessons for {stage}";
         Minutes { count } => "{count} min";
         Hours { count } => "{count} h";
         Days { count } => "{count} d";

@@ -134,6 +134,11 @@ table! {
         RunTold => "✓ 실행 중인 명령에 전했습니다";
         RunToldOf { id, status } => "✓ 실행 중인 명령에 전했습니다: '{id}' {status}";
         RunWouldStart { ids } => "시작할 작업 {ids}";
+        RunWouldStartNothing => "시작할 것이 없습니다";
+        RunChecking { id } => "▸ {id} 확인 중";
+        RunUnitsDone { done, total } => "✓ {done}/{total} 완료";
+        RunUnitsKept { done, total } => "{done}/{total} 완료된 것은 그대로 있습니다";
+        RunUnitsLeft { done, total, command } => "{done}/{total} 완료하고 나갑니다. '{command}'으로 이어 갑니다";
         Rehearsed { ended, runs } => "모의 실행 {runs}번 가운데 {ended}번이 끝까지 갔습니다";
         RehearsedTime { least, middle, most } => "  시간: 가장 짧게 {least}, 가운데 {middle}, 열에 아홉은 {most} 안";
         RehearsedBlocks { id, count } => "  {id}: 실패하면 {count}개가 막힙니다";
@@ -165,6 +170,7 @@ table! {
         Score => "점수";
         Quality => "품질";
         GoalAchievement => "목표 달성률";
+        LessonsFor { stage } => "{stage} 단계에 적용할 교훈";
         Minutes { count } => "{count}분";
         Hours { count } => "{count}시간";
         Days { count } => "{count}일";

@@ -84,6 +84,12 @@ messages! {
         Over,
         StopTo { id: String, attempt: u32, max: u32, next: String },
         AlsoHere { kind: &'static str, name: &'static str, said: Other },
+        LessonsFor { stage: String, lessons: String },
+        StepInHand { step: u64, name: String, agent: String },
+        TaskGoal { goal: String },
+        Shared { facts: String },
+        Remembers { agent: String, facts: String },
+        Taught { lessons: String },
     }
 
     /// Another state file in a few words.

@@ -7,6 +7,7 @@ mod verify;
 pub use bowline_machines::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, FailureClass, Gate, Phase, Run,
 };
+pub use bowline_formats::develop::contract::Planned;
 pub use bundle::{Fault, Shown, verify_file};
 pub use gates::{Passed, Proof};
 pub use verify::Verified;
@@ -24,7 +25,7 @@ use crate::kinds::{Develop, FileKind};
 use crate::words::{cannot_be_read, contract_fault, shown, system};
 use crate::{tree, workspace};
 use bowline_formats::StateFormat as _;
-use bowline_formats::develop::contract::{self, Planned};
+use bowline_formats::develop::contract;
 use bowline_formats::develop::evidence::Evidence as Record;
 use bowline_formats::develop::settings::{self, Settings};
 use bowline_formats::develop::{DevelopFile, new_document};
@@ -149,6 +150,21 @@ impl DevelopRun {
 
     fn known(&self, context: &Context) -> Result<Known, Error> {
         known(context, &self.file.path, &self.file.file)
+    }
+
+    /// What tells this run from every other one in the same place.
+    pub fn identity(&self, context: &Context) -> Result<String, Error> {
+        match Ledger::read(&self.file.file)?.run {
+            Some(id) => Ok(id),
+            None => Ok(self.run(context)?.map_or_else(String::new, |run| {
+                format!("{} {}", run.started_at.0, run.feature)
+            })),
+        }
+    }
+
+    /// The contract that was handed in with the design; empty where none was.
+    pub fn contract(&self, context: &Context) -> Result<Vec<Planned>, Error> {
+        contract_of(context, &self.known(context)?.folder)
     }
 
     /// Begins a run; the policy is sealed when a person does.
