@@ -81,7 +81,10 @@ pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result
 fn is_relayed(cli: &Cli) -> bool {
     match &cli.command {
         Some(Command::Develop(Deferred(args))) => match args.verb {
-            DevelopVerb::Resume | DevelopVerb::Status | DevelopVerb::Evidence(_) => false,
+            DevelopVerb::Resume
+            | DevelopVerb::Status
+            | DevelopVerb::Evidence(_)
+            | DevelopVerb::Run(_) => false,
             DevelopVerb::Start { .. }
             | DevelopVerb::Review { .. }
             | DevelopVerb::Gate(_)

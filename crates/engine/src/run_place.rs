@@ -7,7 +7,9 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::files::KnownFile;
 use bowline_gate::locate::state_home_in;
-use bowline_statefiles::{self as statefiles, Change, ContentHash, Held, Layout, StateFile, Written};
+use bowline_statefiles::{
+    self as statefiles, Change, ContentHash, Held, Layout, StateFile, Written,
+};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,20 +30,13 @@ impl RunPlace {
     /// Takes the place of a state file, or says who has it.
     pub fn take(context: &Context, file: &KnownFile) -> Result<RunPlace, Error> {
         let folder = folder_of(context, file);
-        let right = StateFile::new(Layout::new(folder.join(FILE_NAME)))
-            .with_disk(context.disk.clone())
-            .with_lock_wait(WAIT.min(context.lock_wait));
+        let right = right(context, &folder);
         let request = context.request();
         let mut held = match right.hold(&request) {
             Err(statefiles::Error::Locked {
                 owner, waited_ms, ..
             }) => {
-                // The state file is what people know.
-                return Err(Error::File(statefiles::Error::Locked {
-                    path: file.path.clone(),
-                    owner,
-                    waited_ms,
-                }));
+                return Err(taken(file, owner, waited_ms));
             }
             other => other?,
         };
@@ -60,6 +55,30 @@ impl RunPlace {
     pub fn number(&self) -> u64 {
         self.held.snapshot().seq
     }
+}
+
+/// Refuses while a run is at work: for whoever goes back behind what its agents rely on.
+pub(crate) fn is_free(context: &Context, file: &KnownFile) -> Result<(), Error> {
+    let right = right(context, &folder_of(context, file));
+    match right.lock_owner(context.clock.now_ms())? {
+        None => Ok(()),
+        Some(owner) => Err(taken(file, Box::new(owner), 0)),
+    }
+}
+
+fn right(context: &Context, folder: &Path) -> StateFile {
+    StateFile::new(Layout::new(folder.join(FILE_NAME)))
+        .with_disk(context.disk.clone())
+        .with_lock_wait(WAIT.min(context.lock_wait))
+}
+
+/// The state file is what people know.
+fn taken(file: &KnownFile, owner: Box<statefiles::Owner>, waited_ms: u64) -> Error {
+    Error::File(statefiles::Error::Locked {
+        path: file.path.clone(),
+        owner,
+        waited_ms,
+    })
 }
 
 fn folder_of(context: &Context, file: &KnownFile) -> PathBuf {

@@ -89,7 +89,9 @@ fn listening() -> impl FnOnce(Stopper) {
         let stopper = std::sync::Arc::new(std::sync::Mutex::new(stopper));
         let other = stopper.clone();
         let with = |stopper: &std::sync::Mutex<Stopper>, act: fn(&Stopper)| {
-            act(&stopper.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+            act(&stopper
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner));
         };
         signals::listen(
             signals,
@@ -140,6 +142,7 @@ impl Screen for Lines<'_> {
                 (Tone::Bad, said)
             }
             Told::Parked { id, seconds } => (Tone::Busy, Said::RunParked { id, seconds }),
+            Told::Leaving => (Tone::Busy, Said::RunLeaving),
         };
         let output = self.output;
         output.talk(&output.tone(tone, &said.say(output.lang)));

@@ -29,6 +29,7 @@ mod dry_run;
 mod environment;
 mod every_state;
 mod evidence_tree;
+mod file_runs;
 mod files;
 mod guides;
 mod help;

@@ -6,8 +6,8 @@ use super::others::read;
 use bowline_formats::StateFormat as _;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::agent_memory;
-use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_formats::memory::shared_context;
+use bowline_formats::memory::task_history::{self, TaskHistoryFile};
 use bowline_machines::plan::similar;
 use bowline_words::message::Card;
 use serde_json::Value;
@@ -47,7 +47,12 @@ pub(super) fn memory(value: &Value, path: &Path) -> Vec<Card> {
         lines.push(Card::TaskGoal { goal });
     }
     let step = list(&task["plan"]["steps"]).find(|step| step["id"].as_u64() == current_step(task));
-    let text = |name: &str| short(step.and_then(|step| step[name].as_str()).unwrap_or_default());
+    let text = |name: &str| {
+        short(
+            step.and_then(|step| step[name].as_str())
+                .unwrap_or_default(),
+        )
+    };
     let (agent, name) = (text("agent"), text("name"));
     if let Some(step) = step.and_then(|step| step["id"].as_u64()) {
         let (name, agent) = (name.clone(), agent.clone());
@@ -59,7 +64,9 @@ pub(super) fn memory(value: &Value, path: &Path) -> Vec<Card> {
         lines.push(Card::Shared { facts });
     }
     if agent_memory::is_name(&agent) {
-        let file = folder.join(agent_memory::FOLDER_NAME).join(format!("{agent}.json"));
+        let file = folder
+            .join(agent_memory::FOLDER_NAME)
+            .join(format!("{agent}.json"));
         let own = read(&file).unwrap_or_default();
         let facts = self::facts([&own["preferences"], &own["cache"], &own["statistics"]]);
         if !facts.is_empty() {
@@ -74,7 +81,9 @@ pub(super) fn memory(value: &Value, path: &Path) -> Vec<Card> {
 /// The step that is worked on: the file says so in its plan, older ones beside it.
 pub(super) fn current_step(task: &Value) -> Option<u64> {
     let places = ["/plan/current_step", "/current_step"];
-    let mut steps = places.into_iter().filter_map(|place| task.pointer(place)?.as_u64());
+    let mut steps = places
+        .into_iter()
+        .filter_map(|place| task.pointer(place)?.as_u64());
     steps.next()
 }
 

@@ -137,7 +137,11 @@ fn terms(text: &str) -> BTreeSet<String> {
             continue;
         }
         let letters: Vec<char> = word.chars().collect();
-        terms.extend(letters.windows(2).map(|pair| pair.iter().collect::<String>()));
+        terms.extend(
+            letters
+                .windows(2)
+                .map(|pair| pair.iter().collect::<String>()),
+        );
     }
     terms
 }

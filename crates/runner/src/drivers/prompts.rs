@@ -143,7 +143,10 @@ mod tests {
         prompt.list("Empty:", Vec::<String>::new());
         prompt.document("None:", &Value::Null, 10);
         prompt.again(&Note::default(), &["look closer"]);
-        prompt.list("Many:", (0..40).map(|n| format!("{n} {}", "x".repeat(1_000))));
+        prompt.list(
+            "Many:",
+            (0..40).map(|n| format!("{n} {}", "x".repeat(1_000))),
+        );
         let text = prompt.ending("u", "{}");
         assert!(!text.contains("Empty") && !text.contains("None") && !text.contains("look closer"));
         assert!(text.contains("… and 10 more") && text.len() < 20_000);

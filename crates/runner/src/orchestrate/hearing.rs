@@ -29,13 +29,19 @@ impl Hearing {
     /// What bytes of the output and their events say.
     pub(super) fn hear(&mut self, bytes: &[u8], events: &[Event<'_>]) -> Vec<Word> {
         let heard = self.inner.hear(bytes, events);
-        heard.into_iter().flat_map(|word| self.meant(word)).collect()
+        heard
+            .into_iter()
+            .flat_map(|word| self.meant(word))
+            .collect()
     }
 
     /// The output is over: a last line needs no end.
     pub(super) fn over(&mut self) -> Vec<Word> {
         let heard = self.inner.over();
-        heard.into_iter().flat_map(|word| self.meant(word)).collect()
+        heard
+            .into_iter()
+            .flat_map(|word| self.meant(word))
+            .collect()
     }
 
     /// What a word means for the task.

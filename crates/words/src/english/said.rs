@@ -140,6 +140,7 @@ table! {
         RunWouldStart { ids } => "would start {ids}";
         RunWouldStartNothing => "would start nothing";
         RunChecking { id } => "▸ {id} is checked";
+        RunLeaving => "▸ leaving; Ctrl-C once more ends the agents";
         RunUnitsDone { done, total } => "✓ {done}/{total} done";
         RunUnitsKept { done, total } => "{done}/{total} are done and kept";
         RunUnitsLeft { done, total, command } => "left with {done}/{total} done; '{command}' goes on";

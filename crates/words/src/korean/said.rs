@@ -136,6 +136,7 @@ table! {
         RunWouldStart { ids } => "시작할 작업 {ids}";
         RunWouldStartNothing => "시작할 것이 없습니다";
         RunChecking { id } => "▸ {id} 확인 중";
+        RunLeaving => "▸ 나갑니다. Ctrl-C를 한 번 더 누르면 에이전트도 끝냅니다";
         RunUnitsDone { done, total } => "✓ {done}/{total} 완료";
         RunUnitsKept { done, total } => "{done}/{total} 완료된 것은 그대로 있습니다";
         RunUnitsLeft { done, total, command } => "{done}/{total} 완료하고 나갑니다. '{command}'으로 이어 갑니다";

@@ -135,6 +135,7 @@ messages! {
         RunWouldStart { ids: String },
         RunWouldStartNothing,
         RunChecking { id: String },
+        RunLeaving,
         RunUnitsDone { done: usize, total: usize },
         RunUnitsKept { done: usize, total: usize },
         RunUnitsLeft { done: usize, total: usize, command: String },

@@ -4,10 +4,10 @@ mod bundle;
 mod gates;
 mod verify;
 
+pub use bowline_formats::develop::contract::Planned;
 pub use bowline_machines::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, FailureClass, Gate, Phase, Run,
 };
-pub use bowline_formats::develop::contract::Planned;
 pub use bundle::{Fault, Shown, verify_file};
 pub use gates::{Passed, Proof};
 pub use verify::Verified;

@@ -81,6 +81,11 @@ impl Flight {
         }
     }
 
+    /// An agent works on it.
+    pub(super) fn runs(&self) -> bool {
+        self.note.stage == Stage::Running
+    }
+
     fn keep(&mut self, line: &str) {
         self.words.push_str(line);
         self.words.push('\n');
@@ -96,7 +101,12 @@ impl Flight {
 
 impl<W: Work> Crew<'_, W> {
     /// Begins an attempt; its note is durable before anything runs.
-    pub(super) fn begin(&mut self, unit: Unit, mut note: Note, client: &Client) -> Result<(), Error> {
+    pub(super) fn begin(
+        &mut self,
+        unit: Unit,
+        mut note: Note,
+        client: &Client,
+    ) -> Result<(), Error> {
         let now = self.now_ms();
         note.attempt += 1;
         note.round = unit.round;
@@ -337,19 +347,19 @@ impl<W: Work> Crew<'_, W> {
             let Some(flight) = self.flights.get_mut(&id) else {
                 continue;
             };
-            if flight.note.stage != Stage::Running || flight.ended.is_some() {
+            if !flight.runs() || flight.ended.is_some() {
                 continue;
             }
             let took = now - flight.since_ms;
-            let time = flight.time_ms.filter(|max| flight.note.round_ms + took >= *max);
+            let time = flight
+                .time_ms
+                .filter(|max| flight.note.round_ms + took >= *max);
             let worked = flight.note.worked_ms + took;
             let worked = self.breakers.worked_ms.filter(|max| worked >= *max);
             let silent = now - flight.heard_ms >= self.breakers.silent_ms;
             let why = match (time, worked, silent) {
                 (Some(max), ..) => (Failing::Timeout, format!("longer than {} s", max / 1_000)),
-                (None, Some(max), _) => {
-                    (Failing::Breaker, format!("{} s of work", max / 1_000))
-                }
+                (None, Some(max), _) => (Failing::Breaker, format!("{} s of work", max / 1_000)),
                 (None, None, true) => {
                     let seconds = self.breakers.silent_ms / 1_000;
                     (Failing::Silent, format!("no output for {seconds} s"))
@@ -399,7 +409,10 @@ mod tests {
 
     #[test]
     fn only_a_line_about_this_unit_fails_it() {
-        assert_eq!(failure("FAIL:planning:no sources", "planning"), Some("no sources"));
+        assert_eq!(
+            failure("FAIL:planning:no sources", "planning"),
+            Some("no sources")
+        );
         assert_eq!(failure("**FAIL:cp-1:**", "cp-1"), Some("failed"));
         assert_eq!(failure("FAIL:test_x", "planning"), None);
         assert_eq!(failure("FAIL:planning2:x", "planning"), None);

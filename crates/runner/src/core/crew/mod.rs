@@ -31,6 +31,8 @@ use std::time::{Duration, Instant};
 const LOOK_MS: i64 = 2_000;
 /// Attempts in a row that never began, before that counts as a failure.
 const NOT_BEGUN_MAX: u32 = 3;
+/// Whoever wants the agents ended too asks again within this time.
+const LEAVE_MS: i64 = 1_000;
 /// Letters of an error that are told.
 const TOLD_CHARS_MAX: usize = 300;
 /// Letters of a name in a file name.
@@ -207,6 +209,8 @@ pub enum Told {
         /// For how long.
         seconds: i64,
     },
+    /// Somebody wants the run to leave; asked once more, it ends its agents too.
+    Leaving,
 }
 
 /// Who is shown what happens.
@@ -345,7 +349,7 @@ pub fn run<W: Work>(
         starts: VecDeque::new(),
         started: 0,
         failed: Vec::new(),
-        leaving: false,
+        leaving_ms: None,
         ending: false,
         stopped: None,
     };
@@ -377,7 +381,8 @@ struct Crew<'s, W: Work> {
     starts: VecDeque<i64>,
     started: u32,
     failed: Vec<(String, String)>,
-    leaving: bool,
+    /// Somebody wants it to leave, then.
+    leaving_ms: Option<i64>,
     ending: bool,
     stopped: Option<Error>,
 }
@@ -389,38 +394,67 @@ impl<W: Work> Crew<'_, W> {
     }
 
     fn work_off(&mut self, events: &Receiver<Heard<W::Checked>>) -> Result<Report, Error> {
+        // Words of an agent move nothing in the state file.
+        let mut moved = true;
+        let mut open = true;
         loop {
-            let open = self.advance()?;
+            if moved {
+                open = self.advance()?;
+            }
             if let Some(ended) = self.ended(open)? {
                 return Ok(self.report(ended));
             }
             let now = self.now_ms();
-            let wake = self.wakes_ms().map_or(LOOK_MS, |at| (at - now).clamp(0, LOOK_MS));
-            match events.recv_timeout(Duration::from_millis(wake.unsigned_abs())) {
-                Ok(Heard::News(news)) => self.news(news)?,
-                Ok(Heard::Checked(id, found)) => self.checked(&id, *found)?,
-                Ok(Heard::Leave) => self.leaving = true,
+            let wake = self
+                .wakes_ms()
+                .map_or(LOOK_MS, |at| (at - now).clamp(0, LOOK_MS));
+            let event = events.recv_timeout(Duration::from_millis(wake.unsigned_abs()));
+            moved = match event {
+                Ok(Heard::News(news)) => {
+                    let words = matches!(news.what, Happened::Output { .. });
+                    self.news(news)?;
+                    !words
+                }
+                Ok(Heard::Checked(id, found)) => {
+                    self.checked(&id, *found)?;
+                    true
+                }
+                Ok(Heard::Leave) => {
+                    self.leave();
+                    true
+                }
                 Ok(Heard::Stop) => {
-                    self.leaving = true;
+                    self.leave();
                     self.ending = true;
                     for (id, flight) in &self.flights {
                         if flight.note.stage == Stage::Running {
-                            self.attempts.want(&self.attempt_id(id, &flight.note), Want::Ended);
+                            self.attempts
+                                .want(&self.attempt_id(id, &flight.note), Want::Ended);
                         }
                     }
+                    true
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => self.leaving = true,
-            }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => true,
+            };
             self.look();
         }
     }
 
+    /// Nothing new is started. Who asks once more within a moment means the agents too.
+    fn leave(&mut self) {
+        if self.leaving_ms.is_none() {
+            self.leaving_ms = Some(self.now_ms() + LEAVE_MS);
+            if self.flights.values().any(Flight::runs) {
+                self.told(Told::Leaving);
+            }
+        }
+    }
+
     fn ended(&mut self, open: bool) -> Result<Option<Ended>, Error> {
-        if self.leaving {
-            let running = |flight: &Flight| flight.note.stage == Stage::Running;
-            let busy = self.ending && self.flights.values().any(running);
-            return Ok((!busy).then_some(Ended::Left));
+        if let Some(at) = self.leaving_ms {
+            let busy = self.flights.values().any(Flight::runs);
+            let waits = busy && (self.ending || self.now_ms() < at);
+            return Ok((!waits).then_some(Ended::Left));
         }
         if !self.flights.is_empty() {
             return Ok(None);
@@ -440,7 +474,7 @@ impl<W: Work> Crew<'_, W> {
     fn report(&mut self, ended: Ended) -> Report {
         let (done, total) = self.work.progress();
         let running = self.flights.iter();
-        let running = running.filter(|(_, flight)| flight.note.stage == Stage::Running);
+        let running = running.filter(|(_, flight)| flight.runs());
         Report {
             ended,
             done,
@@ -453,9 +487,12 @@ impl<W: Work> Crew<'_, W> {
     fn wakes_ms(&self) -> Option<i64> {
         let resting = self.resting.values().copied();
         let flights = self.flights.values().filter_map(|flight| {
-            let running = flight.note.stage == Stage::Running && flight.ended.is_none();
+            let running = flight.runs() && flight.ended.is_none();
             let left = flight.time_ms.map(|max| max - flight.note.round_ms);
-            let worked = self.breakers.worked_ms.map(|max| max - flight.note.worked_ms);
+            let worked = self
+                .breakers
+                .worked_ms
+                .map(|max| max - flight.note.worked_ms);
             let deadlines = [
                 Some(flight.heard_ms.saturating_add(self.breakers.silent_ms)),
                 left.map(|left| flight.since_ms.saturating_add(left)),
@@ -463,22 +500,25 @@ impl<W: Work> Crew<'_, W> {
             ];
             deadlines.into_iter().flatten().min().filter(|_| running)
         });
-        let hour = self.breakers.starts_per_hour.and(self.starts.front());
+        let idle = self.leaving_ms.is_some() || self.stopped.is_some();
+        let leaving = self.leaving_ms.filter(|_| !self.ending);
         resting
+            .filter(|_| !idle)
             .chain(flights)
-            .chain(hour.map(|first| first + HOUR_MS))
+            .chain(leaving)
             .min()
     }
 
     /// Starts what may be started; whether anything is left that this run may still do.
     fn advance(&mut self) -> Result<bool, Error> {
-        if self.leaving || self.stopped.is_some() {
+        if self.leaving_ms.is_some() || self.stopped.is_some() {
             return Ok(false);
         }
         loop {
             let units = self.work.ready()?;
             let now = self.now_ms();
-            let waits = |id: &String, at: &i64| *at > now && units.iter().any(|unit| unit.id == *id);
+            let waits =
+                |id: &String, at: &i64| *at > now && units.iter().any(|unit| unit.id == *id);
             self.resting.retain(|id, at| waits(id, at));
             let free = |unit: &&Unit| {
                 !self.flights.contains_key(&unit.id) && !self.resting.contains_key(&unit.id)
@@ -510,7 +550,9 @@ impl<W: Work> Crew<'_, W> {
         match (note.stage, note.reply.take()) {
             (Stage::Running, _) => return self.attach(unit, note),
             (Stage::Checking, Some(reply)) => {
-                self.told(Told::Found { id: unit.id.clone() });
+                self.told(Told::Found {
+                    id: unit.id.clone(),
+                });
                 return self.land(&unit, note, Outcome::Ended(reply));
             }
             (Stage::Checking | Stage::Idle, _) => note.stage = Stage::Idle,
@@ -672,7 +714,12 @@ impl<W: Work> Crew<'_, W> {
         }
     }
 
-    fn follow(&mut self, unit: &Unit, mut note: Note, after: After<W::Checked>) -> Result<(), Error> {
+    fn follow(
+        &mut self,
+        unit: &Unit,
+        mut note: Note,
+        after: After<W::Checked>,
+    ) -> Result<(), Error> {
         let id = unit.id.clone();
         match after {
             After::Done => {
@@ -688,7 +735,11 @@ impl<W: Work> Crew<'_, W> {
                 note.not_before_ms = self.now_ms() + wait_ms;
                 self.remember(&id, &note)?;
                 let error = one_line(&why, TOLD_CHARS_MAX);
-                self.told(Told::Failed { id, error, again: true });
+                self.told(Told::Failed {
+                    id,
+                    error,
+                    again: true,
+                });
             }
             After::GaveUp { why } => {
                 note.failed(&why);
@@ -696,7 +747,11 @@ impl<W: Work> Crew<'_, W> {
                 self.remember(&id, &note)?;
                 let error = one_line(&why, TOLD_CHARS_MAX);
                 self.failed.push((id.clone(), error.clone()));
-                self.told(Told::Failed { id, error, again: false });
+                self.told(Told::Failed {
+                    id,
+                    error,
+                    again: false,
+                });
             }
             After::Check(job) => {
                 self.told(Told::Checking { id: id.clone() });

@@ -18,7 +18,8 @@ use bowline_engine::formats::develop::evidence::Evidence;
 use bowline_engine::machines::develop::{Command, DevelopMachine, Refusal};
 use bowline_engine::machines::{Actor, Machine as _};
 use bowline_engine::operations::develop::{
-    Checkpoint, CheckpointStatus, DevelopRun, FailureClass, Gate, Passed, Phase, Planned, Proof, Run,
+    Checkpoint, CheckpointStatus, DevelopRun, FailureClass, Gate, Passed, Phase, Planned, Proof,
+    Run,
 };
 use bowline_engine::{Context, Error, Refusal as Refused};
 use bowline_formats::settings::Settings;
@@ -236,9 +237,7 @@ impl Develop {
 
     fn try_gate(&self, gate: Gate) -> Job<Found> {
         let (run, context) = (self.run.clone(), self.context.clone());
-        Box::new(move || {
-            Keep::of(|keep| run.gate_pass(&context, gate, Proof::default(), keep))
-        })
+        Box::new(move || Keep::of(|keep| run.gate_pass(&context, gate, Proof::default(), keep)))
     }
 
     fn failed_checkpoint(&mut self, unit: &Unit, why: String) -> Result<After<Found>, Error> {
@@ -250,7 +249,9 @@ impl Develop {
     }
 
     fn designed(&mut self, unit: &Unit, reply: &Reply) -> Result<After<Found>, Error> {
-        let path = part(reply, "contract").and_then(Value::as_str).unwrap_or(DESIGN);
+        let path = part(reply, "contract")
+            .and_then(Value::as_str)
+            .unwrap_or(DESIGN);
         match self.hand_in(path) {
             Ok(()) => Ok(After::Done),
             Err(error @ (Error::BadInput { .. } | Error::NoValidation { .. })) => {
@@ -306,7 +307,9 @@ fn part<'r>(reply: &'r Reply, name: &str) -> Option<&'r Value> {
 }
 
 fn after_attempt(run: Option<&Run>, unit: &Unit, why: String) -> After<Found> {
-    let status = run.and_then(|run| run.checkpoint(&unit.id)).map(|one| one.status);
+    let status = run
+        .and_then(|run| run.checkpoint(&unit.id))
+        .map(|one| one.status);
     match status {
         Some(CheckpointStatus::Passed) => After::Done,
         Some(CheckpointStatus::InProgress) => After::Again { wait_ms: 0, why },
@@ -353,7 +356,9 @@ impl Work for Develop {
             Task::PullRequest => whole("pull-request"),
         };
         let units = self.task(&run)?.map(unit).into_iter();
-        Ok(units.filter(|unit| !self.given_up.contains_key(&unit.id)).collect())
+        Ok(units
+            .filter(|unit| !self.given_up.contains_key(&unit.id))
+            .collect())
     }
 
     fn client(&mut self, _: &Unit) -> Result<Client, Error> {
@@ -375,7 +380,10 @@ impl Work for Develop {
 
     fn start(&mut self, unit: &Unit) -> Result<Unit, Error> {
         let changed = self.run.checkpoint_start(&self.context, &unit.id, None)?;
-        let one = changed.state.as_ref().and_then(|run| run.checkpoint(&unit.id));
+        let one = changed
+            .state
+            .as_ref()
+            .and_then(|run| run.checkpoint(&unit.id));
         Ok(Unit {
             id: unit.id.clone(),
             round: one.map_or(1, |one| one.iteration),
@@ -391,7 +399,9 @@ impl Work for Develop {
             prompt: prompt::prompt(self.run.root(), &run, &task, &contract, note),
             folder: std::path::absolute(self.run.root())
                 .unwrap_or_else(|_| self.run.root().to_owned()),
-            number: number.and_then(|at| u32::try_from(at + 1).ok()).unwrap_or(0),
+            number: number
+                .and_then(|at| u32::try_from(at + 1).ok())
+                .unwrap_or(0),
             variables: match task {
                 Task::Checkpoint(id) => vec![("BOWLINE_CHECKPOINT", id)],
                 Task::Design | Task::Gate(_) | Task::PullRequest => Vec::new(),
@@ -400,12 +410,7 @@ impl Work for Develop {
         })
     }
 
-    fn ended(
-        &mut self,
-        unit: &Unit,
-        _: &Note,
-        outcome: Outcome,
-    ) -> Result<After<Found>, Error> {
+    fn ended(&mut self, unit: &Unit, _: &Note, outcome: Outcome) -> Result<After<Found>, Error> {
         let task = self.task_of(unit)?;
         let outcome = match outcome {
             Outcome::Ended(reply) => match failure(reply.result.as_ref()) {

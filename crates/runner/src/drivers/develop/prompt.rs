@@ -27,7 +27,11 @@ pub(super) fn prompt(
     let mut prompt = Prompt::default();
     prompt
         .named("Feature", &run.feature, FEATURE_CHARS_MAX)
-        .line(&format!("Phase {}. Work in {}.", run.phase.name(), root.display()))
+        .line(&format!(
+            "Phase {}. Work in {}.",
+            run.phase.name(),
+            root.display()
+        ))
         .line("");
     let (id, hands) = match task {
         Task::Design => {
@@ -59,7 +63,9 @@ pub(super) fn prompt(
         }
     };
     if !matches!(task, Task::Checkpoint(_)) {
-        let known = contract.iter().map(|one| format!("{}: {}", one.id, one.description));
+        let known = contract
+            .iter()
+            .map(|one| format!("{}: {}", one.id, one.description));
         prompt.list("Checkpoints of the contract:", known);
     }
     prompt.again(note, &RALPH);

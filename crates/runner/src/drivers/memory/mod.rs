@@ -222,9 +222,12 @@ fn output_of(reply: &Reply) -> Value {
             Some(output) => output.clone(),
             None => {
                 let meant = ["status", "artifacts", "share", "remember"];
-                let own = members.iter().filter(|(name, _)| !meant.contains(&name.as_str()));
-                let own: Map<String, Value> =
-                    own.map(|(name, value)| (name.clone(), value.clone())).collect();
+                let own = members
+                    .iter()
+                    .filter(|(name, _)| !meant.contains(&name.as_str()));
+                let own: Map<String, Value> = own
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
                 match own.is_empty() {
                     true => Value::Null,
                     false => Value::Object(own),
@@ -249,7 +252,9 @@ fn artifacts(value: Option<&Value>) -> Vec<Artifact> {
     let described = items.filter(|item| item.is_object()).map(|item| {
         let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
         Artifact {
-            kind: Some(text("type")).filter(|it| it == "data").unwrap_or_else(|| "file".into()),
+            kind: Some(text("type"))
+                .filter(|it| it == "data")
+                .unwrap_or_else(|| "file".into()),
             path: text("path"),
             description: text("description"),
         }
@@ -272,9 +277,8 @@ impl Work for Memory {
             | TaskStatus::Cancelled => return Ok(Vec::new()),
         }
         let ready = task.plan.ready_steps();
-        let open = |step: &&PlanStep| {
-            step.status == StepStatus::InProgress || ready.contains(&step.id)
-        };
+        let open =
+            |step: &&PlanStep| step.status == StepStatus::InProgress || ready.contains(&step.id);
         let mut units: Vec<Unit> = task.plan.steps.iter().filter(open).map(unit).collect();
         // What is in progress already goes on before anything is begun.
         units.sort_by_key(|unit| (!unit.begun, number(unit)));
@@ -342,9 +346,8 @@ impl Work for Memory {
         let Some(first) = task.plan.steps.iter().find(open) else {
             return Ok(Over::Done);
         };
-        let spent = |step: &&PlanStep| {
-            step.status == StepStatus::Failed && step.retries >= TRIES_MAX
-        };
+        let spent =
+            |step: &&PlanStep| step.status == StepStatus::Failed && step.retries >= TRIES_MAX;
         if let Some(step) = task.plan.steps.iter().find(spent) {
             return stopped(Refusal::RetriesExhausted { id: step.id });
         }
@@ -380,11 +383,17 @@ mod tests {
         assert_eq!(of(Some(told), "x"), json!({ "boats": 3 }));
         let plain = json!({ "summary": "three boats", "artifacts": ["a.md"], "status": "success" });
         assert_eq!(of(Some(plain), "x"), json!({ "summary": "three boats" }));
-        assert_eq!(of(None, "I am done\n"), json!({ "type": "text", "summary": "I am done" }));
+        assert_eq!(
+            of(None, "I am done\n"),
+            json!({ "type": "text", "summary": "I am done" })
+        );
         assert_eq!(of(None, ""), Value::Null);
         let made = json!(["a.md", { "path": "b", "type": "data", "description": "times" }]);
         let made = artifacts(Some(&made));
-        assert_eq!((made[0].path.as_str(), made[1].kind.as_str()), ("a.md", "data"));
+        assert_eq!(
+            (made[0].path.as_str(), made[1].kind.as_str()),
+            ("a.md", "data")
+        );
     }
 
     #[test]

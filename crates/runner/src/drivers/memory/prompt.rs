@@ -3,7 +3,9 @@
 use super::super::prompts::Prompt;
 use crate::core::note::Note;
 use crate::core::text::begin;
-use bowline_engine::operations::memory::{MemoryFolder, PlanStep, StepStatus, TRIES_MAX, Task, similar};
+use bowline_engine::operations::memory::{
+    MemoryFolder, PlanStep, StepStatus, TRIES_MAX, Task, similar,
+};
 use bowline_engine::{Context, Error};
 use serde_json::Value;
 
@@ -30,12 +32,22 @@ pub(super) fn prompt(
         cluster => format!(" of the cluster {cluster}"),
     };
     prompt
-        .line(&format!("You are {}{cluster}. Task {}: {}", step.agent, task.id, task.name))
+        .line(&format!(
+            "You are {}{cluster}. Task {}: {}",
+            step.agent, task.id, task.name
+        ))
         .named("Goal", &task.plan.goal, TEXT_CHARS_MAX)
         .line("")
-        .line(&format!("Do step {} of the plan and no other: {}", step.id, step.name));
+        .line(&format!(
+            "Do step {} of the plan and no other: {}",
+            step.id, step.name
+        ));
     prompt.list("The task is successful when:", &task.plan.success_criteria);
-    prompt.named("\nThe request, in the words of whoever made it", &task.context.user_request, TEXT_CHARS_MAX);
+    prompt.named(
+        "\nThe request, in the words of whoever made it",
+        &task.context.user_request,
+        TEXT_CHARS_MAX,
+    );
     prompt.list("Keep to:", &task.context.constraints);
     prompt.list("You may use:", &task.context.resources);
     let others = task.plan.steps.iter().filter(|other| other.id != step.id);
@@ -45,7 +57,13 @@ pub(super) fn prompt(
             true => ", which yours builds on",
             false => "",
         };
-        let head = format!("{} {} ({}, {}{needed})", other.id, other.name, other.agent, other.status.name());
+        let head = format!(
+            "{} {} ({}, {}{needed})",
+            other.id,
+            other.name,
+            other.agent,
+            other.status.name()
+        );
         match (other.status, output) {
             (StepStatus::Completed, output) if !output.is_empty() => {
                 format!("{head}: {}", begin(output, OUTPUT_CHARS_MAX))
@@ -69,13 +87,18 @@ pub(super) fn prompt(
     );
     let about = format!("{} {} {}", task.name, task.plan.goal, step.name);
     let past = folder.past(context)?;
-    let lessons = similar(&past, &about).into_iter().take(TASKS_MAX).flat_map(|entry| {
-        let details = entry.details.iter().flat_map(|details| &details.lessons);
-        details.map(move |lesson| format!("{lesson} (from {}: {})", entry.id, entry.name))
-    });
+    let lessons = similar(&past, &about)
+        .into_iter()
+        .take(TASKS_MAX)
+        .flat_map(|entry| {
+            let details = entry.details.iter().flat_map(|details| &details.lessons);
+            details.map(move |lesson| format!("{lesson} (from {}: {})", entry.id, entry.name))
+        });
     prompt.list("Similar tasks taught this. Apply it:", lessons);
     if step.retries > 0 {
-        prompt.line("").line(&format!("This is try {} of {TRIES_MAX}.", step.retries + 1));
+        prompt
+            .line("")
+            .line(&format!("This is try {} of {TRIES_MAX}.", step.retries + 1));
     }
     prompt.again(note, &["Mend exactly that first; keep what was good."]);
     let hands = "{\"summary\": \"at most 100 letters\", \"output\": {…}, \"artifacts\": [{\"path\": …, \"description\": …}], \
@@ -91,13 +114,19 @@ fn own_memory(context: &Context, folder: &MemoryFolder, name: &str) -> Result<Va
     match folder.agent(context, name) {
         // A free word may be no name of a file.
         Err(_) => Ok(Value::Null),
-        Ok(file) => Ok(parts(file.view_or_empty(context)?.document.value(), &sections)),
+        Ok(file) => Ok(parts(
+            file.view_or_empty(context)?.document.value(),
+            &sections,
+        )),
     }
 }
 
 fn shared(context: &Context, folder: &MemoryFolder) -> Result<Value, Error> {
     let view = folder.shared().view_or_empty(context)?;
-    Ok(parts(view.document.value(), &["shared_data", "preferences"]))
+    Ok(parts(
+        view.document.value(),
+        &["shared_data", "preferences"],
+    ))
 }
 
 /// The members that say something.

@@ -44,7 +44,14 @@ pub fn run(
         parallel: 1,
         starts_max: None,
     };
-    let parts = parts(context, run.file(), names, &thinking.settings, rules, screen)?;
+    let parts = parts(
+        context,
+        run.file(),
+        names,
+        &thinking.settings,
+        rules,
+        screen,
+    )?;
     crew(parts, thinking, begun)
 }
 
@@ -93,7 +100,11 @@ impl Thinking {
     fn fail(&self, stage: Stage, code: &str, why: &str) -> Result<After<()>, Error> {
         let message = one_line(why, MESSAGE_CHARS_MAX);
         let changed = self.run.fail(&self.context, stage, code, &message)?;
-        Ok(after_failure(&changed.state, stage, format!("{code}: {why}")))
+        Ok(after_failure(
+            &changed.state,
+            stage,
+            format!("{code}: {why}"),
+        ))
     }
 
     fn judge(&self, stage: Stage, reply: &Reply) -> Result<After<()>, Error> {
@@ -245,6 +256,9 @@ impl Work for Thinking {
     fn progress(&mut self) -> (usize, usize) {
         let run = self.sheet().map(|sheet| sheet.run).unwrap_or_default();
         let done = |stage: &Stage| run.stage(*stage).status == Status::Completed;
-        (Stage::ALL.into_iter().filter(done).count(), Stage::ALL.len())
+        (
+            Stage::ALL.into_iter().filter(done).count(),
+            Stage::ALL.len(),
+        )
     }
 }

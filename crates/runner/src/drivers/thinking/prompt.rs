@@ -31,22 +31,33 @@ pub(super) fn prompt(
         None if stage == Stage::Planning => "at least one file".to_owned(),
         None => String::new(),
     };
-    prompt.list("The stage is done when this is there:", [needed].iter().filter(|it| !it.is_empty()));
+    prompt.list(
+        "The stage is done when this is there:",
+        [needed].iter().filter(|it| !it.is_empty()),
+    );
     prompt.list("And when this is reached:", run.standards(stage)?);
     let earlier = Stage::ALL.into_iter().filter(|it| *it < stage);
     let earlier = earlier.flat_map(|stage| {
         let outputs = sheet.run.stage(stage).outputs.iter();
         outputs.map(move |path| format!("{}: {path}", stage.name()))
     });
-    prompt.list("Earlier stages left these files, which you build on:", earlier);
+    prompt.list(
+        "Earlier stages left these files, which you build on:",
+        earlier,
+    );
     let own = &sheet.run.stage(stage).outputs;
     prompt.list("Earlier tries of this stage left:", own);
     let lessons = sheet.run.feedback.lessons_for(stage);
     let lessons = lessons.map(|(task, lesson)| format!("{lesson} (from {task})"));
-    prompt.list("Earlier tasks learnt this for your stage. Apply it:", lessons);
+    prompt.list(
+        "Earlier tasks learnt this for your stage. Apply it:",
+        lessons,
+    );
     let retries = sheet.run.stage(stage).retry_count;
     if retries > 0 {
-        prompt.line("").line(&format!("This is try {} of {RETRIES_MAX}.", retries + 1));
+        prompt
+            .line("")
+            .line(&format!("This is try {} of {RETRIES_MAX}.", retries + 1));
     }
     prompt.again(note, &["Mend exactly that first; keep what was good."]);
     let hands = match stage {
