@@ -66,7 +66,7 @@ fn stages_are_worked_off_in_order_with_what_earlier_tasks_learnt() {
             "▸ selection started (attempt 1)",
             "✓ selection done (2/4)",
             "▸ creation started (attempt 1)",
-            "✗ creation failed and is tried again: quality_check_failed: 'creation' is below its thresholds: words of draft_v1.md 2 of 5",
+            "✗ creation failed and is tried again: quality_check_failed: 'creation' is below its quality thresholds: words of draft_v1.md 2 of 5",
             "▸ creation started (attempt 2)",
             "✓ creation done (3/4)",
             "▸ reflection started (attempt 1)",
