@@ -31,7 +31,9 @@ impl RunPlace {
     pub fn take(context: &Context, file: &KnownFile) -> Result<RunPlace, Error> {
         let folder = folder_of(context, file);
         let right = right(context, &folder);
-        let request = context.request();
+        let mut request = context.request();
+        // The words of the command line may begin with where, not with what.
+        request.what = format!("bowline {} run", file.kind.noun());
         let mut held = match right.hold(&request) {
             Err(statefiles::Error::Locked {
                 owner, waited_ms, ..

@@ -28,6 +28,12 @@ fn state(world: &TestEnvironment) -> Value {
     serde_json::from_str(&world.read("tasks/ferries/thinking_state.json")).unwrap()
 }
 
+/// Failed tries of the first stage; none are not written.
+fn retries(world: &TestEnvironment) -> u64 {
+    let count = &state(world)["stages"]["planning"]["retry_count"];
+    count.as_u64().unwrap_or(0)
+}
+
 #[test]
 fn stages_are_worked_off_in_order_with_what_earlier_tasks_learnt() {
     let world = project(&format!("short=1\n{WRITER}"), "");
@@ -200,7 +206,7 @@ fn a_run_that_is_killed_goes_on_with_the_agent_that_lives() {
     let text = good(&world, "thinking --dir tasks/ferries run");
     assert!(text.contains("▸ planning goes on"), "{text}");
     assert_eq!(starts(&world, "planning"), 1);
-    assert_eq!(state(&world)["stages"]["planning"]["retry_count"], 0);
+    assert_eq!(retries(&world), 0);
     assert_eq!(state(&world)["overall_status"], "completed");
 }
 
@@ -218,7 +224,7 @@ fn an_agent_that_died_with_its_run_counts_as_a_try() {
     let text = good(&world, "thinking --dir tasks/ferries run --stage planning");
     assert!(text.contains("agent_lost"), "{text}");
     assert_eq!(starts(&world, "planning"), 2);
-    assert_eq!(state(&world)["stages"]["planning"]["retry_count"], 1);
+    assert_eq!(retries(&world), 1);
 }
 
 #[test]
@@ -258,7 +264,7 @@ fn an_interrupt_leaves_the_agent_and_two_end_it() {
     std::fs::write(world.root().join("seen/go"), "").unwrap();
     good(&world, "thinking --dir tasks/ferries run");
     assert_eq!(starts(&world, "planning"), 2);
-    assert_eq!(state(&world)["stages"]["planning"]["retry_count"], 0);
+    assert_eq!(retries(&world), 0);
 }
 
 #[test]
@@ -274,7 +280,7 @@ fn a_limit_parks_the_stage_and_does_not_count() {
         "{text}"
     );
     assert_eq!(starts(&world, "planning"), 2);
-    assert_eq!(state(&world)["stages"]["planning"]["retry_count"], 0);
+    assert_eq!(retries(&world), 0);
 }
 
 #[test]
