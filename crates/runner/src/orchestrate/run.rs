@@ -125,9 +125,7 @@ struct Beginning {
 pub fn settings_of(root: &Path) -> Result<Settings, Error> {
     let path = root.join(FILE_NAME);
     match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            Settings::read(&text).map_err(|message| Error::BadSettings { path, message })
-        }
+        Ok(text) => Settings::read(&text).map_err(|message| Error::BadSettings { path, message }),
         Err(_) => Ok(Settings::default()),
     }
 }
