@@ -27,6 +27,7 @@ pub(crate) mod scripted;
 mod serve;
 mod signals;
 mod task;
+mod task_permits;
 mod task_view;
 mod thinking;
 mod thinking_board;
