@@ -292,3 +292,17 @@ fn an_agent_nobody_knows_is_told_before_anything_begins() {
     assert!(text.contains("error[no_agent]"), "{text}");
     assert_eq!(state(&world)["overall_status"], "pending");
 }
+
+#[test]
+fn what_used_up_its_limit_is_not_begun_again_before_somebody_raises_it() {
+    let world = project("exec sleep 600", "[limits]\nwall_time = 1\n");
+    task(&world, "tasks/ferries", "ferries-001");
+    for _ in 0..2 {
+        let (text, code) = ran(&world, "thinking --dir tasks/ferries run");
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains("error[breaker]"), "{text}");
+        assert_eq!((starts(&world, "planning"), retries(&world)), (1, 1));
+    }
+    equip(&world, WRITER, "[limits]\nwall_time = 600\n");
+    good(&world, "thinking --dir tasks/ferries run");
+}
