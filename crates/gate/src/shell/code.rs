@@ -1,7 +1,7 @@
 //! Interpreters of other languages: where their code stands in a command line.
 
 use super::expand::is_unknown;
-use super::inline::{look, magic_argument};
+use super::inline::look;
 use super::interpret::typed;
 use super::walk::{Input, Walker};
 use bowline_words::message::Unseen;
@@ -190,8 +190,8 @@ fn judge(walker: &mut Walker<'_>, language: &str, mut call: Call, input: &Input)
     }
     if language == "perl" && call.given {
         // The magic of `<>` runs them.
-        for command in call.words.iter().filter_map(|it| magic_argument(it)) {
-            walker.text(command);
+        for word in call.words.iter().filter(|it| it.contains('|')) {
+            walker.suspect(word.trim_matches(['|', ' ']));
         }
     }
     let fed = match &call.module {
@@ -326,11 +326,6 @@ fn group(
         }
         if kind.attached.contains(letter) {
             call.in_place |= letter == 'i';
-            if language == "perl" && matches!(letter, 'M' | 'm') {
-                let module = own.trim_start_matches('-').split('=').next();
-                call.texts
-                    .push(format!("use {};", module.unwrap_or_default()));
-            }
             return;
         }
     }
