@@ -34,7 +34,7 @@ impl Place {
             common,
             state: real(&file),
             keeping: real(&locate::state_home().join("bowline")),
-            guards: locate::guards_of_user().iter().map(|it| real(it)).collect(),
+            guards: locate::guards_of_user(),
         }
     }
 
@@ -74,7 +74,9 @@ impl Place {
                 || of_worktree
         });
         let of_a_client = |file: &&str| path == self.root.join(file);
-        of_git || client_hooks::GUARDS.iter().any(of_a_client) || self.guards.contains(&path)
+        of_git
+            || client_hooks::GUARDS.iter().any(of_a_client)
+            || self.guards.iter().any(|it| real(it) == path)
     }
 
     /// Whether git's hooks are below this path of the repository's own folder.

@@ -201,7 +201,12 @@ fn touched(path: &Path, how: Touched, by: &str, place: &Place) -> Vec<Offence> {
         Touched::Cleaned { .. } => false,
         Touched::Gone => there(),
         Touched::Made => !there(),
-        Touched::Marked => place.is_guard(path) || place.holds_hooks(path),
+        Touched::Marked if place.holds_hooks(path) => {
+            return vec![Offence::Guard {
+                path: path.to_owned(),
+            }];
+        }
+        Touched::Marked => place.is_guard(path),
     };
     match changes {
         true => written(Some(path.to_owned()), by, place),
