@@ -165,6 +165,9 @@ fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environme
         }
         return;
     }
+    if command == "config" {
+        guards(walker, call);
+    }
     if call.folder.is_some() || call.told {
         // What it runs begins in another folder.
         walker.anywhere(|walker| nonfinishing(walker, command, call, environment, own));
@@ -206,10 +209,7 @@ fn nonfinishing(
             walker.anywhere(|walker| git(walker, &rest, environment));
         }
         "shell" => after("-c").iter().take(1).for_each(|it| walker.text(it)),
-        "config" => {
-            remember_alias(walker, call.arguments);
-            guards(walker, call);
-        }
+        "config" => remember_alias(walker, call.arguments),
         _ if own => {}
         _ => alias(walker, command, call, environment),
     }
