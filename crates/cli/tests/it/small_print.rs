@@ -31,9 +31,7 @@ fn task(world: &TestEnvironment) {
 #[test]
 fn doctor_of_a_folder_checks_every_file_of_it() {
     let world = TestEnvironment::new();
-    world.quietly("-C below thinking --dir below new essay --goal g", 3);
     world.quietly("thinking --dir below new essay --goal g", 0);
-    std::fs::create_dir_all(world.path("below/.git")).unwrap();
     world.quietly("-C below memory init", 0);
     let told = world.quietly("doctor below --json", 0).stdout;
     let told: Value = serde_json::from_slice(&told).unwrap();

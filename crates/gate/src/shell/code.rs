@@ -117,26 +117,45 @@ fn scanned(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &In
     };
     let takes_code =
         |it: &String| it.starts_with('-') && it.contains(['e', 'E', 'r', 'R', 'B', 'c', 'C']);
+    let follows =
+        |at: usize, options: &[&str]| at > 0 && options.contains(&arguments[at - 1].as_str());
     let code = |at: usize| {
-        at > 0 && arguments[at - 1].starts_with('-') && arguments[at - 1].ends_with(['e', 'E'])
+        at > 0
+            && arguments[at - 1].starts_with('-')
+            && arguments[at - 1].ends_with(['e', 'E', 'r', 'c'])
     };
-    let operands = || {
-        let plain = arguments
+    let operands: Vec<(usize, &String)> = arguments
+        .iter()
+        .enumerate()
+        .filter(|(at, it)| (!it.starts_with('-') || it.len() == 1) && !code(*at))
+        .filter(|(at, _)| !awk || !follows(*at, &["-v", "-F", "--assign", "--field-separator"]))
+        .collect();
+    if matches!(language, "perl" | "ruby" | "awk") && arguments.iter().any(in_place) {
+        operands.iter().for_each(|(_, it)| walker.write(it, name));
+    }
+    let from_file = |it: &String| it.starts_with("-f") || it.starts_with("--file");
+    let given = match awk {
+        true => !arguments.iter().any(from_file),
+        false => arguments.iter().any(takes_code),
+    };
+    let mut texts = Vec::new();
+    if given {
+        // What is not known matters where it is code, not where it names a file.
+        let first = operands.first().filter(|_| awk).map(|(at, _)| *at);
+        let kept = |at: usize, it: &String| !is_unknown(it) || code(at) || first == Some(at);
+        let words = arguments
             .iter()
             .enumerate()
-            .filter(|(_, it)| !it.starts_with('-') || it.len() == 1);
-        plain.filter(|(at, _)| !code(*at)).map(|(_, it)| it)
-    };
-    if matches!(language, "perl" | "ruby" | "awk") && arguments.iter().any(in_place) {
-        operands().for_each(|it| walker.write(it, name));
+            .filter(|(at, it)| kept(*at, it));
+        texts.push(
+            words
+                .map(|(_, it)| it.as_str())
+                .collect::<Vec<_>>()
+                .join("\n"),
+        );
     }
-    let mut texts = Vec::new();
-    let given = awk || arguments.iter().any(takes_code);
-    if given {
-        texts.push(arguments.join("\n"));
-    }
-    let fed = |it: &String| it == "-" || it.starts_with("/dev/");
-    if operands().any(fed) || !given && operands().next().is_none() {
+    let fed = |(_, it): &(usize, &String)| *it == "-" || it.starts_with("/dev/");
+    if !given && (operands.is_empty() || operands.iter().any(fed)) {
         if let Input::Text(text) = input {
             texts.push(text.clone());
         }
