@@ -142,6 +142,9 @@ pub(crate) enum StepVerb {
         /// A file it made, with a description
         #[arg(long = "artifact", value_name = "PATH[:DESC]")]
         artifacts: Vec<String>,
+        /// Data it made that is no file of the work, with a description
+        #[arg(long = "data", value_name = "PATH[:DESC]")]
+        data: Vec<String>,
     },
     /// End a try of a step badly
     Fail {

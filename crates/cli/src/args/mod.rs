@@ -221,9 +221,9 @@ pub(crate) enum ThinkingVerb {
         /// Title for people (default: the id)
         #[arg(long)]
         title: Option<String>,
-        /// What the task is for
-        #[arg(long, default_value = "")]
-        goal: String,
+        /// What the task is for (on a terminal it is asked for)
+        #[arg(long)]
+        goal: Option<String>,
     },
     /// Begin a stage, or try a failed one again
     Start {

@@ -229,9 +229,12 @@ fn step(
             id,
             output: result,
             artifacts,
+            data,
         } => {
             let result = result.as_deref().map(exact).transpose()?;
-            let made = artifacts.iter().map(|text| artifact(text)).collect();
+            let files = artifacts.iter().map(|text| artifact("file", text));
+            let data = data.iter().map(|text| artifact("data", text));
+            let made = files.chain(data).collect();
             let changed = memory.step_complete(context, *id, result.as_ref(), made)?;
             (changed, Did::StepCompleted { id: *id })
         }

@@ -11,7 +11,7 @@ use bowline_engine::operations::thinking::{
 };
 use bowline_engine::words::shown;
 use bowline_engine::{Context, Error, workspace};
-use bowline_words::message::{Advice, Did, Label, Wrong};
+use bowline_words::message::{Advice, Did, Label, Told, Wrong};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -26,8 +26,14 @@ pub(crate) fn run(
     match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
             let title = title.as_ref().unwrap_or(id);
-            let changed = run.create(context, id, title, goal)?;
-            Ok(output.changed(context, &changed, &Did::ThinkingCreated { id: id.clone() }))
+            let given = goal.clone().or_else(|| output.ask(&Told::AskGoal));
+            let goal = given.unwrap_or_default();
+            let changed = run.create(context, id, title, goal.trim())?;
+            let code = output.changed(context, &changed, &Did::ThinkingCreated { id: id.clone() });
+            if goal.trim().is_empty() && !output.json {
+                output.remark(Label::Note, &Told::NoGoal);
+            }
+            Ok(code)
         }
         ThinkingVerb::Start {
             stage,

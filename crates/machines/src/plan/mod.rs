@@ -10,6 +10,7 @@ mod step;
 mod tests;
 mod words;
 
+pub use check::PLAN_HAS_NO_CYCLE;
 pub use history::{
     HISTORY_DAYS_FULL, HISTORY_TASKS_MAX, HistoryDetails, HistoryEntry, HistoryMetrics, Pruned,
     Statistics, TaskResult, prune, push, similar, statistics,

@@ -9,7 +9,7 @@ mod step;
 mod tests;
 
 pub use feedback::{AppliedLesson, Execution, Feedback, Lesson};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, Way};
 pub use scores::{Evaluation, Metric, Metrics, Score, Weights};
 pub use step::ThinkingMachine;
 

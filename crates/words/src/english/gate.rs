@@ -38,8 +38,6 @@ table! {
         Prompt => "a prompt that is put together while it runs";
         NotFoundHandler => "a function for commands that are not there";
         StartFile => "a start file that is put together while it runs";
-        AwkRunsText => "code for awk that runs a text it puts together";
-        AwkByName => "code for awk that calls or loads by name";
         Anything { language, by } => "code for {language} that may run anything, by {by}";
         CronTable => "a table of cron";
     }

@@ -106,6 +106,8 @@ table! {
         UpdateBowline => "update Bowline to change this file";
         EditFile { path } => "a person edits {path}, then: bowline doctor {path}";
         EditPlaces { path, places } => "a person edits {path} at {places}, then: bowline doctor {path}";
+        AskGoal => "What is the task for (its goal)?";
+        NoGoal => "the task has no goal; 'bowline thinking new ID --goal TEXT' gives one, and \"goal\" in the file takes one later";
         CodexTrusts => "codex runs hooks only after you trust them; it skips others without a word";
         GeminiTrusts => "gemini reads the settings of a project only in a folder you trust";
         HooksInTree => "core.hooksPath leads into the work tree; a linked worktree is held only if these hooks are in it too";

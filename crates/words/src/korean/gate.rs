@@ -78,8 +78,6 @@ table! {
         Prompt => "실행 중에 만들어지는 프롬프트";
         NotFoundHandler => "없는 명령을 대신하는 함수";
         StartFile => "실행 중에 만들어지는 시작 파일";
-        AwkRunsText => "만들어 낸 글을 실행하는 awk 코드";
-        AwkByName => "이름으로 부르거나 불러오는 awk 코드";
         Anything { language, by } => "무엇이든 실행할 수 있는 {language} 코드: {0}" [means(by)];
         CronTable => "cron 표";
     }

@@ -102,6 +102,8 @@ table! {
         UpdateBowline => "이 파일을 바꾸려면 Bowline을 업데이트하세요";
         EditFile { path } => "사람이 {path}{을} 직접 고친 뒤: bowline doctor {path}";
         EditPlaces { path, places } => "사람이 {path}의 {places}{을} 직접 고친 뒤: bowline doctor {path}";
+        AskGoal => "이 작업의 목표는 무엇입니까?";
+        NoGoal => "작업에 목표가 없습니다. 'bowline thinking new ID --goal 목표'로 줄 수 있고, 나중에 파일의 \"goal\"에 적어도 됩니다";
         CodexTrusts => "codex는 신뢰한 훅만 실행하며, 나머지는 말없이 건너뜁니다";
         GeminiTrusts => "gemini는 신뢰한 폴더에서만 프로젝트 설정을 읽습니다";
         HooksInTree => "core.hooksPath가 작업 트리 안에 있어, 같은 훅이 없는 연결된 worktree는 막지 못합니다";

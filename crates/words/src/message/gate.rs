@@ -38,8 +38,6 @@ messages! {
         Prompt,
         NotFoundHandler,
         StartFile,
-        AwkRunsText,
-        AwkByName,
         Anything { language: String, by: String },
         CronTable,
     }

@@ -101,6 +101,8 @@ messages! {
         UpdateBowline,
         EditFile { path: String },
         EditPlaces { path: String, places: String },
+        AskGoal,
+        NoGoal,
         CodexTrusts,
         GeminiTrusts,
         HooksInTree,
