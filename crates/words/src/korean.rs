@@ -3,6 +3,7 @@
 
 mod found;
 mod gate;
+pub mod help;
 mod input;
 mod plan;
 mod refusals;

@@ -30,7 +30,7 @@ table! {
         ForeignHost { host } => "'{host}'{은} 이 서버의 이름이 아닙니다" / "'bowline serve'가 알려 준 주소를 쓰세요";
         ForeignOrigin { origin } => "'{origin}'의 페이지는 이 서버에 요청할 수 없습니다" / "서버의 페이지를 여세요";
         NeedsPerson { what: _ } => "사람만 할 수 있는 일입니다" / "함께 일하는 사람에게 요청하세요. 스크립트는 BOWLINE_ACTOR=person을 씁니다";
-        NeedsAgent => "작업의 에이전트만 보고할 수 있습니다" / "그 실행이 도는 동안 BOWLINE_AGENT_TOKEN_FILE의 토큰 파일을 쓰세요";
+        NeedsAgent => "작업의 에이전트만 보고할 수 있습니다" / "에이전트 실행 중에 BOWLINE_AGENT_TOKEN_FILE의 토큰 파일을 쓰세요";
         NoRoute { path } => "{path}에는 아무것도 없습니다" / "GET /api/openapi.json에 목록이 있습니다";
         WrongMethod { method, allowed } => "{method}{은} 여기에 쓸 수 없습니다" / "{allowed}{을} 쓰세요";
         NoSuch { what, id } => "{0} '{id}'{이} 없습니다" [thing(what)] / "목록에서 id를 확인하세요";
@@ -42,7 +42,7 @@ table! {
         TooSlow => "요청이 제때 도착하지 않았습니다" / "다시 보내세요";
         TooManyRequests { seconds } => "요청이 너무 많습니다" / "{seconds}초 뒤에 다시 요청하세요";
         TooManyConnections => "연결이 너무 많습니다" / "몇 개를 닫거나 잠시 뒤에 다시 연결하세요";
-        Draining => "서버가 멈추는 중입니다" / "에이전트는 계속 돕니다. 서버가 돌아오면 다시 요청하세요";
+        Draining => "서버가 멈추는 중입니다" / "에이전트는 계속 실행됩니다. 서버가 돌아오면 다시 요청하세요";
         Starting => "서버가 시작하는 중입니다" / "잠시 뒤에 다시 요청하세요";
         Changed { version } => "그 사이 작업이 바뀌었습니다. 지금 버전은 {version}입니다" / "다시 보고 결정하세요";
         RequestReused => "이 요청 id는 다른 요청에 쓰였습니다" / "요청마다 새 id를 쓰세요";
