@@ -12,7 +12,6 @@ fn help() {
 fn help_in_korean() {
     let world = TestEnvironment::new();
     check!(world.session(&[
-        "--lang ko",
         "--lang ko --help",
         "--lang ko help thinking start",
         "thinking start -h --lang ko",
