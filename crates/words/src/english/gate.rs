@@ -26,6 +26,7 @@ table! {
         NotUnderstood { said } => "{said}";
         NoTool => "the message names no tool";
         NoFolder => "the folder of the session cannot be told";
+        GitUnread => "what git sent cannot be read";
     }
 
     unseen: Unseen => text {

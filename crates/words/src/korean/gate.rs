@@ -30,6 +30,15 @@ fn odd(what: &str) -> &str {
     }
 }
 
+/// What would finish work: a command, or what git is about to do.
+fn deed(what: &str) -> String {
+    match what.strip_prefix("moving ") {
+        Some("a branch") => "브랜치 이동".to_owned(),
+        Some(branch) => format!("{branch} 이동"),
+        None => what.to_owned(),
+    }
+}
+
 /// By what code may run anything: words of ours, or a name of the language.
 fn means(by: &str) -> &str {
     match by {
@@ -48,7 +57,7 @@ table! {
         WriteByTool { phase, path } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path} (도구)";
         WriteSomewhere { phase, by } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 ({by})";
         WriteSomewhereByTool { phase } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 (도구)";
-        Finish { phase, what } => "[PHASE GATE] {phase} phase에서 종료 명령이 차단되었습니다.\n대상: {what}";
+        Finish { phase, what } => "[PHASE GATE] {phase} phase에서 종료 명령이 차단되었습니다.\n대상: {0}" [deed(what)];
         Hidden { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n무엇을 실행할지 알 수 없습니다: {0}" [what.say(Ko)];
         Guard { phase, path } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path}";
         PersonHere { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n대상: {what}";
@@ -66,6 +75,7 @@ table! {
         NotUnderstood { said: _ } => "클라이언트의 메시지를 이해할 수 없습니다";
         NoTool => "메시지에 도구의 이름이 없습니다";
         NoFolder => "세션의 폴더를 알 수 없습니다";
+        GitUnread => "git이 보낸 것을 읽을 수 없습니다";
     }
 
     unseen: Unseen => text {

@@ -11,7 +11,7 @@ fn the_words_of_others_are_told_in_korean() {
     };
     assert_eq!(
         started("cannot run nosuch: No such file or directory (os error 2)"),
-        "에이전트 실행 a1의 에이전트를 시작할 수 없습니다: 실행 'nosuch': 파일이나 폴더가 없습니다"
+        "에이전트 실행 a1의 에이전트를 시작할 수 없습니다: 프로그램 'nosuch': 파일이나 폴더가 없습니다"
     );
     assert_eq!(
         started("cannot make a control group: Permission denied (os error 13)"),

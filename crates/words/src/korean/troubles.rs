@@ -51,7 +51,7 @@ fn answered(said: &str) -> Option<String> {
 
 /// Why a shim could not start an agent, from its own words.
 fn not_started(said: &str) -> String {
-    let begun = [("cannot run ", "실행"), ("cannot enter ", "폴더")];
+    let begun = [("cannot run ", "프로그램"), ("cannot enter ", "폴더")];
     let begun = begun.iter().find_map(|(begin, what)| {
         let (name, _) = said.strip_prefix(begin)?.split_once(": ")?;
         Some(format!("{what} '{name}': "))

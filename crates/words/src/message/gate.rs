@@ -28,6 +28,7 @@ messages! {
         NotUnderstood { said: String },
         NoTool,
         NoFolder,
+        GitUnread,
     }
 
     /// Why it cannot be seen what a command would run.

@@ -51,7 +51,7 @@ lines! {
     "develop adopt" => "다른 프로그램이 시작한 개발 실행을 넘겨받습니다. 게이트는 닫힙니다";
     "develop seal" => "게이트의 명령과 보호하는 파일을 지금 그대로 봉인합니다";
     "develop evidence" => "개발 실행의 증거를 서명된 파일 하나로 가져갑니다";
-    "develop evidence export" => "개발 실행을 확인하고 그 증거를 파일 하나에 씁니다. 다른 곳에서 'bowline verify --evidence'로 확인합니다";
+    "develop evidence export" => "개발 실행을 확인하고 그 증거를 파일 하나에 씁니다. 다른 곳에서 'bowline verify --evidence FILE --key FILE'로 확인합니다";
     "develop evidence export <file>" => "작업 트리 밖의 파일. '-'는 표준 출력입니다";
     "develop evidence export --key" => "증거에 서명할 키 (기본값: BOWLINE_EVIDENCE_KEY_FILE의 파일)";
     "develop status" => "개발 실행의 현재 상태를 보여 줍니다";
