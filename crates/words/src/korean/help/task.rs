@@ -50,11 +50,21 @@ lines! {
     "task reject" => "작업에 필요한 것을 주지 않기로 합니다";
     "task reject <id>" => "작업 또는 의존성";
     "task reject --reason" => "이유";
-    "task permit" => "도구 호출을 허용합니다";
-    "task permit <id>" => "작업 또는 권한 요청";
-    "task deny" => "도구 호출을 거부합니다";
-    "task deny <id>" => "작업 또는 권한 요청";
+    "task permit" => "도구 호출을 허용합니다: 적은 것, 또는 작업이 기다리는 모든 것";
+    "task permit <ids>" => "작업 또는 권한 요청";
+    "task deny" => "도구 호출을 거부합니다: 적은 것, 또는 작업이 기다리는 모든 것";
+    "task deny <ids>" => "작업 또는 권한 요청";
     "task deny --reason" => "이유";
+    "task rule" => "규칙이 도구 호출에 답하게 합니다";
+    "task rule list" => "규칙을 나열합니다";
+    "task rule add" => "규칙을 만듭니다. --dry-run을 쓰면 지금까지 무엇에 답했을지만 보여 줍니다";
+    "task rule add --tool" => "도구, 권한 요청에 적힌 이름";
+    "task rule add --input" => "도구 입력의 항목이 맞아야 하는 값. *는 명령이나 경로 하나 안의 모든 글자를 대신합니다";
+    "task rule add --deny" => "허용하지 않고 거부합니다";
+    "task rule add --reason" => "거부할 때 에이전트에게 전할 말";
+    "task rule add --task" => "이 작업에서만";
+    "task rule remove" => "규칙을 지웁니다";
+    "task rule remove <id>" => "규칙";
     "task retry" => "실패한 작업을 대신할 새 작업을 만들고 ID를 출력합니다";
     "task archive" => "완료된 작업을 목록에서 숨깁니다";
     "task delete" => "작업과 그에 딸린 것을 모두 지웁니다";
@@ -77,6 +87,9 @@ lines! {
     "task say" => "에이전트에게 말을 전합니다. 에이전트가 들을 때 듣습니다";
     "task say <task>" => "작업";
     "task say <text>" => "전할 말";
+    "task unsay" => "아직 전해지지 않은 말을 거두어들입니다";
+    "task unsay <id>" => "메시지";
+    "task sayings" => "에이전트에게 한 말과 전해졌는지를 나열합니다";
     "task interrupt" => "에이전트가 하던 일을 중단시킵니다";
     "serve" => "작업 서버를 실행합니다: 대기열, 에이전트, 리뷰, 웹 페이지";
     "serve --listen" => "연결을 받을 주소. 포트 0은 빈 포트를 고릅니다";
@@ -119,5 +132,6 @@ lines! {
     "agent step <name>" => "세부 단계의 이름";
     "agent tokens" => "사용한 토큰을 셉니다";
     "agent tokens <used>" => "더 사용한 수";
+    "agent tokens --usd" => "더 쓴 금액(달러), 알 수 있을 때";
     "agent done" => "단계가 없는 작업을 마쳤다고 알립니다";
 }
