@@ -10,7 +10,7 @@ use bowline_formats::tasks_md;
 use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
 use bowline_statefiles as statefiles;
 use bowline_words::Lang;
-use bowline_words::message::{Advice, Found, Wrong};
+use bowline_words::message::{Advice, Change, Doubt, Found, Unrelayed, Wrong};
 use std::path::PathBuf;
 
 /// What the exit code of a program should say.
@@ -254,14 +254,14 @@ pub enum Error {
     /// What was sealed or verified has changed since.
     StaleEvidence {
         /// Sealed files, or the tree.
-        changes: Vec<String>,
+        changes: Vec<Change>,
         /// Only the tree changed: the gate has to be passed again, not sealed.
         tree_only: bool,
     },
     /// The evidence does not show that this tree is good.
     NotVerified {
         /// Why.
-        reasons: Vec<String>,
+        reasons: Vec<Doubt>,
     },
     /// A file of evidence does not count here.
     Evidence(Fault),
@@ -361,7 +361,7 @@ pub enum Error {
         /// The command.
         what: String,
         /// Why not.
-        reason: String,
+        reason: Unrelayed,
     },
     /// There is no folder to work in.
     NoFolder {

@@ -12,6 +12,7 @@ use crate::lang::Lang;
 use crate::shell::is_dry_push;
 use crate::verdict::{Denial, Offence, judge};
 use bowline_formats::hook::Answer;
+use bowline_words::message::{Denied, Unjudged};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -109,7 +110,7 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
         let read = input.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
         let whole = read.is_ok_and(|count| count as u64 <= INPUT_BYTES_MAX);
         if !whole {
-            return Err("what git sent cannot be read");
+            return Err(Unjudged::GitUnread);
         }
         let history = Repository {
             folder: folder.to_owned(),
@@ -124,8 +125,8 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
     let reason = match judged {
         Ok(Ok(None)) => return Answer::silent(),
         Ok(Ok(Some(text))) => text,
-        Ok(Err(error)) => format!("[PHASE GATE] {error}.\n"),
-        Err(_) => "[PHASE GATE] the gate failed while it was deciding.\n".to_owned(),
+        Ok(Err(reason)) => failed(&Denied::CannotJudge { reason }),
+        Err(_) => failed(&Denied::GateFailed),
     };
     Answer::deny(reason)
 }
@@ -151,6 +152,10 @@ fn is_shown_only() -> bool {
         next = Some(above);
     }
     false
+}
+
+fn failed(denied: &Denied) -> String {
+    format!("{}\n", denied.say(Lang::of_environment()))
 }
 
 fn named(denial: Denial, branch: &str) -> Denial {

@@ -4,6 +4,7 @@ mod found;
 mod gate;
 mod input;
 mod plan;
+mod proof;
 mod said;
 mod server;
 mod usage;
@@ -11,9 +12,10 @@ mod web;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
-pub use gate::{Card, Denied, Other, Unseen};
+pub use gate::{Card, Denied, Other, Unjudged, Unseen};
 pub use input::{Advice, Why, Wrong};
 pub use plan::InPlan;
+pub use proof::{Change, Doubt, Signed, Unrelayed};
 pub use said::{AgentState, Did, Label, Told};
 pub use server::{Desk, JobNo, ServeTrouble, ServerNo};
 pub use usage::{Misused, Rightly};
@@ -107,9 +109,9 @@ messages! {
         NothingToUndo { path: String },
         EffectsLeft { sequence: u64, trigger: String },
         NoCopy { which: String, folder: String },
-        StaleTree { changes: String },
-        StaleSeal { changes: String },
-        NotVerified { reasons: String },
+        StaleTree { changes: Vec<Change> },
+        StaleSeal { changes: Vec<Change> },
+        NotVerified { reasons: Vec<Doubt> },
         ProgramFailed { program: String, said: String },
         NoAttempt { id: String },
         AmbiguousId { id: String, fitting: String },
@@ -126,7 +128,7 @@ messages! {
         NoControlGroup { what: String, reason: String },
         StateInSandbox { root: String, folder: String },
         RootThroughLink { link: String, target: String },
-        NotRelayed { what: String, reason: String },
+        NotRelayed { what: String, reason: Unrelayed },
         NoFolder { path: String },
         OutputAfterEnd,
         OutputGone,
@@ -191,10 +193,10 @@ messages! {
     /// Why a file of evidence does not count here.
     EvidenceTrouble, evidence_trouble => told {
         Damaged { path: String, said: String },
-        Unsigned { what: String },
-        Forged { what: String },
+        Unsigned { what: Signed },
+        Forged { what: Signed },
         OtherRun { gate: String, found: String, run: String },
-        OtherPolicy { changes: String },
+        OtherPolicy { changes: Vec<Change> },
         OtherTree { wanted: String, found: String },
         NoTree { found: String },
     }

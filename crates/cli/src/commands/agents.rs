@@ -466,6 +466,6 @@ fn report(output: &Output) {
         output.line(&format!("  {name:<24}{}", yes(there)));
     }
     if let Some(reason) = groups.reason {
-        output.line(&format!("  {reason}"));
+        output.line(&format!("  {}", output.label(Label::NoGroup { reason })));
     }
 }

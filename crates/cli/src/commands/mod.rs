@@ -38,6 +38,7 @@ use bowline_engine::clock::{CLOCK_VARIABLE, Clock};
 use bowline_engine::formats::schema;
 use bowline_engine::words::shown;
 use bowline_engine::{Context, Error};
+use bowline_words::Lang;
 use bowline_words::message::{Advice, Wrong};
 use clap::CommandFactory as _;
 use serde_json::json;
@@ -121,7 +122,11 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         Some(Command::Scripted { file, turn, .. }) => scripted::run(output, folder, file, *turn),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "bowline", &mut script);
+            let mut command = match output.lang {
+                Lang::En => Cli::command(),
+                Lang::Ko => crate::help::command(),
+            };
+            clap_complete::generate(*shell, &mut command, "bowline", &mut script);
             let script = String::from_utf8_lossy(&script);
             if output.json {
                 let body = json!({ "shell": shell.to_string(), "script": script });

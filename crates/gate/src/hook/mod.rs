@@ -27,7 +27,7 @@ use crate::verdict::{
 };
 use bowline_formats::client_hooks;
 use bowline_formats::hook::{Answer, Event, HookMessage, ToolCall};
-use bowline_words::message::{Card, Denied};
+use bowline_words::message::{Card, Cause, Denied, Unjudged};
 use std::io::{Read, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -65,9 +65,15 @@ fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> 
         let mut input = input.take(MESSAGE_BYTES_MAX + 1);
         input
             .read_to_end(&mut message)
-            .map_err(|error| format!("the client's message cannot be read: {error}"))?;
+            .map_err(|error| Unjudged::Unread {
+                cause: Cause::System {
+                    kind: error.kind(),
+                    number: error.raw_os_error(),
+                    text: error.to_string(),
+                },
+            })?;
         if message.len() as u64 > MESSAGE_BYTES_MAX {
-            return Err("the client's message is too long".to_owned());
+            return Err(Unjudged::TooLong);
         }
         decide(given, &message)
     }));
@@ -81,7 +87,7 @@ fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> 
     } else {
         // Nothing was judged here: the line has the reason alone.
         let why = match error {
-            Denied::CannotJudge { reason } => reason,
+            Denied::CannotJudge { reason } => reason.to_string(),
             other => other.to_string(),
         };
         log(&format!("{}: {why}", event.unwrap_or("hook")));
@@ -114,16 +120,18 @@ fn guess(message: &[u8]) -> Event {
         .unwrap_or(Event::PreToolUse)
 }
 
-fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, String> {
+fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, Unjudged> {
     let message = HookMessage::read(bytes).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-        format!("{error}{}", cause.unwrap_or_default())
+        Unjudged::NotUnderstood {
+            said: format!("{error}{}", cause.unwrap_or_default()),
+        }
     })?;
     let Some(event) = given.or(message.event) else {
         return Ok(Answer::silent());
     };
     if event == Event::PreToolUse && message.tool.is_empty() && message.call == ToolCall::Other {
-        return Err("the message names no tool".to_owned());
+        return Err(Unjudged::NoTool);
     }
     if event == Event::PreToolUse && message.call == ToolCall::Other {
         return Ok(Answer::silent());
@@ -132,7 +140,7 @@ fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, String> {
     let folder = folder
         .or_else(project)
         .or_else(|| std::env::current_dir().ok())
-        .ok_or("the folder of the session cannot be told")?;
+        .ok_or(Unjudged::NoFolder)?;
     let mut belief = belief::of_folder(&folder);
     if belief == Belief::Nothing
         && let Some(project) = project().filter(|it| *it != folder)

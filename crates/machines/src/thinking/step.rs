@@ -348,7 +348,6 @@ fn inside(path: &str) -> bool {
         && path.split('/').all(|part| part != "..")
 }
 
-/// Refuses unless every recorded output, and what the stage requires, was seen on disk.
 /// Records the required files that are there and that nobody named.
 fn found(stage: Stage, outputs: &mut Vec<String>, seen: &Seen) {
     match stage {
@@ -366,6 +365,7 @@ fn found(stage: Stage, outputs: &mut Vec<String>, seen: &Seen) {
     }
 }
 
+/// Refuses unless every recorded output, and what the stage requires, was seen on disk.
 fn require(stage: Stage, outputs: &[String], seen: &Seen) -> Result<(), Refusal> {
     let mut missing: Vec<String> = outputs
         .iter()

@@ -16,8 +16,17 @@ table! {
         State { path } => "[PHASE GATE] {path} is changed by bowline only.";
         Missing { path } => "[PHASE GATE] a develop run is open, but its file {path} is missing.";
         Damaged { path, reason } => "[PHASE GATE] {path} cannot be read: {reason}.";
-        CannotJudge { reason } => "[PHASE GATE] the gate cannot judge this call: {reason}.";
+        CannotJudge { reason } => "[PHASE GATE] the gate cannot judge this call: {0}." [reason.say(En)];
         GateFailed => "[PHASE GATE] the gate cannot judge this call: it failed while it was deciding; this is a fault of bowline.";
+    }
+
+    unjudged: Unjudged => text {
+        Unread { cause } => "the client's message cannot be read: {0}" [cause.say(En)];
+        TooLong => "the client's message is too long";
+        NotUnderstood { said } => "{said}";
+        NoTool => "the message names no tool";
+        NoFolder => "the folder of the session cannot be told";
+        GitUnread => "what git sent cannot be read";
     }
 
     unseen: Unseen => text {

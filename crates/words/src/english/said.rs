@@ -190,6 +190,7 @@ table! {
         Queued => "queued";
         After => "after";
         MayStart => "may start";
+        Summary { text } => "{text}";
         Totals { tasks, percent, average } => "{tasks} task{0} · success {percent}% · average {average}" [s(*tasks)];
         Earlier { count } => "… and {count} earlier";
         ColumnTask => "TASK";
@@ -223,6 +224,7 @@ table! {
         Yes => "yes";
         No => "no";
         Sandbox => "sandbox (Landlock)";
+        NoGroup { reason } => "{reason}";
         ControlGroups => "control groups";
         TooMuchUnshown => "blocked: too much output was not shown";
         DiskFull => "blocked: disk full";

@@ -30,6 +30,15 @@ fn odd(what: &str) -> &str {
     }
 }
 
+/// What would finish work: a command, or what git is about to do.
+fn deed(what: &str) -> String {
+    match what.strip_prefix("moving ") {
+        Some("a branch") => "브랜치 이동".to_owned(),
+        Some(branch) => format!("{branch} 이동"),
+        None => what.to_owned(),
+    }
+}
+
 /// By what code may run anything: words of ours, or a name of the language.
 fn means(by: &str) -> &str {
     match by {
@@ -48,16 +57,25 @@ table! {
         WriteByTool { phase, path } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path} (도구)";
         WriteSomewhere { phase, by } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 ({by})";
         WriteSomewhereByTool { phase } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 (도구)";
-        Finish { phase, what } => "[PHASE GATE] {phase} phase에서 종료 명령이 차단되었습니다.\n대상: {what}";
+        Finish { phase, what } => "[PHASE GATE] {phase} phase에서 종료 명령이 차단되었습니다.\n대상: {0}" [deed(what)];
         Hidden { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n무엇을 실행할지 알 수 없습니다: {0}" [what.say(Ko)];
         Guard { phase, path } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path}";
         PersonHere { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n대상: {what}";
         Person { what } => "[PHASE GATE] '{what}'{은} 사람만 할 수 있습니다.";
         State { path } => "[PHASE GATE] {path}{은} bowline만 바꿀 수 있습니다.";
         Missing { path } => "[PHASE GATE] 개발 실행이 진행 중인데 파일 {path}{이} 없습니다.";
-        Damaged { path, reason } => "[PHASE GATE] {path}{을} 읽을 수 없습니다: {reason}.";
-        CannotJudge { reason } => "[PHASE GATE] 이 호출을 판단할 수 없어 차단했습니다: {reason}.";
+        Damaged { path, reason: _ } => "[PHASE GATE] {path}{이} 손상되어 읽을 수 없습니다.";
+        CannotJudge { reason } => "[PHASE GATE] 이 호출을 판단할 수 없어 차단했습니다: {0}." [reason.say(Ko)];
         GateFailed => "[PHASE GATE] 이 호출을 판단할 수 없어 차단했습니다: 판단하는 중에 실패했습니다. bowline의 잘못입니다.";
+    }
+
+    unjudged: Unjudged => text {
+        Unread { cause } => "클라이언트의 메시지를 읽을 수 없습니다: {0}" [cause.say(Ko)];
+        TooLong => "클라이언트의 메시지가 너무 깁니다";
+        NotUnderstood { said: _ } => "클라이언트의 메시지를 이해할 수 없습니다";
+        NoTool => "메시지에 도구의 이름이 없습니다";
+        NoFolder => "세션의 폴더를 알 수 없습니다";
+        GitUnread => "git이 보낸 것을 읽을 수 없습니다";
     }
 
     unseen: Unseen => text {
@@ -96,9 +114,9 @@ table! {
         NotBelievedIn { path, what } => "{path}에서 bowline이 아닌 것이 바꾸어 인정하지 않는 값: {what}. 명령을 쓰세요: `bowline develop --help`.";
         Head => "bowline의 상태 파일에 기록된 현재 상황입니다(기억보다 이것을 믿으세요):";
         RunMissing { path } => "진행 중인 개발 실행의 파일 {path}{이} 없습니다. 돌아올 때까지 파일 수정과 커밋이 차단됩니다.";
-        RunDamaged { path, reason } => "개발 실행의 파일 {path}{을} 읽을 수 없습니다({reason}). 파일 수정과 커밋이 차단됩니다.";
+        RunDamaged { path, reason: _ } => "개발 실행의 파일 {path}{이} 손상되어 읽을 수 없습니다. 파일 수정과 커밋이 차단됩니다.";
         FileMissing { path, next } => "개발 실행이 진행 중인데 {path}{이} 없습니다. {next}";
-        FileDamaged { path, reason, next } => "{path}{을} 읽을 수 없습니다({reason}). {next}";
+        FileDamaged { path, reason: _, next } => "{path}{이} 손상되어 읽을 수 없습니다. {next}";
         About { feature, phase } => "개발 실행 '{feature}', {phase} phase.";
         When { began, moved, utc, strategy } => "시작 {began}, 마지막 변경 {moved} ({0}){1}." [if *utc { "UTC" } else { "현지 시각" }, strategy.map(|name| format!(", 전략 {name}")).unwrap_or_default()];
         LatestChanges { changes } => "최근 변경: {changes}";

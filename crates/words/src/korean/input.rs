@@ -51,7 +51,7 @@ table! {
         BadClock { variable, text } => "{variable} 값 '{text}'{은} 시각이 아닙니다";
         NoSuchSchema { name } => "'{name}'{이다}라는 스키마는 없습니다";
         SeveralIds { given, ids } => "'{given}'{으로} 시작하는 id가 여럿입니다: {ids}";
-        LimitWithoutGroup => "한도를 두려면 제어 그룹이 필요한데 '--cgroup off'로 껐습니다";
+        LimitWithoutGroup => "한도를 두려면 컨트롤 그룹이 필요한데 '--cgroup off'로 껐습니다";
         ValueTwice { metric } => "'{metric}'에도 값이 있고 --from에도 있습니다";
         NoTarget { path } => "{path}에 목표가 없습니다";
         NotANumber { text } => "'{text}'{은} 숫자가 아닙니다";

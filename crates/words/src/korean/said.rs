@@ -1,7 +1,17 @@
 //! 명령이 한 일과 보여 주는 것.
 
+use super::troubles::no_group;
 use crate::Lang::Ko;
 use crate::particle::*;
+
+/// How a task ended: in somebody's own words, or in those that are written where nobody gave any.
+fn summary(text: &str) -> String {
+    match text.split(' ').collect::<Vec<_>>()[..] {
+        [done, "of", total, "steps", "completed"] => format!("{total}단계 중 {done}단계 완료"),
+        ["cancelled"] => "취소됨".to_owned(),
+        _ => text.to_owned(),
+    }
+}
 
 table! {
     did: Did => text {
@@ -186,6 +196,7 @@ table! {
         Queued => "대기열";
         After => "선행";
         MayStart => "시작 가능";
+        Summary { text } => "{0}" [summary(text)];
         Totals { tasks, percent, average } => "{tasks}개 작업 · 성공률 {percent}% · 평균 {average}";
         Earlier { count } => "… 이전 작업 {count}개";
         ColumnTask => "작업";
@@ -219,6 +230,7 @@ table! {
         Yes => "가능";
         No => "불가";
         Sandbox => "샌드박스 (Landlock)";
+        NoGroup { reason } => "{0}" [no_group(reason)];
         ControlGroups => "컨트롤 그룹";
         TooMuchUnshown => "막힘: 보지 않은 출력이 너무 많음";
         DiskFull => "막힘: 디스크가 가득 참";
