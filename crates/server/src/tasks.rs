@@ -12,7 +12,9 @@ use bowline_engine::machines::job::TaskStatus;
 use bowline_formats::rest::{
     EditTask, NewTask, Nothing, Page, Priority, RestoreRequest, SayRequest, Task,
 };
-use bowline_store::{About, Budget, EventKind, EventQuery, JobQuery, JobRow, Store, StoreError};
+use bowline_store::{
+    About, Budget, EventKind, EventQuery, JobQuery, JobRow, RecordQuery, Store, StoreError,
+};
 use bowline_words::message::ServerNo;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -351,7 +353,11 @@ pub(crate) fn phases(shared: &Arc<Shared>, call: &Call) -> Reply {
         .flat_map(|it| it.phases)
         .map(|phase| phase.steps)
         .collect();
-    json(call, &Page::whole(view::phases(&row, &steps)))
+    let records = work.store().records(&RecordQuery {
+        job: Some(row.id.clone()),
+        ..RecordQuery::default()
+    })?;
+    json(call, &Page::whole(view::phases(&row, &steps, &records)))
 }
 
 pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {

@@ -108,7 +108,9 @@ export const api = {
         params: { path: { id }, query: cursor ? { limit: 200, cursor } : { limit: 200 } },
       }),
     ),
-  diff: (review: string) => told(client.GET('/api/reviews/{id}/diff', of(review))),
+  /** What changed in a phase, or since the review before this one. */
+  diff: (review: string, sinceReview: boolean) =>
+    told(client.GET('/api/reviews/{id}/diff', { params: { path: { id: review }, query: sinceReview ? { since: 'review' } : {} } })),
 
   /** Verbs that need nothing but the task. */
   move(id: string, action: PlainAction, version: number) {

@@ -19,6 +19,7 @@ export type Verification = Schemas['Verification'];
 export type Phase = Schemas['Phase'];
 export type Artifact = Schemas['Artifact'];
 export type Utterance = Schemas['Utterance'];
+export type ToolUse = Schemas['ToolUse'];
 export type Saying = Schemas['Saying'];
 export type Waiting = Schemas['InboxItem'];
 export type TaskType = Schemas['TaskType'];
