@@ -1,23 +1,5 @@
 /** What agents have used, by day and by task, from the server's rows of both. */
-import type { Stats, Task } from './shapes';
-
-export interface Spend {
-  day: string;
-  tokens: number;
-  costUsd?: number | null;
-}
-
-export function tokensOf(task: Task): number {
-  return task.agentState.tokensUsed;
-}
-
-export function costOf(task: Task): number {
-  return (task as { costUsd?: number | null }).costUsd ?? 0;
-}
-
-export function rowsOf(stats: Stats): Spend[] {
-  return (stats as { spend?: Spend[] }).spend ?? [];
-}
+import type { Spend, Task } from './shapes';
 
 export interface Day {
   day: string;
@@ -28,7 +10,7 @@ export interface Day {
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The last days up to today, those without any spend as well, so that the eye sees time. */
-export function daysOf(rows: Spend[], today: string, count: number): Day[] {
+export function daysOf(rows: Pick<Spend, 'day' | 'tokens' | 'costUsd'>[], today: string, count: number): Day[] {
   const found = new Map<string, Day>();
   for (const row of rows) {
     const day = found.get(row.day) ?? { day: row.day, tokens: 0, costUsd: 0 };
@@ -43,7 +25,7 @@ export function daysOf(rows: Spend[], today: string, count: number): Day[] {
 
 /** The tasks that used most, by money where any is known, else by tokens. */
 export function mostOf(tasks: Task[], count: number): { task: Task; tokens: number; costUsd: number }[] {
-  const all = tasks.map((task) => ({ task, tokens: tokensOf(task), costUsd: costOf(task) })).filter((one) => one.tokens > 0 || one.costUsd > 0);
+  const all = tasks.map((task) => ({ task, tokens: task.tokensUsed, costUsd: task.costUsd ?? 0 })).filter((one) => one.tokens > 0 || one.costUsd > 0);
   const money = all.some((one) => one.costUsd > 0);
   all.sort((one, other) => (money ? other.costUsd - one.costUsd : 0) || other.tokens - one.tokens || one.task.id.localeCompare(other.task.id));
   return all.slice(0, count);

@@ -96,6 +96,16 @@ export const words = {
     rejectFails: "The task cannot go on without it: refusing it ends the task.",
     rejectedByPerson: "Refused on the web page",
     wantsToUse: "The agent asks to use {tool}:",
+    ruleTitle: "Answer such calls by a rule",
+    ruleHint: "A star stands for any letters within the value.",
+    ruleOnlyTask: "Only in this task",
+    ruleAllTasks: "all tasks",
+    ruleTry: "Try it",
+    ruleTold: "Of {total} calls so far it would have answered {n}, {differs} of them otherwise than a person did.",
+    rulePermit: "Always permit",
+    ruleDeny: "Always deny",
+    rules: "Rules for tool calls",
+    ruleUses: "answered {n}",
     kindReview: "Review",
     kindQuestion: "Question",
     kindDependency: "Dependency",
@@ -197,6 +207,8 @@ export const words = {
     doneSay: "Sent to the agent",
     doneInterrupt: "Interrupted",
     doneVerb: "Done",
+    doneRule: "The rule is in force",
+    doneRuleRemoved: "The rule was taken back",
     confirmCancel: "The agent is ended, and the task counts as failed. What it made stays.",
     confirmDelete: "The task and its history are removed from the server.",
     confirmInterrupt: "What the agent does right now is broken off.",
@@ -553,6 +565,16 @@ export const words = {
     rejectFails: "이 값 없이는 진행할 수 없습니다. 거부하면 작업이 끝납니다.",
     rejectedByPerson: "웹 페이지에서 거부함",
     wantsToUse: "에이전트가 사용하려는 도구: {tool}",
+    ruleTitle: "이런 요청을 규칙으로 처리",
+    ruleHint: "별표(*)는 값 안의 아무 글자나 뜻합니다.",
+    ruleOnlyTask: "이 작업에만",
+    ruleAllTasks: "모든 작업",
+    ruleTry: "시험해 보기",
+    ruleTold: "지금까지의 요청 {total}건 중 {n}건을 처리하며, 그중 {differs}건은 사람의 결정과 다릅니다.",
+    rulePermit: "항상 허용",
+    ruleDeny: "항상 거부",
+    rules: "도구 사용 규칙",
+    ruleUses: "{n}건 처리",
     kindReview: "리뷰",
     kindQuestion: "질문",
     kindDependency: "의존성",
@@ -654,6 +676,8 @@ export const words = {
     doneSay: "에이전트에게 보냈습니다",
     doneInterrupt: "중단했습니다",
     doneVerb: "처리했습니다",
+    doneRule: "규칙을 적용했습니다",
+    doneRuleRemoved: "규칙을 제거했습니다",
     confirmCancel: "에이전트를 종료하고 작업을 실패로 처리합니다. 만든 파일은 남습니다.",
     confirmDelete: "작업과 이력을 서버에서 지웁니다.",
     confirmInterrupt: "에이전트가 지금 하는 일을 중단합니다.",
@@ -1015,6 +1039,16 @@ export interface Parameters {
   rejectFails: never;
   rejectedByPerson: never;
   wantsToUse: 'tool';
+  ruleTitle: never;
+  ruleHint: never;
+  ruleOnlyTask: never;
+  ruleAllTasks: never;
+  ruleTry: never;
+  ruleTold: 'total' | 'n' | 'differs';
+  rulePermit: never;
+  ruleDeny: never;
+  rules: never;
+  ruleUses: 'n';
   kindReview: never;
   kindQuestion: never;
   kindDependency: never;
@@ -1116,6 +1150,8 @@ export interface Parameters {
   doneSay: never;
   doneInterrupt: never;
   doneVerb: never;
+  doneRule: never;
+  doneRuleRemoved: never;
   confirmCancel: never;
   confirmDelete: never;
   confirmInterrupt: never;

@@ -109,7 +109,6 @@ hold = true
 /** A line of a client with structured output. */
 const line = (message) => `[[step]]\nraw = '''${JSON.stringify(message)}\n'''\n`;
 const uses = (id, name, input) => line({ type: 'assistant', message: { content: [{ type: 'tool_use', id, name, input }] } });
-const leave = (id, tool, input) => line({ type: 'control_request', request_id: id, request: { subtype: 'can_use_tool', tool_name: tool, input } });
 
 /** Speaks as a client with structured output: words, tools, a changed file. */
 export const talking = `
@@ -124,7 +123,7 @@ say = "One picture comes first now; the others follow when they are in view."
 [[step]]
 write = { path = "docs/plan.md", text = "# Plan\\n\\nOne picture first.\\n" }
 [[step]]
-usage = { input = 41200, output = 5300 }
+usage = { input = 41200, output = 5300, usd = 0.87 }
 [[step]]
 phase = { number = 1, name = "Plan", files = ["docs/plan.md"] }
 [[step]]
@@ -136,7 +135,8 @@ export const careful = `
 protocol = "claude-stream-json"
 [[step]]
 say = "The release is ready to be published."
-${leave('req-1', 'Bash', { command: 'npm publish --access public', description: 'Publish the package' })}
+[[step]]
+leave = { tool = "Bash", input = { command = "npm publish --access public", description = "Publish the package" } }
 [[step]]
 hold = true
 `;

@@ -96,6 +96,16 @@ table! {
         RejectFails => "The task cannot go on without it: refusing it ends the task.";
         RejectedByPerson => "Refused on the web page";
         WantsToUse => "The agent asks to use {{tool}}:";
+        RuleTitle => "Answer such calls by a rule";
+        RuleHint => "A star stands for any letters within the value.";
+        RuleOnlyTask => "Only in this task";
+        RuleAllTasks => "all tasks";
+        RuleTry => "Try it";
+        RuleTold => "Of {{total}} calls so far it would have answered {{n}}, {{differs}} of them otherwise than a person did.";
+        RulePermit => "Always permit";
+        RuleDeny => "Always deny";
+        Rules => "Rules for tool calls";
+        RuleUses => "answered {{n}}";
         KindReview => "Review";
         KindQuestion => "Question";
         KindDependency => "Dependency";
@@ -197,6 +207,8 @@ table! {
         DoneSay => "Sent to the agent";
         DoneInterrupt => "Interrupted";
         DoneVerb => "Done";
+        DoneRule => "The rule is in force";
+        DoneRuleRemoved => "The rule was taken back";
         ConfirmCancel => "The agent is ended, and the task counts as failed. What it made stays.";
         ConfirmDelete => "The task and its history are removed from the server.";
         ConfirmInterrupt => "What the agent does right now is broken off.";

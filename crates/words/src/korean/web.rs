@@ -96,6 +96,16 @@ table! {
         RejectFails => "이 값 없이는 진행할 수 없습니다. 거부하면 작업이 끝납니다.";
         RejectedByPerson => "웹 페이지에서 거부함";
         WantsToUse => "에이전트가 사용하려는 도구: {{tool}}";
+        RuleTitle => "이런 요청을 규칙으로 처리";
+        RuleHint => "별표(*)는 값 안의 아무 글자나 뜻합니다.";
+        RuleOnlyTask => "이 작업에만";
+        RuleAllTasks => "모든 작업";
+        RuleTry => "시험해 보기";
+        RuleTold => "지금까지의 요청 {{total}}건 중 {{n}}건을 처리하며, 그중 {{differs}}건은 사람의 결정과 다릅니다.";
+        RulePermit => "항상 허용";
+        RuleDeny => "항상 거부";
+        Rules => "도구 사용 규칙";
+        RuleUses => "{{n}}건 처리";
         KindReview => "리뷰";
         KindQuestion => "질문";
         KindDependency => "의존성";
@@ -197,6 +207,8 @@ table! {
         DoneSay => "에이전트에게 보냈습니다";
         DoneInterrupt => "중단했습니다";
         DoneVerb => "처리했습니다";
+        DoneRule => "규칙을 적용했습니다";
+        DoneRuleRemoved => "규칙을 제거했습니다";
         ConfirmCancel => "에이전트를 종료하고 작업을 실패로 처리합니다. 만든 파일은 남습니다.";
         ConfirmDelete => "작업과 이력을 서버에서 지웁니다.";
         ConfirmInterrupt => "에이전트가 지금 하는 일을 중단합니다.";
