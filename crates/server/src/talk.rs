@@ -184,7 +184,7 @@ fn settled(record: &Record) -> Option<i64> {
         RecordBody::Permission(it) => it.settled_at,
         RecordBody::Verification(it) => it.ended_at,
         RecordBody::Said(it) => it.settled_at,
-        RecordBody::Checkpoint(_) => None,
+        RecordBody::Checkpoint(_) | RecordBody::Rule(_) => None,
     }
 }
 
@@ -201,11 +201,7 @@ fn told(record: &Record) -> Vec<Utterance> {
             all
         }
         RecordBody::Question(it) => {
-            let mut all = vec![utterance(
-                "assistant",
-                it.question.clone(),
-                Some(record.at),
-            )];
+            let mut all = vec![utterance("assistant", it.question.clone(), Some(record.at))];
             if let Some(answer) = &it.answer {
                 all.extend(one("user", "answer", answer.clone()));
             }
@@ -270,8 +266,8 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Talk, cut, told_by};
-    use bowline_formats::agents::{Adapter, Protocol};
     use bowline_engine::machines::Timestamp;
+    use bowline_formats::agents::{Adapter, Protocol};
     use std::collections::VecDeque;
 
     fn words(talk: &Talk) -> Vec<String> {
@@ -296,12 +292,18 @@ mod tests {
             begins: true,
         };
         let output = concat!(
-            r#"{"type":"system","subtype":"init","session_id":"s"}"#, "\n",
-            r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"a.ts"}}]}}"#, "\n",
-            r#"{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}"#, "\n",
-            r#"{"type":"result","subtype":"success","is_error":false,"usage":{"input_tokens":1,"output_tokens":1}}"#, "\n",
-            r#"{"type":"system","subtype":"init","session_id":"s"}"#, "\n",
-            r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]}}"#, "\n",
+            r#"{"type":"system","subtype":"init","session_id":"s"}"#,
+            "\n",
+            r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"a.ts"}}]}}"#,
+            "\n",
+            r#"{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}"#,
+            "\n",
+            r#"{"type":"result","subtype":"success","is_error":false,"usage":{"input_tokens":1,"output_tokens":1}}"#,
+            "\n",
+            r#"{"type":"system","subtype":"init","session_id":"s"}"#,
+            "\n",
+            r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]}}"#,
+            "\n",
         );
         let mut adapter = Adapter::new(Protocol::ClaudeStreamJson, None);
         // However it is cut.

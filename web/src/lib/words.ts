@@ -87,7 +87,7 @@ export const words = {
     pick: "Select: {title}",
     openReview: "Open the review",
     openTask: "Open the task",
-    deliverablesN: "{n} deliverables",
+    deliverablesN: "{n} deliverable | {n} deliverables",
     feedback: "What should change",
     feedbackHint: "Tell the agent what to change and why",
     answer: "Answer",
@@ -283,21 +283,26 @@ export const words = {
     aboutProvided: "Provided",
     aboutPermitted: "Permitted",
     aboutDenied: "Denied",
-    toolCallsN: "{n} tool calls",
+    toolCallsN: "{n} tool call | {n} tool calls",
     toolCall: "Tool call",
     cutText: "The rest is too long to be shown.",
     seeComments: "See the comments on the files.",
     reviewsOfTask: "Reviews",
     foundBefore: "Verification found {n} before",
-    commentsN: "{n} comments",
+    commentsN: "{n} comment | {n} comments",
     comparedWithBefore: "Compared with the state before this phase",
     comparedWith: "Compared with",
     sinceLastReview: "the last review",
     wholePhase: "before this phase",
     nothingSinceReview: "Nothing has changed since the last review.",
     yourDecision: "Your decision",
+    theApp: "The app",
+    startApp: "Start the app",
+    stopApp: "Stop the app",
+    openApp: "Open {url}",
+    appRuns: "It runs beside this page until it is stopped.",
     changedWhileLooking: "This changed while you were looking. What is shown now is what you decide on.",
-    filesN: "{n} files",
+    filesN: "{n} file | {n} files",
     allIsNew: "There is nothing to compare with: everything is new",
     viewedOf: "{n} of {total} viewed",
     viewed: "Viewed",
@@ -765,6 +770,11 @@ export const words = {
     wholePhase: "이 단계 이전",
     nothingSinceReview: "마지막 리뷰 이후 바뀐 것이 없습니다.",
     yourDecision: "결정",
+    theApp: "앱",
+    startApp: "앱 실행",
+    stopApp: "앱 중지",
+    openApp: "{url} 열기",
+    appRuns: "중지할 때까지 이 페이지와 함께 실행됩니다.",
     changedWhileLooking: "보는 동안 바뀌었습니다. 지금 보이는 내용을 기준으로 결정합니다.",
     filesN: "파일 {n}개",
     allIsNew: "비교할 이전 상태가 없습니다",
@@ -1239,6 +1249,11 @@ export interface Parameters {
   wholePhase: never;
   nothingSinceReview: never;
   yourDecision: never;
+  theApp: never;
+  startApp: never;
+  stopApp: never;
+  openApp: 'url';
+  appRuns: never;
   changedWhileLooking: never;
   filesN: 'n';
   allIsNew: never;

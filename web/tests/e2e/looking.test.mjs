@@ -103,7 +103,7 @@ test('several lines are remarked on; viewed marks and the comparison belong to w
   await plan.getByText('Lines 3–5:').waitFor();
   // A draft outlives the tab.
   await page.reload();
-  await page.getByText('(1 comments)').waitFor();
+  await page.getByText('(1 comment)').waitFor();
   await plan.getByLabel('Viewed').check();
   await other.getByLabel('Viewed').check();
   await page.getByText('2 of 2 viewed').waitFor();
@@ -162,6 +162,46 @@ test('permissions, questions and reviews of many tasks are answered in a batch',
     const { items } = await server.api('GET', `/api/tasks/${task.id}/permissions`);
     assert.equal(items[0].status, 'permitted');
   }
+  fine();
+  await context.close();
+});
+
+test('a rule answers such calls from now on, after it was tried, and is taken back', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Publishes by rule', 'careful');
+  const answered = async () => (await server.api('GET', `/api/tasks/${task.id}/permissions`)).items[0];
+  await until('it asks', answered);
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  await page.getByText('Answer such calls by a rule').click();
+  await page.getByLabel('Bash.command').fill('npm publish*');
+  await page.getByLabel('Bash.description').fill('');
+  await page.getByRole('button', { name: 'Try it' }).click();
+  await page.getByText(/Of \d+ calls so far it would have answered [1-9]/).waitFor();
+  assert.equal((await answered()).status, 'pending');
+  await page.getByRole('button', { name: 'Always permit' }).click();
+  await until('the rule answered', async () => (await answered()).status === 'permitted');
+  await page.goto(`${server.url}/fleet`);
+  await page.getByText('Bash command=npm publish*').waitFor();
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await page.getByText('Bash command=npm publish*').waitFor({ state: 'hidden' });
+  assert.deepEqual((await server.api('GET', '/api/permission-rules')).items, []);
+  fine();
+  await context.close();
+});
+
+test('what a task cost is on its card and its page; the fleet plots it by day and by task', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Costs something', 'talking');
+  await server.reaches(task.id, 'review');
+  await until('money is told', async () => (await server.task(task.id)).costUsd > 0);
+  const { page, context, fine } = await visit(chromium, server);
+  await page.locator(`#card-${task.id}`).getByText(/\$0\.87/).waitFor();
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  await page.getByRole('region', { name: 'Agent' }).getByText('$0.87').waitFor();
+  await page.goto(`${server.url}/fleet`);
+  const days = page.getByRole('figure', { name: 'Spend per day' }).locator('li');
+  assert.equal(await days.count(), 14);
+  assert.match(await days.last().getAttribute('title'), /\$\d+\.\d\d · .* tokens/);
+  await page.getByRole('link', { name: 'Costs something' }).last().waitFor();
   fine();
   await context.close();
 });
@@ -255,6 +295,9 @@ test('a thousand tasks: found, walked through by keys, and the order stays', { t
   // Its number may stand in the id of another as well.
   await until('few are left', async () => (await page.locator('.card').count()) < 20);
   await page.getByRole('link', { name: /Stone 777/ }).waitFor();
+  await page.getByLabel('Search tasks').fill('');
+  await page.getByRole('button', { name: 'Needs you', exact: true }).click();
+  await until('only what waits', async () => (await page.locator('.card:not(.waits)').count()) === 0);
   fine();
   await context.close();
 });

@@ -296,6 +296,11 @@ table! {
         WholePhase => "이 단계 이전";
         NothingSinceReview => "마지막 리뷰 이후 바뀐 것이 없습니다.";
         YourDecision => "결정";
+        TheApp => "앱";
+        StartApp => "앱 실행";
+        StopApp => "앱 중지";
+        OpenApp => "{{url}} 열기";
+        AppRuns => "중지할 때까지 이 페이지와 함께 실행됩니다.";
         ChangedWhileLooking => "보는 동안 바뀌었습니다. 지금 보이는 내용을 기준으로 결정합니다.";
         FilesN => "파일 {{n}}개";
         AllIsNew => "비교할 이전 상태가 없습니다";

@@ -5,7 +5,8 @@ macro_rules! web {
     ($($name:ident,)+) => {
         messages! {
             /// A word or a sentence of the web page. Parameters stand in braces for the page to fill in; no Korean particle
-            /// follows one, because the page does not fit particles.
+            /// follows one, because the page does not fit particles. Where one thing is said otherwise than several, both
+            /// sentences stand there with ` | ` between them.
             Web, web => text { $($name,)+ }
         }
 
@@ -323,6 +324,11 @@ web! {
     WholePhase,
     NothingSinceReview,
     YourDecision,
+    TheApp,
+    StartApp,
+    StopApp,
+    OpenApp,
+    AppRuns,
     ChangedWhileLooking,
     FilesN,
     AllIsNew,
