@@ -21,6 +21,7 @@ mod reports;
 mod router;
 mod serve;
 mod session;
+mod talk;
 mod tasks;
 mod view;
 pub mod work;
