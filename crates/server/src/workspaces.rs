@@ -97,6 +97,15 @@ impl Workspaces {
         self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The folder of a workspace; without a name the first.
+    pub(crate) fn named(&self, id: Option<&str>) -> Result<PathBuf, Problem> {
+        match (id, self.folders.first()) {
+            (Some(id), _) => self.find(id).map(Path::to_owned),
+            (None, Some((_, folder))) => Ok(folder.clone()),
+            (None, None) => Err(Problem::no_such("workspace", "")),
+        }
+    }
+
     fn find(&self, id: &str) -> Result<&Path, Problem> {
         let found = self.folders.iter().find(|(known, _)| known == id);
         let found = found.map(|(_, folder)| folder.as_path());

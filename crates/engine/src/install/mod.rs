@@ -1,7 +1,8 @@
-//! `bowline init`: hooks for agent clients and for git, and what git ignores. Everything is planned first, so that it can
+//! `bowline init`: hooks for agent clients and for git, the entry of our tools, and what git ignores. Everything is planned first, so that it can
 //! be shown; what is there already stays.
 
 mod git_hooks;
+mod tools;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -137,6 +138,7 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
     let mut edits = Vec::new();
     for client in &clients {
         edits.extend(client.edit(&root, Some(&program))?);
+        tools::edit(&root, *client, true, &mut edits)?;
     }
     let git = locate::git_top(&root).is_some();
     let mut hooks_in_tree = false;
@@ -164,6 +166,7 @@ pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
     let mut edits = Vec::new();
     for client in Client::ALL {
         edits.extend(client.edit(&root, None)?);
+        tools::edit(&root, client, false, &mut edits)?;
     }
     let git = locate::git_top(&root).is_some();
     if git {
