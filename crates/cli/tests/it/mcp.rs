@@ -174,7 +174,7 @@ fn without_a_server_tasks_are_refused_and_nothing_else() {
     let mut client = Client::start(&world, "mcp --role read-only");
     client.greet();
     let told = client.call("task_list", json!({}));
-    assert_eq!(told["error"]["code"], "unreachable", "{told}");
+    assert_eq!(told["error"]["code"], "server_unreachable", "{told}");
     let told = client.call("agent_done", json!({}));
     assert_eq!(told["error"]["code"], "read_only_role", "{told}");
     client.end();

@@ -54,7 +54,7 @@ fn a_thinking_run_to_its_end() {
     wire.refused(
         "thinking_evaluate",
         json!({ "scores": { "beauty": 3 } }),
-        "unknown_score",
+        "unknown_name",
     );
     wire.done(
         "thinking_quality",
@@ -166,7 +166,7 @@ fn values_that_agents_share_and_keep() {
     wire.refused(
         "memory_context_set",
         json!({ "path": "version", "value": "9" }),
-        "protected_path",
+        "path_protected",
     );
     wire.done(
         "memory_context_append",
