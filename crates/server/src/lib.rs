@@ -16,6 +16,7 @@ pub mod jobs;
 mod mcp;
 mod notices;
 mod page;
+mod permits;
 mod problem;
 mod reports;
 mod router;

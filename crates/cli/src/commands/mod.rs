@@ -26,6 +26,7 @@ mod remote;
 pub(crate) mod scripted;
 mod serve;
 mod task;
+mod task_permits;
 mod task_view;
 mod thinking;
 mod thinking_board;

@@ -138,7 +138,6 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
     let mut edits = Vec::new();
     for client in &clients {
         edits.extend(client.edit(&root, Some(&program))?);
-        tools::edit(&root, *client, true, &mut edits)?;
     }
     let git = locate::git_top(&root).is_some();
     let mut hooks_in_tree = false;
@@ -149,6 +148,7 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
         edits.extend(git_hooks::put_in(&folder, shim)?);
         edits.push(ignored(&root, true)?);
     }
+    tools::plan(&root, &clients, true, &mut edits)?;
     edits.retain(Edit::changes);
     Ok(Plan {
         root,
@@ -166,13 +166,13 @@ pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
     let mut edits = Vec::new();
     for client in Client::ALL {
         edits.extend(client.edit(&root, None)?);
-        tools::edit(&root, client, false, &mut edits)?;
     }
     let git = locate::git_top(&root).is_some();
     if git {
         edits.extend(git_hooks::take_out(&hooks_folder(&root)?)?);
         edits.push(ignored(&root, false)?);
     }
+    tools::plan(&root, &Client::ALL, false, &mut edits)?;
     edits.retain(Edit::changes);
     Ok(Plan {
         root,

@@ -21,13 +21,20 @@ impl Client {
     }
 }
 
-/// Plans to put our entry in or take it out, on top of what is planned for that file already.
-pub(super) fn edit(
+/// Plans to put our entry in or take it out, on top of what is planned for those files already.
+pub(super) fn plan(
     root: &Path,
-    client: Client,
+    clients: &[Client],
     put_in: bool,
     edits: &mut Vec<Edit>,
 ) -> Result<(), Error> {
+    for client in clients {
+        edit(root, *client, put_in, edits)?;
+    }
+    Ok(())
+}
+
+fn edit(root: &Path, client: Client, put_in: bool, edits: &mut Vec<Edit>) -> Result<(), Error> {
     let path = root.join(client.tools());
     let planned = edits.iter().position(|edit| edit.path == path);
     let edit = match planned {
