@@ -132,7 +132,7 @@ pub(crate) enum Command {
         /// pre-tool-use, post-tool-use, session-start, pre-compact, stop or user-prompt-submit; else the message names it
         event: Option<std::ffi::OsString>,
     },
-    /// Serve the verbs as tools and the state files as resources, by the Model Context Protocol on standard input and output
+    /// Serve the verbs as tools of agent clients (MCP), on standard input and output
     Mcp(Deferred<mcp::McpArgs>),
     /// Run one agent that outlives this command, and show its output
     RunAgent(Deferred<agents::RunAgentArgs>),
