@@ -518,3 +518,54 @@ fn a_confined_desk_stays_in_its_folder() {
         json!({ "id": "t", "goal": "g", "dir": "inside/new" }),
     );
 }
+
+/// Two agents on one plan and one memory at once: nothing is done twice, and nothing is lost.
+#[test]
+fn two_clients_share_a_plan_and_a_memory() {
+    let mut first = Wire::new(Role::Agent);
+    let tasks: String = (1..=12)
+        .map(|n| format!("- [ ] T1.{n}: Task {n}\n"))
+        .collect();
+    first.write("TASKS.md", &format!("# Both\n\n## Phase 1: All\n\n{tasks}"));
+    first.done("orchestrate_init", json!({}));
+    let second = first.beside();
+    let folder = first.folder.clone();
+    let work = |mut wire: Wire| {
+        let mut done = Vec::new();
+        loop {
+            let reply = wire.done("orchestrate_next", json!({}))["reply"].clone();
+            let reply = reply.as_str().unwrap().to_owned();
+            let Some(ids) = reply.strip_prefix("READY:") else {
+                if reply == "WAIT" {
+                    continue;
+                }
+                return (wire, done);
+            };
+            let id = ids.split(',').next().unwrap();
+            let (begun, told) = wire.call("orchestrate_start", json!({ "id": id }));
+            if !begun {
+                assert_ne!(told["error"]["code"], "internal", "{told}");
+                continue;
+            }
+            let note = json!({ "path": "shared_data.done", "value": id });
+            wire.done("memory_context_append", note);
+            wire.done("orchestrate_complete", json!({ "id": id }));
+            done.push(id.to_owned());
+        }
+    };
+    let (one, two) = std::thread::scope(|scope| {
+        let one = scope.spawn(|| work(first));
+        let two = scope.spawn(|| work(second));
+        (one.join().unwrap(), two.join().unwrap())
+    });
+    let mut all: Vec<String> = one.1.iter().chain(&two.1).cloned().collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(one.1.len() + two.1.len(), 12);
+    assert_eq!(all.len(), 12);
+    let mut wire = one.0;
+    let noted = wire.done("memory_context_get", json!({ "path": "shared_data.done" }));
+    assert_eq!(noted["value"].as_array().unwrap().len(), 12);
+    let plan = std::fs::read_to_string(folder.join("TASKS.md")).unwrap();
+    assert_eq!(plan.matches("- [x]").count(), 12);
+}

@@ -62,7 +62,7 @@ pub(crate) struct Wire {
     pub(crate) heard: Vec<Value>,
     pub(crate) server: Arc<Server>,
     pub(crate) folder: PathBuf,
-    _kept: TempDir,
+    _kept: Option<TempDir>,
 }
 
 impl Wire {
@@ -71,9 +71,31 @@ impl Wire {
         Wire::open(role, server, false)
     }
 
+    /// Another client in the same folder.
+    pub(crate) fn beside(&self) -> Wire {
+        Wire::at(
+            Role::Agent,
+            Server::default(),
+            false,
+            self.folder.clone(),
+            None,
+        )
+        .greeted()
+    }
+
     fn open(role: Role, server: Server, confined: bool) -> Wire {
         let kept = TempDir::new().unwrap();
         let folder = kept.path().canonicalize().unwrap();
+        Wire::at(role, server, confined, folder, Some(kept))
+    }
+
+    fn at(
+        role: Role,
+        server: Server,
+        confined: bool,
+        folder: PathBuf,
+        kept: Option<TempDir>,
+    ) -> Wire {
         let server = Arc::new(server);
         let desk = Desk {
             context: Context::from_environment("test"),
