@@ -44,6 +44,19 @@ pub struct Arg {
     pub role: Role,
     /// What it is, where the name does not say it.
     pub about: &'static str,
+    /// How much of it is listed. It can be given all the same.
+    pub shown: Shown,
+}
+
+/// How much of an argument is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// Everything.
+    Whole,
+    /// Its name: another tool of the noun has said what it may be.
+    Brief,
+    /// Nothing: it is found by `bowline_verb`.
+    No,
 }
 
 /// What an argument may be.
@@ -98,6 +111,7 @@ impl Arg {
             needed: true,
             role: Role::ReadOnly,
             about: "",
+            shown: Shown::Whole,
         }
     }
 
@@ -112,6 +126,22 @@ impl Arg {
     /// The same with a word about it.
     pub(crate) const fn about(self, about: &'static str) -> Arg {
         Arg { about, ..self }
+    }
+
+    /// The same, rarely given.
+    pub(crate) const fn rare(self) -> Arg {
+        Arg {
+            shown: Shown::No,
+            ..self
+        }
+    }
+
+    /// The same, listed by its name alone.
+    pub(crate) const fn brief(self) -> Arg {
+        Arg {
+            shown: Shown::Brief,
+            ..self
+        }
     }
 
     /// The same for a person only.

@@ -39,7 +39,7 @@ pub(crate) static VERBS: &[Verb] = &[
     Verb::new(
         "develop_start",
         Role::Agent,
-        "Begin a develop run in DESIGN. Phases DESIGN, REVIEW, IMPLEMENT, PR, DONE; gates hold writes and commits",
+        "Begin a develop run: DESIGN, REVIEW, IMPLEMENT, PR, DONE",
         &[
             Arg::need("feature", Text),
             Arg::may("fresh", Flag).of_person(),
@@ -51,8 +51,8 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Agent,
         "Enter REVIEW of the design",
         &[
-            Arg::may("checkpoints", Texts).about("ids, in order of work"),
-            Arg::may("contract", Text).about("file"),
+            Arg::may("checkpoints", Texts).about("ids in order"),
+            Arg::may("contract", Text).rare(),
         ],
         review,
     ),
@@ -62,7 +62,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "Open a gate; runs its sealed command as evidence",
         &[
             GATE,
-            Arg::may("run", Text),
+            Arg::may("run", Text).rare(),
             Arg::may("by_hand", Text).of_person(),
         ],
         gate_pass,
@@ -71,7 +71,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "develop_implement",
         Role::Agent,
         "Enter IMPLEMENT",
-        &[Arg::may("strategy", Kind::Word(STRATEGIES))],
+        &[Arg::may("strategy", Kind::Word(STRATEGIES)).rare()],
         implement,
     ),
     Verb::new(
@@ -92,7 +92,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "develop_checkpoint_fail",
         Role::Agent,
         "Count a failed attempt",
-        &[ID, Arg::may("class", Kind::Word(CLASSES))],
+        &[ID, Arg::may("class", Kind::Word(CLASSES)).rare()],
         checkpoint_fail,
     ),
     Verb::new("develop_pr", Role::Agent, "Enter PR", &[], |desk, _| {

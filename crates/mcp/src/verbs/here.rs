@@ -3,7 +3,6 @@
 use crate::answer::{Done, No, changed, viewed};
 use crate::desk::{Desk, Role};
 use crate::given::Given;
-use crate::schema::schema;
 use crate::table::Kind::{Flag, Number, Object, Text};
 use crate::table::{Arg, VERBS as NOUNS, Verb};
 use bowline_engine::files::KnownFile;
@@ -118,12 +117,10 @@ fn any(desk: &Desk, given: &Given) -> Done {
     let noun = given.word("noun").trim();
     let verbs: Map<String, Value> = of_noun(noun, desk.role)
         .map(|(name, verb)| {
-            let takes = schema(verb, desk.role);
-            let takes = takes.get("properties").and_then(Value::as_object);
-            let shape = takes.into_iter().flat_map(Map::keys).filter_map(|name| {
-                let arg = verb.arg(name)?;
+            let offered = verb.takes.iter().filter(|arg| arg.role <= desk.role);
+            let shape = offered.map(|arg| {
                 let mark = if arg.needed { "" } else { "?" };
-                Some(format!("{name}{mark}: {}", arg.kind.told()))
+                format!("{}{mark}: {}", arg.name, arg.kind.told())
             });
             let told = format!(
                 "{}. {{{}}}",

@@ -38,8 +38,8 @@ pub(crate) static VERBS: &[Verb] = &[
         &[
             NAME,
             Arg::need("goal", Text),
-            Arg::may("criteria", Texts),
-            Arg::may("steps", Objects).about("{name, agent, deps: [id]}; ids from 1"),
+            Arg::may("criteria", Texts).rare(),
+            Arg::may("steps", Objects).about("{name, agent, deps: [1, …]}"),
         ],
         task_new,
     ),
@@ -60,7 +60,7 @@ pub(crate) static VERBS: &[Verb] = &[
         &[
             STEP,
             Arg::may("output", Any),
-            Arg::may("artifacts", Texts).about("PATH[:DESCRIPTION]"),
+            Arg::may("artifacts", Texts).rare(),
         ],
         step_complete,
     ),
@@ -80,10 +80,10 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Agent,
         "Move the task to history, with its lessons",
         &[
-            Arg::may("result", Kind::Word(RESULTS)),
+            Arg::may("result", Kind::Word(RESULTS)).rare(),
             Arg::may("summary", Text),
             Arg::may("lessons", Texts),
-            Arg::may("tokens", Number),
+            Arg::may("tokens", Number).rare(),
         ],
         task_finish,
     ),
@@ -91,7 +91,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "memory_context_get",
         Role::ReadOnly,
         "A value all agents share",
-        &[PATH.about("dotted, e.g. shared_data.topic")],
+        &[PATH.about("shared_data.…")],
         |desk, given| {
             let value = desk
                 .memory()

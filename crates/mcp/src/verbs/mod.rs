@@ -14,7 +14,7 @@ pub(crate) mod tests {
 
     use crate::answer::Refused;
     use crate::desk::{Desk, Role, Tasks};
-    use crate::table::{Kind, Listed, VERBS};
+    use crate::table::{Kind, Listed, Shown, VERBS};
     use crate::{schema, table};
     use bowline_engine::Context;
     use bowline_engine::formats::orchestrate::Mode;
@@ -113,7 +113,8 @@ pub(crate) mod tests {
             let verb = table::find(&tool.name).unwrap();
             assert!(verb.role <= Role::Agent, "{}", tool.name);
             for arg in verb.takes.iter().filter(|arg| arg.role == Role::Person) {
-                let offered = tool.input_schema["properties"].get(arg.name);
+                let offered = tool.input_schema.get("properties");
+                let offered = offered.and_then(|offered| offered.get(arg.name));
                 assert!(offered.is_none(), "{} {}", tool.name, arg.name);
             }
         }
@@ -131,6 +132,7 @@ pub(crate) mod tests {
             );
             for arg in verb.takes {
                 assert!(!arg.needed || arg.role == Role::ReadOnly, "{}", verb.name);
+                assert!(!arg.needed || arg.shown != Shown::No, "{}", verb.name);
                 assert!(!arg.kind.told().is_empty());
                 if let Kind::Word(words) = arg.kind {
                     assert!(words.len() > 1, "{} {}", verb.name, arg.name);

@@ -28,9 +28,9 @@ pub(crate) static VERBS: &[Verb] = &[
         "Begin to work off a plan (TASKS.md)",
         &[
             Arg::may("file", Text),
-            Arg::may("mode", Kind::Word(MODES)),
-            Arg::may("parallel", Number),
-            Arg::may("project", Text),
+            Arg::may("mode", Kind::Word(MODES)).rare(),
+            Arg::may("parallel", Number).rare(),
+            Arg::may("project", Text).rare(),
         ],
         init,
     ),
@@ -38,7 +38,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "orchestrate_next",
         Role::ReadOnly,
         "What to do now: READY:ids, WAIT, PHASE_DONE:n, ALL_DONE, STALLED:ids or ERROR",
-        &[Arg::may("phase", Number)],
+        &[Arg::may("phase", Number).rare()],
         next,
     ),
     Verb::new(
@@ -83,7 +83,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "orchestrate_phase_finish",
         Role::Agent,
         "End a phase whose tasks are done",
-        &[Arg::need("phase", Number), Arg::may("no_git", Flag)],
+        &[Arg::need("phase", Number), Arg::may("no_git", Flag).rare()],
         phase_finish,
     ),
     Verb::new(

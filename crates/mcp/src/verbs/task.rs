@@ -24,7 +24,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "task_list",
         Role::ReadOnly,
         "Tasks of the server, newest first",
-        &[Arg::may("status", Text), Arg::may("q", Text)],
+        &[Arg::may("status", Text).rare(), Arg::may("q", Text).rare()],
         list,
     ),
     Verb::new(

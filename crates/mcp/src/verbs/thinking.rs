@@ -12,7 +12,7 @@ use serde_json::json;
 pub(crate) const STAGES: &[&str] = &["planning", "selection", "creation", "reflection"];
 
 const STAGE: Arg = Arg::need("stage", Kind::Word(STAGES));
-const DIR: Arg = Arg::may("dir", Text);
+const DIR: Arg = Arg::may("dir", Text).rare();
 
 pub(crate) static VERBS: &[Verb] = &[
     Verb::new(
@@ -21,7 +21,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "Begin a thinking run: planning, selection, creation, reflection",
         &[
             Arg::need("id", Text),
-            Arg::may("title", Text),
+            Arg::may("title", Text).rare(),
             Arg::need("goal", Text),
             DIR,
         ],
@@ -38,11 +38,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "thinking_complete",
         Role::Agent,
         "End a stage; its output files must exist",
-        &[
-            STAGE,
-            Arg::may("outputs", Texts).about("paths below dir"),
-            DIR,
-        ],
+        &[STAGE.brief(), Arg::may("outputs", Texts), DIR],
         complete,
     ),
     Verb::new(
@@ -50,7 +46,7 @@ pub(crate) static VERBS: &[Verb] = &[
         Role::Agent,
         "Say that a stage failed",
         &[
-            STAGE,
+            STAGE.brief(),
             Arg::need("code", Text),
             Arg::need("message", Text),
             DIR,
@@ -61,7 +57,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "thinking_output",
         Role::Agent,
         "Record files of a stage that are made",
-        &[STAGE, Arg::need("paths", Texts), DIR],
+        &[STAGE.brief(), Arg::need("paths", Texts), DIR],
         output,
     )
     .rare(),
