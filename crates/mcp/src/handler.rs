@@ -29,8 +29,8 @@ const NAME_CHARS_MAX: usize = 80;
 
 /// What a model is told before anything else.
 const INSTRUCTIONS: &str = "Bowline keeps the state of long work: legal moves, gates, evidence. Call bowline_status first, and \
-after every compaction. A command `bowline NOUN VERB` in an answer is the tool NOUN_VERB, or bowline_verb. A refusal has code, \
-message and hint: follow the hint. Never edit the state files.";
+after every compaction. Commands in answers are tools: `bowline develop resume` is develop_resume, listed or by bowline_verb. A \
+refusal has code, message and hint: follow the hint. Never edit the state files.";
 
 /// The tools of one connection.
 #[derive(Clone)]

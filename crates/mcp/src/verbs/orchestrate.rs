@@ -248,11 +248,10 @@ fn init(desk: &Desk, given: &Given) -> Done {
 fn next(desk: &Desk, given: &Given) -> Done {
     let phase = given.number("phase").map(|_| given.id("phase"));
     let (reply, error) = orchestrate::answer(&desk.context, &desk.orchestration(), phase);
-    let mut body = json!({ "reply": reply.to_string() });
-    if let Some(error) = error {
-        body["error"] = No::from(error).to_json(desk)["error"].take();
+    match error {
+        Some(error) => Err(error.into()),
+        None => Ok(json!({ "reply": reply.to_string() })),
     }
-    Ok(body)
 }
 
 fn fail(desk: &Desk, given: &Given) -> Done {
