@@ -1,6 +1,7 @@
 //! `bowline mcp` as a client starts it: a process, lines in and lines out, in the rights of whoever started it.
 
 use crate::environment::TestEnvironment;
+use crate::sandboxed;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
@@ -198,4 +199,52 @@ fn it_ends_with_its_input() {
     let mut client = Client::start(&world, "mcp");
     client.send("this is no message");
     client.end();
+}
+
+/// In a sandbox the records of a run cannot be written: a tool goes out by the relay, as the command does.
+#[test]
+fn a_tool_reaches_out_of_the_sandbox() {
+    if !sandboxed::enforced() {
+        return;
+    }
+    let world = sandboxed::working();
+    let request = |id: u32, method: &str, params: Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+    };
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let call = |tool: &str, arguments: Value| json!({ "name": tool, "arguments": arguments });
+    let red = call(
+        "develop_checkpoint_pass",
+        json!({ "id": "cp-1", "run": "false" }),
+    );
+    let reset = call(
+        "develop_gate_pass",
+        json!({ "gate": "architect_verified", "by_hand": "ok" }),
+    );
+    let lines = [
+        request(1, "initialize", hello),
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned(),
+        request(2, "tools/call", red),
+        request(3, "tools/call", reset),
+    ];
+    world.write("requests", lines.join("\n") + "\n");
+    // The input stays open until the last answer is there.
+    let script = "mkfifo in; exec 3<>in; bowline mcp <in >out & cat requests >in\n\
+                  n=0; until grep -q '\"id\":3' out || [ $n = 300 ]; do sleep 0.1; n=$((n+1)); done\n\
+                  kill $!\n";
+    let output = sandboxed::sandboxed(&world, "", script);
+    let told = world.read("out");
+    let answers: Vec<Value> = told
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let body = |id: u64| -> Value {
+        let answer = answers.iter().find(|answer| answer["id"] == id);
+        let answer = answer.unwrap_or_else(|| panic!("{told}\n{output:?}"));
+        serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap()
+    };
+    assert_eq!(body(2)["to"], "in_progress", "{told}");
+    assert_eq!(body(3)["error"]["code"], "needs_person", "{told}");
+    let state: Value = serde_json::from_str(&world.read(".develop-workflow/state.json")).unwrap();
+    assert_eq!(state["checkpoints"]["cp-1"]["iteration"], 2);
 }

@@ -262,3 +262,79 @@ fn without_bowline_the_client_works_and_says_so() {
     each_has(&model.asked(), &[told, &[]]);
     assert!(world.0.path("src/new.txt").exists());
 }
+
+/// Another client calls one tool by the name it gives it, and the file is there.
+fn called(world: &Guarded, model: &ModelServer) {
+    let asked = model.asked();
+    let tools = asked.first().map(|one| one.body["tools"].to_string());
+    let made = world.0.path("thinking_state.json").exists();
+    assert!(made, "offered: {}", tools.unwrap_or_default());
+    assert!(
+        last(&asked[1]).contains("bowline thinking start planning"),
+        "{}",
+        last(&asked[1])
+    );
+    assert_eq!(model.left(), 0);
+}
+
+fn begin(name: &str) -> ModelServer {
+    let begin = Reply::tool("I begin.", name, json!({ "id": "t-1", "goal": "A post" }));
+    ModelServer::start([begin, Reply::text("Done.")]).unwrap()
+}
+
+#[test]
+fn codex_has_the_tools() {
+    let Some(program) = installed("BOWLINE_CODEX") else {
+        return;
+    };
+    let world = Guarded(TestEnvironment::repository());
+    world.0.quietly("init --agent codex", 0);
+    let model = begin("mcp__bowline__thinking_new");
+    // What the project has counts where it is trusted; here it stands in the settings of the user.
+    let home = world.0.root().join("home/codex");
+    let settings = super::codex::settings(&home, &model);
+    let both =
+        std::fs::read_to_string(&settings).unwrap() + "\n" + &world.0.read(".codex/config.toml");
+    std::fs::write(&settings, both).unwrap();
+    let mut client = world.client(&program);
+    client
+        .env("CODEX_HOME", &home)
+        .env("SCRIPTED_KEY", "opens-nothing")
+        .args([
+            "exec",
+            "--dangerously-bypass-approvals-and-sandbox",
+            "begin",
+        ]);
+    world.run(client);
+    called(&world, &model);
+}
+
+#[test]
+fn gemini_has_the_tools() {
+    let Some(program) = installed("BOWLINE_GEMINI") else {
+        return;
+    };
+    let world = Guarded(TestEnvironment::repository());
+    world.0.quietly("init --agent gemini", 0);
+    let model = begin("mcp_bowline_thinking_new");
+    super::gemini::settings(&world);
+    let mut client = world.client(&program);
+    super::gemini::arguments(&mut client, &model, "begin");
+    world.run(client);
+    called(&world, &model);
+}
+
+#[test]
+fn opencode_has_the_tools() {
+    let Some(program) = installed("BOWLINE_OPENCODE") else {
+        return;
+    };
+    let world = Guarded(TestEnvironment::repository());
+    world.0.quietly("init --agent opencode", 0);
+    let model = begin("bowline_thinking_new");
+    super::sandboxed::opencode_settings(&world, &model);
+    let mut client = world.client(&program);
+    super::sandboxed::opencode_arguments(&mut client, "begin");
+    world.run(client);
+    called(&world, &model);
+}
