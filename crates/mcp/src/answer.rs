@@ -98,6 +98,7 @@ fn code(no: &ToolNo) -> &'static str {
         | ToolNo::TakesNo { .. }
         | ToolNo::NoTool { .. }
         | ToolNo::NoNoun { .. }
+        | ToolNo::NoFiles { .. }
         | ToolNo::Outside { .. } => "bad_input",
         ToolNo::NoResource { .. } => "unknown_id",
         ToolNo::TooBig { .. } => "file_too_big",

@@ -58,6 +58,9 @@ pub struct Desk {
     pub folder: PathBuf,
     /// Folders outside of it are refused: it is somebody else who asks.
     pub confined: bool,
+    /// Whether there are files to work on. Whoever asks for somebody with fewer rights than we have offers none: links and
+    /// commands would be followed with ours.
+    pub files: bool,
     /// The language of refusals.
     pub lang: Lang,
     /// Whose tools are offered.

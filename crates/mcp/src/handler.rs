@@ -91,6 +91,9 @@ fn carry_out(desk: &Desk, verb: &'static Verb, args: Map<String, Value>) -> Done
             Role::Agent | Role::Person => Error::NeedsPerson { what: verb.name }.into(),
         });
     }
+    if verb.of_files() && !desk.files {
+        return Err(No::tool(&ToolNo::NoFiles { tool: verb.name }, desk.lang));
+    }
     let given = Given::of(verb, args, desk.lang)?;
     let desk = desk.for_call(verb.name);
     let done = outside::ask(&desk, verb, &given).unwrap_or_else(|| (verb.run)(&desk, &given));

@@ -32,6 +32,9 @@ pub(crate) fn uri(desk: &Desk, path: &Path) -> String {
 
 /// The state files that are seen from here.
 pub(crate) fn files(desk: &Desk) -> Vec<(FileKind, PathBuf)> {
+    if !desk.files {
+        return Vec::new();
+    }
     let mut files = workspace::discover(&desk.context, &desk.folder);
     if desk.confined {
         files.retain(|(_, path)| path.starts_with(&desk.folder));
@@ -41,6 +44,9 @@ pub(crate) fn files(desk: &Desk) -> Vec<(FileKind, PathBuf)> {
 }
 
 pub(crate) fn list(desk: &Desk) -> Vec<Resource> {
+    if !desk.files {
+        return Vec::new();
+    }
     let card = Resource::new(CARD, "resume card").with_mime_type("text/plain");
     let files = files(desk).into_iter().map(|(kind, path)| {
         Resource::new(uri(desk, &path), desk.shown(&path))
@@ -52,7 +58,7 @@ pub(crate) fn list(desk: &Desk) -> Vec<Resource> {
 
 /// One of them; nothing else can be read this way, whatever its address says.
 pub(crate) fn read(desk: &Desk, wanted: &str) -> Result<ReadResourceResult, No> {
-    if wanted == CARD {
+    if wanted == CARD && desk.files {
         let card = advice::card(&desk.folder, desk.lang).unwrap_or_default();
         return Ok(one(ResourceContents::text(card, CARD)));
     }

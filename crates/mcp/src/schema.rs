@@ -16,6 +16,7 @@ pub(crate) fn tools(desk: &Desk) -> Vec<Tool> {
     let of_task = desk.tasks.is_of_task() && desk.role == Role::Agent;
     let listed = VERBS.iter().copied().flatten().filter(|verb| {
         verb.role <= desk.role
+            && (desk.files || !verb.of_files())
             && match verb.listed {
                 Listed::Always => {
                     !of_task || !NOT_OF_TASK.iter().any(|it| verb.name.starts_with(it))

@@ -200,9 +200,11 @@ impl Verb {
         format!("{{{}}}", args.join(", "))
     }
 
-    /// The words of its command line.
-    pub fn command(&self) -> String {
-        self.name.replace('_', " ")
+    /// Whether it works on files, and not by way of the task server.
+    pub(crate) fn of_files(&self) -> bool {
+        !["task_", "agent_", verbs::here::VERB]
+            .iter()
+            .any(|noun| self.name.starts_with(noun))
     }
 }
 

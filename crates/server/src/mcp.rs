@@ -5,7 +5,6 @@ use crate::auth::{Caller, Peer};
 use crate::problem::Problem;
 use crate::router::{BODY_BYTES_MAX, caller, language, pairs};
 use crate::serve::Shared;
-use crate::tasks;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -17,7 +16,6 @@ use http_body_util::{BodyExt as _, Limited};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -81,10 +79,18 @@ impl Endpoint {
             Caller::Reader => Role::ReadOnly,
             Caller::Agent { .. } => Role::Agent,
         };
+        // An agent works on files where it is, in its own rights; here they would be the server's.
+        let folder = match role {
+            Role::Agent => None,
+            Role::ReadOnly | Role::Person => {
+                self.shared.workspaces.named(asked.workspace.as_deref())?
+            }
+        };
         Ok(Desk {
             context: self.shared.context.clone(),
-            folder: self.folder(&caller, asked.workspace.as_deref())?,
             confined: true,
+            files: folder.is_some(),
+            folder: folder.unwrap_or_default(),
             lang,
             role,
             tasks: Arc::new(Routes {
@@ -94,17 +100,6 @@ impl Endpoint {
                 asked,
             }),
         })
-    }
-
-    /// The folder of an agent's own task; for others the workspace that is named, or the first.
-    fn folder(&self, caller: &Caller, named: Option<&str>) -> Result<PathBuf, Problem> {
-        if let Caller::Agent { task, .. } = caller {
-            let work = self.shared.work()?;
-            let row = tasks::row(work, task)?;
-            let folder = work.workspace(&row);
-            return folder.ok_or_else(|| Problem::no_such("workspace", task));
-        }
-        self.shared.workspaces.named(named)
     }
 }
 

@@ -97,12 +97,11 @@ impl Workspaces {
         self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder of a workspace; without a name the first.
-    pub(crate) fn named(&self, id: Option<&str>) -> Result<PathBuf, Problem> {
-        match (id, self.folders.first()) {
-            (Some(id), _) => self.find(id).map(Path::to_owned),
-            (None, Some((_, folder))) => Ok(folder.clone()),
-            (None, None) => Err(Problem::no_such("workspace", "")),
+    /// The folder of a workspace; without a name the first, if there is one.
+    pub(crate) fn named(&self, id: Option<&str>) -> Result<Option<PathBuf>, Problem> {
+        match id {
+            Some(id) => self.find(id).map(|folder| Some(folder.to_owned())),
+            None => Ok(self.folders.first().map(|(_, folder)| folder.clone())),
         }
     }
 

@@ -33,6 +33,7 @@ pub(crate) fn run(
         context: context.clone(),
         folder: folder.to_owned(),
         confined: false,
+        files: true,
         lang: output.lang,
         role: match args.role {
             RoleName::ReadOnly => Role::ReadOnly,

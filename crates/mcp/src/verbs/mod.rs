@@ -50,6 +50,7 @@ pub(crate) mod tests {
             context: Context::from_environment("test"),
             folder: folder.to_owned(),
             confined: false,
+            files: true,
             lang: Lang::En,
             role: Role::Agent,
             tasks: Arc::new(NoServer { of_task: false }),

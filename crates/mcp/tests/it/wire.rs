@@ -101,6 +101,7 @@ impl Wire {
             context: Context::from_environment("test"),
             folder: folder.clone(),
             confined,
+            files: true,
             lang: Lang::En,
             role,
             tasks: Arc::clone(&server) as Arc<dyn Tasks>,

@@ -148,24 +148,27 @@ fn nobody_gets_nothing_and_an_agent_is_no_person() {
     let completed = BTreeSet::new();
     let assign = Command::Assign { completed };
     world.desk.decide("task_agent", assign).unwrap();
-    std::fs::create_dir_all(world.folder.path().join("workspaces/task_agent")).unwrap();
     let agent = world.with_token(AGENT_TOKEN);
     let tools = names(&agent);
     assert!(tools.contains(&"agent_ask".to_owned()), "{tools:?}");
     assert!(!tools.contains(&"task_approve".to_owned()));
     let (good, told) = called(&agent, "task_approve", json!({ "id": "task_agent" }));
     assert!(!good && told["error"]["code"] == "needs_person", "{told}");
-    let (good, told) = called(
-        &agent,
-        "memory_task_new",
-        json!({ "name": "n", "goal": "g" }),
-    );
-    assert!(good, "{told}");
-    let own = world
-        .folder
-        .path()
-        .join("workspaces/task_agent/.claude/memory/task-state.json");
-    assert!(own.exists());
+    // Files are worked on where the agent is: the server would follow links, and run commands, in rights of its own.
+    let run = json!({ "id": "cp-1", "run": "touch escaped" });
+    for (tool, arguments) in [
+        ("memory_task_new", json!({ "name": "n", "goal": "g" })),
+        ("develop_checkpoint_pass", run),
+        ("bowline_status", json!({})),
+        (
+            "bowline_verb",
+            json!({ "noun": "thinking", "verb": "status" }),
+        ),
+    ] {
+        assert!(tool == "bowline_verb" || !tools.contains(&tool.to_owned()));
+        let (good, told) = called(&agent, tool, arguments);
+        assert!(!good && told["error"]["code"] == "bad_input", "{told}");
+    }
     let (good, shown) = called(&agent, "task_show", json!({ "id": "task_agent" }));
     assert!(good && shown["id"] == "task_agent", "{shown}");
     let (good, told) = called(

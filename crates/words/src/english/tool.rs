@@ -10,6 +10,7 @@ table! {
         NoNoun { noun, known } => "there is no noun '{noun}'" / "use one of {known}";
         NoResource { uri } => "there is no resource '{uri}'" / "ask for the list of resources";
         TooBig { path, bytes, max } => "{path} has {bytes} bytes; at most {max} are told at once" / "read the file itself";
+        NoFiles { tool } => "'{tool}' works on files, and this connection has none" / "use the tools of 'bowline mcp' in the folder you work in";
         Outside { path } => "'{path}' is outside of the folder that is served" / "name a folder in it, or start 'bowline mcp' there";
     }
 }

@@ -12,5 +12,6 @@ messages! {
         NoResource { uri: String },
         TooBig { path: String, bytes: usize, max: usize },
         Outside { path: String },
+        NoFiles { tool: &'static str },
     }
 }
