@@ -173,8 +173,7 @@ pub(crate) fn bounded(mut body: Value) -> String {
         return whole;
     }
     for depth in (0..=6).rev() {
-        let mut left_out = 0;
-        cut(&mut body, depth, &mut left_out);
+        cut(&mut body, depth);
         if let Value::Object(map) = &mut body {
             // So that nobody takes a part for the whole.
             map.insert("cut".into(), json!({ "bytes": whole.len() }));
@@ -188,7 +187,7 @@ pub(crate) fn bounded(mut body: Value) -> String {
 }
 
 /// Keeps `depth` levels, and of each list and text the beginning.
-fn cut(value: &mut Value, depth: usize, left_out: &mut usize) {
+fn cut(value: &mut Value, depth: usize) {
     match value {
         Value::String(text) => {
             if let Some((at, _)) = text.char_indices().nth(TEXT_CHARS_MAX) {
@@ -196,15 +195,12 @@ fn cut(value: &mut Value, depth: usize, left_out: &mut usize) {
                 text.push('…');
             }
         }
-        Value::Array(_) | Value::Object(_) if depth == 0 => {
-            *left_out += 1;
-            *value = Value::from("…");
-        }
+        Value::Array(_) | Value::Object(_) if depth == 0 => *value = Value::from("…"),
         Value::Array(items) => {
             let more = items.len().saturating_sub(ENTRIES_MAX);
             items.truncate(ENTRIES_MAX);
             for item in items.iter_mut() {
-                cut(item, depth - 1, left_out);
+                cut(item, depth - 1);
             }
             if more > 0 {
                 items.push(Value::from(format!("… {more}")));
@@ -216,7 +212,7 @@ fn cut(value: &mut Value, depth: usize, left_out: &mut usize) {
                 map.shift_remove(name);
             }
             for (_, item) in map.iter_mut() {
-                cut(item, depth - 1, left_out);
+                cut(item, depth - 1);
             }
             if !more.is_empty() {
                 map.insert("…".into(), json!(more.len()));
