@@ -17,6 +17,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tower_service::Service as _;
@@ -45,8 +46,19 @@ impl Endpoint {
         }
     }
 
-    /// One message of a client.
+    /// One message of a client, and a line about it.
     pub(crate) async fn answer(self, request: Request) -> Response<Body> {
+        let (begun, shared) = (Instant::now(), Arc::clone(&self.shared));
+        let method = request.method().as_str().to_owned();
+        let (who, response) = self.answered(request).await;
+        let status = response.status().as_u16();
+        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(method, path = PATH, status, who, ms, "request");
+        shared.metrics.count(response.status());
+        response
+    }
+
+    async fn answered(self, request: Request) -> (&'static str, Response<Body>) {
         let lang = language(request.headers());
         let let_in = {
             let (endpoint, request) = (self.clone(), asked(&request));
@@ -54,9 +66,10 @@ impl Endpoint {
         };
         let desk = match let_in {
             Ok(Ok(desk)) => desk,
-            Ok(Err(problem)) => return problem.response(lang),
-            Err(error) => return Problem::internal(&error).response(lang),
+            Ok(Err(problem)) => return ("nobody", problem.response(lang)),
+            Err(error) => return ("nobody", Problem::internal(&error).response(lang)),
         };
+        let who = desk.role.name();
         // Host and Origin are looked at before any route.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
@@ -66,7 +79,7 @@ impl Endpoint {
         let tools = Tools::sharing(desk, self.calls);
         let sessions = Arc::new(NeverSessionManager::default());
         let service = StreamableHttpService::new(move || Ok(tools.clone()), sessions, config);
-        service.handle(request).await.map(Body::new)
+        (who, service.handle(request).await.map(Body::new))
     }
 
     /// Whose tools a request gets, and where they work.
