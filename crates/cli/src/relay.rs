@@ -109,6 +109,7 @@ fn is_relayed(cli: &Cli) -> bool {
             | Command::Doctor { .. }
             | Command::Init { .. }
             | Command::Hook { .. }
+            | Command::Mcp(_)
             | Command::RunAgent(_)
             | Command::Attach(_)
             | Command::Status { .. }

@@ -4,6 +4,7 @@ pub(crate) mod agents;
 mod choice;
 mod deferred;
 pub(crate) mod develop;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod orchestrate;
 pub(crate) mod serve;
@@ -131,6 +132,8 @@ pub(crate) enum Command {
         /// pre-tool-use, post-tool-use, session-start, pre-compact, stop or user-prompt-submit; else the message names it
         event: Option<std::ffi::OsString>,
     },
+    /// Serve the verbs as tools of agent clients (MCP), on standard input and output
+    Mcp(Deferred<mcp::McpArgs>),
     /// Run one agent that outlives this command, and show its output
     RunAgent(Deferred<agents::RunAgentArgs>),
     /// Show the output of an agent again, or control it; list all when no id is given

@@ -13,6 +13,7 @@ mod explain;
 mod here;
 mod history;
 mod init;
+mod mcp;
 mod memory;
 mod memory_input;
 mod memory_view;
@@ -102,6 +103,7 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         }
         // Met only behind options: `bowline hook` itself is answered before arguments are parsed.
         Some(Command::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
+        Some(Command::Mcp(Deferred(args))) => mcp::run(context, output, folder, args),
         Some(Command::RunAgent(Deferred(args))) => agents::run_agent(context, output, folder, args),
         Some(Command::Attach(Deferred(args))) => agents::attach(context, output, args),
         Some(Command::Status { what }) => here::status(context, output, folder, what.as_deref()),

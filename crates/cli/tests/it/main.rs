@@ -38,6 +38,7 @@ mod init;
 mod json_page;
 mod kinds;
 mod locks;
+mod mcp;
 mod memory;
 mod memory_life;
 mod mistakes;

@@ -1,7 +1,8 @@
-//! `bowline init`: hooks for agent clients and for git, and what git ignores. Everything is planned first, so that it can
+//! `bowline init`: hooks for agent clients and for git, the entry of our tools, and what git ignores. Everything is planned first, so that it can
 //! be shown; what is there already stays.
 
 mod git_hooks;
+mod tools;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -166,6 +167,7 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
         edits.extend(git_hooks::put_in(&folder, shim)?);
         edits.push(ignored(&root, true)?);
     }
+    tools::plan(&root, &clients, true, &mut edits)?;
     edits.retain(Edit::changes);
     Ok(Plan {
         root,
@@ -190,6 +192,7 @@ pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
         edits.extend(git_hooks::take_out(&hooks_folder(&root)?)?);
         edits.push(ignored(&root, false)?);
     }
+    tools::plan(&root, &Client::ALL, false, &mut edits)?;
     edits.retain(Edit::changes);
     Ok(Plan {
         root,

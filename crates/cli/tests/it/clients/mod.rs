@@ -8,6 +8,7 @@ mod claude;
 mod codex;
 mod gemini;
 mod sandboxed;
+mod tools;
 
 use crate::environment::TestEnvironment;
 use bowline_engine::actor::ACTOR_VARIABLE;
