@@ -49,6 +49,7 @@ mod repair;
 mod sandbox_escapes;
 mod sandboxed;
 mod scripted;
+mod serve;
 mod streams;
 mod thinking;
 mod travel;
