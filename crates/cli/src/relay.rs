@@ -105,6 +105,8 @@ fn is_relayed(cli: &Cli) -> bool {
             | Command::Task(_)
             | Command::Serve(_)
             | Command::Demo(_)
+            | Command::Capsule(_)
+            | Command::Replay(_)
             | Command::Agent { .. }
             | Command::Doctor { .. }
             | Command::Init { .. }

@@ -103,6 +103,10 @@ pub(crate) enum Command {
     Serve(Deferred<serve::ServeArgs>),
     /// Serve with scripted agents: everything to see, no key, no network
     Demo(Deferred<serve::DemoArgs>),
+    /// Write all that happened to a task into one file, without secrets
+    Capsule(Deferred<task::CapsuleArgs>),
+    /// Play a capsule back, without a server
+    Replay(Deferred<task::ReplayArgs>),
     /// Report on a task, as the agent that works on it
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Agent {

@@ -52,6 +52,7 @@ mod repair;
 mod sandbox_escapes;
 mod sandboxed;
 mod scripted;
+mod serve;
 mod small_print;
 mod streams;
 mod thinking;
