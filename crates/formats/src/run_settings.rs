@@ -65,6 +65,9 @@ impl Default for Limits {
     }
 }
 
+/// Words for how work lands.
+const LANDINGS: [&str; 2] = ["branch", "pr"];
+
 /// The table `[orchestrate]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Orchestrate {
@@ -90,6 +93,57 @@ pub struct Orchestrate {
     pub copy: Vec<String>,
     /// A command run in every new worktree.
     pub setup: Vec<String>,
+    /// Files that a command makes anew wherever two sides changed them.
+    pub regenerate: Vec<Regenerate>,
+    /// Ports of every worktree.
+    pub ports: Option<u16>,
+    /// The first port that may be leased.
+    pub first_port: Option<u16>,
+    /// Memory, disk and files that must be free before an agent is begun.
+    pub free: Free,
+    /// `branch` or `pr`.
+    pub land: Option<String>,
+    /// Tasks begin on work that has not landed yet.
+    pub stack: bool,
+    /// How pull requests are made and looked at.
+    pub pull_request: PullRequest,
+}
+
+/// Files that are never merged: a command makes them from the rest of the tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Regenerate {
+    /// The files, from the root of the project.
+    pub files: Vec<String>,
+    /// The command.
+    pub command: Vec<String>,
+}
+
+/// What must be free before an agent is begun; nothing said is the usual.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Free {
+    /// Memory, in megabytes.
+    pub memory_mb: Option<u64>,
+    /// Disk, in megabytes.
+    pub disk_mb: Option<u64>,
+    /// Files that can still be made.
+    pub inodes: Option<u64>,
+}
+
+/// The table `[orchestrate.pull_request]`: the commands of whoever hosts the repository. Those of GitHub where nothing is said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PullRequest {
+    /// Where branches are pushed to.
+    pub remote: Option<String>,
+    /// Makes one.
+    pub create: Vec<String>,
+    /// Prints how one is doing, as `gh pr view --json` does.
+    pub view: Vec<String>,
+    /// Prints what a check that failed said.
+    pub logs: Vec<String>,
+    /// Between two looks, in seconds.
+    pub every_s: Option<u64>,
 }
 
 /// Why settings cannot be used.
@@ -114,6 +168,12 @@ pub enum SettingsError {
         name: String,
         /// The word.
         protocol: String,
+    },
+    /// A way to land that there is not.
+    #[error("nothing lands by '{word}'; write branch or pr")]
+    UnknownLanding {
+        /// The word.
+        word: String,
     },
     /// A time that is none.
     #[error("'{text}' is no time; write seconds, or 90s, 15m, 2h")]
@@ -173,6 +233,23 @@ struct RawOrchestrate {
     link: Vec<String>,
     copy: Vec<String>,
     setup: Vec<String>,
+    regenerate: Vec<Regenerate>,
+    ports: Option<u16>,
+    first_port: Option<u16>,
+    free: Free,
+    land: Option<String>,
+    stack: bool,
+    pull_request: RawPullRequest,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawPullRequest {
+    remote: Option<String>,
+    create: Vec<String>,
+    view: Vec<String>,
+    logs: Vec<String>,
+    every: Option<RawTime>,
 }
 
 #[derive(Deserialize)]
@@ -226,6 +303,13 @@ pub fn read(text: &str) -> Result<Settings, SettingsError> {
         );
     }
     let (limits, run) = (raw.limits, raw.orchestrate);
+    if let Some(word) = run
+        .land
+        .as_ref()
+        .filter(|word| !LANDINGS.contains(&word.as_str()))
+    {
+        return Err(SettingsError::UnknownLanding { word: word.clone() });
+    }
     Ok(Settings {
         default_agent: raw.defaults.agent,
         env: raw.defaults.env,
@@ -251,6 +335,19 @@ pub fn read(text: &str) -> Result<Settings, SettingsError> {
             link: run.link,
             copy: run.copy,
             setup: run.setup,
+            regenerate: run.regenerate,
+            ports: run.ports,
+            first_port: run.first_port,
+            free: run.free,
+            land: run.land,
+            stack: run.stack,
+            pull_request: PullRequest {
+                remote: run.pull_request.remote,
+                create: run.pull_request.create,
+                view: run.pull_request.view,
+                logs: run.pull_request.logs,
+                every_s: time(run.pull_request.every)?,
+            },
         },
     })
 }
@@ -289,5 +386,22 @@ mod tests {
             "'soon' is no time; write seconds, or 90s, 15m, 2h"
         );
         assert!(fail("[orchestrate]\nchekcs = []").contains("chekcs"));
+        assert_eq!(
+            fail("[orchestrate]\nland = \"air\""),
+            "nothing lands by 'air'; write branch or pr"
+        );
+    }
+
+    #[test]
+    fn rooms_and_landings_are_read() {
+        let text = "[orchestrate]\nports = 2\nfirst_port = 30000\nland = \"pr\"\nstack = true\n\
+                    regenerate = [{ files = [\"Cargo.lock\"], command = [\"cargo\", \"metadata\"] }]\n\
+                    [orchestrate.free]\ndisk_mb = 1\n[orchestrate.pull_request]\nremote = \"fork\"\nevery = \"5s\"\n";
+        let run = read(text).unwrap().orchestrate;
+        assert_eq!((run.ports, run.first_port), (Some(2), Some(30_000)));
+        assert_eq!(run.regenerate[0].files, ["Cargo.lock"]);
+        assert_eq!(run.free.disk_mb, Some(1));
+        assert_eq!(run.pull_request.remote.as_deref(), Some("fork"));
+        assert_eq!(run.pull_request.every_s, Some(5));
     }
 }
