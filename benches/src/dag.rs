@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::report::{Bound, Report};
 use bowline_engine::Context;
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::formats::run_settings::Settings;
+use bowline_engine::formats::settings::Settings;
 use bowline_engine::operations::orchestrate::{Begin, Orchestration};
 use bowline_engine::supervisor::Want;
 use bowline_machines::orchestrate::{Command as Move, Effect, Id, PhaseEnd, Run};

@@ -14,6 +14,7 @@ pub mod markers;
 pub mod memory;
 pub mod merge;
 pub mod orchestrate;
+pub mod permission_rule;
 pub mod reading;
 #[cfg(feature = "rest")]
 pub mod rest;

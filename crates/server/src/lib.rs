@@ -15,6 +15,7 @@ mod guard;
 pub mod jobs;
 mod notices;
 mod page;
+mod permits;
 mod problem;
 mod reports;
 mod router;

@@ -4,7 +4,7 @@ use crate::auth::{Caller, Peer};
 use crate::call::{Call, Reply, set};
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::{asks, files, page, reports, session, tasks, workspaces, world};
+use crate::{asks, files, page, permits, reports, session, tasks, workspaces, world};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request};
@@ -56,6 +56,7 @@ fn handler(id: &str) -> Option<Handler> {
         "interruptAgent" => tasks::interrupt,
         "listSayings" => asks::sayings,
         "getAgent" => tasks::agent,
+        "listSpend" => tasks::spend,
         "listPhases" => tasks::phases,
         "listTransitions" => tasks::transitions,
         "listCheckpoints" => asks::checkpoints,
@@ -82,6 +83,13 @@ fn handler(id: &str) -> Option<Handler> {
         "rejectDependency" => asks::reject,
         "permitTool" => asks::permit,
         "denyTool" => asks::deny,
+        "permitTools" => permits::permit,
+        "denyTools" => permits::deny,
+        "listPermissionRules" => permits::rules,
+        "addPermissionRule" => permits::add_rule,
+        "tryPermissionRule" => permits::try_rule,
+        "removePermissionRule" => permits::remove_rule,
+        "withdrawSaying" => asks::withdraw,
         "forkCheckpoint" => asks::fork,
         "getInbox" => asks::inbox,
         "getAgents" => world::agents,

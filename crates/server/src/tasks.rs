@@ -12,7 +12,9 @@ use bowline_engine::machines::job::TaskStatus;
 use bowline_formats::rest::{
     EditTask, NewTask, Nothing, Page, Priority, RestoreRequest, SayRequest, Task,
 };
-use bowline_store::{About, Budget, EventKind, EventQuery, JobQuery, JobRow, Store, StoreError};
+use bowline_store::{
+    About, Budget, EventKind, EventQuery, JobQuery, JobRow, SpendQuery, Store, StoreError,
+};
 use bowline_words::message::ServerNo;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -337,6 +339,16 @@ pub(crate) fn say(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn agent(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     json(call, &view::agent(&row(work, call.param("id"))?, work))
+}
+
+pub(crate) fn spend(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let rows = work.store().spend(&SpendQuery {
+        job: Some(row.id.clone()),
+        from_day: None,
+    })?;
+    json(call, &Page::whole(view::spend(&rows, Some(&row.id))))
 }
 
 pub(crate) fn phases(shared: &Arc<Shared>, call: &Call) -> Reply {

@@ -1,11 +1,11 @@
 //! Values of arguments that are words of the engine, each with what it means.
 
 use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::operations::develop::{FailureClass, Gate, Phase};
 use bowline_engine::operations::memory::{FailureKind, TaskResult};
 use bowline_engine::operations::orchestrate::Picture;
 use bowline_engine::operations::thinking::Stage;
-use bowline_runner::orchestrate::Landing;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// One of some words.

@@ -2,8 +2,8 @@
 
 use super::choice;
 use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::operations::orchestrate::Picture;
-use bowline_runner::orchestrate::Landing;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 

@@ -25,6 +25,7 @@ mod remote;
 pub(crate) mod scripted;
 mod serve;
 mod task;
+mod task_permits;
 mod task_view;
 mod thinking;
 mod thinking_board;

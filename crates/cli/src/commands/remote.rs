@@ -198,6 +198,14 @@ impl Remote<'_> {
         }
     }
 
+    /// Tells that there is nothing of that sort.
+    pub(crate) fn none(&self, what: &'static str, given: &str) -> ExitCode {
+        match self.only(what, given, Vec::new()) {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(code) => code,
+        }
+    }
+
     /// What a task asks for, by its own id, or as the only open one of a task.
     pub(crate) fn asked(
         &self,

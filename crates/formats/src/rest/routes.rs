@@ -120,6 +120,10 @@ const LOGS: &[Query] = &[
     number("offset", "The first byte; negative counts from the end"),
     number("limit", "How many bytes at the most"),
 ];
+const DAYS: &[Query] = &[number(
+    "days",
+    "How many days of spend, 1 to 400; 30 when left away",
+)];
 const SINCE: &[Query] = &[number(
     "since",
     "The last event that was seen, for callers that cannot send `Last-Event-ID`",
@@ -152,7 +156,7 @@ const fn route(
 
 /// Every route there is.
 #[rustfmt::skip]
-pub const ROUTES: [Route; 69] = [
+pub const ROUTES: [Route; 77] = [
     route(Method::Get, "/healthz", "health", Access::Open, &[], None, 200, Answer::Json("Health"), "Is the process up?"),
     route(Method::Get, "/readyz", "ready", Access::Open, &[], None, 200, Answer::Json("Health"), "Does it take requests? 503 while it starts or drains"),
     route(Method::Get, "/metrics", "metrics", Access::Read, &[], None, 200, Answer::Text, "Figures for Prometheus"),
@@ -179,6 +183,7 @@ pub const ROUTES: [Route; 69] = [
     route(Method::Post, "/api/tasks/{id}/interrupt", "interruptAgent", Access::Person, &[], Some("Nothing"), 200, Answer::Json("Task"), "Interrupt what the agent does, in its own way"),
     route(Method::Get, "/api/tasks/{id}/sayings", "listSayings", Access::Read, &[], None, 200, Answer::Json("SayingPage"), "What was said to the agent"),
     route(Method::Get, "/api/tasks/{id}/agent", "getAgent", Access::Read, &[], None, 200, Answer::Json("Agent"), "The agent of a task"),
+    route(Method::Get, "/api/tasks/{id}/spend", "listSpend", Access::Read, &[], None, 200, Answer::Json("SpendPage"), "What the task used, by day and agent, oldest first"),
     route(Method::Get, "/api/tasks/{id}/phases", "listPhases", Access::Read, &[], None, 200, Answer::Json("PhasePage"), "The phases of a task"),
     route(Method::Get, "/api/tasks/{id}/transitions", "listTransitions", Access::Read, PAGE, None, 200, Answer::Json("TransitionPage"), "Every move of task and agent, oldest first"),
     route(Method::Get, "/api/tasks/{id}/checkpoints", "listCheckpoints", Access::Read, &[], None, 200, Answer::Json("CheckpointPage"), "Checkpoints, newest first"),
@@ -186,7 +191,7 @@ pub const ROUTES: [Route; 69] = [
     route(Method::Get, "/api/tasks/{id}/reviews", "listReviews", Access::Read, &[], None, 200, Answer::Json("ReviewPage"), "Reviews, oldest first"),
     route(Method::Get, "/api/tasks/{id}/questions", "listQuestions", Access::Read, &[], None, 200, Answer::Json("QuestionPage"), "Questions, oldest first"),
     route(Method::Get, "/api/tasks/{id}/dependencies", "listDependencies", Access::Read, &[], None, 200, Answer::Json("DependencyPage"), "Dependencies, oldest first"),
-    route(Method::Get, "/api/tasks/{id}/permissions", "listPermissions", Access::Read, &[], None, 200, Answer::Json("PermissionPage"), "Tool permissions, oldest first"),
+    route(Method::Get, "/api/tasks/{id}/permissions", "listPermissions", Access::Read, &[], None, 200, Answer::Json("PermissionPage"), "Tool calls that leave was asked for, oldest first"),
     route(Method::Get, "/api/tasks/{id}/verifications", "listVerifications", Access::Read, &[], None, 200, Answer::Json("VerificationPage"), "Verifications, oldest first"),
     route(Method::Get, "/api/tasks/{id}/conversation", "getConversation", Access::Read, PAGE, None, 200, Answer::Json("UtterancePage"), "What was said, oldest first"),
     route(Method::Get, "/api/tasks/{id}/logs", "getLogs", Access::Read, LOGS, None, 200, Answer::Text, "What the agent printed, from a byte on; `X-Next-Offset` says where to go on"),
@@ -205,11 +210,18 @@ pub const ROUTES: [Route; 69] = [
     route(Method::Post, "/api/dependencies/{id}/reject", "rejectDependency", Access::Person, &[], Some("RejectRequest"), 200, Answer::Json("Task"), "Refuse a dependency"),
     route(Method::Post, "/api/permissions/{id}/permit", "permitTool", Access::Person, &[], Some("Nothing"), 200, Answer::Json("Task"), "Let a tool call go on"),
     route(Method::Post, "/api/permissions/{id}/deny", "denyTool", Access::Person, &[], Some("RejectRequest"), 200, Answer::Json("Task"), "Refuse a tool call"),
+    route(Method::Post, "/api/permissions/permit", "permitTools", Access::Person, &[], Some("PermissionBatch"), 200, Answer::Json("PermissionPage"), "Let several tool calls go on: all of them, or none"),
+    route(Method::Post, "/api/permissions/deny", "denyTools", Access::Person, &[], Some("PermissionBatch"), 200, Answer::Json("PermissionPage"), "Refuse several tool calls: all of them, or none"),
+    route(Method::Get, "/api/permission-rules", "listPermissionRules", Access::Read, &[], None, 200, Answer::Json("PermissionRulePage"), "Rules that answer tool calls, oldest first"),
+    route(Method::Post, "/api/permission-rules", "addPermissionRule", Access::Person, &[], Some("NewPermissionRule"), 201, Answer::Json("PermissionRule"), "Make a rule; what waits and fits is answered at once"),
+    route(Method::Post, "/api/permission-rules/try", "tryPermissionRule", Access::Read, &[], Some("NewPermissionRule"), 200, Answer::Json("RuleTrial"), "What a rule would have answered so far; nothing is changed"),
+    route(Method::Delete, "/api/permission-rules/{id}", "removePermissionRule", Access::Person, &[], None, 204, Answer::Empty, "Take a rule back"),
+    route(Method::Post, "/api/sayings/{id}/withdraw", "withdrawSaying", Access::Person, &[], Some("Nothing"), 200, Answer::Json("Saying"), "Take back what was said and is not delivered yet"),
     route(Method::Post, "/api/checkpoints/{id}/fork", "forkCheckpoint", Access::Person, &[], Some("Nothing"), 201, Answer::Json("Task"), "Make a new task that begins at a checkpoint"),
     route(Method::Get, "/api/inbox", "getInbox", Access::Read, &[], None, 200, Answer::Json("InboxPage"), "All that waits for a person, the longest waiting first"),
     route(Method::Get, "/api/agents", "getAgents", Access::Read, &[], None, 200, Answer::Json("Agents"), "Agents that can be started, and those that are"),
     route(Method::Get, "/api/nodes", "listNodes", Access::Read, &[], None, 200, Answer::Json("NodePage"), "Machines that run agents"),
-    route(Method::Get, "/api/stats", "getStats", Access::Read, &[], None, 200, Answer::Json("Stats"), "Counts over all tasks"),
+    route(Method::Get, "/api/stats", "getStats", Access::Read, DAYS, None, 200, Answer::Json("Stats"), "Counts and spend over all tasks"),
     route(Method::Get, "/api/types", "listTypes", Access::Read, &[], None, 200, Answer::Json("TaskTypePage"), "Types of work"),
     route(Method::Get, "/api/workspaces", "listWorkspaces", Access::Read, &[], None, 200, Answer::Json("WorkspacePage"), "Folders whose state files are shown"),
     route(Method::Get, "/api/workspaces/{id}/{kind}", "getWorkspaceState", Access::Read, &[], None, 200, Answer::Json("WorkspaceStatePage"), "The state files of a kind"),

@@ -86,6 +86,8 @@ pub struct LiveAgent {
     pub attempt: u32,
     /// Tokens used so far.
     pub tokens_used: u64,
+    /// Dollars spent so far; `null` when its client has told none.
+    pub cost_usd: Option<f64>,
 }
 
 /// Agents: those that can be started, and those that are.
@@ -127,14 +129,35 @@ pub struct Stats {
     pub tasks: TaskCounts,
     /// Things in the inbox.
     pub waiting_for_you: u64,
-    /// Tokens used by all tasks.
+    /// Tokens used by all tasks, deleted ones too.
     pub tokens_used: u64,
+    /// Dollars spent on all tasks, deleted ones too; `null` when no client has told any.
+    pub cost_usd: Option<f64>,
+    /// What was used in the last days, by day and agent, the oldest first. Days without any use are left out.
+    pub spend: Vec<Spend>,
     /// Agents that may run at once.
     pub slots: u32,
     /// Agents that run.
     pub running: u32,
     /// The latest event.
     pub sequence: u64,
+}
+
+/// What was used on one day with one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Spend {
+    /// The day in UTC, `2026-11-17`.
+    pub day: String,
+    /// The task; `null` where those of all tasks are added up.
+    pub task_id: Option<String>,
+    /// The agent's name in the configuration.
+    pub agent: String,
+    /// Tokens.
+    pub tokens: u64,
+    /// Dollars; `null` when the client has told none.
+    pub cost_usd: Option<f64>,
 }
 
 /// Tasks by status.

@@ -3,7 +3,7 @@
 use super::attempts::{Voice, prompt, raw};
 use bowline_formats::agents::Protocol;
 use bowline_formats::agents::launch::{self, Conversation};
-use bowline_formats::run_settings::Settings;
+use bowline_formats::settings::Settings;
 use std::path::Path;
 
 /// Variables every agent gets, if they are set.
@@ -65,10 +65,10 @@ pub struct Call {
 impl Client {
     /// The client of a name: one that the settings describe, or one that is known. `myself` is this program.
     pub fn named(name: &str, settings: &Settings, myself: &Path) -> Option<Client> {
-        if let Some(agent) = settings.agents.get(name) {
+        if let Some(agent) = settings.agent.get(name) {
             return Some(Client {
                 name: name.to_owned(),
-                protocol: agent.protocol,
+                protocol: agent.protocol.protocol(),
                 how: How::Command(agent.command.clone()),
                 env: agent.env.clone(),
             });
@@ -128,7 +128,7 @@ impl Client {
         VARIABLES.contains(&variable)
             || variable.starts_with("XDG_")
             || self.env.iter().any(fits)
-            || settings.env.iter().any(fits)
+            || settings.defaults.env.iter().any(fits)
     }
 
     /// How it is started for this.
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_described_client_comes_before_a_known_one() {
         let text = "[agent.claude]\ncommand = [\"mine\", \"{prompt_file}\"]\nenv = [\"MY_*\"]\n";
-        let settings = bowline_formats::run_settings::read(text).unwrap();
+        let settings = Settings::read(text).unwrap();
         let me = Path::new("/bin/bowline");
         let client = Client::named("claude", &settings, me).unwrap();
         assert_eq!(client.protocol, Protocol::Markers);

@@ -25,4 +25,4 @@ pub use ports::{
 pub use rehearsal::{Odds, Rehearsed, rehearse, rehearse_from};
 pub use repo::{Customs, Forecasts, Kept, PhasePlace, Proposals, Repo, TaskPlace};
 pub use report::{FailedTask, Progress, Prospect, Rehearsal, Report, prospect, would_start};
-pub use run::{Landing, Options, Screen, Stopper, rules, run, settings_of};
+pub use run::{Options, Screen, Stopper, rules, run, settings_of};

@@ -17,7 +17,7 @@ use bowline_engine::formats::agents::{
     Delivery, Event as Said, ProtocolError, ToAgent, What, Writer,
 };
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::formats::run_settings::Settings;
+use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
 use bowline_engine::statefiles::write_whole;
@@ -189,7 +189,7 @@ impl<'s> Real<'s> {
         if let Some(client) = assignee().and_then(|name| named(&name)) {
             return Ok(client);
         }
-        let name = self.settings.default_agent.as_deref().unwrap_or(CLIENT);
+        let name = self.settings.defaults.agent.as_deref().unwrap_or(CLIENT);
         named(name).ok_or_else(|| format!("there is no agent '{name}'"))
     }
 

@@ -12,7 +12,8 @@ use crate::core::attempts::{Attempts, News};
 use bowline_engine::agents::shim;
 use bowline_engine::formats::develop::policy::FILE_NAME;
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::formats::run_settings::{self, Settings};
+use bowline_engine::formats::run_settings::Landing;
+use bowline_engine::formats::settings::{Seconds, Settings};
 use bowline_engine::machines::orchestrate::{Command, Config, Id, Status};
 use bowline_engine::machines::{Actor, Refuse as _};
 use bowline_engine::operations::orchestrate::{Orchestration, Owned};
@@ -35,11 +36,13 @@ const PLAN_MS: u64 = 1_000;
 /// How long the git processes of an earlier run may take to end.
 const EARLIER_MS_MAX: u64 = 60_000;
 /// Time without output after which an agent is ended, where nobody says otherwise.
-const SILENT_S: u64 = 30 * 60;
+const SILENT: Seconds = Seconds(30 * 60);
 /// Between two looks at a pull request.
-const PROPOSAL_S: u64 = 30;
+const PROPOSAL: Seconds = Seconds(30);
 /// Wait before a failed task is tried again.
-const BACKOFF_S: u64 = 1;
+const BACKOFF: Seconds = Seconds(1);
+/// Wait after a rate limit that does not say how long.
+const RETRY_AFTER: Seconds = Seconds(60);
 /// What an agent prints in mode ralph.
 const PROMISE: &str = "TASK_DONE";
 /// Repetitions in mode ralph.
@@ -76,15 +79,6 @@ pub struct Options {
     pub landing: Option<Landing>,
     /// Tasks begin on work that has not landed yet.
     pub stack: bool,
-}
-
-/// How work lands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Landing {
-    /// Onto the branch of its phase.
-    Branch,
-    /// By pull request: those who host the repository decide.
-    PullRequest,
 }
 
 /// Who is shown what happens.
@@ -125,10 +119,7 @@ struct Beginning {
 pub fn settings_of(root: &Path) -> Result<Settings, Error> {
     let path = root.join(FILE_NAME);
     match std::fs::read_to_string(&path) {
-        Ok(text) => run_settings::read(&text).map_err(|error| Error::BadSettings {
-            path,
-            message: error.to_string(),
-        }),
+        Ok(text) => Settings::read(&text).map_err(|message| Error::BadSettings { path, message }),
         Err(_) => Ok(Settings::default()),
     }
 }
@@ -165,11 +156,7 @@ pub fn run(
         .chars()
         .take(10)
         .collect();
-    let landing = match settings.orchestrate.land.as_deref() {
-        Some("pr") => Landing::PullRequest,
-        Some(_) | None => Landing::Branch,
-    };
-    let landing = options.landing.unwrap_or(landing);
+    let landing = options.landing.unwrap_or(settings.orchestrate.land);
     let repo = open_repo(context, &owned, &side, &key, &settings, landing)?;
     let (heard, events) = channel();
     let jobs = match &repo {
@@ -452,11 +439,6 @@ fn hold(path: &Path) -> Result<File, Error> {
 /// How a project's runs are conducted.
 pub fn rules(options: &Options, settings: &Settings, mode: Mode) -> Rules {
     let (limits, run) = (&settings.limits, &settings.orchestrate);
-    let ms = |seconds: u64| {
-        i64::try_from(seconds)
-            .unwrap_or(i64::MAX)
-            .saturating_mul(1_000)
-    };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let iterations = options.iterations.or(run.max_iterations);
     Rules {
@@ -464,15 +446,15 @@ pub fn rules(options: &Options, settings: &Settings, mode: Mode) -> Rules {
         last_phase: options.phase,
         ralph: mode == Mode::Ralph,
         iterations_max: iterations.unwrap_or(ITERATIONS_MAX),
-        backoff_ms: ms(run.backoff_s.unwrap_or(BACKOFF_S)),
-        retry_after_ms: ms(limits.retry_after_s),
-        starts_per_hour: limits.runs_per_hour,
-        turns_max: limits.turns,
+        backoff_ms: run.backoff.unwrap_or(BACKOFF).ms(),
+        retry_after_ms: limits.retry_after.unwrap_or(RETRY_AFTER).ms(),
+        starts_per_hour: limits.runs_per_hour.map(|it| it as u64),
+        turns_max: limits.turns.map(u64::from),
         tokens_max: limits.tokens,
         usd_max: limits.usd,
-        worked_ms_max: limits.wall_time_s.map(ms),
-        silent_ms_max: Some(ms(limits.no_progress_s.unwrap_or(SILENT_S))),
-        proposal_ms: ms(run.pull_request.every_s.unwrap_or(PROPOSAL_S)),
+        worked_ms_max: limits.wall_time.map(Seconds::ms),
+        silent_ms_max: Some(limits.no_progress.unwrap_or(SILENT).ms()),
+        proposal_ms: run.pull_request.every.unwrap_or(PROPOSAL).ms(),
         stack: options.stack || run.stack,
         landings_max: 1,
     }

@@ -405,7 +405,11 @@ impl Work for Desk {
                 task,
                 attempt,
                 used,
+                ..
             } => only(task, Command::Tokens { attempt, used }),
+            Wish::Decide { .. } | Wish::AddRule { .. } | Wish::RemoveRule { .. } => {
+                return Err(Refused::Failed("only the loop has rules".into()));
+            }
         };
         let Some(row) = self.store.job(&id).unwrap() else {
             return Err(Refused::NoSuch { what: "task", id });

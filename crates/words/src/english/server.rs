@@ -101,6 +101,12 @@ table! {
         InReview => "in review";
         AllowedNow => "allowed now";
         Phase => "phase";
+        Spend => "used";
+        Spent { tokens, usd } => "{tokens} tokens{usd}";
+        WantsLeave => "asks leave";
+        NoRules => "no rules";
+        RulePast { answers, asked, differs, waiting } => "so far it would have answered {answers} of {asked} tool calls, {differs} of them otherwise than a person did; {waiting} wait now";
+        BadField { text } => "'{text}' is no FIELD=PATTERN";
         HoldsSecret => "  holds a secret: not in the ZIP";
     }
 }

@@ -11,6 +11,8 @@ fn thing(what: &str) -> &str {
         "question" => "질문",
         "dependency" => "의존성",
         "permission" => "권한 요청",
+        "rule" => "규칙",
+        "message" => "메시지",
         "checkpoint" => "체크포인트",
         "workspace" => "작업 공간",
         "artifact" => "산출물",
@@ -122,6 +124,12 @@ table! {
         InReview => "리뷰";
         AllowedNow => "지금 할 수 있는 일";
         Phase => "단계";
+        Spend => "사용량";
+        Spent { tokens, usd } => "토큰 {tokens}개{usd}";
+        WantsLeave => "도구 사용 요청";
+        NoRules => "규칙이 없습니다";
+        RulePast { answers, asked, differs, waiting } => "지금까지의 도구 요청 {asked}건 중 {answers}건에 이 규칙이 답했을 것입니다. 사람의 답과 다른 것 {differs}건, 지금 기다리는 것 {waiting}건";
+        BadField { text } => "'{text}'{은} 필드=패턴 꼴이 아닙니다";
         HoldsSecret => "  비밀 값이 들어 있어 ZIP에서 빠집니다";
     }
 }

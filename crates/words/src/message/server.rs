@@ -84,6 +84,12 @@ messages! {
         AllowedNow,
         Phase,
         HoldsSecret,
+        Spent { tokens: u64, usd: String },
+        Spend,
+        WantsLeave,
+        NoRules,
+        RulePast { answers: u64, asked: u64, differs: u64, waiting: u64 },
+        BadField { text: String },
     }
 
     /// Why a job refuses.

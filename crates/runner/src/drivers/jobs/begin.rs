@@ -1,6 +1,6 @@
 //! Attempts: how they begin, how they are found again after a restart, and what they are told.
 
-use super::desk::{Desk, Live};
+use super::desk::{Desk, Live, Used};
 use super::follow::stopped;
 use super::prompt::{Asked, Spelling};
 use super::types::Verifier;
@@ -87,7 +87,7 @@ impl Desk {
         }
     }
 
-    fn agent(&self, row: &JobRow) -> Option<&AgentSpec> {
+    pub(super) fn agent(&self, row: &JobRow) -> Option<&AgentSpec> {
         let name = row.about.agent.as_ref();
         self.config
             .agents
@@ -343,7 +343,9 @@ impl Desk {
             .join(format!("verify-{verification}.md"));
         let _ = std::fs::write(&file, &text);
         self.verifying.insert(row.id.clone(), effect);
-        self.live.insert(id.clone(), live(row, verification, true));
+        let mut looking = live(row, verification, true);
+        looking.protocol = agent.protocol;
+        self.live.insert(id.clone(), looking);
         let voice = Voice {
             protocol: agent.protocol,
             nonce: None,
@@ -386,6 +388,7 @@ impl Desk {
 
     /// News of an agent that looks at a phase: its result, or an end without one, which has not passed.
     pub(super) fn hear_verifier(&mut self, id: &str, job: &str, ticket: u32, what: Happened) {
+        let mut used = Used::default();
         let criteria = match what {
             Happened::Output {
                 offset,
@@ -395,24 +398,41 @@ impl Desk {
             } => {
                 self.attempts
                     .processed(id, offset + bytes.len() as u64, resume);
-                let result = events.into_iter().find_map(|event| match event.what {
-                    What::Verified { criteria } => Some(criteria),
-                    _ => None,
-                });
-                let Some(result) = result else { return };
+                let Some(live) = self.live.get_mut(id) else {
+                    return;
+                };
+                let mut ended = false;
+                for event in events {
+                    match event.what {
+                        What::Verified { criteria } => live.found = Some(criteria),
+                        What::Usage(usage) => live.used.add(usage),
+                        What::TurnEnded(_) => ended = true,
+                        _ => {}
+                    }
+                }
+                // A client that ends its turns says only then what this one cost.
+                ended |= live.protocol == Protocol::Markers;
+                let Some(result) = live.found.take_if(|_| ended) else {
+                    return;
+                };
+                used = live.used;
                 self.attempts.want(id, Want::Ended);
                 Some(result)
             }
             Happened::Exited { .. } | Happened::Lost(_) | Happened::NotBegun { .. } => {
-                self.live.remove(id);
-                None
+                let live = self.live.remove(id);
+                used = live.as_ref().map_or(used, |it| it.used);
+                live.and_then(|it| it.found)
             }
             _ => return,
         };
         let Some(effect) = self.verifying.remove(job) else {
             return;
         };
-        let Ok(row) = self.row(job) else { return };
+        let Ok(mut row) = self.row(job) else { return };
+        // Its words are read again from the start after a crash: what it used counts once, with its result.
+        row.job.tokens = row.job.tokens.saturating_add(used.tokens);
+        row.about.cost_before_usd += used.usd;
         let mut issues = Vec::new();
         let mut rows = Vec::new();
         match criteria {
@@ -462,6 +482,9 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         begun_here: false,
         unwritten: None,
         told: Vec::new(),
+        protocol: Protocol::Markers,
+        found: None,
+        used: Used::default(),
     }
 }
 

@@ -5,12 +5,13 @@ use super::wish::{Answered, Asked, Refused};
 use super::workshop::{Finished, Workshop};
 use super::{Config, Listeners, Reply, Tokens};
 use crate::core::attempts::{Attempts, News};
-use bowline_formats::agents::Resume;
+use bowline_formats::agents::{Protocol, Resume, Since, Usage};
 use bowline_formats::job::Wire as _;
+use bowline_formats::markers::Criterion;
 use bowline_machines::job::{Command, Job, JobMachine, Life, TimerKind};
 use bowline_machines::{Machine as _, Timestamp};
 use bowline_store::{
-    Advance, Change, EffectRow, JobRow, Key, Next, Outcome, Record, RecordQuery, Store,
+    Advance, Change, EffectRow, JobRow, Key, Next, Outcome, Record, RecordQuery, Spent, Store,
     TimerChange, TimerRow,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -69,6 +70,29 @@ pub(super) struct Live {
     pub(super) unwritten: Option<(u64, Resume)>,
     /// What it was told: settled when the attempt is over, and told again until then by whoever comes after us.
     pub(super) told: Vec<Told>,
+    /// Of one that looks at a phase: how it speaks, what it found, and what it used.
+    pub(super) protocol: Protocol,
+    pub(super) found: Option<Vec<Criterion>>,
+    pub(super) used: Used,
+}
+
+/// Tokens and money of one process.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Used {
+    pub(super) tokens: u64,
+    pub(super) usd: f64,
+}
+
+impl Used {
+    pub(super) fn add(&mut self, usage: Usage) {
+        let total = usage.input.saturating_add(usage.output);
+        self.tokens = match usage.since {
+            Since::Turn => self.tokens.saturating_add(total),
+            Since::Session => total,
+        };
+        // Clients tell what their process has cost so far.
+        self.usd = usage.cost_usd.unwrap_or(self.usd);
+    }
 }
 
 pub(super) struct Desk {
@@ -91,6 +115,8 @@ pub(super) struct Desk {
     /// Verifications by job: effect and when they began.
     pub(super) verifying: BTreeMap<String, u64>,
     pub(super) live: BTreeMap<String, Live>,
+    /// Jobs whose client has asked leave for a tool since rules were last looked at.
+    pub(super) asking: BTreeSet<String>,
     batch: Vec<(Advance, After)>,
     requests: BTreeSet<String>,
     /// The store failed: nothing is decided any more.
@@ -134,6 +160,7 @@ impl Desk {
             busy: BTreeSet::new(),
             verifying: BTreeMap::new(),
             live: BTreeMap::new(),
+            asking: BTreeSet::new(),
             batch: Vec::new(),
             requests: BTreeSet::new(),
             broken: None,
@@ -214,6 +241,7 @@ impl Desk {
             self.fire();
             self.assign();
             self.shed();
+            self.apply_rules();
             self.commit();
             if self.broken.is_some() {
                 return;
@@ -264,12 +292,18 @@ impl Desk {
     }
 
     /// Puts a decided step with those that are committed next. The rows are as if it were done.
-    pub(super) fn stage(&mut self, advance: Advance, after: After) {
+    pub(super) fn stage(&mut self, mut advance: Advance, after: After) {
+        for change in &mut advance.changes {
+            change.spent = self.spent(change);
+        }
         for change in &advance.changes {
             let mut version = change.expected;
             match &change.next {
                 Next::Is(job, about) => {
                     version += 1;
+                    if !job.permissions.is_empty() {
+                        self.asking.insert(change.job.clone());
+                    }
                     let row = JobRow {
                         id: change.job.clone(),
                         version,
@@ -310,6 +344,22 @@ impl Desk {
             self.requests.insert(request.id.clone());
         }
         self.batch.push((advance, after));
+    }
+
+    /// What a change says was used since the one before, so that it is written down with whatever told of it.
+    fn spent(&self, change: &Change) -> Option<Spent> {
+        let Next::Is(job, about) = &change.next else {
+            return None;
+        };
+        let before = self.row(&change.job).ok()?;
+        let tokens = job.tokens.saturating_sub(before.job.tokens);
+        let usd = (about.cost() - before.about.cost()).max(0.0);
+        let agent = about.agent.as_ref().unwrap_or(&self.config.default_agent);
+        (tokens > 0 || usd > 0.0).then(|| Spent {
+            agent: agent.clone(),
+            tokens,
+            usd,
+        })
     }
 
     /// One change, with nobody waiting for it.

@@ -9,6 +9,7 @@
 //!
 //! - `follow`: what a step of the machine means for the store: events, effects, timers, rows for people.
 //! - `decide`: wishes of people.
+//! - `permits`: tools that clients ask leave for, answered one by one, together, or by rules.
 //! - `hear`: news of agents. How far their output has been read is committed with what it caused.
 //! - `carry`: effects, in the order of each job, at least once; how each is repeated without harm stands beside it.
 //! - `workshop`: what takes its time (checkpoints, checks of a phase, archives), on threads of its own.
@@ -21,6 +22,7 @@ mod decide;
 mod desk;
 mod follow;
 mod hear;
+mod permits;
 mod prompt;
 mod types;
 mod wish;
