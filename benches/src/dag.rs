@@ -340,7 +340,7 @@ fn alone(folder: &Path) -> Outcome<Duration> {
     let (taken, ended) = time(|| -> Outcome<Ended> {
         let owned = orchestration.own(&context, |config| config)?;
         let mut nothing = Nothing {
-            ledger: Ledger::open(owned, &folder.join("notes"))?,
+            ledger: Ledger::open(owned, &folder.join("notes"), "bench")?,
             context: context.clone(),
             orders: VecDeque::new(),
         };

@@ -7,7 +7,7 @@ use bowline_engine::operations::orchestrate::{Begin, Orchestration};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
 use bowline_runner::orchestrate::{
-    Ended, Options, Progress, Report, Screen, Shortage, Stopper, Told, would_start,
+    Ended, Options, Progress, Report, Run, Screen, Shortage, Status, Stopper, Told, would_start,
 };
 use bowline_words::message::{Label, Told as Said};
 use nix::sys::signal::{SigSet, Signal};
@@ -105,8 +105,8 @@ struct Lines<'o> {
 }
 
 impl Screen for Lines<'_> {
-    fn told(&mut self, told: &Told, at: Progress) {
-        let Progress { done, total } = at;
+    fn told(&mut self, told: &Told, run: &Run) {
+        let (done, total) = (run.count(Status::Completed), run.graph().len());
         let (tone, said) = match told {
             Told::Begun { id, attempt } => (
                 Tone::Faint,
@@ -190,7 +190,8 @@ impl Screen for Lines<'_> {
         output.talk(&output.tone(tone, &said.say(output.lang)));
     }
 
-    fn plan_changed(&mut self, tasks: usize) {
+    fn plan_changed(&mut self, run: &Run) {
+        let tasks = run.graph().len();
         let said = Said::RunPlanChanged { tasks };
         self.output.talk(&said.say(self.output.lang));
     }

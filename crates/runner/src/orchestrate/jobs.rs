@@ -8,6 +8,7 @@ use bowline_engine::machines::orchestrate::{Id, PhaseEnd};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
 /// Something to do, with all that git has to know.
 pub(super) enum Work {
@@ -37,18 +38,32 @@ pub(super) struct Jobs {
     rooms: Sender<Work>,
     landings: Sender<Work>,
     forecasts: Sender<Work>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Jobs {
     pub(super) fn begin(repo: &Repo, heard: &Sender<Heard>) -> std::io::Result<Jobs> {
-        let rooms = thread("rooms", repo.beside("rooms"), heard.clone())?;
-        let landings = thread("landings", repo.beside("landings"), heard.clone())?;
-        let forecasts = thread("forecasts", repo.beside("forecasts"), heard.clone())?;
+        let mut threads = Vec::new();
+        let mut begin = |name| -> std::io::Result<Sender<Work>> {
+            let (send, thread) = thread(name, repo.beside(name), heard.clone())?;
+            threads.push(thread);
+            Ok(send)
+        };
         Ok(Jobs {
-            rooms,
-            landings,
-            forecasts,
+            rooms: begin("rooms")?,
+            landings: begin("landings")?,
+            forecasts: begin("forecasts")?,
+            threads,
         })
+    }
+
+    /// Waits until all that was asked for is done.
+    pub(super) fn finish(self) {
+        drop((self.rooms, self.landings, self.forecasts));
+        for thread in self.threads {
+            // One that panicked has nothing more to do.
+            let _ = thread.join();
+        }
     }
 
     pub(super) fn ask(&self, work: Work) {
@@ -62,9 +77,13 @@ impl Jobs {
     }
 }
 
-fn thread(name: &str, repo: Repo, heard: Sender<Heard>) -> std::io::Result<Sender<Work>> {
+fn thread(
+    name: &str,
+    repo: Repo,
+    heard: Sender<Heard>,
+) -> std::io::Result<(Sender<Work>, JoinHandle<()>)> {
     let (send, work) = channel();
-    std::thread::Builder::new()
+    let thread = std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(move || {
             let mut seen = Forecasts::default();
@@ -76,7 +95,7 @@ fn thread(name: &str, repo: Repo, heard: Sender<Heard>) -> std::io::Result<Sende
                 }
             }
         })?;
-    Ok(send)
+    Ok((send, thread))
 }
 
 fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {

@@ -2,7 +2,6 @@
 //! beside it. Many of both share one flush, and nothing that follows from them is done before it.
 
 use super::note::{Note, Stage};
-use super::repo::Repo;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
 use bowline_engine::operations::orchestrate::Owned;
 use bowline_engine::statefiles::{RealDisk, write_whole};
@@ -14,8 +13,6 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The file of notes: one line for each time something is to be remembered, the last one of a task counts.
-const NOTES: &str = "notes.jsonl";
 /// The state file is written this often at the most, and at every stop.
 const WRITE: Duration = Duration::from_millis(250);
 /// Of the time of a run, at most one part in so many goes into writing it.
@@ -29,9 +26,10 @@ struct Line {
     note: Note,
 }
 
-/// What is remembered of tasks.
+/// What is remembered of tasks: one line for each time something is to be, of which the last one of a task counts.
 #[derive(Debug)]
 struct Notebook {
+    path: PathBuf,
     file: File,
     known: BTreeMap<Id, Note>,
     changed: BTreeSet<Id>,
@@ -40,9 +38,9 @@ struct Notebook {
 }
 
 impl Notebook {
-    fn open(side: &Path) -> Result<Notebook, Error> {
+    fn open(side: &Path, key: &str) -> Result<Notebook, Error> {
         std::fs::create_dir_all(side).map_err(|error| failed(side, error))?;
-        let path = side.join(NOTES);
+        let path = side.join(format!("notes-{key}.jsonl"));
         let mut known = BTreeMap::new();
         let mut lines = 0;
         if let Ok(file) = File::open(&path) {
@@ -70,6 +68,7 @@ impl Notebook {
                 .map_err(|error| failed(&path, error))?;
         }
         Ok(Notebook {
+            path,
             file,
             known,
             changed: BTreeSet::new(),
@@ -113,18 +112,16 @@ pub struct Ledger {
     /// The right to move the orchestration.
     pub owned: Owned,
     notes: Notebook,
-    side: PathBuf,
     written: Instant,
     write_after: Duration,
 }
 
 impl Ledger {
-    /// Of an orchestration, with notes in a folder beside it.
-    pub fn open(owned: Owned, side: &Path) -> Result<Ledger, Error> {
+    /// Of an orchestration, with notes in a folder beside it. Another one of the same project has another key.
+    pub fn open(owned: Owned, side: &Path, key: &str) -> Result<Ledger, Error> {
         Ok(Ledger {
             owned,
-            notes: Notebook::open(side)?,
-            side: side.to_owned(),
+            notes: Notebook::open(side, key)?,
             written: Instant::now(),
             write_after: WRITE,
         })
@@ -142,13 +139,7 @@ impl Ledger {
 
     /// What is remembered of a task.
     pub fn note(&self, id: &Id) -> Note {
-        if let Some(note) = self.notes.known.get(id) {
-            return note.clone();
-        }
-        // Earlier versions had a file for each. One that cannot be read is as none: its task is begun anew.
-        let name = format!("tasks/{}.json", Repo::name(id));
-        let text = std::fs::read(self.side.join(name)).unwrap_or_default();
-        serde_json::from_slice(&text).unwrap_or_default()
+        self.notes.known.get(id).cloned().unwrap_or_default()
     }
 
     /// Remembers it, durably with the next flush. That an attempt ended well is found out again from the attempt itself, so
@@ -162,8 +153,8 @@ impl Ledger {
     /// Makes everything durable that is not.
     pub fn flush(&mut self, context: &Context) -> Result<(), Error> {
         // A note says what a move was made for: it comes first.
-        let path = self.side.join(NOTES);
-        self.notes.flush().map_err(|error| failed(&path, error))?;
+        let flushed = self.notes.flush();
+        flushed.map_err(|error| failed(&self.notes.path, error))?;
         self.owned.flush(context)
     }
 

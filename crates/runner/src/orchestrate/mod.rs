@@ -16,6 +16,8 @@ mod report;
 mod run;
 mod space;
 
+/// What a screen shows of a run while it goes on.
+pub use bowline_engine::machines::orchestrate::{Id, Run, Status};
 pub use conductor::{Conductor, Ended, Rules};
 pub use ledger::Ledger;
 pub use note::{Failure, Note, Stage};

@@ -5,11 +5,10 @@ use super::note::Note;
 use super::ports::{Event, Job, Life, Told, Trouble};
 use super::real::{Order, Real};
 use super::repo::Repo;
-use super::report::Progress;
 use super::run::Heard;
 use crate::core::attempts::{Known, raw};
 use bowline_engine::formats::agents::Resume;
-use bowline_engine::machines::orchestrate::Id;
+use bowline_engine::machines::orchestrate::{Id, Run};
 
 impl Real<'_> {
     /// Makes durable what was decided, and then does what follows.
@@ -35,7 +34,7 @@ impl Real<'_> {
                     }
                 }
                 Order::Tick(id) => self.tick(&id),
-                Order::Tell(told, at) => self.tell_now(&told, at),
+                Order::Tell(told, run) => self.tell_now(&told, &run),
             }
         }
         Ok(())
@@ -99,8 +98,8 @@ impl Real<'_> {
             return self.not_begun(id, note.attempt, None);
         }
         self.listen(id, note, &client);
-        let at = Progress::of(self.ledger.run());
-        self.tell_now(&Told::Found { id: id.clone() }, at);
+        let run = self.ledger.run().clone();
+        self.tell_now(&Told::Found { id: id.clone() }, &run);
         let known = Known {
             folder,
             fence: self.ledger.owned.sequence(),
@@ -131,7 +130,7 @@ impl Real<'_> {
         }));
     }
 
-    fn tell_now(&mut self, told: &Told, at: Progress) {
+    fn tell_now(&mut self, told: &Told, run: &Run) {
         let line = match told {
             Told::Begun { id, attempt: 1 } => format!("EXECUTE:{id}"),
             Told::Begun { id, attempt } => format!("EXECUTE:{id}:attempt={attempt}"),
@@ -155,6 +154,6 @@ impl Real<'_> {
             Told::PhaseNotLanded { phase, why } => format!("PHASE_NOT_LANDED:{phase}:{why}"),
         };
         self.log(&line.replace('\n', " "));
-        self.screen.told(told, at);
+        self.screen.told(told, run);
     }
 }

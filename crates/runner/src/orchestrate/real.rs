@@ -7,7 +7,6 @@ use super::note::Note;
 use super::ports::{Event, Job, Life, Ports, Shortage, Told, Trouble};
 use super::prompt::{Facts, prompt};
 use super::repo::{PhasePlace, Repo, TaskPlace};
-use super::report::Progress;
 use super::run::{Heard, Screen};
 use super::space::shortage;
 use crate::core::attempts::{Attempts, Begin, Happened, News};
@@ -74,7 +73,8 @@ pub(super) enum Order {
     Repeat(Id, u32),
     HangUp(Id, u32),
     Tick(Id),
-    Tell(Told, Progress),
+    /// With the run as it was then.
+    Tell(Told, Run),
 }
 
 /// What a [`Real`] is made of.
@@ -473,7 +473,7 @@ impl Ports for Real<'_> {
     }
 
     fn tell(&mut self, told: Told) {
-        let at = Progress::of(self.run());
-        self.orders.push(Order::Tell(told, at));
+        let run = self.run().clone();
+        self.orders.push(Order::Tell(told, run));
     }
 }

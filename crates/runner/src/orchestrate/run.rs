@@ -7,14 +7,14 @@ use super::ledger::Ledger;
 use super::ports::{Event, Ports as _, Told, Wish};
 use super::real::{Parts, Real};
 use super::repo::{Customs, Kept, Proposals, Repo};
-use super::report::{Progress, Report, names};
+use super::report::{Report, names};
 use crate::core::attempts::{Attempts, News};
 use bowline_engine::agents::shim;
 use bowline_engine::formats::develop::policy::FILE_NAME;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::formats::settings::{Seconds, Settings};
-use bowline_engine::machines::orchestrate::{Command, Config, Id, Status};
+use bowline_engine::machines::orchestrate::{Command, Config, Id, Run, Status};
 use bowline_engine::machines::{Actor, Refuse as _};
 use bowline_engine::operations::orchestrate::{Orchestration, Owned};
 use bowline_engine::statefiles::{ContentHash, write_whole};
@@ -84,9 +84,9 @@ pub struct Options {
 /// Who is shown what happens.
 pub trait Screen {
     /// Something happened.
-    fn told(&mut self, told: &Told, at: Progress);
-    /// The plan was changed, and its tasks, so many, were taken over.
-    fn plan_changed(&mut self, tasks: usize);
+    fn told(&mut self, told: &Told, run: &Run);
+    /// The plan was changed, and its tasks were taken over.
+    fn plan_changed(&mut self, run: &Run);
 }
 
 /// Asks a run to leave, from another thread.
@@ -184,7 +184,7 @@ pub fn run(
     let promise = options.promise.clone();
     let promise = promise.or(settings.orchestrate.completion_promise.clone());
     let checked = !settings.orchestrate.checks.is_empty();
-    let ledger = Ledger::open(owned, &side)?;
+    let ledger = Ledger::open(owned, &side, &key)?;
     let mut real = Real::new(Parts {
         context: context.clone(),
         ledger,
@@ -213,9 +213,11 @@ pub fn run(
     let ended = conduct(&mut conductor, &mut real, &events)?;
     drop(door);
     real.ledger.owned.write(context)?;
-    let done = matches!(ended, Ended::AllDone);
-    if let (true, Some(repo)) = (done, &real.repo) {
-        real.jobs = None;
+    if let (false, Some(jobs)) = (matches!(ended, Ended::Left), real.jobs.take()) {
+        // What was begun to be taken away is gone before we are.
+        jobs.finish();
+    }
+    if let (Ended::AllDone, Some(repo)) = (&ended, &real.repo) {
         repo.leave()?;
     }
     let kept = real.repo.as_ref().map(Repo::rooms).transpose()?;
@@ -281,8 +283,7 @@ fn conduct(
         if planned.elapsed() >= Duration::from_millis(PLAN_MS) {
             planned = Instant::now();
             if real.ledger.owned.reread_plan(&context)? {
-                real.screen
-                    .plan_changed(real.ledger.owned.run().graph().len());
+                real.screen.plan_changed(real.ledger.owned.run());
                 conductor.tick(real)?;
                 real.flush()?;
             }

@@ -78,7 +78,9 @@ impl Repo {
     /// Gives the ports of a worktree back.
     pub(super) fn give_back(&self, folder: &Path) -> Result<(), Error> {
         match self.leased().0.contains_key(folder) {
-            true => self.with_leases(|leased| drop(leased.0.remove(folder))),
+            true => self.with_leases(|leased| {
+                leased.0.remove(folder);
+            }),
             false => Ok(()),
         }
     }
