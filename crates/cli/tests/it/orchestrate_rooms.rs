@@ -95,21 +95,34 @@ fn nothing_is_begun_while_the_machine_is_short_and_the_reason_is_told() {
 
 #[test]
 fn a_worktree_of_a_task_that_is_in_the_plan_no_more_is_rescued_and_taken_away() {
-    let agent = "echo work > \"half of it.txt\"; [ $BOWLINE_TASK_ID = T0.2 ] && exit 3; echo DONE:$BOWLINE_TASK_ID\n";
-    let world = project(TWO, agent, "retry_limit = 1\n");
-    let (body, code) = report(&world, "orchestrate run --json");
-    assert_eq!((code, &body["done"]), (Some(1), &1.into()), "{body}");
-    assert!(world.path("worktree/task-T0.2/half of it.txt").exists());
-    world.write("TASKS.md", "# TASKS: R\n## Phase 0: A\n### [x] T0.1: One\n");
-    git(&world, &["add", "--all"]);
-    git(&world, &["commit", "--quiet", "--message=less"]);
-    let state = world.path(".claude/orchestrate-state.json");
-    std::fs::remove_file(&state).unwrap();
+    let agent = "echo x > \"$BOWLINE_TASK_ID.txt\"; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(TWO, agent, "");
+    let room = world.path("worktree/task-T9.9");
+    let path = room.to_str().unwrap();
+    git(
+        &world,
+        &[
+            "worktree",
+            "add",
+            "--quiet",
+            "-b",
+            "bowline/task-T9.9",
+            path,
+        ],
+    );
+    world.write("worktree/task-T9.9/half of it.txt", "work\n");
+    // One of somebody else's stays.
+    let theirs = world.path("worktree/task-mine");
+    let theirs = theirs.to_str().unwrap();
+    git(
+        &world,
+        &["worktree", "add", "--quiet", "-b", "mine", theirs],
+    );
     let run = ran(&world, "orchestrate run");
     assert_eq!(run.status.code(), Some(0), "{run:?}");
     let talk = String::from_utf8_lossy(&run.stderr).into_owned();
     assert!(talk.contains("1 worktrees of an earlier run"), "{talk}");
-    assert!(!world.path("worktree/task-T0.2").exists());
+    assert!(!room.exists() && world.path("worktree/task-mine").exists());
     let refs = git(
         &world,
         &["for-each-ref", "--format=%(refname)", "refs/bowline/rescue"],

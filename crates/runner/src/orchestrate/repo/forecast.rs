@@ -45,10 +45,12 @@ impl Repo {
         };
         let mut overlaps = Vec::new();
         for with in others {
-            // Whoever was not looked at yet has ended no turn.
-            let Some(theirs) = seen.latest.get(with).cloned() else {
-                continue;
+            // After each of their turns they were looked at; before the first one, as far as they are.
+            let theirs = match seen.latest.get(with) {
+                Some(known) => Some(known.clone()),
+                None => self.looked_at(seen, with)?,
             };
+            let Some(theirs) = theirs else { continue };
             if own.paths.is_disjoint(&theirs.paths) {
                 continue;
             }

@@ -168,8 +168,16 @@ impl Repo {
             return Ok(Landed::Blocked { why });
         }
         let open = self.seen(task, how)?.is_some_and(|it| it.state == "OPEN");
-        if !open && let Err(why) = self.host(task, &how.create, None)? {
-            return Ok(Landed::Blocked { why });
+        if !open {
+            // Whoever merges it in the very moment has all of it, or an earlier version.
+            if let Ok(tip) = self.follow(base, how)?
+                && self.landed_before(task, &tip)?.is_some()
+            {
+                return Ok(Landed::Done);
+            }
+            if let Err(why) = self.host(task, &how.create, None)? {
+                return Ok(Landed::Blocked { why });
+            }
         }
         let known = Proposal { head, ..known };
         self.remember_proposal(task, &known)?;
