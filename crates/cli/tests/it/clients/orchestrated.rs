@@ -48,7 +48,7 @@ fn claude_works_off_a_plan_through_a_limit_and_a_conflict() {
     let world = project(PLAN, "exit 1\n", "");
     world.write(
         "bowline.toml",
-        "[defaults]\nagent = \"claude\"\nenv = [\"CLAUDE_CODE_*\", \"DISABLE_*\"]\n[orchestrate]\nbackoff = 0\n",
+        "[defaults]\nagent = \"claude\"\nenv = [\"CLAUDE_CODE_*\", \"DISABLE_*\"]\n[limits]\nretry_after = 3\n[orchestrate]\nbackoff = 0\n",
     );
     git(&world, &["commit", "--quiet", "--all", "--message=claude"]);
     let bin = Path::new(&program).parent().unwrap();
