@@ -193,34 +193,37 @@ fn ended(mut text: String) -> String {
 
 /// A word of a command line with what its placeholders stand for.
 fn filled(word: &str, ask: &Ask<'_>) -> String {
-    let mut out = String::new();
-    let mut rest = word;
-    // One pass: what a value contains is not a placeholder.
+    fill(
+        word,
+        &[
+            ("{prompt_file}", &ask.prompt_file.to_string_lossy()),
+            ("{prompt}", ask.prompt),
+            ("{workspace}", &ask.workspace.to_string_lossy()),
+            ("{task_id}", ask.task),
+            ("{phase}", &ask.phase.to_string()),
+        ],
+    )
+}
+
+/// A template with what its names stand for, in one pass: what a value contains is not filled in again.
+pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    let mut rest = template;
     while let Some(at) = rest.find('{') {
-        out.push_str(&rest[..at]);
+        text.push_str(&rest[..at]);
         rest = &rest[at..];
-        let value = [
-            ("{prompt_file}", ask.prompt_file.to_string_lossy()),
-            ("{prompt}", ask.prompt.into()),
-            ("{workspace}", ask.workspace.to_string_lossy()),
-            ("{task_id}", ask.task.into()),
-            ("{phase}", ask.phase.to_string().into()),
-        ]
-        .into_iter()
-        .find(|(name, _)| rest.starts_with(name));
-        match value {
+        match values.iter().find(|(name, _)| rest.starts_with(name)) {
             Some((name, value)) => {
-                out.push_str(&value);
+                text.push_str(value);
                 rest = &rest[name.len()..];
             }
             None => {
-                out.push('{');
+                text.push('{');
                 rest = &rest[1..];
             }
         }
     }
-    out.push_str(rest);
-    out
+    text + rest
 }
 
 #[cfg(test)]
