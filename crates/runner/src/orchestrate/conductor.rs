@@ -191,7 +191,7 @@ impl Conductor {
             self.flights.insert(id.clone(), flight);
             self.touch(ports, &id);
             match note.stage {
-                Stage::Landing => self.to_land(ports, &id),
+                Stage::Landing => self.line_up(ports, &id),
                 Stage::Room if note.parked_until_ms.is_some() => {}
                 Stage::Room => self.room(ports, &id, &note),
                 Stage::Running => ports.attach(&id, &note),
@@ -415,7 +415,7 @@ impl Conductor {
             && at <= now
         {
             flight.blocked = Some((i64::MAX, tries));
-            self.to_land(ports, id);
+            self.line_up(ports, id);
             return Ok(());
         }
         if flight.note.stage != Stage::Running || flight.ended.is_some() || paused {

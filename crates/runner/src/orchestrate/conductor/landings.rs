@@ -6,7 +6,7 @@ use super::*;
 
 impl Conductor {
     /// A task is ready to land.
-    pub(super) fn to_land(&mut self, ports: &mut impl Ports, id: &Id) {
+    pub(super) fn line_up(&mut self, ports: &mut impl Ports, id: &Id) {
         if !self.queue.contains(id) {
             self.queue.push(id.clone());
         }

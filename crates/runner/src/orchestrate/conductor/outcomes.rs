@@ -147,7 +147,7 @@ impl Conductor {
         let note = flight.note.clone();
         ports.remember(id, &note)?;
         self.look_ahead(ports, id);
-        self.to_land(ports, id);
+        self.line_up(ports, id);
         Ok(())
     }
 

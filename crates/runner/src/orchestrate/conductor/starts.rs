@@ -102,15 +102,14 @@ impl Conductor {
             if !self.came_to_nothing(ports, &id) {
                 continue;
             }
-            match self.flights.get_mut(&id) {
-                Some(flight) if flight.note.stage == Stage::Running => {
-                    if flight.ended.is_none() {
-                        flight.ended = Some(String::new());
-                        ports.want(&id, flight.note.attempt, Want::Ended);
-                    }
-                }
-                Some(_) => self.recall(ports, &id)?,
-                None => {}
+            let Some(flight) = self.flights.get_mut(&id) else {
+                continue;
+            };
+            if flight.note.stage != Stage::Running {
+                self.recall(ports, &id)?;
+            } else if flight.ended.is_none() {
+                flight.ended = Some(String::new());
+                ports.want(&id, flight.note.attempt, Want::Ended);
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ pub(super) enum Remade {
 
 impl Repo {
     /// The path of a file of the project, from the top of the repository.
-    fn from_top(&self, file: &str) -> String {
+    fn at_top(&self, file: &str) -> String {
         self.prefix.join(file).to_string_lossy().into_owned()
     }
 
@@ -22,7 +22,7 @@ impl Repo {
     pub(super) fn is_made(&self, path: &str) -> bool {
         let rules = self.customs.regenerate.iter();
         let mut files = rules.flat_map(|rule| &rule.files);
-        files.any(|file| self.from_top(file) == path)
+        files.any(|file| self.at_top(file) == path)
     }
 
     /// Makes anew what both sides of a merge changed. Where `anyway`, also what one of them did: what was merged before may
@@ -38,7 +38,7 @@ impl Repo {
         for rule in &self.customs.regenerate {
             let mut due = false;
             for file in &rule.files {
-                let path = self.from_top(file);
+                let path = self.at_top(file);
                 let before = self.blob_in(base, &path)?;
                 let [one, other] = [
                     self.blob_in(sides[0], &path)?,
@@ -51,7 +51,7 @@ impl Repo {
                 continue;
             }
             // The command begins with what landed: it may keep to what is chosen there.
-            let paths: Vec<String> = rule.files.iter().map(|file| self.from_top(file)).collect();
+            let paths: Vec<String> = rule.files.iter().map(|file| self.at_top(file)).collect();
             let landed = paths.iter().map(|path| {
                 let blob = self.blob_in(sides[0], path)?;
                 Ok::<_, Error>((path.as_str(), blob))
@@ -93,7 +93,7 @@ impl Repo {
             return Ok(());
         }
         for rule in &self.customs.regenerate {
-            let paths = rule.files.iter().map(|file| self.from_top(file));
+            let paths = rule.files.iter().map(|file| self.at_top(file));
             let paths: Vec<String> = paths.filter(|path| unmerged.contains(&&**path)).collect();
             for path in &paths {
                 // One that the other side removed cannot be checked out.
