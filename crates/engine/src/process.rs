@@ -2,7 +2,6 @@
 //!
 //! Agents are not started here; a supervisor owns those.
 
-use crate::context::EVIDENCE_KEY_VARIABLE;
 use crate::error::Error;
 use crate::relayed::as_agent;
 use bowline_statefiles::ContentHash;
@@ -98,24 +97,6 @@ pub(crate) struct Place<'p> {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// How long it may take.
     pub(crate) limit: Duration,
-}
-
-/// Runs a shell command in a folder with the variables of this process, but for the path of the signing key. What is evidence
-/// of a gate gets variables of its own instead.
-pub fn run_here(
-    command: &str,
-    folder: &Path,
-    limit: Duration,
-    tick: &mut dyn FnMut(Duration),
-) -> Result<Ran, Error> {
-    let variables = std::env::vars_os().filter(|(name, _)| name != EVIDENCE_KEY_VARIABLE);
-    let place = Place {
-        folder,
-        ours: None,
-        environment: variables.collect(),
-        limit,
-    };
-    run(command, &place, tick)
 }
 
 /// Runs a shell command in a folder with these variables and no others, without input and for so long at most.

@@ -33,6 +33,10 @@ pub struct Note {
     pub hunks: Option<String>,
     /// The phase's work is to be brought into its worktree before the next attempt.
     pub merge: bool,
+    /// The task on whose work it was begun before that had landed.
+    pub on: Option<String>,
+    /// Where its work is proposed to those who decide.
+    pub proposed: Option<String>,
     /// Not started again before this.
     pub not_before_ms: i64,
     /// A limit holds it until then.

@@ -128,6 +128,14 @@ table! {
         RunFailed { id, error } => "✗ {id} failed: {error}";
         RunParked { id, seconds } => "⏸ {id} waits {seconds} s for a limit to be lifted";
         RunWaits { why } => "⏸ waits: {why}";
+        RunCleaned { count, size } => "{count} worktrees of an earlier run are taken away: {size}";
+        RunShortMemory { free, wanted } => "⏸ nothing more is started: {free} MB of memory are free, {wanted} MB are wanted";
+        RunShortDisk { free, wanted } => "⏸ nothing more is started: {free} MB of disk are free, {wanted} MB are wanted";
+        RunShortInodes { free, wanted } => "⏸ nothing more is started: the disk has room for {free} files, {wanted} are wanted";
+        RunOverlap { id, other, paths } => "⚠ {id} and {other} are about to meet in {paths}";
+        RunRecalled { id, on } => "⏸ {id} waits again: {on}, on whose work it was begun, failed";
+        RunProposed { id, url } => "▸ {id} is proposed: {url}";
+        RunWorktrees { count, size } => "{count} worktrees are kept and hold {size}";
         RunPhaseDone { phase, done, total } => "✓ phase {phase} is done ({done}/{total})";
         RunPhaseNotLanded { phase, why } => "✗ phase {phase} did not land: {why}";
         RunPlanChanged { tasks } => "the plan was changed: {tasks} tasks now";

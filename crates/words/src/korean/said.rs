@@ -134,6 +134,14 @@ table! {
         RunFailed { id, error } => "✗ {id} 실패: {error}";
         RunParked { id, seconds } => "⏸ {id}: 한도가 풀릴 때까지 {seconds}초 기다립니다";
         RunWaits { why } => "⏸ 기다립니다: {why}";
+        RunCleaned { count, size } => "이전 실행의 워크트리 {count}개를 치웁니다: {size}";
+        RunShortMemory { free, wanted } => "⏸ 새로 시작하지 않습니다: 남은 메모리 {free} MB, 필요 {wanted} MB";
+        RunShortDisk { free, wanted } => "⏸ 새로 시작하지 않습니다: 남은 디스크 {free} MB, 필요 {wanted} MB";
+        RunShortInodes { free, wanted } => "⏸ 새로 시작하지 않습니다: 디스크에 파일을 {free}개 더 만들 수 있고 {wanted}개가 필요합니다";
+        RunOverlap { id, other, paths } => "⚠ {id}, {other}: 같은 곳을 고치고 있습니다: {paths}";
+        RunRecalled { id, on } => "⏸ {id}: 바탕이 된 {on} 작업이 실패해 다시 기다립니다";
+        RunProposed { id, url } => "▸ {id}: 풀 리퀘스트를 올렸습니다: {url}";
+        RunWorktrees { count, size } => "워크트리 {count}개가 남아 {size}를 차지합니다";
         RunPhaseDone { phase, done, total } => "✓ 단계 {phase} 완료 ({done}/{total})";
         RunPhaseNotLanded { phase, why } => "✗ 단계 {phase}{을} 합치지 못했습니다: {why}";
         RunPlanChanged { tasks } => "계획이 바뀌었습니다: 이제 작업 {tasks}개";
