@@ -13,7 +13,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The end of an output that is kept.
@@ -283,7 +283,7 @@ fn finish(
     input: Input<'_>,
     ours: Option<&Path>,
 ) -> Result<Output, Error> {
-    let mut git = program("git");
+    let mut git = program(git_program());
     // Nothing of the user's that could act or wait: hooks, monitors, prompts.
     git.arg("-C").arg(folder);
     for setting in [
@@ -362,6 +362,16 @@ impl GitEnd {
             }),
         }
     }
+}
+
+/// git where the system keeps its programs; only then the caller's `PATH` is asked, in which an agent may have put another.
+fn git_program() -> &'static str {
+    static FOUND: OnceLock<&str> = OnceLock::new();
+    let usual = ["/usr/bin/git", "/bin/git", "/usr/local/bin/git"];
+    FOUND.get_or_init(|| {
+        let there = usual.into_iter().find(|path| Path::new(path).is_file());
+        there.unwrap_or("git")
+    })
 }
 
 fn program(name: &str) -> Command {

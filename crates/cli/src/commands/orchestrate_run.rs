@@ -1,6 +1,7 @@
 //! `bowline orchestrate run`, and the verbs that reach a run from outside.
 
 use crate::args::orchestrate::{OrchestrateVerb, RunArgs};
+use crate::commands::signals;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::operations::orchestrate::{Begin, Orchestration};
@@ -10,12 +11,9 @@ use bowline_runner::orchestrate::{
     Ended, Options, Progress, Report, Run, Screen, Shortage, Status, Stopper, Told, would_start,
 };
 use bowline_words::message::{Label, Told as Said};
-use nix::sys::signal::{SigSet, Signal};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// The signals by which a person or a system asks a run to leave.
-const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// Blocked tasks named behind a failed one.
 const NAMED_MAX: usize = 8;
 
@@ -67,36 +65,14 @@ pub(crate) fn run(
         stack: args.stack,
     };
     let mut screen = Lines { output };
-    let signals = block();
-    let begun = |stopper: Stopper| listen(signals, stopper);
+    let signals = signals::block();
+    let begun = |stopper: Stopper| {
+        let other = stopper.clone();
+        signals::listen(signals, move || stopper.leave(), move || other.stop());
+    };
     let report =
         bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
     Ok(told(output, &report))
-}
-
-/// Signals are heard by a thread of their own. Threads begin with what this one blocks.
-fn block() -> SigSet {
-    let mut signals = SigSet::empty();
-    for signal in SIGNALS {
-        signals.add(signal);
-    }
-    let _ = signals.thread_block();
-    signals
-}
-
-/// The first leaves agents alone, the second ends them.
-fn listen(signals: SigSet, stopper: Stopper) {
-    let spawned = std::thread::Builder::new().spawn(move || {
-        let mut first = true;
-        while signals.wait().is_ok() {
-            match std::mem::replace(&mut first, false) {
-                true => stopper.leave(),
-                false => stopper.stop(),
-            }
-        }
-    });
-    // Without the thread a signal waits for the end of the run.
-    drop(spawned);
 }
 
 /// One line for everything that happens.

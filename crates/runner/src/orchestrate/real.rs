@@ -11,10 +11,8 @@ use super::run::{Heard, Screen};
 use super::space::shortage;
 use crate::core::attempts::{Attempts, Begin, Happened, News};
 use crate::core::clients::{Ask, Client};
+use crate::core::hearing::reply;
 use bowline_engine::Context;
-use bowline_engine::formats::agents::{
-    Delivery, Event as Said, ProtocolError, ToAgent, What, Writer,
-};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
@@ -352,40 +350,6 @@ fn plain(name: &str) -> bool {
         && !name.starts_with('-')
         && !name.contains("..")
         && !name.ends_with(".lock")
-}
-
-/// Answers what a client asks while nobody is there: tools may be used in its own worktree, and questions it decides itself.
-fn reply(attempts: &Attempts, attempt: &str, event: &Said<'static>) {
-    let say = |message: Box<dyn FnMut(&mut Writer) -> Delivery + Send>| {
-        attempts.say(attempt, None, false, message);
-    };
-    match &event.what {
-        What::WantsPermission { request, .. } => {
-            let request = request.clone();
-            say(Box::new(move |writer| {
-                writer.write(ToAgent::Permit { request: &request })
-            }));
-        }
-        What::Asks {
-            request: Some(request),
-            ..
-        } => {
-            let request = request.clone();
-            say(Box::new(move |writer| {
-                writer.write(ToAgent::Deny {
-                    request: &request,
-                    reason: "nobody is here to answer; decide yourself and say what you assumed",
-                })
-            }));
-        }
-        What::ProtocolError(ProtocolError::Unsupported { request, .. }) => {
-            let request = request.clone();
-            say(Box::new(move |writer| {
-                writer.write(ToAgent::Unsupported { request: &request })
-            }));
-        }
-        _ => {}
-    }
 }
 
 impl Ports for Real<'_> {

@@ -106,6 +106,8 @@ table! {
         UpdateBowline => "update Bowline to change this file";
         EditFile { path } => "a person edits {path}, then: bowline doctor {path}";
         EditPlaces { path, places } => "a person edits {path} at {places}, then: bowline doctor {path}";
+        AskGoal => "What is the task for (its goal)?";
+        NoGoal => "the task has no goal; 'bowline thinking new ID --goal TEXT' gives one, and \"goal\" in the file takes one later";
         CodexTrusts => "codex runs hooks only after you trust them; it skips others without a word";
         GeminiTrusts => "gemini reads the settings of a project only in a folder you trust";
         HooksInTree => "core.hooksPath leads into the work tree; a linked worktree is held only if these hooks are in it too";
@@ -146,6 +148,12 @@ table! {
         RunTold => "✓ told the run";
         RunToldOf { id, status } => "✓ told the run: '{id}' is {status}";
         RunWouldStart { ids } => "would start {ids}";
+        RunWouldStartNothing => "would start nothing";
+        RunChecking { id } => "▸ {id} is checked";
+        RunLeaving => "▸ leaving; Ctrl-C once more ends the agents";
+        RunUnitsDone { done, total } => "✓ {done}/{total} done";
+        RunUnitsKept { done, total } => "{done}/{total} are done and kept";
+        RunUnitsLeft { done, total, command } => "left with {done}/{total} done; '{command}' goes on";
         Rehearsed { ended, runs } => "{ended} of {runs} simulated runs come to their end";
         RehearsedTime { least, middle, most } => "  time: {least} at the least, {middle} in the middle, nine in ten within {most}";
         RehearsedBlocks { id, count } => "  {id} would block {count}";
@@ -177,6 +185,7 @@ table! {
         Score => "score";
         Quality => "quality";
         GoalAchievement => "goal achievement";
+        LessonsFor { stage } => "lessons for {stage}";
         Minutes { count } => "{count} min";
         Hours { count } => "{count} h";
         Days { count } => "{count} d";
@@ -189,6 +198,7 @@ table! {
         Queued => "queued";
         After => "after";
         MayStart => "may start";
+        Summary { text } => "{text}";
         Totals { tasks, percent, average } => "{tasks} task{0} · success {percent}% · average {average}" [s(*tasks)];
         Earlier { count } => "… and {count} earlier";
         ColumnTask => "TASK";
@@ -222,6 +232,7 @@ table! {
         Yes => "yes";
         No => "no";
         Sandbox => "sandbox (Landlock)";
+        NoGroup { reason } => "{reason}";
         ControlGroups => "control groups";
         TooMuchUnshown => "blocked: too much output was not shown";
         DiskFull => "blocked: disk full";

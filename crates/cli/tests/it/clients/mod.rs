@@ -9,6 +9,7 @@ mod codex;
 mod gemini;
 mod orchestrated;
 mod sandboxed;
+mod tools;
 
 use crate::environment::TestEnvironment;
 use bowline_engine::actor::ACTOR_VARIABLE;
