@@ -81,7 +81,10 @@ pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result
 fn is_relayed(cli: &Cli) -> bool {
     match &cli.command {
         Some(Command::Develop(Deferred(args))) => match args.verb {
-            DevelopVerb::Resume | DevelopVerb::Status | DevelopVerb::Evidence(_) => false,
+            DevelopVerb::Resume
+            | DevelopVerb::Status
+            | DevelopVerb::Evidence(_)
+            | DevelopVerb::Run(_) => false,
             DevelopVerb::Start { .. }
             | DevelopVerb::Review { .. }
             | DevelopVerb::Gate(_)
@@ -102,10 +105,13 @@ fn is_relayed(cli: &Cli) -> bool {
             | Command::Task(_)
             | Command::Serve(_)
             | Command::Demo(_)
+            | Command::Capsule(_)
+            | Command::Replay(_)
             | Command::Agent { .. }
             | Command::Doctor { .. }
             | Command::Init { .. }
             | Command::Hook { .. }
+            | Command::Mcp(_)
             | Command::RunAgent(_)
             | Command::Attach(_)
             | Command::Status { .. }

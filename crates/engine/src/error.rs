@@ -154,6 +154,23 @@ pub enum Error {
         /// What was asked for.
         name: String,
     },
+    /// A piece of work used as much as the settings allow.
+    Breaker {
+        /// Which.
+        id: String,
+        /// What was used up.
+        why: String,
+    },
+    /// A run started as many agents as it was allowed to.
+    StartsSpent {
+        /// How many.
+        max: u32,
+    },
+    /// Nothing tells whether a checkpoint is done.
+    NoValidation {
+        /// The checkpoint.
+        id: String,
+    },
     /// The settings of a project cannot be used.
     BadSettings {
         /// The file.
@@ -395,6 +412,9 @@ impl Error {
             Error::AmbiguousTask { .. } => "ambiguous_task",
             Error::NobodyRuns { .. } => "nobody_runs",
             Error::NoAgent { .. } => "no_agent",
+            Error::Breaker { .. } => "breaker",
+            Error::StartsSpent { .. } => "starts_spent",
+            Error::NoValidation { .. } => "no_validation",
             Error::BadSettings { .. } => "bad_settings",
             Error::NoBranch { .. } => "no_branch",
             Error::NoCommit { .. } => "no_commit",
@@ -448,6 +468,9 @@ impl Error {
             | Error::NoBranch { .. }
             | Error::NoCommit { .. }
             | Error::NoMerge { .. }
+            | Error::Breaker { .. }
+            | Error::StartsSpent { .. }
+            | Error::NoValidation { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
             | Error::PersonNotShown { .. }

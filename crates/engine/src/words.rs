@@ -80,6 +80,12 @@ impl Error {
             },
             Error::NobodyRuns { path } => Trouble::NobodyRuns { path: shown(path) },
             Error::NoAgent { name } => Trouble::NoAgent { name: name.clone() },
+            Error::Breaker { id, why } => Trouble::Breaker {
+                id: id.clone(),
+                why: why.clone(),
+            },
+            Error::StartsSpent { max } => Trouble::StartsSpent { max: *max },
+            Error::NoValidation { id } => Trouble::NoValidation { id: id.clone() },
             Error::BadSettings { path, message } => Trouble::BadSettings {
                 path: shown(path),
                 message: message.clone(),

@@ -6,8 +6,10 @@
 
 use crate::advice::seal_of;
 use crate::belief::{self, Belief};
+use crate::clients::Process;
 use crate::hook::Repository;
 use crate::lang::Lang;
+use crate::shell::is_dry_push;
 use crate::verdict::{Denial, Offence, judge};
 use bowline_formats::hook::Answer;
 use bowline_words::message::{Denied, Unjudged};
@@ -17,6 +19,8 @@ use std::path::Path;
 
 /// A transaction of more references than this is not read to its end, and held.
 const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Processes between a hook and the git that asks it.
+const ABOVE_MAX: usize = 8;
 
 /// A hook of git's that Bowline stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +103,7 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
     std::panic::set_hook(Box::new(|_| {}));
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let belief = belief::of_folder(folder);
-        if belief == Belief::Nothing {
+        if belief == Belief::Nothing || hook == GitHook::PrePush && is_shown_only() {
             return Ok(None);
         }
         let mut bytes = Vec::new();
@@ -125,6 +129,29 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
         Err(_) => failed(&Denied::GateFailed),
     };
     Answer::deny(reason)
+}
+
+/// Whether the push that asks only shows what it would do: git asks then as well, and does not say so.
+fn is_shown_only() -> bool {
+    let mut next = Process::look(std::process::id());
+    for _ in 0..ABOVE_MAX {
+        let Some(above) = next.take().and_then(|it| Process::look(it.parent)) else {
+            return false;
+        };
+        let line = std::fs::read(format!("/proc/{}/cmdline", above.pid)).unwrap_or_default();
+        let words = line
+            .split(|byte| *byte == 0)
+            .map(|it| String::from_utf8_lossy(it).into_owned());
+        let words: Vec<String> = words.filter(|it| !it.is_empty()).collect();
+        if words
+            .first()
+            .is_some_and(|it| it.rsplit('/').next() == Some("git"))
+        {
+            return is_dry_push(&words);
+        }
+        next = Some(above);
+    }
+    false
 }
 
 fn failed(denied: &Denied) -> String {

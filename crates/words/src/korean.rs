@@ -12,6 +12,7 @@ mod said;
 mod server;
 #[cfg(test)]
 mod tests;
+mod tool;
 mod troubles;
 mod usage;
 mod web;
@@ -24,6 +25,7 @@ pub(crate) use proof::*;
 pub(crate) use refusals::*;
 pub(crate) use said::*;
 pub(crate) use server::*;
+pub(crate) use tool::*;
 pub(crate) use troubles::*;
 pub(crate) use usage::*;
 pub(crate) use web::*;

@@ -7,6 +7,7 @@ mod plan;
 mod proof;
 mod said;
 mod server;
+mod tool;
 mod usage;
 mod web;
 mod word;
@@ -18,6 +19,7 @@ pub use plan::InPlan;
 pub use proof::{Change, Doubt, Signed, Unrelayed};
 pub use said::{AgentState, Did, Label, Told};
 pub use server::{Desk, JobNo, ServeTrouble, ServerNo};
+pub use tool::ToolNo;
 pub use usage::{Misused, Rightly};
 pub use web::Web;
 pub use word::{Status, Thing};
@@ -90,6 +92,9 @@ messages! {
         AmbiguousTask { name: String, fitting: String },
         NobodyRuns { path: String },
         NoAgent { name: String },
+        Breaker { id: String, why: String },
+        StartsSpent { max: u32 },
+        NoValidation { id: String },
         BadSettings { path: String, message: String },
         NoBranch { path: String },
         NoCommit { path: String, branch: String },
@@ -204,7 +209,10 @@ messages! {
         OutputsMissing { stage: &'static str, missing: String },
         AlreadyInProgress { stage: &'static str },
         AlreadyCompleted { stage: &'static str },
-        NotInProgress { stage: &'static str, status: Status },
+        NotStarted { stage: &'static str, status: Status, current: &'static str },
+        OtherInProgress { stage: &'static str, status: Status, current: &'static str },
+        OtherExhausted { stage: &'static str, status: Status, current: &'static str },
+        AllCompleted { stage: &'static str },
         RetriesExhausted { stage: &'static str, tries: u32 },
         NeedsPerson { stage: &'static str },
         OverrideNotNeeded { stage: &'static str, status: Status },

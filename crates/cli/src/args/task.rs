@@ -85,6 +85,26 @@ pub(crate) struct NewArgs {
     pub(crate) submit: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct CapsuleArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// The task; the beginning of its id will do
+    pub(crate) task: String,
+    /// The file to write (default: TASK.capsule.json here)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The capsule
+    pub(crate) file: PathBuf,
+    /// Show what the agent printed as well
+    #[arg(long)]
+    pub(crate) output: bool,
+}
+
 /// A task, by the beginning of its id.
 #[derive(Debug, Args)]
 pub(crate) struct OneTask {

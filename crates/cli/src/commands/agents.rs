@@ -70,6 +70,9 @@ pub(crate) fn run_agent(
         output.done(body, &[did.say(output.lang)]);
         return Ok(ExitCode::SUCCESS);
     }
+    if !args.detach {
+        stdout_is_open()?;
+    }
     let (attempt, handle) = agents.start(context, new)?;
     let id = attempt.id();
     drop(handle);

@@ -2,9 +2,12 @@
 
 mod agent;
 mod agents;
+mod agents_check;
 mod agents_leave;
 mod agents_watch;
+mod capsule;
 mod demo;
+mod demo_garden;
 mod develop;
 mod develop_evidence;
 mod develop_view;
@@ -13,6 +16,7 @@ mod explain;
 mod here;
 mod history;
 mod init;
+mod mcp;
 mod memory;
 mod memory_input;
 mod memory_view;
@@ -22,8 +26,10 @@ mod orchestrate_rehearsal;
 mod orchestrate_run;
 mod orchestrate_view;
 mod remote;
+mod runs;
 pub(crate) mod scripted;
 mod serve;
+mod signals;
 mod task;
 mod task_permits;
 mod task_view;
@@ -100,8 +106,14 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         }
         // Met only behind options: `bowline hook` itself is answered before arguments are parsed.
         Some(Command::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
+        Some(Command::Mcp(Deferred(args))) => mcp::run(context, output, folder, args),
         Some(Command::RunAgent(Deferred(args))) => agents::run_agent(context, output, folder, args),
+        Some(Command::Attach(Deferred(args))) if args.id.as_deref() == Some("check") => {
+            agents_check::run(context, output, folder)
+        }
         Some(Command::Attach(Deferred(args))) => agents::attach(context, output, args),
+        Some(Command::Capsule(Deferred(args))) => capsule::make(context, output, folder, args),
+        Some(Command::Replay(Deferred(args))) => capsule::replay(output, folder, args),
         Some(Command::Status { what }) => here::status(context, output, folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(context, output, folder, what.as_deref(), *last)

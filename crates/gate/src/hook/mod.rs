@@ -5,6 +5,7 @@
 
 mod card;
 mod others;
+mod recall;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use crate::shell::Deed;
 use crate::verdict::{
     Offence, deeds_of, judge, offences_anywhere, offences_from_afar, offences_in,
 };
+use bowline_formats::client_hooks;
 use bowline_formats::hook::{Answer, Event, HookMessage, ToolCall};
 use bowline_words::message::{Card, Cause, Denied, Unjudged};
 use std::io::{Read, Write as _};
@@ -36,6 +38,16 @@ const MESSAGE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const LOG_BYTES_MAX: u64 = 1024 * 1024;
 /// Where the root of a session is told when its message does not.
 const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
+
+/// Whether a person's own settings ask this hook in the project of the session, so that those of the project need not.
+pub fn is_asked_by_person() -> bool {
+    let project = locate::variable(PROJECT_VARIABLE).map(PathBuf::from);
+    let Some(folder) = project.or_else(|| std::env::current_dir().ok()) else {
+        return false;
+    };
+    let settings = std::fs::read_to_string(folder.join(client_hooks::PERSONAL));
+    settings.is_ok_and(|text| client_hooks::asks(&text))
+}
 
 /// Answers a client, whose process is noted as an agent's. `event` is the word on the command line, else the message names it. Never panics.
 pub fn answer(event: Option<&str>, input: impl Read) -> Answer {

@@ -47,8 +47,6 @@ table! {
         Prompt => "a prompt that is put together while it runs";
         NotFoundHandler => "a function for commands that are not there";
         StartFile => "a start file that is put together while it runs";
-        AwkRunsText => "code for awk that runs a text it puts together";
-        AwkByName => "code for awk that calls or loads by name";
         Anything { language, by } => "code for {language} that may run anything, by {by}";
         CronTable => "a table of cron";
     }
@@ -92,6 +90,12 @@ table! {
         Over => "The run is over.";
         StopTo { id, attempt, max, next } => "Checkpoint {id} is in progress (attempt {attempt} of {max}). Read the failing output, fix it, and run its check: `{next}`. If this attempt failed, say so: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` (DESIGN_MISMATCH and ENV_ISSUE ask a person at once).";
         AlsoHere { kind, name, said } => "Also here: {kind} ({name}): {0}. See `bowline status {kind}`." [said.say(En)];
+        LessonsFor { stage, lessons } => "Earlier tasks learnt for stage {stage}; apply it: {lessons}";
+        StepInHand { step, name, agent } => "Step {step} of {agent}: {name}.";
+        TaskGoal { goal } => "Its goal: {goal}";
+        Shared { facts } => "What all agents share: {facts}";
+        Remembers { agent, facts } => "What {agent} remembers: {facts}";
+        Taught { lessons } => "Similar tasks taught this; apply it: {lessons}";
     }
 
     other: Other => text {

@@ -35,6 +35,9 @@ table! {
         AmbiguousTask { name, fitting } => "several tasks fit '{name}': {fitting}" / "give more of its id";
         NobodyRuns { path } => "nobody runs the orchestration of {path}" / "begin with 'bowline orchestrate run'";
         NoAgent { name } => "there is no agent '{name}'" / "describe it as [agent.{name}] in bowline.toml, or take claude, codex, gemini, opencode or scripted";
+        Breaker { id, why } => "'{id}' used up what it is allowed: {why}" / "raise it in the table [limits] of bowline.toml, then run again";
+        StartsSpent { max } => "{max} agents were started, as many as asked for" / "run again to go on";
+        NoValidation { id } => "nothing tells whether checkpoint '{id}' is done" / "hand in a contract with 'validation: {{ command: … }}' for it: bowline develop review --contract FILE";
         BadSettings { path, message } => "{path} cannot be used: {message}" / "mend it; 'bowline schema config' has all keys";
         NoBranch { path } => "{path} is on no branch" / "check out the branch that the work shall land on, then run it again";
         NoCommit { path, branch } => "branch {branch} of {path} has no commit" / "make a first commit: 'git commit --allow-empty -m begin'";

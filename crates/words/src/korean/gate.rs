@@ -96,8 +96,6 @@ table! {
         Prompt => "실행 중에 만들어지는 프롬프트";
         NotFoundHandler => "없는 명령을 대신하는 함수";
         StartFile => "실행 중에 만들어지는 시작 파일";
-        AwkRunsText => "만들어 낸 글을 실행하는 awk 코드";
-        AwkByName => "이름으로 부르거나 불러오는 awk 코드";
         Anything { language, by } => "무엇이든 실행할 수 있는 {language} 코드: {0}" [means(by)];
         CronTable => "cron 표";
     }
@@ -141,6 +139,12 @@ table! {
         Over => "이전 완료.";
         StopTo { id, attempt, max, next } => "체크포인트 {id}{이} 진행 중입니다({attempt}/{max}번째 시도). 실패한 출력을 읽고 고친 뒤 확인하세요: `{next}`. 이번 시도가 실패했다면 알리세요: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` (DESIGN_MISMATCH와 ENV_ISSUE는 바로 사람에게 묻습니다).";
         AlsoHere { kind, name, said } => "함께 있음: {kind} ({name}): {0}. `bowline status {kind}`로 확인하세요." [said.say(Ko)];
+        LessonsFor { stage, lessons } => "이전 작업에서 {stage} 단계에 대해 배운 점, 적용하세요: {lessons}";
+        StepInHand { step, name, agent } => "{agent}의 단계 {step}: {name}.";
+        TaskGoal { goal } => "목표: {goal}";
+        Shared { facts } => "모든 에이전트가 공유하는 것: {facts}";
+        Remembers { agent, facts } => "{agent}{이} 기억하는 것: {facts}";
+        Taught { lessons } => "비슷한 작업에서 배운 점, 적용하세요: {lessons}";
     }
 
     other: Other => text {

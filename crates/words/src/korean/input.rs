@@ -40,6 +40,7 @@ table! {
         Scenario { path, cause } => "시나리오 {path}{을} 읽을 수 없습니다: {0}" [cause.say(Ko)];
         NoSuchTurn { turn, last } => "{turn}번째 턴은 없습니다. 마지막 wait는 {last}번째입니다";
         ValueUnreadable { cause } => "값을 읽을 수 없습니다: {0}" [cause.say(Ko)];
+        ValueTooDeep { max } => "값이 {max}단계보다 깊이 중첩되어 있습니다";
         TooLargeNumber { number } => "{number}{은} 너무 커서 그대로 저장할 수 없습니다";
         NotKeyValue { text } => "'{text}'{은} 키=값 꼴이 아닙니다";
         NotNameValue { text } => "'{text}'{은} 이름=값 꼴이 아닙니다";

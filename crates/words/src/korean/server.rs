@@ -13,6 +13,8 @@ fn thing(what: &str) -> &str {
         "dependency" => "의존성",
         "permission" => "권한 요청",
         "rule" => "규칙",
+        "app" => "실행할 앱",
+        "action" => "버튼",
         "message" => "메시지",
         "checkpoint" => "체크포인트",
         "workspace" => "작업 공간",
@@ -157,6 +159,25 @@ table! {
         WantsLeave => "도구 사용 요청";
         NoRules => "규칙이 없습니다";
         RulePast { answers, asked, differs, waiting } => "지금까지의 도구 요청 {asked}건 중 {answers}건에 이 규칙이 답했을 것입니다. 사람의 답과 다른 것 {differs}건, 지금 기다리는 것 {waiting}건";
+        RebuiltGoesOn { id, title, phase } => "{id} ({title}): 마지막 체크포인트에서 {phase}단계를 이어 갑니다";
+        RebuiltCold { id, title, phase } => "{id} ({title}): 체크포인트가 없어 {phase}단계부터 시작합니다";
+        RebuiltKept { id, title, status } => "{id} ({title}): 상태 그대로입니다 ({status})";
+        RebuiltNot { id, why } => "{id}{을} 되찾지 못했습니다: {why}";
+        RebuiltAll { count, lost } => "작업 {count}개를 되찾았고 {lost}개는 되찾지 못했습니다. 제공했던 값은 다시 요청합니다";
+        AgentReady => "준비됨";
+        AgentDefault => "작업에 에이전트가 없을 때 쓰입니다";
+        AgentMissing { program } => "'{program}'{이} 이 컴퓨터에 없습니다";
+        AgentInstall { program } => "{program}{을} 설치하거나 bowline.toml에 다른 프로그램을 적으세요";
+        AgentUnsure => "버전을 알려 주지 않습니다";
+        CapsuleMade { path, moves, bytes } => "{path}: 전이 {moves}개, 출력 {bytes}바이트";
+        CapsuleOf { version, made } => "Bowline {version}, {made}에 만듦";
+        CapsuleBroken { sequence } => "전이 #{sequence}{이} 앞의 전이와 이어지지 않습니다";
+        CapsuleWhole { moves } => "전이 {moves}개가 모두 이어집니다";
+        NoCapsule { path } => "{path}{은} 캡슐이 아닙니다";
+        FoundAgain { title, status, starts } => "{title}: 그대로입니다 ({status}). 시작한 에이전트 수: {starts}";
+        OfferToDie => "k와 Enter: 이 서버는 kill -9처럼 바로 죽고, 남은 것을 이어받습니다";
+        GardenDone => "옆의 오케스트레이션도 끝났습니다";
+        MakeCapsule => "'bowline capsule 작업'으로 만드세요";
         BadField { text } => "'{text}'{은} 필드=패턴 꼴이 아닙니다";
         HoldsSecret => "  비밀 값이 들어 있어 ZIP에서 빠집니다";
     }

@@ -115,6 +115,9 @@ table! {
         AmbiguousTask { name, fitting } => "'{name}'에 맞는 작업이 여러 개입니다: {fitting}" / "ID를 더 길게 적으세요";
         NobodyRuns { path } => "{path}의 오케스트레이션을 실행하는 명령이 없습니다" / "'bowline orchestrate run'으로 시작하세요";
         NoAgent { name } => "에이전트 '{name}'{이} 없습니다" / "bowline.toml에 [agent.{name}]으로 적거나 claude, codex, gemini, opencode, scripted 가운데 하나를 쓰세요";
+        Breaker { id, why } => "'{id}'{이} 허용된 한도를 다 썼습니다: {why}" / "bowline.toml의 [limits] 표에서 한도를 올린 뒤 다시 실행하세요";
+        StartsSpent { max } => "요청한 대로 에이전트를 {max}번 시작했습니다" / "이어서 하려면 다시 실행하세요";
+        NoValidation { id } => "체크포인트 '{id}'{이} 끝났는지 알려 주는 명령이 없습니다" / "'validation: {{ command: … }}'가 있는 계약을 내세요: bowline develop review --contract FILE";
         BadSettings { path, message } => "{path}{을} 쓸 수 없습니다: {0}" [bad_setting(message)] / "고치세요. 'bowline schema config'에 모든 키가 있습니다";
         NoBranch { path } => "{path}{은} 어느 브랜치에도 있지 않습니다" / "작업을 합칠 브랜치를 체크아웃한 뒤 다시 실행하세요";
         NoCommit { path, branch } => "{path}의 브랜치 {branch}에 커밋이 없습니다" / "첫 커밋을 만드세요: 'git commit --allow-empty -m begin'";

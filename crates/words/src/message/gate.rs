@@ -50,8 +50,6 @@ messages! {
         Prompt,
         NotFoundHandler,
         StartFile,
-        AwkRunsText,
-        AwkByName,
         Anything { language: String, by: String },
         CronTable,
     }
@@ -96,6 +94,12 @@ messages! {
         Over,
         StopTo { id: String, attempt: u32, max: u32, next: String },
         AlsoHere { kind: &'static str, name: &'static str, said: Other },
+        LessonsFor { stage: String, lessons: String },
+        StepInHand { step: u64, name: String, agent: String },
+        TaskGoal { goal: String },
+        Shared { facts: String },
+        Remembers { agent: String, facts: String },
+        Taught { lessons: String },
     }
 
     /// Another state file in a few words.

@@ -53,6 +53,11 @@ impl DevelopRun {
         Ok(self.known(context)?.seal)
     }
 
+    /// What was run for the gates and checkpoints of the present run, the oldest first.
+    pub fn evidence(&self, context: &Context) -> Result<Vec<Record>, Error> {
+        evidence::all(&self.known(context)?.folder)
+    }
+
     /// Checks the evidence of every open gate, the sealed files, and that the newest evidence is about this very tree
     /// and seal.
     pub fn verify(&self, context: &Context, key: Option<&Path>) -> Result<Vec<Verified>, Error> {
