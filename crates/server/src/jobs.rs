@@ -18,7 +18,9 @@ pub use bowline_runner::drivers::jobs::Jobs;
 pub use bowline_runner::drivers::jobs::{AgentSpec, How, Rebuilt};
 use bowline_runner::drivers::jobs::{Config, Phase, TypeSpec, Verifier, rebuild};
 pub use bowline_store::JobQuery;
-use bowline_store::{Budget, EventRow, JobRow, Key, RecordQuery, ReviewRow, Sqlite, Store, StoreError};
+use bowline_store::{
+    Budget, EventRow, JobRow, Key, RecordQuery, ReviewRow, Sqlite, Store, StoreError,
+};
 use bowline_words::message::{Cause, ServeTrouble};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
