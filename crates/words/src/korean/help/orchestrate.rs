@@ -19,6 +19,10 @@ lines! {
     "orchestrate run --phase" => "이 단계를 마치면 끝냅니다";
     "orchestrate run --resume" => "오케스트레이션을 이어 갑니다. 없으면 오류입니다";
     "orchestrate run --agent" => "모든 작업을 맡을 에이전트 (기본값: 작업에 정한 것, 다음은 'defaults' 표의 'agent', 다음은 claude)";
+    "orchestrate run --land" => "작업의 결과를 합치는 방식 (기본값: 'orchestrate' 표의 'land', 다음은 branch)";
+    "orchestrate run --land branch" => "단계의 브랜치에 합칩니다";
+    "orchestrate run --land pr" => "다른 사람이 병합할 풀 리퀘스트로 냅니다";
+    "orchestrate run --stack" => "필요한 작업이 합쳐지기 전에 그 결과 위에서 시작합니다";
     "orchestrate run --completion-promise" => "ralph 모드에서 에이전트가 일을 마치면 출력하는 말";
     "orchestrate run --max-iterations" => "ralph 모드에서 작업 하나를 되풀이하는 횟수";
     "orchestrate run --land" => "작업을 합치는 방식 (기본값: 'orchestrate' 표의 'land', 다음은 branch)";
