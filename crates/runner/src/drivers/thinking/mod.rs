@@ -185,7 +185,7 @@ fn unit(run: &Run, stage: Stage) -> Unit {
 }
 
 fn stage_of(unit: &Unit) -> Result<Stage, Error> {
-    Stage::from_name(&unit.id).ok_or_else(|| Error::RunChanged)
+    Stage::from_name(&unit.id).ok_or(Error::RunChanged)
 }
 
 impl Work for Thinking {
