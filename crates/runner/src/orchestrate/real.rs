@@ -292,12 +292,7 @@ impl<'s> Real<'s> {
             phase,
             session: note.session.as_deref(),
         });
-        let mut environment: BTreeMap<String, String> = self
-            .context
-            .variables
-            .texts()
-            .filter(|(name, _)| client.gets(name, &self.settings))
-            .collect();
+        let mut environment = client.environment(self.context.variables.texts(), &self.settings);
         for (name, value) in [
             ("BOWLINE_TASK_ID", id.to_string()),
             ("BOWLINE_PHASE", phase.to_string()),
