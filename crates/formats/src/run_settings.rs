@@ -3,6 +3,7 @@
 //! Other tables are not looked at; a key that is not known in one of these is an error, and so is a value that makes no sense.
 
 use crate::agents::Protocol;
+use crate::settings::Notify;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -19,6 +20,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Of orchestrations.
     pub orchestrate: Orchestrate,
+    /// Whom to tell.
+    pub notify: Notify,
 }
 
 /// An agent that a person has described.
@@ -130,6 +133,7 @@ struct RawFile {
     agent: BTreeMap<String, RawAgent>,
     limits: RawLimits,
     orchestrate: RawOrchestrate,
+    notify: Notify,
 }
 
 #[derive(Default, Deserialize)]
@@ -252,6 +256,7 @@ pub fn read(text: &str) -> Result<Settings, SettingsError> {
             copy: run.copy,
             setup: run.setup,
         },
+        notify: raw.notify,
     })
 }
 

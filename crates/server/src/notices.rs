@@ -1,28 +1,20 @@
-//! Tells people elsewhere: webhooks and Slack, from the store's outbox, at least once. Addresses are secrets: they are handed to
-//! curl in a file for this user alone and appear in no argument, log, answer or note.
+//! Tells people elsewhere: webhooks and Slack, from the store's outbox, at least once.
 
 use crate::work::{Asked, Wish, Work};
 use bowline_engine::clock::Clock;
-use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::settings::Notify;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::Timestamp;
-use bowline_engine::process;
-use bowline_engine::words::shown;
+use bowline_engine::post::Poster;
 use bowline_store::{EffectEnd, EffectRow, Settle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Weak;
 use std::time::Duration;
 
 /// How often the outbox is looked at.
 const LOOK_TIME: Duration = Duration::from_secs(1);
-/// How long one delivery may take.
-const POST_TIME: Duration = Duration::from_secs(30);
 /// Tries of one notice, and seconds before the second; each further one waits twice as long.
 const TRIES_MAX: u32 = 5;
 const AGAIN_S: i64 = 5;
@@ -72,9 +64,14 @@ impl Deliverer {
             ("webhook", &self.notify.webhook, &body),
             ("slack", &self.notify.slack, &slack),
         ];
+        let id = effect.id.to_string();
+        let poster = Poster {
+            folder: self.folder.clone(),
+            variables: self.variables.clone(),
+        };
         for (name, address, body) in both {
             if let Some(address) = address {
-                let (delivered, note) = self.post(effect.id, name, address, body);
+                let (delivered, note) = poster.post(&id, name, address, body);
                 good &= delivered;
                 notes.push(format!("{name}: {note}"));
             }
@@ -88,45 +85,6 @@ impl Deliverer {
             },
             (false, false) => EffectEnd::GivenUp { note },
         }
-    }
-
-    /// Posts JSON; whether it was taken, and how that went.
-    fn post(&self, id: u64, name: &str, address: &str, body: &Value) -> (bool, String) {
-        let file = |end: &str| self.folder.join(format!("{id}.{name}.{end}"));
-        let (config, content) = (file("curl"), file("json"));
-        let escaped = address.replace('\\', "\\\\").replace('"', "\\\"");
-        let settings = format!(
-            "url = \"{escaped}\"\nrequest = \"POST\"\nheader = \"Content-Type: application/json\"\n\
-             header = \"X-Bowline-Event-Id: {id}\"\ndata-binary = \"@{}\"\n",
-            shown(&content)
-        );
-        let written = std::fs::create_dir_all(&self.folder)
-            .and_then(|()| write(&config, &settings))
-            .and_then(|()| write(&content, &body.to_string()));
-        let told = match written {
-            Err(error) => (false, error.to_string()),
-            Ok(()) => {
-                let command = format!(
-                    "curl -s --max-time 20 -o /dev/null -w '%{{http_code}}' -K {}",
-                    quoted(&shown(&config))
-                );
-                match process::run_in(&command, &self.folder, &self.variables, POST_TIME) {
-                    Ok(ran) => {
-                        let code = ran.output_tail.trim();
-                        let taken = ran.exit_code == 0 && code.starts_with('2');
-                        // What curl says of itself may hold the address; its codes do not.
-                        let digits = code.len() == 3 && code.bytes().all(|it| it.is_ascii_digit());
-                        let code = if digits { code } else { "-" };
-                        (taken, format!("status {code}, curl {}", ran.exit_code))
-                    }
-                    Err(error) => (false, error.to_string()),
-                }
-            }
-        };
-        for path in [config, content] {
-            let _ = std::fs::remove_file(path);
-        }
-        told
     }
 }
 
@@ -146,14 +104,4 @@ fn body(effect: &EffectRow) -> Value {
         _ => (String::new(), json!({})),
     };
     json!({ "event": name, "taskId": effect.job, "timestamp": utc(effect.at), "data": data })
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(text.as_bytes())
 }

@@ -13,8 +13,8 @@ mod word;
 pub use found::{Found, Kind, Named, Repair};
 pub use gate::{Card, Denied, Other, Unseen};
 pub use input::{Advice, Why, Wrong};
-pub use plan::InPlan;
-pub use said::{AgentState, Did, Label, Told};
+pub use plan::{InPlan, Unplaced};
+pub use said::{AgentState, Announcement, Did, Label, Told};
 pub use server::{Desk, JobNo, ServeTrouble, ServerNo};
 pub use usage::{Misused, Rightly};
 pub use web::Web;
@@ -83,6 +83,7 @@ messages! {
         Foreign { path: String },
         NoPlan { path: String },
         AlreadyExists { path: String },
+        OutputThere { path: String },
         OrchestrationExists { path: String },
         BadPlan { path: String, line: usize, found: InPlan },
         AmbiguousTask { name: String, fitting: String },

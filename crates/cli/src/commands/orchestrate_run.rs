@@ -1,13 +1,15 @@
 //! `bowline orchestrate run`, and the verbs that reach a run from outside.
 
 use crate::args::orchestrate::{OrchestrateVerb, RunArgs};
+use crate::commands::here::duration;
+use crate::commands::orchestrate_screen::{Watcher, cost};
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::operations::orchestrate::{Begin, Orchestration};
+use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Timeline};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
 use bowline_runner::orchestrate::{Actor, Id, Next, Run, Status, next};
-use bowline_runner::orchestrate::{Ended, Options, Report, Screen, Stopper, Told};
+use bowline_runner::orchestrate::{Ended, Options, Report, Stopper};
 use bowline_words::message::{Label, Told as Said};
 use nix::sys::signal::{SigSet, Signal};
 use serde_json::json;
@@ -32,6 +34,9 @@ pub(crate) fn run(
         .file()
         .kind
         .is_there(&orchestration.file().path);
+    if there && args.rebuild_state && !context.dry_run {
+        orchestration.rebuild(context)?;
+    }
     if !there {
         if args.resume {
             return Err(Error::NoFile {
@@ -62,12 +67,17 @@ pub(crate) fn run(
         promise: args.completion_promise.clone(),
         iterations: args.max_iterations,
     };
-    let mut screen = Lines { output };
+    let plan = orchestrate::plan(context, orchestration.root(), None).ok();
+    let mut screen = Watcher::new(context, output, plan.as_ref());
     let signals = block();
     let begun = |stopper: Stopper| listen(signals, stopper);
     let report =
         bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
-    Ok(told(output, &report))
+    let spent = screen.spent();
+    drop(screen);
+    // What it took is told beside what came of it; without a history there is nothing to tell.
+    let timeline = orchestration.timeline(context).ok();
+    Ok(told(output, &report, timeline.as_ref(), spent))
 }
 
 /// What would be started first.
@@ -106,76 +116,13 @@ fn listen(signals: SigSet, stopper: Stopper) {
     drop(spawned);
 }
 
-/// One line for everything that happens.
-struct Lines<'o> {
-    output: &'o Output,
-}
-
-impl Screen for Lines<'_> {
-    fn told(&mut self, told: &Told, run: &Run) {
-        let (done, total) = (run.count(Status::Completed), run.graph().len());
-        let (tone, said) = match told {
-            Told::Begun { id, attempt } => (
-                Tone::Faint,
-                Said::RunBegun {
-                    id: id.to_string(),
-                    attempt: *attempt,
-                },
-            ),
-            Told::Found { id } => (Tone::Faint, Said::RunFound { id: id.to_string() }),
-            Told::Done { id } => (
-                Tone::Good,
-                Said::RunTaskDone {
-                    id: id.to_string(),
-                    done,
-                    total,
-                },
-            ),
-            Told::Failed { id, error, again } => {
-                let (id, error) = (id.to_string(), error.clone());
-                let said = match again {
-                    true => Said::RunAgain { id, error },
-                    false => Said::RunFailed { id, error },
-                };
-                (Tone::Bad, said)
-            }
-            Told::Parked { id, seconds } => (
-                Tone::Busy,
-                Said::RunParked {
-                    id: id.to_string(),
-                    seconds: *seconds,
-                },
-            ),
-            Told::Waits { why } => (Tone::Busy, Said::RunWaits { why: why.clone() }),
-            Told::PhaseDone { phase } => (
-                Tone::Good,
-                Said::RunPhaseDone {
-                    phase: *phase,
-                    done,
-                    total,
-                },
-            ),
-            Told::PhaseNotLanded { phase, why } => (
-                Tone::Bad,
-                Said::RunPhaseNotLanded {
-                    phase: *phase,
-                    why: why.clone(),
-                },
-            ),
-        };
-        let output = self.output;
-        output.talk(&output.tone(tone, &said.say(output.lang)));
-    }
-
-    fn plan_changed(&mut self, run: &Run) {
-        let tasks = run.graph().len();
-        let said = Said::RunPlanChanged { tasks };
-        self.output.talk(&said.say(self.output.lang));
-    }
-}
-
 /// What a run came to. Whoever waits for a task that failed is named behind it.
-fn told(output: &Output, report: &Report) -> ExitCode {
+fn told(
+    output: &Output,
+    report: &Report,
+    timeline: Option<&Timeline>,
+    (tokens, usd): (u64, f64),
+) -> ExitCode {
     let run = &report.run;
     let done = run.count(Status::Completed);
     let total = run.graph().len();
@@ -207,6 +154,13 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             "failed": failed.collect::<Vec<_>>(),
             "goingOn": report.going_on,
             "why": why,
+            "slowestPath": slowest(timeline)
+                .iter()
+                .map(|(id, seconds)| json!({ "id": id, "seconds": seconds }))
+                .collect::<Vec<_>>(),
+            "busySeconds": timeline.map(|it| it.busy_seconds),
+            "tokens": tokens,
+            "usd": usd,
         });
         output.line(&body.to_string());
         return ExitCode::from(code);
@@ -249,7 +203,43 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             }
         }
     }
+    took(output, timeline, tokens, usd);
     ExitCode::from(code)
+}
+
+/// The chain that made the run as long as it is, with the seconds of each task.
+fn slowest(timeline: Option<&Timeline>) -> Vec<(&str, i64)> {
+    let Some(timeline) = timeline else {
+        return Vec::new();
+    };
+    let seconds = |id: &str| {
+        let bar = timeline.bars.iter().find(|bar| bar.id == id);
+        let span = bar.and_then(|bar| bar.span());
+        span.map_or(0, |(from, to)| to.0 - from.0)
+    };
+    let path = timeline.critical.iter();
+    path.map(|id| (id.as_str(), seconds(id))).collect()
+}
+
+/// What it took: time, tokens and money, and the slowest path.
+fn took(output: &Output, timeline: Option<&Timeline>, tokens: u64, usd: f64) {
+    let path = slowest(timeline);
+    let Some(timeline) = timeline.filter(|_| !path.is_empty()) else {
+        return;
+    };
+    let label = output.label(Label::Elapsed);
+    let span = duration(output, timeline.busy_seconds);
+    output.talk(&format!("{label} {span}{}", cost(output, tokens, usd)));
+    let shown = path.iter().rev().take(NAMED_MAX).rev();
+    let shown = shown.map(|(id, seconds)| format!("{id} ({})", duration(output, *seconds)));
+    let shown = shown.collect::<Vec<_>>().join(" → ");
+    let more = if path.len() > NAMED_MAX {
+        "… → "
+    } else {
+        ""
+    };
+    let label = output.label(Label::SlowestPath);
+    output.talk(&format!("{label}: {more}{shown}"));
 }
 
 /// Some ids, and how many there are where not all are named.

@@ -41,6 +41,8 @@ mod memory;
 mod memory_life;
 mod mistakes;
 mod orchestrate;
+mod orchestrate_exchange;
+mod orchestrate_notices;
 mod orchestrate_run;
 mod orchestrate_verbs;
 mod person;

@@ -1,5 +1,6 @@
 //! `bowline orchestrate run`: a plan worked off by agents, each task in a worktree of its own, landed one after the other.
 
+mod announcer;
 mod conductor;
 pub mod door;
 mod hearing;
@@ -16,7 +17,7 @@ mod run;
 pub use bowline_engine::machines::Actor;
 pub use bowline_engine::machines::orchestrate::{Config, Id, Next, Run, Status, next};
 pub use conductor::{Conductor, Ended, Rules};
-pub use note::{Failure, Note, Stage};
+pub use note::{Failure, Note, Stage, Used};
 pub use ports::{Event, Job, Landed, Life, PhaseEnded, Ports, Told, Trouble, Wish, Word};
 pub use rehearsal::{Odds, Rehearsed, rehearse, rehearse_from};
 pub use repo::{Customs, PhasePlace, Repo, TaskPlace};

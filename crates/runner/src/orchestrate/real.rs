@@ -1,5 +1,6 @@
 //! The ports of a run in the world: the state file, git, and agents through their shims.
 
+use super::announcer::Announcer;
 use super::hearing::Hearing;
 use super::jobs::{Jobs, Work, without_git};
 use super::note::Note;
@@ -16,7 +17,7 @@ use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::run_settings::Settings;
 use bowline_engine::formats::time;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
-use bowline_engine::operations::orchestrate::Owned;
+use bowline_engine::operations::orchestrate::{Announced, Owned};
 use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{Spec, Want};
 use bowline_engine::{Context, Error};
@@ -58,6 +59,7 @@ pub(super) struct Real<'s> {
     pub(super) key: String,
     pub(super) project: String,
     pub(super) screen: &'s mut dyn Screen,
+    pub(super) announcer: Option<Announcer>,
     voices: BTreeMap<Arc<str>, Voice>,
 }
 
@@ -76,6 +78,7 @@ pub(super) struct Parts<'s> {
     pub(super) promise: String,
     pub(super) key: String,
     pub(super) screen: &'s mut dyn Screen,
+    pub(super) announcer: Option<Announcer>,
 }
 
 impl<'s> Real<'s> {
@@ -96,6 +99,7 @@ impl<'s> Real<'s> {
             key: parts.key,
             project,
             screen: parts.screen,
+            announcer: parts.announcer,
             voices: BTreeMap::new(),
         };
         real.trim_log();
@@ -235,7 +239,7 @@ impl<'s> Real<'s> {
         Some(Event::Attempt { id, number, life })
     }
 
-    fn log(&self, line: &str) {
+    pub(super) fn log(&self, line: &str) {
         let path = self.owned.orchestration().root().join(LOG);
         let at = time::utc(self.context.now());
         let at = at.trim_end_matches('Z');
@@ -390,6 +394,12 @@ impl Ports for Real<'_> {
 
     fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble> {
         let effects = self.owned.commit(&self.context, command)?;
+        if let (Some(announcer), Some((seq, news))) =
+            (&mut self.announcer, self.owned.news(&effects))
+        {
+            let say = |news: &Announced, project: &str| self.screen.announce(news, project);
+            announcer.tell(Some(seq), self.context.now(), &news, &say);
+        }
         for effect in &effects {
             if let Effect::TickTask(id) = effect {
                 let landed = self.repo.as_ref().is_some_and(Repo::ticks);
@@ -409,10 +419,13 @@ impl Ports for Real<'_> {
     fn note(&mut self, id: &Id) -> Note {
         let text = std::fs::read(self.note_path(id)).unwrap_or_default();
         // One that cannot be read is as none: its task is begun anew.
-        serde_json::from_slice(&text).unwrap_or_default()
+        let note: Note = serde_json::from_slice(&text).unwrap_or_default();
+        self.screen.used(id, note.used);
+        note
     }
 
     fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble> {
+        self.screen.used(id, note.used);
         let text = serde_json::to_vec(note).unwrap_or_default();
         write_whole(&*self.context.disk, &self.note_path(id), &text, None).map_err(Error::File)
     }

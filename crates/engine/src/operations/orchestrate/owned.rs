@@ -1,15 +1,16 @@
 //! An orchestration whose file somebody holds for a whole run: many moves, each durable at once, the file written now and then.
 
-use super::Plan;
 use super::merge::{Ticks, merged};
 use super::verbs::{Orchestration, resolve, waits_for_section};
+use super::{Announced, Plan};
 use crate::context::Context;
+use crate::effects::Owed;
 use crate::error::Error;
 use crate::files::Moved;
 use crate::kinds::FileKind;
 use bowline_formats::StateFormat as _;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::orchestrate::{Meta, OrchestrateFile, RecordedStep};
+use bowline_formats::orchestrate::{Meta, OrchestrateFile, RecordedStep, SlackWishes};
 use bowline_machines::Machine as _;
 use bowline_machines::orchestrate::{Command, Config, Effect, Id, OrchestrateMachine, Run, Status};
 use bowline_statefiles::{Change, Held, Step, Written};
@@ -28,6 +29,8 @@ pub struct Owned {
     plan: Option<Plan>,
     /// Moves were committed that the file does not show.
     loose: bool,
+    /// Somebody elsewhere wants to hear of it.
+    announces: bool,
 }
 
 impl Orchestration {
@@ -62,6 +65,7 @@ impl Orchestration {
             document,
             plan,
             loose: false,
+            announces: false,
         };
         // Steps are replayed on what the file alone tells: it must know the graph they are decided on.
         owned.rewrite(context, "RUN")?;
@@ -124,12 +128,50 @@ impl Owned {
             at: request.at.clone(),
             logical: raw(&step),
             transition: Some(file.transition(context, self.document.value(), &moved)),
-            effects: None,
+            effects: self.owed(&effects, &next).map(|owed| owed.to_raw()),
         };
         self.held.commit(&request, &[step])?;
         self.run = next;
         self.loose = true;
         Ok(effects)
+    }
+
+    fn owed(&self, effects: &[Effect], run: &Run) -> Option<Owed> {
+        let news = Announced::all(effects, run);
+        (self.announces && !news.is_empty()).then_some(Owed::Announce(news))
+    }
+
+    /// From here on moves are kept with the news they have for people elsewhere, until [`Owned::announced`] settles them.
+    /// Gives back what earlier runs left.
+    pub fn announce(&mut self) -> Result<Vec<(u64, Vec<Announced>)>, Error> {
+        self.announces = true;
+        let pending = self.orchestration.file().file.pending_effects()?;
+        let news = pending
+            .iter()
+            .filter_map(|one| match Owed::of_raw(&one.effects) {
+                Some(Owed::Announce(news)) => Some((one.seq, news)),
+                Some(Owed::Tick { .. } | Owed::PushHistory(_)) | None => None,
+            });
+        Ok(news.collect())
+    }
+
+    /// The news that the last move has, with the line of the journal that keeps it.
+    pub fn news(&self, effects: &[Effect]) -> Option<(u64, Vec<Announced>)> {
+        match self.owed(effects, &self.run)? {
+            Owed::Announce(news) => Some((self.sequence(), news)),
+            Owed::Tick { .. } | Owed::PushHistory(_) => None,
+        }
+    }
+
+    /// News of a line were delivered, or given up.
+    pub fn announced(&mut self, context: &Context, seq: u64) -> Result<(), Error> {
+        self.held.effects_done(&context.request(), &[seq])?;
+        Ok(())
+    }
+
+    /// Of what Slack wants to hear.
+    pub fn slack_wishes(&self) -> SlackWishes {
+        SlackWishes::read(self.document.value())
     }
 
     /// Writes the file, where it lacks moves.
