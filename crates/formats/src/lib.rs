@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod checkpoint;
 pub mod client_hooks;
+pub mod client_tools;
 pub mod develop;
 pub mod engagement;
 pub mod finding;
@@ -15,6 +16,7 @@ pub mod markers;
 pub mod memory;
 pub mod merge;
 pub mod orchestrate;
+pub mod permission_rule;
 pub mod reading;
 #[cfg(feature = "rest")]
 pub mod rest;

@@ -112,6 +112,14 @@ pub enum Step {
         #[serde(default)]
         output: String,
     },
+    /// Asks leave for a tool and waits for the answer, in protocols where the client does. The answer is the next `{input}`.
+    Leave {
+        /// The tool.
+        tool: String,
+        /// What it would be used with.
+        #[serde(default)]
+        input: serde_json::Map<String, serde_json::Value>,
+    },
     /// Begins a step of its plan.
     Progress {
         /// Which.
@@ -187,6 +195,9 @@ pub enum Step {
         input: u64,
         /// Tokens written.
         output: u64,
+        /// Dollars, told where the protocol has them.
+        #[serde(default)]
+        usd: f64,
     },
     /// Ends its turn and waits for a message: any (`""`), or one with this name, such as `REVIEW_APPROVED`.
     Wait(String),

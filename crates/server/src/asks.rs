@@ -3,7 +3,7 @@
 use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::tasks::{Waiting, decided, row};
+use crate::tasks::{Waiting, ask, decided, row};
 use crate::view;
 use crate::work::{Wish, Work};
 use bowline_engine::formats::time::utc;
@@ -230,6 +230,16 @@ pub(crate) fn deny(shared: &Arc<Shared>, call: &Call) -> Reply {
     decided(shared, call, Wish::Deny { permission, reason })
 }
 
+pub(crate) fn withdraw(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let said = record(work, call.param("id"), RecordKind::Said, "message")?.id;
+    let _: Nothing = call.body()?;
+    let wish = Wish::Unsay { said: said.clone() };
+    ask(work, call, wish)?;
+    let record = record(work, &said, RecordKind::Said, "message")?;
+    json(call, &view::saying(&record))
+}
+
 pub(crate) fn fork(shared: &Arc<Shared>, call: &Call) -> Reply {
     let id = call.param("id");
     let checkpoint = record(shared.work()?, id, RecordKind::Checkpoint, "checkpoint")?.id;
@@ -285,9 +295,10 @@ pub(crate) fn waiting(work: &dyn Work) -> Result<Vec<InboxItem>, Problem> {
                 item.kind = InboxKind::Permission;
                 item.permission = view::permission(record);
             }
-            RecordBody::Checkpoint(_) | RecordBody::Verification(_) | RecordBody::Said(_) => {
-                continue;
-            }
+            RecordBody::Checkpoint(_)
+            | RecordBody::Verification(_)
+            | RecordBody::Said(_)
+            | RecordBody::Rule(_) => continue,
         }
         items.push((record.at, item));
     }

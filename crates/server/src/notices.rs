@@ -1,20 +1,28 @@
-//! Tells people elsewhere: webhooks and Slack, from the store's outbox, at least once.
+//! Tells people elsewhere: webhooks, Slack, ntfy and the desktop, from the store's outbox, at least once. Addresses are secrets: they are handed to
+//! curl in a file for this user alone and appear in no argument, log, answer or note.
 
 use crate::work::{Asked, Wish, Work};
 use bowline_engine::clock::Clock;
+use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::settings::Notify;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::Timestamp;
-use bowline_engine::post::Poster;
+use bowline_engine::process;
+use bowline_engine::words::shown;
 use bowline_store::{EffectEnd, EffectRow, Settle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Weak;
 use std::time::Duration;
 
 /// How often the outbox is looked at.
 const LOOK_TIME: Duration = Duration::from_secs(1);
+/// How long one delivery may take.
+const POST_TIME: Duration = Duration::from_secs(30);
 /// Tries of one notice, and seconds before the second; each further one waits twice as long.
 const TRIES_MAX: u32 = 5;
 const AGAIN_S: i64 = 5;
@@ -25,7 +33,21 @@ pub(crate) struct Deliverer {
     pub(crate) folder: PathBuf,
     pub(crate) clock: Clock,
     pub(crate) variables: BTreeMap<String, String>,
+    /// The same with what leads to the desktop of whoever serves.
+    pub(crate) desktop: BTreeMap<String, String>,
 }
+
+/// Events that a person would want to be called for.
+const CALLS: [&str; 8] = [
+    "review.created",
+    "question.asked",
+    "dependency.requested",
+    "permission.wanted",
+    "agent.breaker",
+    "agent.error",
+    "task.completed",
+    "task.failed",
+];
 
 impl Deliverer {
     /// Until the work is gone.
@@ -35,7 +57,7 @@ impl Deliverer {
             let waiting = work.store().effects().unwrap_or_default();
             let due = |it: &&EffectRow| it.kind == "notify" && it.due <= now;
             for effect in waiting.iter().filter(due) {
-                let end = self.deliver(effect, now);
+                let end = self.deliver(&*work, effect, now);
                 let settle = Settle {
                     effect: effect.id,
                     end,
@@ -55,26 +77,38 @@ impl Deliverer {
         }
     }
 
-    fn deliver(&self, effect: &EffectRow, now: Timestamp) -> EffectEnd {
+    fn deliver(&self, work: &dyn Work, effect: &EffectRow, now: Timestamp) -> EffectEnd {
         let body = body(effect);
         let mut notes = Vec::new();
         let mut good = true;
-        let slack = json!({ "text": format!("{} {}", body["event"].as_str().unwrap_or_default(), effect.job) });
-        let both = [
-            ("webhook", &self.notify.webhook, &body),
-            ("slack", &self.notify.slack, &slack),
-        ];
-        let id = effect.id.to_string();
-        let poster = Poster {
-            folder: self.folder.clone(),
-            variables: self.variables.clone(),
+        let event = body["event"].as_str().unwrap_or_default();
+        let title = match work.store().job(&effect.job) {
+            Ok(Some(row)) => row.job.title,
+            Ok(None) | Err(_) => effect.job.clone(),
         };
-        for (name, address, body) in both {
+        let slack = json!({ "text": format!("{event} {}", effect.job) }).to_string();
+        let both = [
+            ("webhook", &self.notify.webhook, body.to_string()),
+            ("slack", &self.notify.slack, slack),
+        ];
+        let json = ["Content-Type: application/json".to_owned()];
+        for (name, address, content) in both {
             if let Some(address) = address {
-                let (delivered, note) = poster.post(&id, name, address, body);
+                let (delivered, note) = self.post(effect.id, name, address, &json, &content);
                 good &= delivered;
                 notes.push(format!("{name}: {note}"));
             }
+        }
+        if let Some(address) = self.notify.ntfy.as_ref().filter(|_| CALLS.contains(&event)) {
+            let mut headers = vec![format!("X-Title: {event}")];
+            headers.extend(self.buttons(work, event, &body));
+            let (delivered, note) = self.post(effect.id, "ntfy", address, &headers, &title);
+            good &= delivered;
+            notes.push(format!("ntfy: {note}"));
+        }
+        if self.notify.desktop && CALLS.contains(&event) {
+            // One that cannot be shown now is not shown later: nobody sits there.
+            notes.push(format!("desktop: {}", self.show(event, &title)));
         }
         let note = notes.join(", ");
         match (good, effect.tries + 1 < TRIES_MAX) {
@@ -85,6 +119,95 @@ impl Deliverer {
             },
             (false, false) => EffectEnd::GivenUp { note },
         }
+    }
+
+    /// Buttons for the one thing an event asks, where they are wanted: each is a word that counts once.
+    fn buttons(&self, work: &dyn Work, event: &str, body: &Value) -> Option<String> {
+        let server = self.notify.ntfy_actions.as_ref()?.trim_end_matches('/');
+        let id = body["data"]["id"].as_str()?;
+        let choices: &[(&str, &str)] = match event {
+            "review.created" => &[("Approve", "approve")],
+            "permission.wanted" => &[("Permit", "permit"), ("Deny", "deny")],
+            _ => return None,
+        };
+        let button = |(label, verb): &(&str, &str)| {
+            let word = work.seal_action(&format!("{verb} {id}"))?;
+            Some(format!(
+                "http, {label}, {server}/api/actions/{word}, method=POST, clear=true"
+            ))
+        };
+        let buttons: Vec<String> = choices.iter().filter_map(button).collect();
+        Some(format!("X-Actions: {}", buttons.join("; ")))
+    }
+
+    /// Shows a message on the desktop; how that went.
+    fn show(&self, event: &str, title: &str) -> String {
+        let command = format!(
+            "command -v notify-send >/dev/null || exit 127; notify-send --app-name=Bowline -- {} {}",
+            quoted(event),
+            quoted(title)
+        );
+        let made = std::fs::create_dir_all(&self.folder);
+        match made.map(|()| process::run_in(&command, &self.folder, &self.desktop, POST_TIME)) {
+            Ok(Ok(ran)) if ran.exit_code == 0 => "shown".to_owned(),
+            Ok(Ok(ran)) if ran.exit_code == 127 => "there is no notify-send".to_owned(),
+            Ok(Ok(ran)) => format!("notify-send ended with {}", ran.exit_code),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Posts a text; whether it was taken, and how that went.
+    fn post(
+        &self,
+        id: u64,
+        name: &str,
+        address: &str,
+        headers: &[String],
+        body: &str,
+    ) -> (bool, String) {
+        let file = |end: &str| self.folder.join(format!("{id}.{name}.{end}"));
+        let (config, content) = (file("curl"), file("body"));
+        // A line end would begin another setting.
+        let escaped = |text: &str| {
+            let text = text.replace(['\n', '\r'], " ");
+            text.replace('\\', "\\\\").replace('"', "\\\"")
+        };
+        let mut settings = format!(
+            "url = \"{}\"\nrequest = \"POST\"\nheader = \"X-Bowline-Event-Id: {id}\"\ndata-binary = \"@{}\"\n",
+            escaped(address),
+            shown(&content)
+        );
+        for header in headers {
+            settings.push_str(&format!("header = \"{}\"\n", escaped(header)));
+        }
+        let written = std::fs::create_dir_all(&self.folder)
+            .and_then(|()| write(&config, &settings))
+            .and_then(|()| write(&content, body));
+        let told = match written {
+            Err(error) => (false, error.to_string()),
+            Ok(()) => {
+                let command = format!(
+                    "curl -s --max-time 20 -o /dev/null -w '%{{http_code}}' -K {}",
+                    quoted(&shown(&config))
+                );
+                match process::run_in(&command, &self.folder, &self.variables, POST_TIME) {
+                    Ok(ran) => {
+                        let code = ran.output_tail.trim();
+                        let taken = ran.exit_code == 0 && code.starts_with('2');
+                        // What curl says of itself may hold the address; its codes do not.
+                        let digits = code.len() == 3 && code.bytes().all(|it| it.is_ascii_digit());
+                        let code = if digits { code } else { "-" };
+                        (taken, format!("status {code}, curl {}", ran.exit_code))
+                    }
+                    Err(error) => (false, error.to_string()),
+                }
+            }
+        };
+        for path in [config, content] {
+            let _ = std::fs::remove_file(path);
+        }
+        told
     }
 }
 
@@ -104,4 +227,14 @@ fn body(effect: &EffectRow) -> Value {
         _ => (String::new(), json!({})),
     };
     json!({ "event": name, "taskId": effect.job, "timestamp": utc(effect.at), "data": data })
+}
+
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
 }

@@ -123,6 +123,7 @@ pub(crate) fn tokens(shared: &Arc<Shared>, call: &Call) -> Reply {
         task: task.clone(),
         attempt,
         used: report.used,
+        usd: report.cost_usd.unwrap_or(0.0),
     };
     decide(shared.work()?, call, wish)?;
     json(

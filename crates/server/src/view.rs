@@ -8,13 +8,14 @@ use bowline_engine::machines::job::{
 };
 use bowline_formats::rest::{
     Agent, AgentCheckpoint, AgentState, Budget, Checkpoint, Dependency, DependencyStatus,
-    DependencyType, Failure, PausedBy, Permission, PermissionStatus, Phase, PhaseStatus, Priority,
-    Question, QuestionStatus, Review, ReviewStatus, Saying, SayingStatus, Task, TaskStatus,
-    Verification,
+    DependencyType, Failure, FileComment, PausedBy, Permission, PermissionDecision, PermissionRule,
+    PermissionStatus, Phase, PhaseStatus, Priority, Question, QuestionStatus, Review, ReviewStatus,
+    Saying, SayingStatus, Spend, Task, TaskStatus, Verification,
 };
-use bowline_store::{JobRow, Record, RecordBody};
+use bowline_store::{JobRow, Record, RecordBody, SpendRow};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Milliseconds between two checkpoints that are saved by the clock.
 const AUTO_SAVE_MS: u64 = 600_000;
@@ -32,9 +33,11 @@ fn time(seconds: i64) -> String {
 pub(crate) fn task(row: &JobRow, work: &dyn Work, waiting_for: Vec<String>, stuck: bool) -> Task {
     let (job, about) = (&row.job, &row.about);
     let needs_you = match &job.life {
-        Life::Reviewing | Life::Asking | Life::Needing | Life::Paused(Paused::Breaker { .. }) => {
-            true
-        }
+        Life::Reviewing
+        | Life::Asking
+        | Life::Needing
+        | Life::Permitting
+        | Life::Paused(Paused::Breaker { .. }) => true,
         Life::Pending => stuck,
         _ => false,
     };
@@ -87,6 +90,8 @@ pub(crate) fn task(row: &JobRow, work: &dyn Work, waiting_for: Vec<String>, stuc
         retried_by: job.retried_by.clone(),
         archived: job.archived,
         failure,
+        tokens_used: job.tokens,
+        cost_usd: told_cost(about.cost()),
         version: row.version,
     }
 }
@@ -112,7 +117,31 @@ fn agent_state(row: &JobRow, work: &dyn Work) -> AgentState {
         resume_at,
         last_output: about.output_at.map(time),
         tokens_used: job.tokens,
+        cost_usd: told_cost(about.cost()),
     }
+}
+
+/// Money, where any was told of: nothing is what a client says that does not know.
+pub(crate) fn told_cost(usd: f64) -> Option<f64> {
+    (usd > 0.0).then_some(usd)
+}
+
+/// What was used, by day and agent; rows of several tasks are added up.
+pub(crate) fn spend(rows: &[SpendRow], task: Option<&str>) -> Vec<Spend> {
+    let mut sums: BTreeMap<(i64, &str), (u64, f64)> = BTreeMap::new();
+    for row in rows {
+        let (tokens, usd) = sums.entry((row.day, &row.agent)).or_default();
+        *tokens += row.tokens;
+        *usd += row.usd;
+    }
+    let told = |((day, agent), (tokens, usd)): ((i64, &str), (u64, f64))| Spend {
+        day: time(day * 86_400).chars().take(10).collect(),
+        task_id: task.map(str::to_owned),
+        agent: agent.to_owned(),
+        tokens,
+        cost_usd: told_cost(usd),
+    };
+    sums.into_iter().map(told).collect()
 }
 
 /// The agent of a task.
@@ -126,6 +155,7 @@ pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
         current_step: state.current_step,
         progress: u32::try_from(reached.min(100)).unwrap_or(100),
         tokens_used: state.tokens_used,
+        cost_usd: state.cost_usd,
         blocked_by: state.blocked_by,
         last_update: time(about.updated_at),
         checkpoint: AgentCheckpoint {
@@ -141,8 +171,24 @@ pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
     }
 }
 
-/// The phases of a task; `steps` are the names its type has for each.
-pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>]) -> Vec<Phase> {
+/// When a phase was over: approved by a person, or verified where none approves it.
+fn over(records: &[Record], number: u32, review: bool) -> Option<String> {
+    let at = records.iter().filter_map(|record| match &record.body {
+        RecordBody::Review(it) if review && it.phase == number && it.status == "approved" => {
+            it.reviewed_at
+        }
+        RecordBody::Verification(it)
+            if !review && it.phase == number && it.passed == Some(true) =>
+        {
+            it.ended_at
+        }
+        _ => None,
+    });
+    at.max().map(time)
+}
+
+/// The phases of a task; `steps` are the names its type has for each, `records` its rows.
+pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[Record]) -> Vec<Phase> {
     let job = &row.job;
     let names: Vec<(String, bool)> = match &job.kind {
         None => Vec::new(),
@@ -160,6 +206,7 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>]) -> Vec<Phase> {
         (_, std::cmp::Ordering::Equal) => PhaseStatus::InProgress,
     };
     let numbered = (1u32..).zip(names);
+    let mut begun = job.started_at.map(utc);
     numbered
         .map(|(number, (name, review))| {
             let steps = steps.get(number as usize - 1).cloned().unwrap_or_default();
@@ -171,6 +218,14 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>]) -> Vec<Phase> {
                 (_, Some(step)) => step.number.saturating_sub(1),
                 (_, None) => 0,
             };
+            let done = status == PhaseStatus::Completed;
+            let completed_at = over(records, number, review)
+                .or_else(|| match &job.life {
+                    Life::Completed { at } => Some(utc(*at)),
+                    _ => None,
+                })
+                .filter(|_| done);
+            let started_at = std::mem::replace(&mut begun, completed_at.clone());
             Phase {
                 phase: number,
                 name,
@@ -178,6 +233,8 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>]) -> Vec<Phase> {
                 steps,
                 completed_steps,
                 review,
+                started_at,
+                completed_at,
             }
         })
         .collect()
@@ -197,6 +254,15 @@ pub(crate) fn review(record: &Record) -> Option<Review> {
         created_at: utc(record.at),
         reviewed_at: row.reviewed_at.map(time),
         comment: row.comment.clone(),
+        comments: row
+            .comments
+            .iter()
+            .map(|it| FileComment {
+                file: it.file.clone(),
+                line: it.line,
+                comment: it.comment.clone(),
+            })
+            .collect(),
     })
 }
 
@@ -246,6 +312,26 @@ pub(crate) fn permission(record: &Record) -> Option<Permission> {
         requested_at: utc(record.at),
         decided_at: row.settled_at.map(time),
         reason: row.reason.clone(),
+        decided_by: row.by.clone(),
+    })
+}
+
+pub(crate) fn rule(record: &Record) -> Option<PermissionRule> {
+    let RecordBody::Rule(row) = &record.body else {
+        return None;
+    };
+    Some(PermissionRule {
+        id: record.id.clone(),
+        tool: row.rule.tool.clone(),
+        input: row.rule.input.clone(),
+        decision: match row.rule.denies {
+            true => PermissionDecision::Deny,
+            false => PermissionDecision::Permit,
+        },
+        reason: row.rule.reason.clone(),
+        task_id: row.rule.task.clone(),
+        created_at: utc(record.at),
+        uses: row.uses,
     })
 }
 

@@ -4,20 +4,25 @@ use crate::asks::waiting;
 use crate::call::{Call, Reply, bad_header, bytes, json};
 use crate::problem::Problem;
 use crate::serve::{Shared, State};
-use crate::tasks::row;
-use crate::view::word;
+use crate::tasks::{in_query, row};
+use crate::view::{self, word};
 use crate::{feed, work::Work};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode};
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::job::AgentStatus;
 use bowline_formats::rest::{Agents, Health, LiveAgent, Node, Page, Stats, TaskCounts};
+use bowline_store::{SpendQuery, SpendRow, day_of};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The document that callers make their clients from; a test holds it against the code.
 const OPENAPI: &str = include_str!("../../../docs/openapi.json");
+
+/// Days of spend that are told, unless said otherwise, and at the most.
+const DAYS_USUAL: i64 = 30;
+const DAYS_MAX: i64 = 400;
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -64,7 +69,7 @@ pub(crate) fn openapi(_: &Arc<Shared>, _: &Call) -> Reply {
 
 pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
     let work = shared.work()?;
-    let stats = counted(shared, work)?;
+    let stats = counted(shared, work, DAYS_USUAL)?;
     let counted = &shared.metrics;
     let mut text = String::new();
     let mut put = |name: &str, sort: &str, about: &str, values: &[(&str, u64)]| {
@@ -111,8 +116,16 @@ pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
     put(
         "tokens_used",
         "gauge",
-        "Tokens used by the tasks that are kept.",
+        "Tokens used by all tasks.",
         &[("", stats.tokens_used)],
+    );
+    // Whole numbers only: cents are lost to nobody in millionths.
+    let micro = stats.cost_usd.unwrap_or(0.0) * 1e6;
+    put(
+        "cost_usd_micro",
+        "gauge",
+        "Millionths of a dollar spent on all tasks.",
+        &[("", micro.round() as u64)],
     );
     put(
         "event_sequence",
@@ -151,7 +164,7 @@ pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
     Ok(bytes("text/plain; version=0.0.4; charset=utf-8", text))
 }
 
-fn counted(shared: &Shared, work: &dyn Work) -> Result<Stats, Problem> {
+fn counted(shared: &Shared, work: &dyn Work, days: i64) -> Result<Stats, Problem> {
     let store = work.store();
     let mut tasks = TaskCounts::default();
     for (status, count) in store.counts()? {
@@ -166,11 +179,15 @@ fn counted(shared: &Shared, work: &dyn Work) -> Result<Stats, Problem> {
         } = count;
     }
     let (slots, running) = work.slots();
-    let tokens = store.open_jobs()?.iter().map(|row| row.job.tokens).sum();
+    let spent = store.spend(&SpendQuery::default())?;
+    let from = day_of(shared.clock.now()) + 1 - days;
+    let recent: Vec<SpendRow> = spent.iter().filter(|it| it.day >= from).cloned().collect();
     Ok(Stats {
         tasks,
         waiting_for_you: waiting(work)?.len() as u64,
-        tokens_used: tokens,
+        tokens_used: spent.iter().map(|it| it.tokens).sum(),
+        cost_usd: view::told_cost(spent.iter().map(|it| it.usd).sum()),
+        spend: view::spend(&recent, None),
         slots,
         running,
         sequence: shared.feed.latest(),
@@ -178,7 +195,12 @@ fn counted(shared: &Shared, work: &dyn Work) -> Result<Stats, Problem> {
 }
 
 pub(crate) fn stats(shared: &Arc<Shared>, call: &Call) -> Reply {
-    json(call, &counted(shared, shared.work()?)?)
+    let days = match call.number::<i64>("days")? {
+        None => DAYS_USUAL,
+        Some(days @ 1..=DAYS_MAX) => days,
+        Some(other) => return Err(in_query("days", &other.to_string())),
+    };
+    json(call, &counted(shared, shared.work()?, days)?)
 }
 
 pub(crate) fn types(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -199,6 +221,7 @@ pub(crate) fn agents(shared: &Arc<Shared>, call: &Call) -> Reply {
             .unwrap_or(bowline_formats::rest::AgentStatus::Idle),
         attempt: row.job.attempt,
         tokens_used: row.job.tokens,
+        cost_usd: view::told_cost(row.about.cost()),
     });
     let agents = Agents {
         presets: work.agents(),

@@ -58,6 +58,8 @@ pub struct Change {
     pub records: Vec<Record>,
     /// Timers set or taken away.
     pub timers: Vec<TimerChange>,
+    /// What was used since the step before.
+    pub spent: Option<Spent>,
 }
 
 impl Change {
@@ -71,6 +73,7 @@ impl Change {
             effects: Vec::new(),
             records: Vec::new(),
             timers: Vec::new(),
+            spent: None,
         }
     }
 }
@@ -104,6 +107,17 @@ pub struct NewEffect {
     pub body: Value,
     /// Not before.
     pub due: Timestamp,
+}
+
+/// Tokens and money, added to what was used before on the day of the step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spent {
+    /// Who, by its name in the settings.
+    pub agent: String,
+    /// Tokens.
+    pub tokens: u64,
+    /// Money.
+    pub usd: f64,
 }
 
 /// An effect that was tried.

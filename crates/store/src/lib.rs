@@ -16,14 +16,15 @@ mod rows;
 mod sqlite;
 
 pub use advance::{
-    Advance, Change, EffectEnd, NewEffect, NewEvent, Next, Outcome, Request, Settle, TimerChange,
+    Advance, Change, EffectEnd, NewEffect, NewEvent, Next, Outcome, Request, Settle, Spent,
+    TimerChange,
 };
 pub use keys::{Key, KeyError, unguessable};
 pub use memory::Memory;
 pub use rows::{
     About, Budget, CheckpointRow, CriterionRow, DeliveryRow, DependencyRow, EffectRow, EventKind,
-    EventRow, FileComment, JobRow, PermissionRow, Place, Priority, QuestionRow, Record, RecordBody,
-    RecordKind, ReviewRow, SaidRow, TimerRow, VerificationRow,
+    EventRow, FileComment, JobRow, NO_JOB, PermissionRow, Place, Priority, QuestionRow, Record,
+    RecordBody, RecordKind, ReviewRow, RuleRow, SaidRow, SpendRow, TimerRow, VerificationRow,
 };
 pub use sqlite::Sqlite;
 
@@ -80,6 +81,9 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Every timer, the next one first.
     fn timers(&self) -> Result<Vec<TimerRow>, StoreError>;
 
+    /// What was used, by day, job and agent, the oldest first.
+    fn spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError>;
+
     /// The answer that was given to a request.
     fn request(&self, id: &str) -> Result<Option<Value>, StoreError>;
 }
@@ -125,6 +129,20 @@ pub struct EventQuery {
     pub after: u64,
     /// At most so many; 0 for all.
     pub limit: usize,
+}
+
+/// Which part of what was used.
+#[derive(Debug, Clone, Default)]
+pub struct SpendQuery {
+    /// Only for this job.
+    pub job: Option<String>,
+    /// Only from this day on, in days since 1970.
+    pub from_day: Option<i64>,
+}
+
+/// The day of a moment, in days since 1970, in UTC.
+pub fn day_of(at: Timestamp) -> i64 {
+    at.0.div_euclid(86_400)
 }
 
 /// How much was forgotten.

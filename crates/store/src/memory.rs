@@ -1,8 +1,8 @@
 //! The model: a store in memory. What it does is what every store does.
 
 use crate::advance::{Advance, Change, EffectEnd, Next, Outcome, Request, TimerChange};
-use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, TimerRow};
-use crate::{EventQuery, JobQuery, Pruned, RecordQuery, Store, StoreError};
+use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, SpendRow, TimerRow};
+use crate::{EventQuery, JobQuery, Pruned, RecordQuery, SpendQuery, Store, StoreError, day_of};
 use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use serde_json::Value;
@@ -23,6 +23,8 @@ struct Tables {
     deliveries: Vec<(String, DeliveryRow)>,
     timers: BTreeMap<(String, String), TimerRow>,
     requests: BTreeMap<String, (Timestamp, Request)>,
+    /// By day, job and agent.
+    spend: BTreeMap<(i64, String, String), (u64, f64)>,
     last_event: u64,
     last_effect: u64,
 }
@@ -168,6 +170,12 @@ impl Tables {
         }
         for record in change.records {
             self.records.insert(record.id.clone(), record);
+        }
+        if let Some(spent) = change.spent {
+            let place = (day_of(at), id.clone(), spent.agent);
+            let (tokens, usd) = self.spend.entry(place).or_default();
+            *tokens += spent.tokens;
+            *usd += spent.usd;
         }
         for timer in change.timers {
             match timer {
@@ -346,6 +354,25 @@ impl Store for Memory {
         let mut rows: Vec<TimerRow> = self.tables().timers.values().cloned().collect();
         rows.sort_by(|a, b| (a.due, &a.job, &a.key).cmp(&(b.due, &b.job, &b.key)));
         Ok(rows)
+    }
+
+    fn spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
+        let tables = self.tables();
+        let rows = tables
+            .spend
+            .iter()
+            .map(|((day, job, agent), (tokens, usd))| SpendRow {
+                day: *day,
+                job: job.clone(),
+                agent: agent.clone(),
+                tokens: *tokens,
+                usd: *usd,
+            });
+        let fits = |row: &SpendRow| {
+            wanted.job.as_ref().is_none_or(|job| *job == row.job)
+                && wanted.from_day.is_none_or(|day| day <= row.day)
+        };
+        Ok(rows.filter(fits).collect())
     }
 
     fn request(&self, id: &str) -> Result<Option<Value>, StoreError> {

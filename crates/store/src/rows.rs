@@ -1,6 +1,7 @@
 //! The rows: what is kept of jobs, and of everything that belongs to them.
 
 use bowline_formats::agents::Resume;
+use bowline_formats::permission_rule::PermissionRule;
 use bowline_machines::Timestamp;
 use bowline_machines::job::Job;
 use serde::{Deserialize, Serialize};
@@ -59,9 +60,9 @@ pub struct About {
     pub turns: u32,
     /// Tokens of the present conversation, where the client counts over all of it.
     pub session_tokens: u64,
-    /// Money so far, of earlier attempts.
+    /// Money so far, of counts that are over: most clients count anew in every process.
     pub cost_before_usd: f64,
-    /// Money so far, of the present attempt.
+    /// Money so far, of the present count, as the client told it.
     pub cost_usd: f64,
     /// When processes were started, those of the last hour.
     pub starts: Vec<i64>,
@@ -75,6 +76,13 @@ pub struct About {
     pub phase_ref: Option<String>,
     /// The latest checkpoint: its id and when it was saved.
     pub checkpoint: Option<(String, i64)>,
+}
+
+impl About {
+    /// Money so far, over all attempts.
+    pub fn cost(&self) -> f64 {
+        self.cost_before_usd + self.cost_usd
+    }
 }
 
 /// How far the output of an attempt has been processed.
@@ -141,9 +149,9 @@ pub struct Budget {
 /// A row that people look at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// Its id, `rev_… q_… dep_… perm_… cp_… ver_… say_…`.
+    /// Its id, `rev_… q_… dep_… perm_… cp_… ver_… say_… rule_…`.
     pub id: String,
-    /// The job it belongs to.
+    /// The job it belongs to; [`NO_JOB`] for what belongs to none.
     pub job: String,
     /// A person is waited for.
     pub open: bool,
@@ -152,6 +160,9 @@ pub struct Record {
     /// What it says.
     pub body: RecordBody,
 }
+
+/// The job of rows that belong to none: it has no state, and so no version.
+pub const NO_JOB: &str = "";
 
 /// What a row says. The state of the machine is the truth of what is open; a row repeats it with what only people need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -165,6 +176,7 @@ pub enum RecordBody {
     Checkpoint(CheckpointRow),
     Verification(VerificationRow),
     Said(SaidRow),
+    Rule(RuleRow),
 }
 
 impl RecordBody {
@@ -178,6 +190,7 @@ impl RecordBody {
             RecordBody::Checkpoint(_) => RecordKind::Checkpoint,
             RecordBody::Verification(_) => RecordKind::Verification,
             RecordBody::Said(_) => RecordKind::Said,
+            RecordBody::Rule(_) => RecordKind::Rule,
         }
     }
 }
@@ -193,6 +206,7 @@ pub enum RecordKind {
     Checkpoint,
     Verification,
     Said,
+    Rule,
 }
 
 impl RecordKind {
@@ -206,6 +220,7 @@ impl RecordKind {
             RecordKind::Checkpoint => "checkpoint",
             RecordKind::Verification => "verification",
             RecordKind::Said => "said",
+            RecordKind::Rule => "rule",
         }
     }
 }
@@ -394,6 +409,18 @@ pub struct SaidRow {
     pub settled_at: Option<i64>,
 }
 
+/// A rule that answers clients which ask leave for a tool. Open while it counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RuleRow {
+    /// What it says.
+    pub rule: PermissionRule,
+    /// How often it has answered.
+    pub uses: u64,
+    /// When it was taken back.
+    pub removed_at: Option<i64>,
+}
+
 /// Something that happened, with its place in the feed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventRow {
@@ -479,6 +506,21 @@ pub struct DeliveryRow {
     pub at: Timestamp,
     /// What came of it.
     pub note: String,
+}
+
+/// What was used for a job on one day with one agent. It stays when the job is forgotten: what is spent is spent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpendRow {
+    /// Days since 1970, in UTC.
+    pub day: i64,
+    /// For which job.
+    pub job: String,
+    /// Who, by its name in the settings.
+    pub agent: String,
+    /// Tokens.
+    pub tokens: u64,
+    /// Money; 0 where the client tells none.
+    pub usd: f64,
 }
 
 /// A timer.

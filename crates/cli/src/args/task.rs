@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Where the server is.
+// Where the server is. A doc comment would take the place of what the commands are about.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
     /// The server's address (default: BOWLINE_URL, else the server of the data folder)
@@ -83,6 +83,26 @@ pub(crate) struct NewArgs {
     /// Put it into the queue at once
     #[arg(long)]
     pub(crate) submit: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CapsuleArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// The task; the beginning of its id will do
+    pub(crate) task: String,
+    /// The file to write (default: TASK.capsule.json here)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The capsule
+    pub(crate) file: PathBuf,
+    /// Show what the agent printed as well
+    #[arg(long)]
+    pub(crate) output: bool,
 }
 
 /// A task, by the beginning of its id.
@@ -170,21 +190,24 @@ pub(crate) enum TaskVerb {
         #[arg(long, default_value = "")]
         reason: String,
     },
-    /// Let a tool call go on
+    /// Let tool calls go on: those named, or all that a task waits for
     Permit {
-        /// The task or the permission
-        #[arg(value_name = "TASK|PERMISSION")]
-        id: String,
+        /// Tasks or permissions
+        #[arg(value_name = "TASK|PERMISSION", required = true)]
+        ids: Vec<String>,
     },
-    /// Refuse a tool call
+    /// Refuse tool calls: those named, or all that a task waits for
     Deny {
-        /// The task or the permission
-        #[arg(value_name = "TASK|PERMISSION")]
-        id: String,
+        /// Tasks or permissions
+        #[arg(value_name = "TASK|PERMISSION", required = true)]
+        ids: Vec<String>,
         /// Why
         #[arg(long, default_value = "")]
         reason: String,
     },
+    /// Have tool calls answered by rules
+    #[command(subcommand)]
+    Rule(RuleVerb),
     /// Make a new task in the place of a failed one, and print its id
     Retry(OneTask),
     /// Hide a completed task from the list
@@ -237,11 +260,49 @@ pub(crate) enum TaskVerb {
         /// What
         text: String,
     },
+    /// Take back what was said and is not delivered yet
+    Unsay {
+        /// The message
+        #[arg(value_name = "MESSAGE")]
+        id: String,
+    },
+    /// List what was said to the agent, and whether it has it
+    Sayings(OneTask),
     /// Interrupt what the agent does
     Interrupt(OneTask),
 }
 
-/// What the agent of a task reports about it.
+/// Rules for tool calls.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RuleVerb {
+    /// List the rules
+    List,
+    /// Make a rule; with --dry-run only show what it would have answered so far
+    Add {
+        /// The tool, as permissions name it
+        #[arg(long)]
+        tool: String,
+        /// What a field of its input must be; * stands for any letters of one command or path
+        #[arg(long = "input", value_name = "FIELD=PATTERN")]
+        input: Vec<String>,
+        /// Refuse instead of permit
+        #[arg(long)]
+        deny: bool,
+        /// What the agent is told when it is refused
+        #[arg(long, default_value = "", requires = "deny")]
+        reason: String,
+        /// Only in this task
+        #[arg(long)]
+        task: Option<String>,
+    },
+    /// Take a rule back
+    Remove {
+        /// The rule
+        id: String,
+    },
+}
+
+// What the agent of a task reports about it. A doc comment would take the place of what the command is about.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentVerb {
     /// A phase is done
@@ -307,6 +368,9 @@ pub(crate) enum AgentVerb {
     Tokens {
         /// How many more
         used: u64,
+        /// Dollars more, where they are known
+        #[arg(long, value_name = "DOLLARS")]
+        usd: Option<f64>,
     },
     /// The work of a task without phases is done
     Done,

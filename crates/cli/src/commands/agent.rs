@@ -82,7 +82,13 @@ fn request(output: &Output, verb: &AgentVerb) -> Result<(&'static str, Value), E
             };
             ("step", json!({ "step": k, "of": n, "name": name }))
         }
-        AgentVerb::Tokens { used } => ("tokens", json!({ "used": used })),
+        AgentVerb::Tokens { used, usd } => {
+            let mut body = json!({ "used": used });
+            if let Some(usd) = usd {
+                body["costUsd"] = (*usd).into();
+            }
+            ("tokens", body)
+        }
         AgentVerb::Done => ("done", json!({})),
     })
 }

@@ -1,6 +1,7 @@
 //! A run as it is watched: a line for everything that happens, and in a terminal a board below them with bars, times and cost.
 
 use crate::commands::here::{cut, duration, one_line};
+use crate::commands::orchestrate_run::{short, size};
 use crate::output::{Output, Tone};
 use bowline_engine::Context;
 use bowline_engine::operations::orchestrate::{Announced, News, Plan};
@@ -127,6 +128,36 @@ impl Screen for Watcher<'_> {
                 },
             ),
             Told::Waits { why } => (Tone::Busy, Said::RunWaits { why: why.clone() }),
+            Told::Cleaned { worktrees, bytes } => (
+                Tone::Faint,
+                Said::RunCleaned {
+                    count: *worktrees,
+                    size: size(*bytes),
+                },
+            ),
+            Told::Short(shortage) => (Tone::Busy, short(*shortage)),
+            Told::Overlap { id, overlap } => (
+                Tone::Busy,
+                Said::RunOverlap {
+                    id: id.to_string(),
+                    other: overlap.with.to_string(),
+                    paths: overlap.paths.join(", "),
+                },
+            ),
+            Told::Recalled { id, on } => (
+                Tone::Busy,
+                Said::RunRecalled {
+                    id: id.to_string(),
+                    on: on.to_string(),
+                },
+            ),
+            Told::Proposed { id, url } => (
+                Tone::Faint,
+                Said::RunProposed {
+                    id: id.to_string(),
+                    url: url.clone(),
+                },
+            ),
             Told::PhaseDone { phase } => (
                 Tone::Good,
                 Said::RunPhaseDone {

@@ -1,8 +1,8 @@
 //! `bowline task`: every action of a person on tasks, through the server.
 
 use super::remote::{Remote, Told, encoded, find};
-use super::task_view;
-use crate::args::task::{NewArgs, TaskArgs, TaskVerb};
+use super::{task_permits, task_view};
+use crate::args::task::{NewArgs, RuleVerb, TaskArgs, TaskVerb};
 use crate::output::Output;
 use bowline_engine::{Context, Error};
 use bowline_words::message::Desk;
@@ -43,6 +43,9 @@ fn reads(verb: &TaskVerb) -> bool {
             | TaskVerb::Transitions(_)
             | TaskVerb::Checkpoints(_)
             | TaskVerb::Artifacts { .. }
+            | TaskVerb::Sayings(_)
+            // Shows what it would have answered.
+            | TaskVerb::Rule(RuleVerb::List | RuleVerb::Add { .. })
     )
 }
 
@@ -66,8 +69,10 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
         TaskVerb::Skip { id } => (id, "skip"),
         TaskVerb::Provide { id, .. } => (id, "provide"),
         TaskVerb::Reject { id, .. } => (id, "reject"),
-        TaskVerb::Permit { id } => (id, "permit"),
-        TaskVerb::Deny { id, .. } => (id, "deny"),
+        TaskVerb::Permit { ids } => (&ids.join(" "), "permit"),
+        TaskVerb::Deny { ids, .. } => (&ids.join(" "), "deny"),
+        TaskVerb::Rule(RuleVerb::Remove { id }) => (id, "rule remove"),
+        TaskVerb::Unsay { id } => (id, "unsay"),
         TaskVerb::Fork { checkpoint } => (checkpoint, "fork"),
         TaskVerb::New(_)
         | TaskVerb::List { .. }
@@ -77,7 +82,9 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
         | TaskVerb::Watch
         | TaskVerb::Transitions(_)
         | TaskVerb::Checkpoints(_)
-        | TaskVerb::Artifacts { .. } => {
+        | TaskVerb::Artifacts { .. }
+        | TaskVerb::Sayings(_)
+        | TaskVerb::Rule(_) => {
             let said = Desk::WouldMakeTask.say(remote.output.lang);
             remote.output.done(json!({ "action": "new" }), &[said]);
             return Ok(ExitCode::SUCCESS);
@@ -200,22 +207,9 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
                 &json!({ "reason": reason }),
             )
         }
-        TaskVerb::Permit { id } => {
-            let permission = remote.asked(id, "perm_", "permissions", None)?;
-            decided(
-                remote,
-                &format!("/api/permissions/{permission}/permit"),
-                &json!({}),
-            )
-        }
-        TaskVerb::Deny { id, reason } => {
-            let permission = remote.asked(id, "perm_", "permissions", None)?;
-            decided(
-                remote,
-                &format!("/api/permissions/{permission}/deny"),
-                &json!({ "reason": reason }),
-            )
-        }
+        TaskVerb::Permit { ids } => task_permits::decide(remote, ids, None),
+        TaskVerb::Deny { ids, reason } => task_permits::decide(remote, ids, Some(reason)),
+        TaskVerb::Rule(verb) => task_permits::rule(remote, verb),
         TaskVerb::Logs { task, follow, last } => logs(remote, task, *follow, *last),
         TaskVerb::Watch => task_view::watch(remote),
         TaskVerb::Transitions(one) => {
@@ -251,12 +245,26 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
         TaskVerb::Say { task, text } => {
             let task = remote.task(task)?;
             let said = remote.post(&format!("/api/tasks/{task}/say"), &json!({ "text": text }))?;
-            let status = said["status"].as_str().unwrap_or_default();
-            let line = format!("✓ {}: {status}", said["id"].as_str().unwrap_or_default());
-            remote.output.done(said.clone(), &[line]);
+            Ok(said_now(remote, &said))
+        }
+        TaskVerb::Unsay { id } => {
+            let path = format!("/api/sayings/{}/withdraw", encoded(id));
+            Ok(said_now(remote, &remote.post(&path, &json!({}))?))
+        }
+        TaskVerb::Sayings(one) => {
+            let task = remote.task(&one.task)?;
+            let page = remote.get(&format!("/api/tasks/{task}/sayings"))?;
+            task_view::sayings(remote.output, &page);
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+fn said_now(remote: &Remote<'_>, said: &Value) -> ExitCode {
+    let word = |name: &str| said[name].as_str().unwrap_or_default();
+    let line = format!("✓ {}: {}", word("id"), word("status"));
+    remote.output.done(said.clone(), &[line]);
+    ExitCode::SUCCESS
 }
 
 fn new_body(remote: &Remote<'_>, folder: &Path, new: &NewArgs) -> Told<Value> {

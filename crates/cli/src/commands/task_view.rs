@@ -110,8 +110,9 @@ pub(super) fn inbox(output: &Output, page: &Value) {
                 (name, format!("bowline task provide {task}"))
             }
             "permission" => {
-                let tool = text(&item["permission"], "tool").to_owned();
-                (tool, format!("bowline task permit {task}"))
+                let wanted = &item["permission"];
+                let what = format!("{} {}", text(wanted, "tool"), wanted["input"]);
+                (what, format!("bowline task permit {}", text(item, "id")))
             }
             _ => (
                 text(item, "reason").to_owned(),
@@ -150,6 +151,12 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
     put(Desk::Step, step);
     put(Desk::Checkpoint, text(&agent["checkpoint"], "lastSaved"));
     put(Desk::LastOutput, text(&agent, "lastOutput"));
+    let usd = agent["costUsd"].as_f64();
+    let spent = Desk::Spent {
+        tokens: agent["tokensUsed"].as_u64().unwrap_or(0),
+        usd: usd.map_or_else(String::new, |usd| format!(", ${usd:.2}")),
+    };
+    put(Desk::Spend, &spent.say(output.lang));
     let failure = &task["failure"];
     put(
         Desk::Failed,
@@ -175,6 +182,14 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
         put(
             Desk::Needs,
             &format!("{} ({})", text(needed, "name"), text(needed, "description")),
+        );
+    }
+    for wanted in
+        items(&remote.get(&format!("{path}/permissions"))?).filter(|it| it["status"] == "pending")
+    {
+        put(
+            Desk::WantsLeave,
+            &format!("{} {}", text(wanted, "tool"), wanted["input"]),
         );
     }
     for review in
@@ -229,6 +244,22 @@ pub(super) fn checkpoints(output: &Output, page: &Value) {
             text(it, "reason"),
             Desk::Phase.say(output.lang),
             it["progress"],
+        ));
+    }
+}
+
+pub(super) fn sayings(output: &Output, page: &Value) {
+    if output.json {
+        output.line(&page.to_string());
+        return;
+    }
+    for it in items(page) {
+        output.line(&format!(
+            "{}  {}  {:<9}  {}",
+            text(it, "id"),
+            text(it, "createdAt"),
+            text(it, "status"),
+            text(it, "text"),
         ));
     }
 }

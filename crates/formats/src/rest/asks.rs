@@ -5,6 +5,7 @@ use super::TaskStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Where a review stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,8 @@ pub struct Review {
     pub reviewed_at: Option<String>,
     /// What the person said with an approval, or wants changed.
     pub comment: Option<String>,
+    /// The remarks on files that were sent with it.
+    pub comments: Vec<FileComment>,
 }
 
 /// A remark on a line of a file.
@@ -235,6 +238,60 @@ pub struct Permission {
     pub decided_at: Option<String>,
     /// Why not, when it was denied with a reason.
     pub reason: Option<String>,
+    /// Who decided: `person`, or the `rule_…`.
+    pub decided_by: Option<String>,
+}
+
+/// What is answered to a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub enum PermissionDecision {
+    /// It may.
+    Permit,
+    /// It may not.
+    Deny,
+}
+
+/// A rule that answers tool calls, so that a person need not each time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct PermissionRule {
+    /// `rule_…`
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// What its input must have, by the name of the field. `*` stands for any letters but those with which a shell goes on to
+    /// something else, and never for `..`.
+    pub input: BTreeMap<String, String>,
+    /// What it answers. A denial comes before every leave.
+    pub decision: PermissionDecision,
+    /// What the agent is told with a denial.
+    pub reason: String,
+    /// The only task it counts for; `null` for all.
+    pub task_id: Option<String>,
+    /// When it was made.
+    pub created_at: String,
+    /// How often it has answered.
+    pub uses: u64,
+}
+
+/// What a rule would have answered so far.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct RuleTrial {
+    /// Tool calls so far.
+    pub asked: u64,
+    /// Those it would have answered.
+    pub answers: u64,
+    /// Those of them that a person answered otherwise.
+    pub differs: u64,
+    /// Those it would answer at once, because they wait.
+    pub waiting: u64,
+    /// The latest of them, the newest first, at most 50.
+    pub items: Vec<Permission>,
 }
 
 /// A verification of a phase.
@@ -327,10 +384,26 @@ pub struct Utterance {
     pub role: String,
     /// What.
     pub content: String,
-    /// When.
-    pub timestamp: String,
+    /// When; what an agent printed has no time of its own.
+    pub timestamp: Option<String>,
     /// The phase it belongs to, from 1.
     pub phase: Option<u32>,
+    /// What a person's words are: `description`, `answer`, `approved`, `changes_requested` or `said`; what others tell
+    /// the agent: `found`, `provided`, `permitted` or `denied`.
+    pub about: Option<String>,
+    /// The tool an agent uses, in place of words.
+    pub tool: Option<ToolUse>,
+}
+
+/// A tool in use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct ToolUse {
+    /// Its name, as the client calls it.
+    pub name: String,
+    /// What it is used with; text where that is too long to be shown whole.
+    pub input: Value,
 }
 
 /// A file a task has made.

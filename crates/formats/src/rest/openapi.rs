@@ -2,12 +2,13 @@
 
 use super::routes::{Access, Answer, Method, ROUTES, Route};
 use super::{
-    Agent, Agents, AnswerRequest, Approval, Artifact, AskReport, ChangeRequest, Checkpoint,
-    Dependency, EditTask, ErrorBody, ErrorReport, EventBody, Health, InboxItem, NeedReport,
-    NewTask, Node, Nothing, Page, Permission, Phase, PhaseCompleteReport, ProvideRequest, Question,
-    RejectRequest, Reported, RestoreRequest, Review, ReviewDiff, SayRequest, Saying, Session,
-    SignIn, SignInLink, Stats, StepReport, Task, TaskType, TokensReport, Utterance, VerbRequest,
-    Verification, Workspace, WorkspaceChange, WorkspaceState,
+    Agent, Agents, AnswerRequest, App, Approval, Artifact, AskReport, ChangeRequest, Checkpoint,
+    Delivery, Dependency, EditTask, ErrorBody, ErrorReport, EventBody, Health, InboxItem,
+    NeedReport, NewPermissionRule, NewTask, Node, Nothing, Page, Permission, PermissionBatch,
+    PermissionRule, Phase, PhaseCompleteReport, ProvideRequest, Question, RejectRequest, Reported,
+    RestoreRequest, Review, ReviewDiff, RuleTrial, SayRequest, Saying, Session, SignIn, SignInLink,
+    Spend, Stats, StepReport, Task, TaskType, TokensReport, Utterance, VerbRequest, Verification,
+    Workspace, WorkspaceChange, WorkspaceState,
 };
 use crate::transition::Transition;
 use schemars::generate::SchemaSettings;
@@ -42,13 +43,19 @@ const ANSWERS: &[(&str, Shape)] = &[
     ("QuestionPage", shape::<Page<Question>>),
     ("DependencyPage", shape::<Page<Dependency>>),
     ("PermissionPage", shape::<Page<Permission>>),
+    ("PermissionRule", shape::<PermissionRule>),
+    ("PermissionRulePage", shape::<Page<PermissionRule>>),
+    ("RuleTrial", shape::<RuleTrial>),
     ("VerificationPage", shape::<Page<Verification>>),
     ("UtterancePage", shape::<Page<Utterance>>),
     ("ArtifactPage", shape::<Page<Artifact>>),
+    ("App", shape::<App>),
+    ("DeliveryPage", shape::<Page<Delivery>>),
     ("InboxPage", shape::<Page<InboxItem>>),
     ("Agents", shape::<Agents>),
     ("NodePage", shape::<Page<Node>>),
     ("Stats", shape::<Stats>),
+    ("SpendPage", shape::<Page<Spend>>),
     ("TaskTypePage", shape::<Page<TaskType>>),
     ("WorkspacePage", shape::<Page<Workspace>>),
     ("WorkspaceStatePage", shape::<Page<WorkspaceState>>),
@@ -66,6 +73,8 @@ const BODIES: &[(&str, Shape)] = &[
     ("AnswerRequest", shape::<AnswerRequest>),
     ("ProvideRequest", shape::<ProvideRequest>),
     ("RejectRequest", shape::<RejectRequest>),
+    ("PermissionBatch", shape::<PermissionBatch>),
+    ("NewPermissionRule", shape::<NewPermissionRule>),
     ("SayRequest", shape::<SayRequest>),
     ("RestoreRequest", shape::<RestoreRequest>),
     ("SignIn", shape::<SignIn>),

@@ -1,10 +1,11 @@
 //! What callers send.
 
-use super::{Budget, DependencyType, FileComment, Priority};
+use super::{Budget, DependencyType, FileComment, PermissionDecision, Priority};
 #[cfg(feature = "openapi")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A new task. A draft may lack title, type or description.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -135,6 +136,38 @@ pub struct RejectRequest {
     /// In a person's words.
     #[serde(default)]
     pub reason: String,
+}
+
+/// Several tool calls, answered alike: all of them, or none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct PermissionBatch {
+    /// `perm_…`, each of them waiting.
+    pub ids: Vec<String>,
+    /// Why not, for a denial.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// A rule for tool calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct NewPermissionRule {
+    /// The tool, as permissions name it.
+    pub tool: String,
+    /// What its input must have, by the name of the field, for instance `{"command": "cargo test*"}`.
+    #[serde(default)]
+    pub input: BTreeMap<String, String>,
+    /// What it answers.
+    pub decision: PermissionDecision,
+    /// What the agent is told with a denial.
+    #[serde(default)]
+    pub reason: String,
+    /// The only task it counts for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
 }
 
 /// Words to an agent.
@@ -282,6 +315,9 @@ pub struct StepReport {
 pub struct TokensReport {
     /// How many more.
     pub used: u64,
+    /// Dollars more, where the agent knows what they cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
 }
 
 /// What came of an agent's report.

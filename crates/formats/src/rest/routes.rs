@@ -120,6 +120,14 @@ const LOGS: &[Query] = &[
     number("offset", "The first byte; negative counts from the end"),
     number("limit", "How many bytes at the most"),
 ];
+const DIFF: &[Query] = &[text(
+    "since",
+    "`review`: compared with what the review before it showed, where there is one",
+)];
+const DAYS: &[Query] = &[number(
+    "days",
+    "How many days of spend, 1 to 400; 30 when left away",
+)];
 const SINCE: &[Query] = &[number(
     "since",
     "The last event that was seen, for callers that cannot send `Last-Event-ID`",
@@ -152,7 +160,7 @@ const fn route(
 
 /// Every route there is.
 #[rustfmt::skip]
-pub const ROUTES: [Route; 69] = [
+pub const ROUTES: [Route; 82] = [
     route(Method::Get, "/healthz", "health", Access::Open, &[], None, 200, Answer::Json("Health"), "Is the process up?"),
     route(Method::Get, "/readyz", "ready", Access::Open, &[], None, 200, Answer::Json("Health"), "Does it take requests? 503 while it starts or drains"),
     route(Method::Get, "/metrics", "metrics", Access::Read, &[], None, 200, Answer::Text, "Figures for Prometheus"),
@@ -179,6 +187,7 @@ pub const ROUTES: [Route; 69] = [
     route(Method::Post, "/api/tasks/{id}/interrupt", "interruptAgent", Access::Person, &[], Some("Nothing"), 200, Answer::Json("Task"), "Interrupt what the agent does, in its own way"),
     route(Method::Get, "/api/tasks/{id}/sayings", "listSayings", Access::Read, &[], None, 200, Answer::Json("SayingPage"), "What was said to the agent"),
     route(Method::Get, "/api/tasks/{id}/agent", "getAgent", Access::Read, &[], None, 200, Answer::Json("Agent"), "The agent of a task"),
+    route(Method::Get, "/api/tasks/{id}/spend", "listSpend", Access::Read, &[], None, 200, Answer::Json("SpendPage"), "What the task used, by day and agent, oldest first"),
     route(Method::Get, "/api/tasks/{id}/phases", "listPhases", Access::Read, &[], None, 200, Answer::Json("PhasePage"), "The phases of a task"),
     route(Method::Get, "/api/tasks/{id}/transitions", "listTransitions", Access::Read, PAGE, None, 200, Answer::Json("TransitionPage"), "Every move of task and agent, oldest first"),
     route(Method::Get, "/api/tasks/{id}/checkpoints", "listCheckpoints", Access::Read, &[], None, 200, Answer::Json("CheckpointPage"), "Checkpoints, newest first"),
@@ -186,7 +195,7 @@ pub const ROUTES: [Route; 69] = [
     route(Method::Get, "/api/tasks/{id}/reviews", "listReviews", Access::Read, &[], None, 200, Answer::Json("ReviewPage"), "Reviews, oldest first"),
     route(Method::Get, "/api/tasks/{id}/questions", "listQuestions", Access::Read, &[], None, 200, Answer::Json("QuestionPage"), "Questions, oldest first"),
     route(Method::Get, "/api/tasks/{id}/dependencies", "listDependencies", Access::Read, &[], None, 200, Answer::Json("DependencyPage"), "Dependencies, oldest first"),
-    route(Method::Get, "/api/tasks/{id}/permissions", "listPermissions", Access::Read, &[], None, 200, Answer::Json("PermissionPage"), "Tool permissions, oldest first"),
+    route(Method::Get, "/api/tasks/{id}/permissions", "listPermissions", Access::Read, &[], None, 200, Answer::Json("PermissionPage"), "Tool calls that leave was asked for, oldest first"),
     route(Method::Get, "/api/tasks/{id}/verifications", "listVerifications", Access::Read, &[], None, 200, Answer::Json("VerificationPage"), "Verifications, oldest first"),
     route(Method::Get, "/api/tasks/{id}/conversation", "getConversation", Access::Read, PAGE, None, 200, Answer::Json("UtterancePage"), "What was said, oldest first"),
     route(Method::Get, "/api/tasks/{id}/logs", "getLogs", Access::Read, LOGS, None, 200, Answer::Text, "What the agent printed, from a byte on; `X-Next-Offset` says where to go on"),
@@ -196,7 +205,7 @@ pub const ROUTES: [Route; 69] = [
     route(Method::Get, "/api/tasks/{id}/events", "taskEvents", Access::Read, SINCE, None, 200, Answer::Events, "What happens to one task, as server-sent events"),
     route(Method::Get, "/api/events", "events", Access::Read, SINCE, None, 200, Answer::Events, "What happens, as server-sent events"),
     route(Method::Get, "/api/reviews/{id}", "getReview", Access::Read, &[], None, 200, Answer::Json("Review"), "One review"),
-    route(Method::Get, "/api/reviews/{id}/diff", "getReviewDiff", Access::Read, &[], None, 200, Answer::Json("ReviewDiff"), "What changed in the phase under review"),
+    route(Method::Get, "/api/reviews/{id}/diff", "getReviewDiff", Access::Read, DIFF, None, 200, Answer::Json("ReviewDiff"), "What changed in the phase under review"),
     route(Method::Post, "/api/reviews/{id}/approve", "approveReview", Access::Person, &[], Some("Approval"), 200, Answer::Json("Task"), "Approve a phase"),
     route(Method::Post, "/api/reviews/{id}/request-changes", "requestReviewChanges", Access::Person, &[], Some("ChangeRequest"), 200, Answer::Json("Task"), "Have a phase changed"),
     route(Method::Post, "/api/questions/{id}/answer", "answerQuestion", Access::Person, &[], Some("AnswerRequest"), 200, Answer::Json("Task"), "Answer a question"),
@@ -205,11 +214,23 @@ pub const ROUTES: [Route; 69] = [
     route(Method::Post, "/api/dependencies/{id}/reject", "rejectDependency", Access::Person, &[], Some("RejectRequest"), 200, Answer::Json("Task"), "Refuse a dependency"),
     route(Method::Post, "/api/permissions/{id}/permit", "permitTool", Access::Person, &[], Some("Nothing"), 200, Answer::Json("Task"), "Let a tool call go on"),
     route(Method::Post, "/api/permissions/{id}/deny", "denyTool", Access::Person, &[], Some("RejectRequest"), 200, Answer::Json("Task"), "Refuse a tool call"),
+    route(Method::Post, "/api/permissions/permit", "permitTools", Access::Person, &[], Some("PermissionBatch"), 200, Answer::Json("PermissionPage"), "Let several tool calls go on: all of them, or none"),
+    route(Method::Post, "/api/permissions/deny", "denyTools", Access::Person, &[], Some("PermissionBatch"), 200, Answer::Json("PermissionPage"), "Refuse several tool calls: all of them, or none"),
+    route(Method::Get, "/api/permission-rules", "listPermissionRules", Access::Read, &[], None, 200, Answer::Json("PermissionRulePage"), "Rules that answer tool calls, oldest first"),
+    route(Method::Post, "/api/permission-rules", "addPermissionRule", Access::Person, &[], Some("NewPermissionRule"), 201, Answer::Json("PermissionRule"), "Make a rule; what waits and fits is answered at once"),
+    route(Method::Post, "/api/permission-rules/try", "tryPermissionRule", Access::Read, &[], Some("NewPermissionRule"), 200, Answer::Json("RuleTrial"), "What a rule would have answered so far; nothing is changed"),
+    route(Method::Delete, "/api/permission-rules/{id}", "removePermissionRule", Access::Person, &[], None, 204, Answer::Empty, "Take a rule back"),
+    route(Method::Post, "/api/sayings/{id}/withdraw", "withdrawSaying", Access::Person, &[], Some("Nothing"), 200, Answer::Json("Saying"), "Take back what was said and is not delivered yet"),
     route(Method::Post, "/api/checkpoints/{id}/fork", "forkCheckpoint", Access::Person, &[], Some("Nothing"), 201, Answer::Json("Task"), "Make a new task that begins at a checkpoint"),
+    route(Method::Post, "/api/actions/{word}", "act", Access::Open, &[], None, 204, Answer::Empty, "Give the one answer that a button of a notice stands for; it counts once"),
+    route(Method::Get, "/api/tasks/{id}/app", "getApp", Access::Read, &[], None, 200, Answer::Json("App"), "The app of a task, where its type names one"),
+    route(Method::Post, "/api/tasks/{id}/app/start", "startApp", Access::Person, &[], Some("Nothing"), 200, Answer::Json("App"), "Start what the task has made, at a port of its own"),
+    route(Method::Post, "/api/tasks/{id}/app/stop", "stopApp", Access::Person, &[], Some("Nothing"), 200, Answer::Json("App"), "End it"),
+    route(Method::Get, "/api/tasks/{id}/deliveries", "listDeliveries", Access::Read, &[], None, 200, Answer::Json("DeliveryPage"), "What became of the notices of a task, oldest first"),
     route(Method::Get, "/api/inbox", "getInbox", Access::Read, &[], None, 200, Answer::Json("InboxPage"), "All that waits for a person, the longest waiting first"),
     route(Method::Get, "/api/agents", "getAgents", Access::Read, &[], None, 200, Answer::Json("Agents"), "Agents that can be started, and those that are"),
     route(Method::Get, "/api/nodes", "listNodes", Access::Read, &[], None, 200, Answer::Json("NodePage"), "Machines that run agents"),
-    route(Method::Get, "/api/stats", "getStats", Access::Read, &[], None, 200, Answer::Json("Stats"), "Counts over all tasks"),
+    route(Method::Get, "/api/stats", "getStats", Access::Read, DAYS, None, 200, Answer::Json("Stats"), "Counts and spend over all tasks"),
     route(Method::Get, "/api/types", "listTypes", Access::Read, &[], None, 200, Answer::Json("TaskTypePage"), "Types of work"),
     route(Method::Get, "/api/workspaces", "listWorkspaces", Access::Read, &[], None, 200, Answer::Json("WorkspacePage"), "Folders whose state files are shown"),
     route(Method::Get, "/api/workspaces/{id}/{kind}", "getWorkspaceState", Access::Read, &[], None, 200, Answer::Json("WorkspaceStatePage"), "The state files of a kind"),

@@ -211,6 +211,10 @@ pub struct Task {
     pub archived: bool,
     /// Why it failed, while it is failed.
     pub failure: Option<Failure>,
+    /// Tokens used so far, over all attempts.
+    pub tokens_used: u64,
+    /// Dollars spent so far, over all attempts; `null` when its client has told none.
+    pub cost_usd: Option<f64>,
     /// The number of its latest event. Send it as `If-Match` with a decision that is about the task as it was then.
     pub version: u64,
 }
@@ -236,6 +240,8 @@ pub struct AgentState {
     pub last_output: Option<String>,
     /// Over all attempts.
     pub tokens_used: u64,
+    /// Dollars over all attempts; `null` when its client has told none.
+    pub cost_usd: Option<f64>,
 }
 
 /// The agent of a task.
@@ -253,6 +259,8 @@ pub struct Agent {
     pub progress: u32,
     /// Over all attempts.
     pub tokens_used: u64,
+    /// Dollars over all attempts; `null` when its client has told none.
+    pub cost_usd: Option<f64>,
     /// What it waits for.
     pub blocked_by: Option<BlockedBy>,
     /// When something about it last changed.
@@ -318,4 +326,8 @@ pub struct Phase {
     pub completed_steps: u32,
     /// Whether a person approves it.
     pub review: bool,
+    /// When it began.
+    pub started_at: Option<String>,
+    /// When it was over: approved, or verified where no person approves it.
+    pub completed_at: Option<String>,
 }

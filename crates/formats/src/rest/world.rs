@@ -5,6 +5,7 @@ use super::{AgentStatus, Dependency, Permission, Question, Review};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// One thing that waits for a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +53,38 @@ pub enum InboxKind {
     Task,
 }
 
+/// What a task has made, started to be looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct App {
+    /// The task.
+    pub task_id: String,
+    /// Whether its process is there, looked at now.
+    pub running: bool,
+    /// Where it listens, on the machine of the server, while it runs.
+    pub url: Option<String>,
+    /// What is started.
+    pub command: Vec<String>,
+    /// What it printed last.
+    pub output: String,
+}
+
+/// A try to tell somebody elsewhere of an event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Delivery {
+    /// The number of the notice; several tries have the same.
+    pub notice: u64,
+    /// Which try, from 1.
+    pub attempt: u32,
+    /// When.
+    pub at: String,
+    /// How it went, without any address.
+    pub note: String,
+}
+
 /// An agent of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -86,6 +119,8 @@ pub struct LiveAgent {
     pub attempt: u32,
     /// Tokens used so far.
     pub tokens_used: u64,
+    /// Dollars spent so far; `null` when its client has told none.
+    pub cost_usd: Option<f64>,
 }
 
 /// Agents: those that can be started, and those that are.
@@ -127,14 +162,35 @@ pub struct Stats {
     pub tasks: TaskCounts,
     /// Things in the inbox.
     pub waiting_for_you: u64,
-    /// Tokens used by all tasks.
+    /// Tokens used by all tasks, deleted ones too.
     pub tokens_used: u64,
+    /// Dollars spent on all tasks, deleted ones too; `null` when no client has told any.
+    pub cost_usd: Option<f64>,
+    /// What was used in the last days, by day and agent, the oldest first. Days without any use are left out.
+    pub spend: Vec<Spend>,
     /// Agents that may run at once.
     pub slots: u32,
     /// Agents that run.
     pub running: u32,
     /// The latest event.
     pub sequence: u64,
+}
+
+/// What was used on one day with one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Spend {
+    /// The day in UTC, `2026-11-17`.
+    pub day: String,
+    /// The task; `null` where those of all tasks are added up.
+    pub task_id: Option<String>,
+    /// The agent's name in the configuration.
+    pub agent: String,
+    /// Tokens.
+    pub tokens: u64,
+    /// Dollars; `null` when the client has told none.
+    pub cost_usd: Option<f64>,
 }
 
 /// Tasks by status.
@@ -270,6 +326,10 @@ pub struct WorkspaceState {
     pub findings: Vec<Value>,
     /// Commands that can be given next.
     pub next: Vec<String>,
+    /// Of an orchestration: the titles of its tasks in the plan, by id.
+    pub titles: BTreeMap<String, String>,
+    /// Of a develop run: what was run for its gates and checkpoints, the oldest first.
+    pub evidence: Vec<Value>,
 }
 
 /// What a verb changed in a state file.

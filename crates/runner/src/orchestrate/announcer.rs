@@ -5,7 +5,7 @@ use super::ports::Wish;
 use super::real::Real;
 use super::run::Heard;
 use bowline_engine::formats::orchestrate::{Meta, SlackWishes};
-use bowline_engine::formats::run_settings::Settings;
+use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
 use bowline_engine::operations::orchestrate::{Announced, News, Owned};
 use bowline_engine::post::Poster;
@@ -164,15 +164,28 @@ impl Real<'_> {
         let Some(announcer) = &mut self.announcer else {
             return Ok(());
         };
-        let left = self.owned.announce()?;
+        let left = self.ledger.owned.announce()?;
         let at = self.context.now();
         let say = |news: &Announced, project: &str| self.screen.announce(news, project);
         for (seq, news) in left {
             announcer.tell(Some(seq), at, &news, &say);
         }
-        let begins = Announced::started(self.owned.run());
+        let begins = Announced::started(self.ledger.owned.run());
         announcer.tell(None, at, &[begins], &say);
         Ok(())
+    }
+
+    /// Tells what has become durable since.
+    pub(super) fn announce_news(&mut self) {
+        let news = self.ledger.owned.take_news();
+        let Some(announcer) = &mut self.announcer else {
+            return;
+        };
+        let at = self.context.now();
+        let say = |news: &Announced, project: &str| self.screen.announce(news, project);
+        for (seq, news) in news {
+            announcer.tell(Some(seq), at, &news, &say);
+        }
     }
 
     /// News went out, or were given up: nobody who does not answer stops a run.
@@ -188,7 +201,7 @@ impl Real<'_> {
             self.log(&format!("NOT_ANNOUNCED:{trouble}"));
         }
         match seq {
-            Some(seq) => self.owned.announced(&self.context, seq),
+            Some(seq) => self.ledger.owned.announced(&self.context, seq),
             None => Ok(()),
         }
     }

@@ -7,4 +7,7 @@
 mod attempts;
 mod jobs;
 mod kills;
+mod permits;
 mod simulation;
+mod spend;
+mod world;

@@ -405,7 +405,11 @@ impl Work for Desk {
                 task,
                 attempt,
                 used,
+                ..
             } => only(task, Command::Tokens { attempt, used }),
+            Wish::Decide { .. } | Wish::AddRule { .. } | Wish::RemoveRule { .. } => {
+                return Err(Refused::Failed("only the loop has rules".into()));
+            }
         };
         let Some(row) = self.store.job(&id).unwrap() else {
             return Err(Refused::NoSuch { what: "task", id });
@@ -439,8 +443,10 @@ impl Work for Desk {
             index,
             role: "assistant".into(),
             content: format!("word {index}"),
-            timestamp: utc(NOW),
+            timestamp: Some(utc(NOW)),
             phase: Some(1),
+            about: None,
+            tool: None,
         });
         all.skip_while(|it| it.index < from).take(limit).collect()
     }

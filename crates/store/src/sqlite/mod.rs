@@ -7,8 +7,8 @@ mod schema;
 mod write;
 
 use crate::advance::{Advance, Outcome};
-use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, TimerRow};
-use crate::{EventQuery, JobQuery, Pruned, RecordQuery, Store, StoreError};
+use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, SpendRow, TimerRow};
+use crate::{EventQuery, JobQuery, Pruned, RecordQuery, SpendQuery, Store, StoreError};
 use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use rusqlite::backup::Backup;
@@ -305,6 +305,10 @@ impl Store for Sqlite {
 
     fn timers(&self) -> Result<Vec<TimerRow>, StoreError> {
         self.read(read::timers)
+    }
+
+    fn spend(&self, wanted: &SpendQuery) -> Result<Vec<SpendRow>, StoreError> {
+        self.read(|connection| read::spend(connection, wanted))
     }
 
     fn request(&self, id: &str) -> Result<Option<Value>, StoreError> {

@@ -1,9 +1,10 @@
 //! Reading.
 
 use crate::rows::{
-    About, DeliveryRow, EffectRow, EventKind, EventRow, JobRow, Record, RecordBody, TimerRow,
+    About, DeliveryRow, EffectRow, EventKind, EventRow, JobRow, Record, RecordBody, SpendRow,
+    TimerRow,
 };
-use crate::{EventQuery, JobQuery, RecordQuery, StoreError};
+use crate::{EventQuery, JobQuery, RecordQuery, SpendQuery, StoreError};
 use bowline_formats::job::Wire as _;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{Job, TaskStatus};
@@ -301,6 +302,32 @@ pub(super) fn timers(connection: &Connection) -> Result<Vec<TimerRow>, StoreErro
             generation,
             due,
             body,
+        }))
+    })
+}
+
+pub(super) fn spend(
+    connection: &Connection,
+    wanted: &SpendQuery,
+) -> Result<Vec<SpendRow>, StoreError> {
+    let mut sql = String::from("SELECT day, job, agent, tokens, usd FROM spend WHERE 1");
+    let mut arguments: Vec<Sql> = Vec::new();
+    if let Some(job) = &wanted.job {
+        sql.push_str(" AND job = ?");
+        arguments.push(job.clone().into());
+    }
+    if let Some(day) = wanted.from_day {
+        sql.push_str(" AND day >= ?");
+        arguments.push(day.into());
+    }
+    sql.push_str(" ORDER BY day, job, agent");
+    all(connection, &sql, arguments, |row| {
+        Ok(Ok(SpendRow {
+            day: row.get(0)?,
+            job: row.get(1)?,
+            agent: row.get(2)?,
+            tokens: number(row, 3)?,
+            usd: row.get(4)?,
         }))
     })
 }

@@ -4,7 +4,8 @@ use crate::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// One entry per version, in order. An entry that was published never changes.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
 CREATE TABLE job (
     id TEXT PRIMARY KEY NOT NULL,
     version INTEGER NOT NULL,
@@ -79,7 +80,19 @@ CREATE TABLE request (
     print TEXT NOT NULL,
     answer TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+CREATE TABLE spend (
+    day INTEGER NOT NULL,
+    job TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    usd REAL NOT NULL,
+    PRIMARY KEY (day, job, agent)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX spend_job ON spend (job);
+",
+];
 
 /// The version that this program writes.
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;

@@ -2,7 +2,7 @@
 
 use crate::advance::{Advance, Change, EffectEnd, Next, Outcome, Settle, TimerChange};
 use crate::rows::{EffectRow, EventRow};
-use crate::{Pruned, StoreError};
+use crate::{Pruned, StoreError, day_of};
 use bowline_formats::job::Wire as _;
 use bowline_machines::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
@@ -149,6 +149,18 @@ fn write(
             record.open,
             record.at.0,
             body
+        ])?;
+    }
+    if let Some(spent) = &change.spent {
+        let sql = "INSERT INTO spend (day, job, agent, tokens, usd) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT DO UPDATE SET tokens = tokens + ?4, usd = usd + ?5";
+        let day = day_of(at);
+        db.prepare_cached(sql)?.execute(params![
+            day,
+            change.job,
+            spent.agent,
+            int(spent.tokens),
+            spent.usd
         ])?;
     }
     for timer in &change.timers {

@@ -5,7 +5,7 @@ use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use bowline_store::{
     Advance, Change, EffectEnd, EventQuery, JobQuery, Next, Outcome, Pruned, Record, RecordBody,
-    RecordKind, RecordQuery, Request, SaidRow, Settle, TimerChange,
+    RecordKind, RecordQuery, Request, SaidRow, Settle, SpendQuery, Spent, TimerChange,
 };
 use serde_json::json;
 
@@ -368,5 +368,58 @@ fn whoever_depends_on_a_job_is_known() {
         apply(store, step);
         assert_eq!(store.dependents("task_a").unwrap(), ["task_b"]);
         assert_eq!(store.dependents("task_b").unwrap(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn what_was_used_is_added_up_by_day_and_agent_and_outlives_its_job() {
+    every_store(|store| {
+        apply(store, create("task_a", "Tea"));
+        let later = Timestamp(NOON.0 + 86_400);
+        let uses = [
+            (NOON, "claude", 100, 0.5),
+            (NOON, "claude", 20, 0.25),
+            (NOON, "codex", 7, 0.0),
+            (later, "claude", 1, 0.125),
+        ];
+        for (version, (at, agent, tokens, usd)) in (1..).zip(uses) {
+            let mut step = Advance::at(at);
+            let mut change = Change::to("task_a", version, draft("Tea"), about(NOON.0));
+            change.spent = Some(Spent {
+                agent: agent.into(),
+                tokens,
+                usd,
+            });
+            step.changes.push(change);
+            apply(store, step);
+        }
+        let read = |wanted: SpendQuery| -> Vec<(i64, String, u64, f64)> {
+            let rows = store.spend(&wanted).unwrap();
+            assert!(rows.iter().all(|row| row.job == "task_a"));
+            let told = |row: bowline_store::SpendRow| (row.day, row.agent, row.tokens, row.usd);
+            rows.into_iter().map(told).collect()
+        };
+        let day = bowline_store::day_of(NOON);
+        let all = [
+            (day, "claude".to_owned(), 120, 0.75),
+            (day, "codex".to_owned(), 7, 0.0),
+            (day + 1, "claude".to_owned(), 1, 0.125),
+        ];
+        assert_eq!(read(SpendQuery::default()), all);
+        let newer = SpendQuery {
+            from_day: Some(day + 1),
+            ..SpendQuery::default()
+        };
+        assert_eq!(read(newer), all[2..]);
+        let mut step = Advance::at(later);
+        let mut gone = Change::to("task_a", 5, draft("Tea"), about(NOON.0));
+        gone.next = Next::Gone;
+        step.changes.push(gone);
+        apply(store, step);
+        let of_it = SpendQuery {
+            job: Some("task_a".into()),
+            ..SpendQuery::default()
+        };
+        assert_eq!(read(of_it), all);
     });
 }

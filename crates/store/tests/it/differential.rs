@@ -5,7 +5,7 @@ use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use bowline_store::{
     Advance, Change, EffectEnd, EventQuery, JobQuery, Memory, Next, Record, RecordBody,
-    RecordQuery, Request, SaidRow, Settle, Sqlite, Store, TimerChange,
+    RecordQuery, Request, SaidRow, Settle, SpendQuery, Spent, Sqlite, Store, TimerChange,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -31,38 +31,46 @@ fn any_change() -> impl Strategy<Value = Change> {
         prop::collection::vec("[a-z]{1,4}", 0..2),
         prop::collection::vec(any_timer(), 0..2),
         prop::option::of((0i64..9, any::<bool>())),
+        prop::option::of((0u64..9, "[xy]")),
     );
-    parts.prop_map(|(job, expected, sort, events, effects, timers, said)| {
-        let mut state = draft(&format!("{job} {sort}"));
-        if sort % 2 == 0 {
-            state = submitted(&state);
-        }
-        if sort % 3 == 0 {
-            state.depends_on = vec![JOBS[0].into()];
-        }
-        let mut change = Change::to(job, expected, state, about(NOON.0 + i64::from(sort)));
-        match sort {
-            6 => change.next = Next::Gone,
-            7 => change.next = Next::Same,
-            _ => {}
-        }
-        change.events = events.iter().map(|text| event(text)).collect();
-        change.effects = effects.iter().map(|kind| effect(kind)).collect();
-        change.timers = timers;
-        // What is gone has nothing that belongs to it.
-        if change.next == Next::Gone {
-            (change.effects, change.timers) = (Vec::new(), Vec::new());
-        } else if let Some((number, open)) = said {
-            change.records.push(Record {
-                id: format!("say_{number}"),
-                job: job.into(),
-                open,
-                at: Timestamp(number),
-                body: RecordBody::Said(SaidRow::default()),
+    parts.prop_map(
+        |(job, expected, sort, events, effects, timers, said, spent)| {
+            let mut state = draft(&format!("{job} {sort}"));
+            if sort % 2 == 0 {
+                state = submitted(&state);
+            }
+            if sort % 3 == 0 {
+                state.depends_on = vec![JOBS[0].into()];
+            }
+            let mut change = Change::to(job, expected, state, about(NOON.0 + i64::from(sort)));
+            match sort {
+                6 => change.next = Next::Gone,
+                7 => change.next = Next::Same,
+                _ => {}
+            }
+            change.events = events.iter().map(|text| event(text)).collect();
+            change.effects = effects.iter().map(|kind| effect(kind)).collect();
+            change.timers = timers;
+            change.spent = spent.map(|(tokens, agent)| Spent {
+                agent,
+                tokens,
+                usd: 0.1,
             });
-        }
-        change
-    })
+            // What is gone has nothing that belongs to it.
+            if change.next == Next::Gone {
+                (change.effects, change.timers) = (Vec::new(), Vec::new());
+            } else if let Some((number, open)) = said {
+                change.records.push(Record {
+                    id: format!("say_{number}"),
+                    job: job.into(),
+                    open,
+                    at: Timestamp(number),
+                    body: RecordBody::Said(SaidRow::default()),
+                });
+            }
+            change
+        },
+    )
 }
 
 fn any_step() -> impl Strategy<Value = Advance> {
@@ -116,7 +124,7 @@ fn everything(store: &dyn Store) -> String {
         ..RecordQuery::default()
     };
     let mut told = format!(
-        "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
+        "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
         store.jobs(&all).unwrap(),
         store.jobs(&pending).unwrap(),
         store.open_jobs().unwrap(),
@@ -127,6 +135,7 @@ fn everything(store: &dyn Store) -> String {
         store.feed().unwrap(),
         store.effects().unwrap(),
         store.timers().unwrap(),
+        store.spend(&SpendQuery::default()).unwrap(),
     );
     for job in JOBS {
         let of = (

@@ -1,7 +1,7 @@
 //! What a store in a file promises beyond the others.
 
 use crate::{apply, create};
-use bowline_store::{JobQuery, Sqlite, Store, StoreError};
+use bowline_store::{JobQuery, SpendQuery, Sqlite, Store, StoreError};
 use std::sync::Arc;
 
 #[test]
@@ -43,6 +43,22 @@ fn a_store_of_a_newer_program_is_left_alone() {
         matches!(refused, StoreError::Newer { found: 99, .. }),
         "{refused}"
     );
+}
+
+#[test]
+fn an_older_store_becomes_a_newer_one_and_keeps_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).unwrap();
+    apply(&store, create("task_a", "Tea"));
+    drop(store);
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute_batch("DROP TABLE spend; PRAGMA user_version = 1")
+        .unwrap();
+    drop(raw);
+    let store = Sqlite::open(&path).unwrap();
+    assert_eq!(store.spend(&SpendQuery::default()).unwrap(), []);
+    assert!(store.job("task_a").unwrap().is_some());
 }
 
 #[test]

@@ -4,6 +4,8 @@ mod input;
 mod processes;
 mod voice;
 
+pub(crate) use processes::become_this_again;
+
 use crate::output::Output;
 use bowline_engine::Error;
 use bowline_engine::formats::scenario::{Scenario, Speech, Step};
@@ -124,7 +126,7 @@ impl<'a> Player<'a> {
         let first = self.scenario.first_step(phase, turn);
         let (before, steps) = self.scenario.steps.split_at(first);
         for step in before {
-            if let Step::Usage { input, output } = step {
+            if let Step::Usage { input, output, .. } = step {
                 self.voice.used_before(*input, *output);
             }
         }
@@ -157,6 +159,11 @@ impl<'a> Player<'a> {
                     return self.wait_or_end("control_response");
                 }
             }
+            Step::Leave { tool, input } => {
+                if self.voice.leave(tool, input)? {
+                    return self.wait_or_end("control_response");
+                }
+            }
             Step::Progress { .. }
             | Step::Need { .. }
             | Step::Phase { .. }
@@ -171,7 +178,7 @@ impl<'a> Player<'a> {
                     return Ok(Next::End(TURN_FAILED));
                 }
             }
-            Step::Usage { input, output } => self.voice.used(*input, *output),
+            Step::Usage { input, output, usd } => self.voice.used(*input, *output, *usd),
             Step::Wait(name) => {
                 self.voice.end_turn()?;
                 return self.wait_or_end(name);

@@ -1,7 +1,7 @@
 //! How a scripted agent speaks in each protocol.
 
 use bowline_engine::formats::scenario::{Speech, Step};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
@@ -21,6 +21,8 @@ pub(super) struct Voice {
     /// Tokens read and written in this turn, and before it.
     turn: (u64, u64),
     before: (u64, u64),
+    /// Dollars of this process.
+    usd: f64,
 }
 
 impl Voice {
@@ -34,6 +36,7 @@ impl Voice {
             items: 0,
             turn: (0, 0),
             before: (0, 0),
+            usd: 0.0,
         }
     }
 
@@ -103,14 +106,24 @@ impl Voice {
             .collect();
         let question =
             json!({"question": question, "header": "", "options": options, "multiSelect": false});
-        let request = json!({
-            "subtype": "can_use_tool",
-            "tool_name": "AskUserQuestion",
-            "input": {"questions": [question]},
-        });
-        let id = self.item();
-        line(&json!({"type": "control_request", "request_id": id, "request": request}))?;
+        self.can_use("AskUserQuestion", &json!({"questions": [question]}))?;
         Ok(true)
+    }
+
+    /// Asks leave for a tool; `true` if the client itself waits for the answer.
+    pub(super) fn leave(&mut self, tool: &str, input: &Map<String, Value>) -> io::Result<bool> {
+        if self.speech != Speech::ClaudeStreamJson {
+            return Ok(false);
+        }
+        self.begin_turn()?;
+        self.can_use(tool, &Value::Object(input.clone()))?;
+        Ok(true)
+    }
+
+    fn can_use(&mut self, tool: &str, input: &Value) -> io::Result<()> {
+        let request = json!({"subtype": "can_use_tool", "tool_name": tool, "input": input});
+        let id = self.item();
+        line(&json!({"type": "control_request", "request_id": id, "request": request}))
     }
 
     /// A marker, which is part of its words in every protocol.
@@ -161,7 +174,8 @@ impl Voice {
     }
 
     /// Counts what was used in this turn.
-    pub(super) fn used(&mut self, input: u64, output: u64) {
+    pub(super) fn used(&mut self, input: u64, output: u64, usd: f64) {
+        self.usd += usd;
         self.turn = add(self.turn, (input, output));
     }
 
@@ -237,6 +251,9 @@ impl Voice {
             "type": "result", "session_id": self.session,
             "usage": {"input_tokens": input, "output_tokens": output},
         });
+        if self.usd > 0.0 {
+            result["total_cost_usd"] = self.usd.into();
+        }
         for (name, value) in fields.as_object().into_iter().flatten() {
             result[name] = value.clone();
         }

@@ -1,11 +1,12 @@
 //! Attempts: how they begin, how they are found again after a restart, and what they are told.
 
-use super::desk::{Desk, Live};
+use super::desk::{Desk, Live, Used};
 use super::follow::stopped;
 use super::prompt::{Asked, Spelling};
 use super::types::Verifier;
 use super::{AgentSpec, attempt_id, prompt};
 use crate::core::attempts::{Begin, Happened, Known, Voice};
+use crate::core::clients::fill;
 use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::agents::{Protocol, Resume, ToAgent, What};
 use bowline_formats::job::{Carry, Wire as _};
@@ -87,7 +88,7 @@ impl Desk {
         }
     }
 
-    fn agent(&self, row: &JobRow) -> Option<&AgentSpec> {
+    pub(super) fn agent(&self, row: &JobRow) -> Option<&AgentSpec> {
         let name = row.about.agent.as_ref();
         self.config
             .agents
@@ -214,18 +215,33 @@ impl Desk {
         environment
     }
 
-    /// What the workspace itself says of its task, so that a lost store can be rebuilt.
-    fn describe(&self, row: &JobRow, workspace: &Path) -> std::io::Result<()> {
-        let job = &row.job;
+    /// What the workspace itself says of its task, so that a lost store can be rebuilt. A folder that a person named and that
+    /// is not there is not made.
+    pub(super) fn describe(&self, row: &JobRow, workspace: &Path) -> std::io::Result<()> {
+        let (job, about) = (&row.job, &row.about);
         let utc = bowline_formats::time::utc;
-        let text = serde_json::json!({
-            "id": row.id, "title": job.title, "type": row.about.type_name, "status": job.task_status().name(),
-            "description": job.description, "createdAt": utc(bowline_machines::Timestamp(row.about.created_at)),
-            "startedAt": job.started_at.map(utc), "updatedAt": utc(self.now()), "currentPhase": job.current_phase(),
-            "totalPhases": job.total_phases(), "workingDir": workspace,
+        let paused_by = match &job.life {
+            Life::Paused(by) => Some(by.name()),
+            _ => None,
+        };
+        let failure = job.failure().map(|it| {
+            serde_json::json!({ "code": it.code.name(), "message": it.message, "at": utc(it.at) })
         });
-        let text = format!("{text:#}\n");
-        std::fs::write(workspace.join(".metadata/task.json"), text)
+        let text = serde_json::json!({
+            "id": row.id, "title": job.title, "type": about.type_name, "status": job.task_status().name(),
+            "description": job.description, "createdAt": utc(bowline_machines::Timestamp(about.created_at)),
+            "startedAt": job.started_at.map(utc), "updatedAt": utc(self.now()), "currentPhase": job.current_phase(),
+            "totalPhases": job.total_phases(), "workingDir": workspace, "agent": about.agent,
+            "agentStatus": job.agent_status().name(), "pausedBy": paused_by, "priority": about.priority.name(),
+            "label": about.label, "dependsOn": job.depends_on, "scheduledFor": job.scheduled_for.map(utc),
+            "budget": about.budget, "retryOf": job.retry_of, "archived": job.archived, "failure": failure,
+        });
+        let folder = workspace.join(".metadata");
+        match about.workspace.is_none() || workspace.is_dir() {
+            true => std::fs::create_dir_all(&folder)?,
+            false => return Ok(()),
+        }
+        std::fs::write(folder.join("task.json"), format!("{text:#}\n"))
     }
 
     /// Writes to an attempt, under a number: told again, it is heard once.
@@ -343,7 +359,9 @@ impl Desk {
             .join(format!("verify-{verification}.md"));
         let _ = std::fs::write(&file, &text);
         self.verifying.insert(row.id.clone(), effect);
-        self.live.insert(id.clone(), live(row, verification, true));
+        let mut looking = live(row, verification, true);
+        looking.protocol = agent.protocol;
+        self.live.insert(id.clone(), looking);
         let voice = Voice {
             protocol: agent.protocol,
             nonce: None,
@@ -386,6 +404,7 @@ impl Desk {
 
     /// News of an agent that looks at a phase: its result, or an end without one, which has not passed.
     pub(super) fn hear_verifier(&mut self, id: &str, job: &str, ticket: u32, what: Happened) {
+        let mut used = Used::default();
         let criteria = match what {
             Happened::Output {
                 offset,
@@ -395,24 +414,41 @@ impl Desk {
             } => {
                 self.attempts
                     .processed(id, offset + bytes.len() as u64, resume);
-                let result = events.into_iter().find_map(|event| match event.what {
-                    What::Verified { criteria } => Some(criteria),
-                    _ => None,
-                });
-                let Some(result) = result else { return };
+                let Some(live) = self.live.get_mut(id) else {
+                    return;
+                };
+                let mut ended = false;
+                for event in events {
+                    match event.what {
+                        What::Verified { criteria } => live.found = Some(criteria),
+                        What::Usage(usage) => live.used.add(usage),
+                        What::TurnEnded(_) => ended = true,
+                        _ => {}
+                    }
+                }
+                // A client that ends its turns says only then what this one cost.
+                ended |= live.protocol == Protocol::Markers;
+                let Some(result) = live.found.take_if(|_| ended) else {
+                    return;
+                };
+                used = live.used;
                 self.attempts.want(id, Want::Ended);
                 Some(result)
             }
             Happened::Exited { .. } | Happened::Lost(_) | Happened::NotBegun { .. } => {
-                self.live.remove(id);
-                None
+                let live = self.live.remove(id);
+                used = live.as_ref().map_or(used, |it| it.used);
+                live.and_then(|it| it.found)
             }
             _ => return,
         };
         let Some(effect) = self.verifying.remove(job) else {
             return;
         };
-        let Ok(row) = self.row(job) else { return };
+        let Ok(mut row) = self.row(job) else { return };
+        // Its words are read again from the start after a crash: what it used counts once, with its result.
+        row.job.tokens = row.job.tokens.saturating_add(used.tokens);
+        row.about.cost_before_usd += used.usd;
         let mut issues = Vec::new();
         let mut rows = Vec::new();
         match criteria {
@@ -462,6 +498,9 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         begun_here: false,
         unwritten: None,
         told: Vec::new(),
+        protocol: Protocol::Markers,
+        found: None,
+        used: Used::default(),
     }
 }
 
@@ -500,18 +539,18 @@ fn command(
         (Protocol::CodexJson, 1) => return known(launch::codex(conversation, &[], text)),
         _ => {}
     }
-    let filled = [
-        ("{prompt_file}", file.to_string_lossy().into_owned()),
-        ("{workspace}", workspace.to_string_lossy().into_owned()),
-        ("{task_id}", row.id.clone()),
-        ("{phase}", row.job.phase.to_string()),
-        // Last: whatever it says is not filled in again.
-        ("{prompt}", text.to_owned()),
+    let (file, workspace) = (file.to_string_lossy(), workspace.to_string_lossy());
+    let phase = row.job.phase.to_string();
+    let values: [(&str, &str); 5] = [
+        ("{prompt_file}", &file),
+        ("{prompt}", text),
+        ("{workspace}", &workspace),
+        ("{task_id}", &row.id),
+        ("{phase}", &phase),
     ];
-    let fill = |word: &String| {
-        filled.iter().fold(word.clone(), |word, (name, value)| {
-            word.replace(name, value)
-        })
-    };
-    agent.command.iter().map(fill).collect()
+    agent
+        .command
+        .iter()
+        .map(|word| fill(word, &values))
+        .collect()
 }

@@ -1,6 +1,7 @@
 //! Wishes of people, and exact words of agents.
 
 use super::desk::{After, Answer, Desk};
+use super::permits::PERSON;
 use super::wish::{Asked, Edit, Refused, Wish};
 use super::{Reply, prompt};
 use bowline_formats::markers::DependencyType;
@@ -24,14 +25,14 @@ pub(super) fn new_id(kind: &str) -> String {
 }
 
 /// What was decided: the step, and which job and row the answer is about.
-struct Decided {
-    changes: Vec<Change>,
-    job: Option<String>,
-    made: Option<String>,
+pub(super) struct Decided {
+    pub(super) changes: Vec<Change>,
+    pub(super) job: Option<String>,
+    pub(super) made: Option<String>,
 }
 
 impl Decided {
-    fn of(change: Change) -> Decided {
+    pub(super) fn of(change: Change) -> Decided {
         Decided {
             job: Some(change.job.clone()),
             changes: vec![change],
@@ -149,10 +150,18 @@ impl Desk {
             Wish::Provide { dependency, value } => {
                 return self.provide(dependency, &value, version);
             }
-            Wish::Permit { permission } => return self.permission(permission, None, version),
-            Wish::Deny { permission, reason } => {
-                return self.permission(permission, Some(reason), version);
+            Wish::Permit { permission } => {
+                return self.permission(&permission, None, PERSON, version);
             }
+            Wish::Deny { permission, reason } => {
+                return self.permission(&permission, Some(reason), PERSON, version);
+            }
+            Wish::Decide {
+                permissions,
+                denied,
+            } => return self.permissions(&permissions, denied.as_ref()),
+            Wish::AddRule { rule } => return self.add_rule(*rule),
+            Wish::RemoveRule { rule } => return self.remove_rule(&rule),
             Wish::Said {
                 task,
                 attempt,
@@ -181,7 +190,13 @@ impl Desk {
                 task,
                 attempt,
                 used,
-            } => (task, Command::Tokens { attempt, used }),
+                usd,
+            } => {
+                let mut row = self.at(&task, version)?;
+                row.about.cost_before_usd += usd.max(0.0);
+                let change = self.step(&row, Command::Tokens { attempt, used })?;
+                return Ok(Decided::of(change));
+            }
             Wish::Settle(_) => return Err(Refused::Failed("settled before".into())),
         };
         let row = self.at(&task, version)?;
@@ -189,7 +204,7 @@ impl Desk {
     }
 
     /// The job, if it is at the version that is meant.
-    fn at(&self, task: &str, version: Option<u64>) -> Result<JobRow, Refused> {
+    pub(super) fn at(&self, task: &str, version: Option<u64>) -> Result<JobRow, Refused> {
         let row = self.row(task)?;
         match version {
             Some(wanted) if wanted != row.version => Err(Refused::Changed {
@@ -200,7 +215,7 @@ impl Desk {
     }
 
     /// The job that a row belongs to.
-    fn of(&self, what: &'static str, id: &str) -> Result<String, Refused> {
+    pub(super) fn of(&self, what: &'static str, id: &str) -> Result<String, Refused> {
         let record = self.record(id).ok_or_else(|| no_such(what, id))?;
         let fits = match &record.body {
             RecordBody::Review(_) => what == "review",
@@ -210,6 +225,7 @@ impl Desk {
             RecordBody::Checkpoint(_) => what == "checkpoint",
             RecordBody::Verification(_) => what == "verification",
             RecordBody::Said(_) => what == "message",
+            RecordBody::Rule(_) => what == "rule",
         };
         fits.then_some(record.job).ok_or_else(|| no_such(what, id))
     }
@@ -531,33 +547,6 @@ impl Desk {
         Ok(Decided::of(change))
     }
 
-    fn permission(
-        &mut self,
-        permission: String,
-        denied: Option<String>,
-        version: Option<u64>,
-    ) -> Result<Decided, Refused> {
-        let row = self.at(&self.of("permission", &permission)?, version)?;
-        let status = if denied.is_some() {
-            "denied"
-        } else {
-            "permitted"
-        };
-        let settled = self.settled_permission(&permission, status, denied.clone(), self.now());
-        let command = match denied {
-            Some(reason) => Command::Deny { permission, reason },
-            None => Command::Permit { permission },
-        };
-        let mut change = self.step(&row, command)?;
-        if let Some(mut record) = settled {
-            if let RecordBody::Permission(row) = &mut record.body {
-                row.by = Some("person".into());
-            }
-            Desk::show(&mut change, record);
-        }
-        Ok(Decided::of(change))
-    }
-
     fn said_exactly(
         &mut self,
         task: &str,
@@ -600,7 +589,7 @@ impl Desk {
     }
 }
 
-fn no_such(what: &'static str, id: &str) -> Refused {
+pub(super) fn no_such(what: &'static str, id: &str) -> Refused {
     Refused::NoSuch {
         what,
         id: id.into(),
@@ -646,6 +635,12 @@ fn print(wish: &Wish) -> String {
         Wish::Reject { dependency, reason } => format!("reject {dependency} {reason:?}"),
         Wish::Permit { permission } => format!("permit {permission}"),
         Wish::Deny { permission, reason } => format!("deny {permission} {reason:?}"),
+        Wish::Decide {
+            permissions,
+            denied,
+        } => format!("decide {permissions:?} {denied:?}"),
+        Wish::AddRule { rule } => format!("add rule {rule:?}"),
+        Wish::RemoveRule { rule } => format!("remove rule {rule}"),
         Wish::Said {
             task,
             attempt,
@@ -655,7 +650,8 @@ fn print(wish: &Wish) -> String {
             task,
             attempt,
             used,
-        } => format!("tokens {task} {attempt} {used}"),
+            usd,
+        } => format!("tokens {task} {attempt} {used} {usd}"),
         Wish::Settle(settled) => format!("settle {}", settled.effect),
     }
 }

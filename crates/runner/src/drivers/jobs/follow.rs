@@ -1,6 +1,8 @@
 //! What a step of the machine means for the store: events, effects, timers, and rows that people look at.
 
 use super::desk::Desk;
+use super::permits::asked;
+use bowline_formats::agents::Protocol;
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::time::utc;
 use bowline_formats::transition::{LINE_TYPE, Transition};
@@ -77,6 +79,7 @@ fn told(record: &Record) -> NewEvent {
         RecordBody::Checkpoint(row) => (EventKind::Agent, json!({ "checkpoint": row })),
         RecordBody::Verification(row) => (EventKind::Agent, json!({ "verification": row })),
         RecordBody::Said(row) => (EventKind::Agent, json!({ "said": row })),
+        RecordBody::Rule(row) => (EventKind::Agent, json!({ "rule": row })),
     };
     if let Some(map) = body.as_object_mut() {
         map.remove("sealed");
@@ -118,7 +121,11 @@ impl Desk {
                 | Effect::CreateRetry { .. }
                 | Effect::CreateFork { .. } => continue,
                 Effect::Spawn { attempt, from, say } => {
-                    begun(&mut about, attempt, at);
+                    let counts_on = about.session.is_some()
+                        && self
+                            .agent(before)
+                            .is_some_and(|it| it.protocol == Protocol::Acp);
+                    begun(&mut about, attempt, counts_on, at);
                     change
                         .effects
                         .push(effect(&Carry::Spawn { attempt, from }, at));
@@ -165,9 +172,8 @@ impl Desk {
             (true, since) => since.or(Some(at.0)),
         };
         if matches!(next.life, Life::Completed { .. } | Life::Failed(_)) {
-            let keys = self.timers.keys().filter(|(job, _)| job == id);
-            let clear = keys.map(|(_, key)| TimerChange::Clear { key: key.clone() });
-            change.timers = clear.collect();
+            let keys = self.timer_keys(id).into_iter();
+            change.timers = keys.map(|key| TimerChange::Clear { key }).collect();
         }
         about.updated_at = at.0;
         change.next = bowline_store::Next::Is(Box::new(next), Box::new(about));
@@ -203,12 +209,8 @@ impl Desk {
             change.records.push(record);
         }
         // Whatever is no longer asked by the machine is settled: withdrawn, or dead with its attempt.
-        for gone in old
-            .permissions
-            .iter()
-            .filter(|it| !next.permissions.contains(it))
-        {
-            if let Some(record) = self.settled_permission(&gone.id, "withdrawn", None, at) {
+        for gone in asked(old).filter(|id| !asked(next).any(|it| it == *id)) {
+            if let Some(record) = self.settled_permission(gone, "withdrawn", None, at) {
                 change.events.push(told(&record));
                 change.records.push(record);
             }
@@ -360,8 +362,8 @@ impl Desk {
     }
 }
 
-/// A new attempt: nothing of the one before counts for it.
-fn begun(about: &mut About, attempt: u32, at: Timestamp) {
+/// A new attempt: nothing of the one before counts for it, but money where the client counts over all of its conversation.
+fn begun(about: &mut About, attempt: u32, counts_on: bool, at: Timestamp) {
     about.place = Place {
         attempt,
         ..Place::default()
@@ -369,8 +371,10 @@ fn begun(about: &mut About, attempt: u32, at: Timestamp) {
     about.nonce = unguessable();
     about.inputs = 1;
     about.prompts_open = 1;
-    about.cost_before_usd += about.cost_usd;
-    about.cost_usd = 0.0;
+    if !counts_on {
+        about.cost_before_usd += about.cost_usd;
+        about.cost_usd = 0.0;
+    }
     about.attempt_at = Some(at.0);
     about.output_at = Some(at.0);
     about.starts.retain(|start| *start > at.0 - HOUR_S);

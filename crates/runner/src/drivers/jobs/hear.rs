@@ -4,7 +4,7 @@
 use super::decide::new_id;
 use super::desk::{After, Desk};
 use crate::core::attempts::{Happened, News};
-use bowline_formats::agents::{Event, Since, TurnEnd, What};
+use bowline_formats::agents::{Event, Since, TurnEnd, Usage, What};
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::markers::{DependencyRequest, UserQuestion};
 use bowline_machines::Timestamp;
@@ -92,8 +92,10 @@ impl Desk {
     ) {
         let Ok(row) = self.row(job) else { return };
         if row.job.attempt != number || row.job.process == Process::Gone {
-            // Words of an attempt that is over: acknowledged, so that it can end, and not listened to.
+            // Words of an attempt that is over: acknowledged, so that it can end, and not listened to; but a client tells what a
+            // turn cost behind the words that ended the task.
             self.attempts.processed(id, upto, resume);
+            self.count_late(row, number, events);
             return;
         }
         let mut caused = false;
@@ -109,6 +111,24 @@ impl Desk {
         let stale = row.about.output_at.is_none_or(|at| at < now);
         if caused || stale || upto.saturating_sub(written) >= PLACE_BYTES {
             self.write_place(id);
+        }
+    }
+
+    fn count_late(&mut self, mut row: JobRow, attempt: u32, events: Vec<Event<'static>>) {
+        if row.job.attempt != attempt {
+            // The next one counts its own money already.
+            return;
+        }
+        let mut used = false;
+        for event in events {
+            if let What::Usage(usage) = event.what {
+                count(&mut row, usage);
+                used = true;
+            }
+        }
+        if used {
+            let change = Change::to(&row.id, row.version, row.job, row.about);
+            self.stage_change(change);
         }
     }
 
@@ -161,6 +181,7 @@ impl Desk {
             return false;
         };
         if row.job.attempt != attempt || row.job.process == Process::Gone {
+            self.count_late(row, attempt, vec![event]);
             return false;
         }
         row.about.place.resume = event.resume;
@@ -302,18 +323,7 @@ impl Desk {
                 }]
             }
             What::Usage(usage) => {
-                let total = usage.input + usage.output;
-                let more = match usage.since {
-                    Since::Turn => total,
-                    Since::Session => total.saturating_sub(row.about.session_tokens),
-                };
-                if usage.since == Since::Session {
-                    row.about.session_tokens = total;
-                }
-                row.job.tokens = row.job.tokens.saturating_add(more);
-                if let Some(cost) = usage.cost_usd {
-                    row.about.cost_usd = cost;
-                }
+                count(row, usage);
                 vec![]
             }
             What::TurnEnded(end) => {
@@ -358,8 +368,13 @@ impl Desk {
     /// Stops a job that has used up what it may use.
     fn break_if_over(&mut self, job: &str) {
         let Ok(row) = self.row(job) else { return };
-        let budget = row.about.budget;
-        let cost = row.about.cost_before_usd + row.about.cost_usd;
+        let (own, usual) = (row.about.budget, self.config.budget);
+        let budget = bowline_store::Budget {
+            tokens: own.tokens.or(usual.tokens),
+            usd: own.usd.or(usual.usd),
+            minutes: own.minutes.or(usual.minutes),
+        };
+        let cost = row.about.cost();
         let minutes = row.job.started_at.map_or(0, |start| {
             u64::try_from(self.now().seconds_since(start) / 60).unwrap_or(0)
         });
@@ -435,6 +450,27 @@ impl Desk {
             })
             .flatten()
             .collect()
+    }
+}
+
+/// Adds what a client says it used. Reading from a cache is no use of tokens; what it costs is in the money.
+fn count(row: &mut JobRow, usage: Usage) {
+    let (job, about) = (&mut row.job, &mut row.about);
+    let total = usage.input.saturating_add(usage.output);
+    let more = match usage.since {
+        Since::Turn => total,
+        Since::Session => {
+            let before = std::mem::replace(&mut about.session_tokens, total);
+            total.saturating_sub(before)
+        }
+    };
+    job.tokens = job.tokens.saturating_add(more);
+    if let Some(cost) = usage.cost_usd.filter(|it| it.is_finite() && *it >= 0.0) {
+        if cost < about.cost_usd {
+            // The client began to count anew.
+            about.cost_before_usd += about.cost_usd;
+        }
+        about.cost_usd = cost;
     }
 }
 

@@ -1,5 +1,6 @@
 //! What people and agents want of jobs, and what comes of it.
 
+use bowline_formats::permission_rule::PermissionRule;
 use bowline_machines::job::{Marker, Refusal};
 use bowline_store::{About, Budget, FileComment, JobRow, Priority, Settle, StoreError};
 
@@ -103,6 +104,19 @@ pub enum Wish {
         permission: String,
         reason: String,
     },
+    /// Answers several at once: all of them, or none.
+    Decide {
+        permissions: Vec<String>,
+        /// Why not; they are permitted without.
+        denied: Option<String>,
+    },
+    /// Answers whatever fits from now on, and what waits now.
+    AddRule {
+        rule: Box<PermissionRule>,
+    },
+    RemoveRule {
+        rule: String,
+    },
     /// The agent of an attempt says something exactly. Questions, dependencies and permissions get their id here.
     Said {
         task: String,
@@ -113,6 +127,8 @@ pub enum Wish {
         task: String,
         attempt: u32,
         used: u64,
+        /// Dollars more, where the agent knows.
+        usd: f64,
     },
     /// A notification was delivered, or was not.
     Settle(Settle),
@@ -145,7 +161,7 @@ pub struct Edit {
 pub struct Answered {
     /// The job afterwards; the new one of a retry or a fork; nothing when it was deleted.
     pub row: Option<JobRow>,
-    /// The question, dependency or saying that was made.
+    /// The question, dependency, saying or rule that was made.
     pub made: Option<String>,
 }
 

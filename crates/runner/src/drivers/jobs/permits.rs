@@ -1,0 +1,172 @@
+//! Tools that clients ask leave for: answered by a person, several at once, or by a rule.
+
+use super::decide::{Decided, new_id, no_such};
+use super::desk::Desk;
+use super::wish::Refused;
+use bowline_formats::permission_rule::{PermissionRule, deciding};
+use bowline_machines::job::{Command, Job, Marker};
+use bowline_store::{About, Change, NO_JOB, Next, PermissionRow, Record, RecordBody, RuleRow};
+
+/// Who answered, where it was a person.
+pub(super) const PERSON: &str = "person";
+
+/// Everything a job's client asks leave for, also what still waits its turn.
+pub(super) fn asked(job: &Job) -> impl Iterator<Item = &str> {
+    let waiting = job.waiting.iter().filter_map(|marker| match marker {
+        Marker::Permission(wanted) => Some(wanted.id.as_str()),
+        _ => None,
+    });
+    let open = job.permissions.iter().map(|wanted| wanted.id.as_str());
+    open.chain(waiting)
+}
+
+impl Desk {
+    /// One answer, by a person or by the rule of that id.
+    pub(super) fn permission(
+        &mut self,
+        permission: &str,
+        denied: Option<String>,
+        by: &str,
+        version: Option<u64>,
+    ) -> Result<Decided, Refused> {
+        let row = self.at(&self.of("permission", permission)?, version)?;
+        let status = if denied.is_some() {
+            "denied"
+        } else {
+            "permitted"
+        };
+        let settled = self.settled_permission(permission, status, denied.clone(), self.now());
+        let permission = permission.to_owned();
+        let command = match denied {
+            Some(reason) => Command::Deny { permission, reason },
+            None => Command::Permit { permission },
+        };
+        let mut change = self.step(&row, command)?;
+        if let Some(mut record) = settled {
+            if let RecordBody::Permission(row) = &mut record.body {
+                row.by = Some(by.into());
+            }
+            Desk::show(&mut change, record);
+        }
+        Ok(Decided::of(change))
+    }
+
+    /// The same answer to several, of one task or of many.
+    pub(super) fn permissions(
+        &mut self,
+        ids: &[String],
+        denied: Option<&String>,
+    ) -> Result<Decided, Refused> {
+        let mut seen = std::collections::BTreeSet::new();
+        for id in ids {
+            let row = self.row(&self.of("permission", id)?)?;
+            let open = row.job.permissions.iter().any(|it| it.id == *id);
+            if !open || !seen.insert(id) {
+                // The machine has the words for it, and has changed nothing.
+                self.permission(id, denied.cloned(), PERSON, None)?;
+                return Err(no_such("permission", id));
+            }
+        }
+        let mut last = Decided {
+            changes: Vec::new(),
+            job: None,
+            made: None,
+        };
+        for id in ids {
+            // A step moves a job once; all of them are committed together.
+            for change in std::mem::take(&mut last.changes) {
+                self.stage_change(change);
+            }
+            last = self.permission(id, denied.cloned(), PERSON, None)?;
+        }
+        Ok(last)
+    }
+
+    pub(super) fn add_rule(&mut self, rule: PermissionRule) -> Result<Decided, Refused> {
+        if let Some(task) = &rule.task {
+            self.row(task)?;
+        }
+        let id = new_id("rule");
+        let row = RuleRow {
+            rule,
+            ..RuleRow::default()
+        };
+        let record = Record {
+            id: id.clone(),
+            job: NO_JOB.into(),
+            open: true,
+            at: self.now(),
+            body: RecordBody::Rule(row),
+        };
+        let waits = |row: &&bowline_store::JobRow| !row.job.permissions.is_empty();
+        let waiting = self.rows.values().filter(waits);
+        self.asking.extend(waiting.map(|row| row.id.clone()));
+        Ok(Decided {
+            changes: vec![of_no_job(record)],
+            job: None,
+            made: Some(id),
+        })
+    }
+
+    pub(super) fn remove_rule(&mut self, id: &str) -> Result<Decided, Refused> {
+        self.of("rule", id)?;
+        let mut record = self.record(id).ok_or_else(|| no_such("rule", id))?;
+        let at = self.now().0;
+        if let RecordBody::Rule(row) = &mut record.body {
+            row.removed_at.get_or_insert(at);
+        }
+        record.open = false;
+        Ok(Decided {
+            changes: vec![of_no_job(record)],
+            job: None,
+            made: Some(id.into()),
+        })
+    }
+
+    /// Answers what rules can answer, of jobs that have asked since the last look.
+    pub(super) fn apply_rules(&mut self) {
+        for job in std::mem::take(&mut self.asking) {
+            let Ok(row) = self.row(&job) else { continue };
+            for wanted in row.job.permissions {
+                self.apply_rule(&job, &wanted.id);
+            }
+        }
+    }
+
+    fn apply_rule(&mut self, job: &str, permission: &str) {
+        let Some(RecordBody::Permission(PermissionRow { tool, input, .. })) =
+            self.record(permission).map(|it| it.body)
+        else {
+            return;
+        };
+        let rules = self.open.values().filter_map(|record| match &record.body {
+            RecordBody::Rule(row) if record.open => Some((record.id.clone(), &row.rule)),
+            _ => None,
+        });
+        let Some((id, rule)) = deciding(rules, (job, &tool, &input)) else {
+            return;
+        };
+        let denied = rule.denies.then(|| rule.reason.clone());
+        let Ok(decided) = self.permission(permission, denied, &id, None) else {
+            return;
+        };
+        for change in decided.changes {
+            self.stage_change(change);
+        }
+        if let Some(mut record) = self.record(&id) {
+            if let RecordBody::Rule(row) = &mut record.body {
+                row.uses += 1;
+            }
+            self.stage_change(of_no_job(record));
+        }
+    }
+}
+
+/// A row that belongs to no job.
+fn of_no_job(record: Record) -> Change {
+    Change {
+        next: Next::Same,
+        records: vec![record],
+        ..Change::to(NO_JOB, 0, Job::draft(), About::default())
+    }
+}

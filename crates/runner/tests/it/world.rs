@@ -1,0 +1,218 @@
+//! The loop that decides about jobs, with real shims, and a shell script in the place of an agent.
+
+use bowline_formats::agents::Protocol;
+use bowline_machines::job::{Action, allowed_actions};
+use bowline_runner::drivers::jobs::{
+    AgentSpec, Answered, Asked, Config, Jobs, Phase, Refused, TypeSpec, Wish,
+};
+use bowline_store::{
+    About, EventKind, EventQuery, JobRow, Key, Record, RecordBody, RecordKind, RecordQuery, Sqlite,
+};
+use bowline_supervisor::Shim;
+use bowline_test_support::wait_until;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Nothing here takes this long unless it hangs.
+pub(crate) const BOUND: Duration = Duration::from_secs(60);
+
+/// What every agent here can do: wait for a line that holds something.
+const WAIT: &str = r#"
+wait_for() { while IFS= read -r line; do case "$line" in *"$1"*) return;; esac; done; exit 9; }
+good() { head -c 600 /dev/zero | tr '\0' x > "$1"; }
+"#;
+
+fn shim() -> Shim {
+    let me = std::env::current_exe().unwrap();
+    let built = me.parent().unwrap().parent().unwrap();
+    Shim::new(&built.join("examples/attempts"), &["shim"])
+}
+
+pub(crate) struct World {
+    pub(crate) folder: tempfile::TempDir,
+    jobs: Option<Jobs>,
+    script: String,
+    slots: u32,
+    protocol: Protocol,
+}
+
+fn phase(name: &str) -> Phase {
+    Phase {
+        name: name.into(),
+        steps: vec!["idea".into(), "words".into()],
+        deliverables: vec![format!("docs/{}/*.md", name.to_lowercase())],
+        count: 1,
+        min_chars: 500,
+        placeholders: true,
+        review: true,
+        ..Phase::default()
+    }
+}
+
+fn start(folder: &std::path::Path, script: &str, slots: u32, protocol: Protocol) -> Jobs {
+    let mut config = Config::new(folder, shim());
+    config.slots = slots;
+    let agent = AgentSpec {
+        command: vec!["sh".into(), "-c".into(), format!("{WAIT}{script}")],
+        protocol,
+        environment: BTreeMap::new(),
+        verifies: false,
+    };
+    config.agents.insert("sh".into(), agent);
+    config.default_agent = "sh".into();
+    let path = std::env::var("PATH").unwrap();
+    config.environment.insert("PATH".into(), path);
+    let tea = TypeSpec {
+        name: "tea".into(),
+        phases: vec![phase("Planning"), phase("Design")],
+        complete_on_exit: false,
+        app: Vec::new(),
+    };
+    config.types.insert("tea".into(), tea);
+    let store = Arc::new(Sqlite::open(&folder.join("store.db")).unwrap());
+    let key = Key::open(&folder.join("key")).unwrap();
+    Jobs::start(config, store, key).unwrap()
+}
+
+impl World {
+    pub(crate) fn new(script: &str, slots: u32) -> World {
+        World::speaking(Protocol::Markers, script, slots)
+    }
+
+    pub(crate) fn speaking(protocol: Protocol, script: &str, slots: u32) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let jobs = start(folder.path(), script, slots, protocol);
+        World {
+            folder,
+            jobs: Some(jobs),
+            script: script.into(),
+            slots,
+            protocol,
+        }
+    }
+
+    /// The loop ends, and another one goes on with what is durable.
+    pub(crate) fn again(mut self) -> World {
+        let jobs = self.jobs.take().unwrap();
+        jobs.stop();
+        drop(jobs);
+        let jobs = start(self.folder.path(), &self.script, self.slots, self.protocol);
+        self.jobs = Some(jobs);
+        self
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        self.jobs.as_ref().unwrap()
+    }
+
+    pub(crate) fn ask(&self, wish: Wish) -> Result<Answered, Refused> {
+        self.jobs().ask(Asked {
+            request: None,
+            version: None,
+            wish,
+        })
+    }
+
+    pub(crate) fn create(&self, type_name: &str) -> String {
+        let about = About {
+            type_name: Some(type_name.into()),
+            ..About::default()
+        };
+        let made = self.ask(Wish::Create {
+            title: "Tea shop".into(),
+            description: "A shop for tea".into(),
+            depends_on: vec![],
+            scheduled_for: None,
+            about: Box::new(about),
+            submit: true,
+        });
+        made.unwrap().row.unwrap().id
+    }
+
+    pub(crate) fn row(&self, id: &str) -> JobRow {
+        self.jobs().store().job(id).unwrap().unwrap()
+    }
+
+    pub(crate) fn pair(&self, id: &str) -> (&'static str, &'static str) {
+        let job = self.row(id).job;
+        (job.task_status().name(), job.agent_status().name())
+    }
+
+    pub(crate) fn until(&self, id: &str, pair: (&str, &str)) {
+        let mut last = None;
+        let reached = wait_until(BOUND, || {
+            last = Some(self.pair(id));
+            last == Some(pair)
+        });
+        assert!(
+            reached,
+            "{last:?} instead of {pair:?}: {:#?}",
+            self.row(id).job
+        );
+    }
+
+    pub(crate) fn open(&self, id: &str, kind: RecordKind) -> Record {
+        let mut found = Vec::new();
+        let wanted = RecordQuery {
+            job: Some(id.into()),
+            kind: Some(kind),
+            open: true,
+        };
+        let there = wait_until(BOUND, || {
+            found = self.jobs().store().records(&wanted).unwrap();
+            !found.is_empty()
+        });
+        assert!(there, "no open {}", kind.name());
+        found.remove(0)
+    }
+
+    pub(crate) fn records(&self, id: &str, kind: RecordKind) -> Vec<RecordBody> {
+        let wanted = RecordQuery {
+            job: Some(id.into()),
+            kind: Some(kind),
+            open: false,
+        };
+        let rows = self.jobs().store().records(&wanted).unwrap();
+        rows.into_iter().map(|it| it.body).collect()
+    }
+
+    /// The latest checkpoint, once there is one.
+    pub(crate) fn saved(&self, id: &str) -> String {
+        let there = wait_until(BOUND, || self.row(id).about.checkpoint.is_some());
+        assert!(there, "no checkpoint");
+        self.row(id).about.checkpoint.unwrap().0
+    }
+
+    /// Transitions of the task as `from>to trigger`.
+    pub(crate) fn transitions(&self, id: &str, entity: &str) -> Vec<String> {
+        let wanted = EventQuery {
+            job: Some(id.into()),
+            kind: Some(EventKind::Transition),
+            ..EventQuery::default()
+        };
+        let events = self.jobs().store().events(&wanted).unwrap();
+        let lines = events.into_iter().filter(|it| it.body["entity"] == entity);
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        lines
+            .map(|it| {
+                let (from, to) = (text(&it.body["from"]), text(&it.body["to"]));
+                format!("{from}>{to} {}", text(&it.body["trigger"]))
+            })
+            .collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.jobs.is_none() {
+            return;
+        }
+        for row in self.jobs().store().open_jobs().unwrap_or_default() {
+            if allowed_actions(&row.job).contains(&Action::Cancel) {
+                let _ = self.ask(Wish::Cancel { task: row.id });
+            }
+        }
+        self.jobs().stop();
+    }
+}
