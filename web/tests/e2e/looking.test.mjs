@@ -130,7 +130,8 @@ test('several lines are remarked on; viewed marks and the comparison belong to w
   assert.equal(await plan.locator('tr.removed').count(), 0);
 
   // What was said is where it was said, in the review that is over, and the agent was told which lines.
-  await page.getByLabel('Reviews').selectOption({ index: 0 });
+  await page.getByLabel('Reviews').selectOption({ label: 'Phase 1 · Changes requested' });
+  await plan.getByLabel('Viewed').uncheck();
   await plan.getByRole('button', { name: 'Differences' }).click();
   await plan.getByText('These three should be one.').waitFor();
   await page.getByRole('tab', { name: 'Overview' }).click();
@@ -250,7 +251,7 @@ test('phases have their times, and the terminal jumps to one', { timeout: 60_000
   await phases.getByText(/for \d+ s/).waitFor();
   const log = page.locator('[role=log]');
   await log.getByText('The end of phase two.').waitFor();
-  await page.getByLabel('Jump to a phase').selectOption({ label: 'Phase 1 Plan' });
+  await page.getByLabel('Go to phase').selectOption({ label: 'Phase 1 Plan' });
   await log.getByText('Starting Phase 1: Plan').waitFor();
   fine();
   await context.close();
@@ -306,7 +307,7 @@ test('a thousand nodes: titles, no implied edges, chains folded, places kept', {
   const { page, context, fine } = await visit(chromium, server);
   const { items } = await server.api('GET', '/api/workspaces');
   await page.goto(`${server.url}/workspaces/${items[0].id}/orchestrate`);
-  const graph = page.getByRole('group', { name: 'Graph of tasks' });
+  const graph = page.getByRole('group', { name: 'Graph of the tasks' });
   await graph.locator('.node').first().waitFor({ timeout: 30_000 });
   // Ninety-nine joints aside every chain is one node.
   const folded = await graph.locator('.node').count();

@@ -64,7 +64,7 @@ fn not_started(said: &str) -> String {
 
 /// Why a control group cannot be had, from the words of whoever looked.
 pub(super) fn no_group(reason: &str) -> String {
-    let between = |begin: &str, end: &str| Some(reason.strip_prefix(begin)?.strip_suffix(end)?);
+    let between = |begin: &str, end: &str| reason.strip_prefix(begin)?.strip_suffix(end);
     if let Some(place) = between("this user may not make a group in ", " or around it") {
         return format!("이 사용자는 {place}{과} 그 주변에 그룹을 만들 수 없습니다");
     }

@@ -19,8 +19,16 @@ lines! {
     "orchestrate run --phase" => "이 단계를 마치면 끝냅니다";
     "orchestrate run --resume" => "오케스트레이션을 이어 갑니다. 없으면 오류입니다";
     "orchestrate run --agent" => "모든 작업을 맡을 에이전트 (기본값: 작업에 정한 것, 다음은 'defaults' 표의 'agent', 다음은 claude)";
+    "orchestrate run --land" => "작업의 결과를 합치는 방식 (기본값: 'orchestrate' 표의 'land', 다음은 branch)";
+    "orchestrate run --land branch" => "단계의 브랜치에 합칩니다";
+    "orchestrate run --land pr" => "다른 사람이 병합할 풀 리퀘스트로 냅니다";
+    "orchestrate run --stack" => "필요한 작업이 합쳐지기 전에 그 결과 위에서 시작합니다";
     "orchestrate run --completion-promise" => "ralph 모드에서 에이전트가 일을 마치면 출력하는 말";
     "orchestrate run --max-iterations" => "ralph 모드에서 작업 하나를 되풀이하는 횟수";
+    "orchestrate run --land" => "작업을 합치는 방식 (기본값: 'orchestrate' 표의 'land', 다음은 branch)";
+    "orchestrate run --land branch" => "단계의 브랜치에 바로 합칩니다";
+    "orchestrate run --land pr" => "다른 사람이 병합할 풀 리퀘스트를 올립니다";
+    "orchestrate run --stack" => "필요한 작업이 합쳐지기 전에 그 결과 위에서 다음 작업을 시작합니다";
     "orchestrate rehearse" => "가상의 시간과 에이전트로 계획을 모의 실행합니다: 얼마나 걸릴지, 실패하면 무엇이 막히는지";
     "orchestrate rehearse --seeds" => "모의 실행 횟수";
     "orchestrate rehearse --shortest" => "작업 하나에 걸리는 가장 짧은 시간(분)";
