@@ -2,25 +2,30 @@
 
 use crate::notices::Deliverer;
 use crate::serve::Publisher;
+use crate::talk;
 use crate::work::{Answered, Asked, Refused, Work};
 use bowline_engine::agents::shim;
-use bowline_engine::formats::StateFormat as _;
-use bowline_engine::formats::checkpoint::{CheckpointFile, FOLDER_NAME};
 use bowline_engine::formats::client_hooks::quoted;
-use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::formats::settings::{Notify, Settings, Spoken};
 use bowline_engine::formats::time::utc;
+use bowline_engine::machines::job::TaskStatus;
 use bowline_engine::words::{shown, system};
 use bowline_engine::{Context, process};
+use bowline_formats::agents::Protocol;
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
+use bowline_runner::drivers::jobs::App;
 pub use bowline_runner::drivers::jobs::Jobs;
-use bowline_runner::drivers::jobs::{AgentSpec, Config, Phase, TypeSpec, Verifier};
+pub use bowline_runner::drivers::jobs::{AgentSpec, How, Rebuilt};
+use bowline_runner::drivers::jobs::{Config, Phase, TypeSpec, Verifier, rebuild};
 pub use bowline_store::JobQuery;
-use bowline_store::{EventRow, JobRow, Key, ReviewRow, Sqlite, Store};
+use bowline_store::{
+    Budget, EventRow, JobRow, Key, RecordQuery, ReviewRow, Sqlite, Store, StoreError,
+};
 use bowline_words::message::{Cause, ServeTrouble};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -86,11 +91,66 @@ pub fn settings(path: Option<&Path>) -> Result<Settings, ServeTrouble> {
 }
 
 /// The agents that are there without being named.
-fn presets() -> [(&'static str, &'static str, Spoken); 2] {
+fn presets() -> [(&'static str, &'static [&'static str], Spoken); 4] {
     [
-        ("claude", "claude", Spoken::ClaudeStreamJson),
-        ("codex", "codex", Spoken::CodexJson),
+        ("claude", &["claude"], Spoken::ClaudeStreamJson),
+        ("codex", &["codex"], Spoken::CodexJson),
+        ("gemini", &["gemini", "--acp"], Spoken::Acp),
+        ("opencode", &["opencode", "acp"], Spoken::Acp),
     ]
+}
+
+/// The agents that can be started with these settings, and which of them is taken when a task names none.
+pub fn known_agents(
+    context: &Context,
+    config: Option<&Path>,
+) -> Result<(BTreeMap<String, AgentSpec>, String), ServeTrouble> {
+    let setup = Setup {
+        data: PathBuf::new(),
+        config: config.map(Path::to_owned),
+        store: None,
+        key: None,
+        slots: None,
+        more: Settings::default(),
+    };
+    let (config, _) = configured(context, &setup, "")?;
+    Ok((config.agents, config.default_agent))
+}
+
+/// Makes a lost store again from what workspaces tell; one that cannot be read is set aside first. Nobody may serve.
+pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<Rebuilt>, ServeTrouble> {
+    let (config, _) = configured(context, setup, "")?;
+    let path = setup.store.clone();
+    let path = path.unwrap_or_else(|| setup.data.join(STORE_FILE));
+    let failed = |error: &dyn std::fmt::Display| ServeTrouble::Store {
+        cause: Cause::Other {
+            text: error.to_string(),
+        },
+    };
+    let store = match Sqlite::open(&path) {
+        Ok(store) => store,
+        Err(
+            error @ (StoreError::Locked { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Unsafe { .. }),
+        ) => {
+            return Err(failed(&error));
+        }
+        Err(StoreError::Damaged { .. } | StoreError::Failed(_)) => {
+            let stamp = utc(context.clock.now()).replace([':', '-'], "");
+            for end in ["", "-wal", "-shm"] {
+                let file = PathBuf::from(format!("{}{end}", path.display()));
+                let aside = PathBuf::from(format!("{}.damaged-{stamp}{end}", path.display()));
+                if file.exists() {
+                    std::fs::hard_link(&file, &aside)
+                        .and_then(|()| std::fs::remove_file(&file))
+                        .map_err(|error| crate::data::trouble(&file, &error))?;
+                }
+            }
+            Sqlite::open(&path).map_err(|error| failed(&error))?
+        }
+    };
+    rebuild(&config, &store).map_err(|refused| failed(&format!("{refused:?}")))
 }
 
 /// Begins work: opens the store and goes on with every job of it.
@@ -127,10 +187,21 @@ pub fn begin(
     let watched = Arc::downgrade(&work);
     std::thread::spawn(move || tell(&events, &publisher, &watched));
     if notify != Notify::default() {
+        let desktop = [
+            "DISPLAY",
+            "WAYLAND_DISPLAY",
+            "DBUS_SESSION_BUS_ADDRESS",
+            "XDG_RUNTIME_DIR",
+        ];
+        let seen = desktop.iter().filter_map(|name| {
+            let value = context.variables.get(name)?.to_str()?.to_owned();
+            Some(((*name).to_owned(), value))
+        });
         let deliverer = Deliverer {
             notify,
             folder: setup.data.join("notices"),
             clock: context.clock.clone(),
+            desktop: variables.clone().into_iter().chain(seen).collect(),
             variables,
         };
         let waiting = Arc::downgrade(&work);
@@ -150,7 +221,12 @@ fn tell(events: &Receiver<EventRow>, publisher: &Publisher, work: &Weak<dyn Work
                 let Some(work) = work.upgrade() else {
                     return;
                 };
-                let rows = work.store().open_jobs().unwrap_or_default();
+                let at_work = JobQuery {
+                    status: Some(TaskStatus::InProgress),
+                    archived: true,
+                    ..JobQuery::default()
+                };
+                let rows = work.store().jobs(&at_work).unwrap_or_default();
                 let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
                 seen.retain(|id, _| rows.iter().any(|row| row.id == *id));
                 for row in rows.iter().filter(|row| row.job.attempt > 0) {
@@ -186,7 +262,7 @@ fn configured(
         config.agents.insert(
             name.into(),
             AgentSpec {
-                command: vec![program.into()],
+                command: program.iter().map(|&word| word.to_owned()).collect(),
                 protocol: spoken.protocol(),
                 environment: BTreeMap::new(),
                 verifies: true,
@@ -232,6 +308,7 @@ fn configured(
                 name: name.clone(),
                 phases,
                 complete_on_exit: kind.complete_on_exit,
+                app: kind.app.clone(),
             },
         );
     }
@@ -250,6 +327,16 @@ fn configured(
     if let Some(seconds) = limits.dependency_timeout {
         config.limits.dependency_timeout_s = seconds.0;
     }
+    if let Some(seconds) = limits.no_progress {
+        config.limits.silence_s = seconds.0;
+    }
+    config.budget = Budget {
+        tokens: limits.tokens,
+        usd: limits.usd,
+        minutes: limits
+            .wall_time
+            .and_then(|it| u64::try_from((it.0 + 59) / 60).ok()),
+    };
     config.notifies = settings.notify != Notify::default();
     Ok((config, settings.notify))
 }
@@ -322,31 +409,21 @@ impl Work for Working {
         row.job.attempt > 0 && self.jobs.alive(row)
     }
 
-    /// What the latest checkpoint has of it.
     fn conversation(&self, row: &JobRow, from: u64, limit: usize) -> Vec<Utterance> {
-        let folder = self.jobs.config().workspace(row).join(FOLDER_NAME);
-        let text = std::fs::read_to_string(folder.join("latest.json")).unwrap_or_default();
-        let Ok(document) = JsonDocument::parse(text.as_bytes()) else {
-            return Vec::new();
+        let config = self.jobs.config();
+        let agent = row.about.agent.as_deref().unwrap_or(&config.default_agent);
+        let protocol = config
+            .agents
+            .get(agent)
+            .map_or(Protocol::Markers, |it| it.protocol);
+        let wanted = RecordQuery {
+            job: Some(row.id.clone()),
+            ..RecordQuery::default()
         };
-        let Ok(read) = CheckpointFile::read(&document) else {
-            return Vec::new();
-        };
-        let messages = (0u64..).zip(read.state.messages);
-        let told = messages.map(|(index, message)| {
-            let phase = message
-                .metadata
-                .as_ref()
-                .and_then(|it| it["phase"].as_u64());
-            Utterance {
-                index,
-                role: message.role.into(),
-                content: message.content,
-                timestamp: utc(message.at),
-                phase: phase.and_then(|it| u32::try_from(it).ok()),
-            }
-        });
-        told.skip_while(|it| it.index < from).take(limit).collect()
+        let records = self.jobs.store().records(&wanted).unwrap_or_default();
+        let all = talk::of(row, &records, protocol, &self.jobs.logs(row));
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        all.into_iter().skip(from).take(limit).collect()
     }
 
     fn secrets(&self, row: &JobRow) -> Vec<String> {
@@ -364,7 +441,10 @@ impl Work for Working {
             true => format!("--git-dir={}", quoted(&shown(&own))),
             false => String::new(),
         };
-        let out = side.join(format!("{}.{}.diff", row.id, review.phase));
+        // Two pages may ask at once.
+        static ASKED: AtomicU64 = AtomicU64::new(0);
+        let asked = ASKED.fetch_add(1, Ordering::Relaxed);
+        let out = side.join(format!("{}.{asked}.diff", row.id));
         let from = review.base_ref.as_deref().unwrap_or(EMPTY_TREE);
         let script = format!(
             "unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY\n\
@@ -410,6 +490,22 @@ impl Work for Working {
             available: agent.command.first().is_some_and(|it| is_there(it)),
         });
         told.collect()
+    }
+
+    fn app(&self, row: &JobRow, order: Option<bool>) -> Result<App, Refused> {
+        match order {
+            None => self.jobs.app(row),
+            Some(true) => self.jobs.start_app(row),
+            Some(false) => self.jobs.stop_app(row),
+        }
+    }
+
+    fn seal_action(&self, action: &str) -> Option<String> {
+        self.jobs.seal_action(action)
+    }
+
+    fn open_action(&self, word: &str) -> Option<String> {
+        self.jobs.open_action(word)
     }
 
     fn slots(&self) -> (u32, u32) {

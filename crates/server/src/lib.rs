@@ -22,6 +22,7 @@ mod reports;
 mod router;
 mod serve;
 mod session;
+mod talk;
 mod tasks;
 mod view;
 pub mod work;

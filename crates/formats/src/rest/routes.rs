@@ -120,6 +120,10 @@ const LOGS: &[Query] = &[
     number("offset", "The first byte; negative counts from the end"),
     number("limit", "How many bytes at the most"),
 ];
+const DIFF: &[Query] = &[text(
+    "since",
+    "`review`: compared with what the review before it showed, where there is one",
+)];
 const DAYS: &[Query] = &[number(
     "days",
     "How many days of spend, 1 to 400; 30 when left away",
@@ -156,7 +160,7 @@ const fn route(
 
 /// Every route there is.
 #[rustfmt::skip]
-pub const ROUTES: [Route; 77] = [
+pub const ROUTES: [Route; 82] = [
     route(Method::Get, "/healthz", "health", Access::Open, &[], None, 200, Answer::Json("Health"), "Is the process up?"),
     route(Method::Get, "/readyz", "ready", Access::Open, &[], None, 200, Answer::Json("Health"), "Does it take requests? 503 while it starts or drains"),
     route(Method::Get, "/metrics", "metrics", Access::Read, &[], None, 200, Answer::Text, "Figures for Prometheus"),
@@ -201,7 +205,7 @@ pub const ROUTES: [Route; 77] = [
     route(Method::Get, "/api/tasks/{id}/events", "taskEvents", Access::Read, SINCE, None, 200, Answer::Events, "What happens to one task, as server-sent events"),
     route(Method::Get, "/api/events", "events", Access::Read, SINCE, None, 200, Answer::Events, "What happens, as server-sent events"),
     route(Method::Get, "/api/reviews/{id}", "getReview", Access::Read, &[], None, 200, Answer::Json("Review"), "One review"),
-    route(Method::Get, "/api/reviews/{id}/diff", "getReviewDiff", Access::Read, &[], None, 200, Answer::Json("ReviewDiff"), "What changed in the phase under review"),
+    route(Method::Get, "/api/reviews/{id}/diff", "getReviewDiff", Access::Read, DIFF, None, 200, Answer::Json("ReviewDiff"), "What changed in the phase under review"),
     route(Method::Post, "/api/reviews/{id}/approve", "approveReview", Access::Person, &[], Some("Approval"), 200, Answer::Json("Task"), "Approve a phase"),
     route(Method::Post, "/api/reviews/{id}/request-changes", "requestReviewChanges", Access::Person, &[], Some("ChangeRequest"), 200, Answer::Json("Task"), "Have a phase changed"),
     route(Method::Post, "/api/questions/{id}/answer", "answerQuestion", Access::Person, &[], Some("AnswerRequest"), 200, Answer::Json("Task"), "Answer a question"),
@@ -218,6 +222,11 @@ pub const ROUTES: [Route; 77] = [
     route(Method::Delete, "/api/permission-rules/{id}", "removePermissionRule", Access::Person, &[], None, 204, Answer::Empty, "Take a rule back"),
     route(Method::Post, "/api/sayings/{id}/withdraw", "withdrawSaying", Access::Person, &[], Some("Nothing"), 200, Answer::Json("Saying"), "Take back what was said and is not delivered yet"),
     route(Method::Post, "/api/checkpoints/{id}/fork", "forkCheckpoint", Access::Person, &[], Some("Nothing"), 201, Answer::Json("Task"), "Make a new task that begins at a checkpoint"),
+    route(Method::Post, "/api/actions/{word}", "act", Access::Open, &[], None, 204, Answer::Empty, "Give the one answer that a button of a notice stands for; it counts once"),
+    route(Method::Get, "/api/tasks/{id}/app", "getApp", Access::Read, &[], None, 200, Answer::Json("App"), "The app of a task, where its type names one"),
+    route(Method::Post, "/api/tasks/{id}/app/start", "startApp", Access::Person, &[], Some("Nothing"), 200, Answer::Json("App"), "Start what the task has made, at a port of its own"),
+    route(Method::Post, "/api/tasks/{id}/app/stop", "stopApp", Access::Person, &[], Some("Nothing"), 200, Answer::Json("App"), "End it"),
+    route(Method::Get, "/api/tasks/{id}/deliveries", "listDeliveries", Access::Read, &[], None, 200, Answer::Json("DeliveryPage"), "What became of the notices of a task, oldest first"),
     route(Method::Get, "/api/inbox", "getInbox", Access::Read, &[], None, 200, Answer::Json("InboxPage"), "All that waits for a person, the longest waiting first"),
     route(Method::Get, "/api/agents", "getAgents", Access::Read, &[], None, 200, Answer::Json("Agents"), "Agents that can be started, and those that are"),
     route(Method::Get, "/api/nodes", "listNodes", Access::Read, &[], None, 200, Answer::Json("NodePage"), "Machines that run agents"),

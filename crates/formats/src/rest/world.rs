@@ -5,6 +5,7 @@ use super::{AgentStatus, Dependency, Permission, Question, Review};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// One thing that waits for a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +51,38 @@ pub enum InboxKind {
     Permission,
     /// A task that does not go on by itself: a breaker stopped it, or what it depends on failed.
     Task,
+}
+
+/// What a task has made, started to be looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct App {
+    /// The task.
+    pub task_id: String,
+    /// Whether its process is there, looked at now.
+    pub running: bool,
+    /// Where it listens, on the machine of the server, while it runs.
+    pub url: Option<String>,
+    /// What is started.
+    pub command: Vec<String>,
+    /// What it printed last.
+    pub output: String,
+}
+
+/// A try to tell somebody elsewhere of an event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Delivery {
+    /// The number of the notice; several tries have the same.
+    pub notice: u64,
+    /// Which try, from 1.
+    pub attempt: u32,
+    /// When.
+    pub at: String,
+    /// How it went, without any address.
+    pub note: String,
 }
 
 /// An agent of the configuration.
@@ -293,6 +326,10 @@ pub struct WorkspaceState {
     pub findings: Vec<Value>,
     /// Commands that can be given next.
     pub next: Vec<String>,
+    /// Of an orchestration: the titles of its tasks in the plan, by id.
+    pub titles: BTreeMap<String, String>,
+    /// Of a develop run: what was run for its gates and checkpoints, the oldest first.
+    pub evidence: Vec<Value>,
 }
 
 /// What a verb changed in a state file.

@@ -7,6 +7,7 @@
 mod claude;
 mod codex;
 mod gemini;
+mod orchestrated;
 mod sandboxed;
 mod tools;
 
