@@ -100,6 +100,7 @@ lines! {
     "serve --config" => "설정 파일 (기본값: 여기의 bowline.toml, 없으면 사용자의 설정)";
     "serve --host" => "서버에 접속할 때 쓰는 다른 이름";
     "serve --secret-key-file" => "값을 암호화할 키 (기본값: 데이터 폴더 안)";
+    "serve --rebuild" => "저장소가 잃은 작업을 작업 공간의 기록에서 되찾은 뒤 서버를 실행합니다";
     "serve --log" => "표준 오류에 쓰는 로그의 형식";
     "serve --log text" => "사람이 읽을 줄";
     "serve --log json" => "한 줄에 JSON 객체 하나";
@@ -108,6 +109,15 @@ lines! {
     "demo --listen" => "연결을 받을 주소";
     "demo --dir" => "모든 것을 이 폴더에 둡니다 (기본값: 임시 폴더)";
     "demo --check" => "혼자서 끝까지 진행하고 마칩니다";
+    "capsule" => "작업에 일어난 모든 일을 비밀 값 없이 파일 하나에 씁니다";
+    "capsule --server" => "서버 주소 (기본값: BOWLINE_URL, 없으면 데이터 폴더의 서버)";
+    "capsule --token-file" => "서버의 토큰이 든 파일 (기본값: BOWLINE_TOKEN_FILE)";
+    "capsule --data" => "서버의 데이터 폴더 (기본값: 상태 폴더의 bowline)";
+    "capsule <task>" => "작업. ID의 앞부분만 적어도 됩니다";
+    "capsule --to" => "쓸 파일 (기본값: 여기의 TASK.capsule.json)";
+    "replay" => "서버 없이 캡슐을 다시 보여 줍니다";
+    "replay <file>" => "캡슐 파일";
+    "replay --output" => "에이전트가 출력한 것도 보여 줍니다";
     "agent" => "작업을 맡은 에이전트로서 보고합니다";
     "agent phase-complete" => "단계가 끝났다고 알립니다";
     "agent phase-complete <phase>" => "단계 번호, 1부터";
