@@ -3,12 +3,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NORMAL, runsOf, SHOWN_CHARACTERS_MAX, styleAfter, textOf } from '../src/lib/ansi';
 import { columnsOf } from '../src/lib/board';
-import { rowsOf } from '../src/lib/diff';
+import { countsOf, rowsBetween, rowsOf } from '../src/lib/diff';
 import { scaleOf } from '../src/lib/gantt';
 import { criticalPath, folded, inColumns, reduced, type Graph } from '../src/lib/graph';
-import type { Task } from '../src/lib/shapes';
+import type { Task, Waiting } from '../src/lib/shapes';
+import { daysOf } from '../src/lib/spend';
 import { plain } from '../src/lib/text';
+import { aboutTool, changesOf } from '../src/lib/tools';
 import { verbOf } from '../src/lib/verbs';
+import { goTogether, optionsOf } from '../src/lib/waiting';
 
 test('colours are believed, every other escape is dropped', () => {
   const { runs, end } = runsOf('\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07\x1b[2J\x1b[10;10Hend', NORMAL);
@@ -126,7 +129,9 @@ test('a proposed command is a button only when nothing has to be filled in', () 
   assert.deepEqual(verbOf('bowline -C /srv/a orchestrate start T1.6'), { kind: 'orchestrate', verb: 'start', id: 'T1.6' });
   assert.equal(verbOf('bowline develop start FEATURE'), null);
   assert.equal(verbOf('bowline orchestrate fail ID --reason TEXT'), null);
-  assert.equal(verbOf('bowline memory step start 1'), null);
+  assert.deepEqual(verbOf('bowline memory step start 1'), { kind: 'memory', verb: 'step-start', id: '1' });
+  assert.deepEqual(verbOf('bowline memory task pause'), { kind: 'memory', verb: 'pause', id: null });
+  assert.equal(verbOf('bowline memory step complete 1'), null);
 });
 
 test('a chain of thousands is laid out in columns, nothing on top of another', () => {
@@ -142,4 +147,67 @@ test('ids that come twice in somebody’s file are drawn once', () => {
   const twice = { nodes: [...graph.nodes, ...graph.nodes], edges: graph.edges };
   assert.deepEqual(reduced(twice).nodes.map((node) => node.id), ['a', 'b']);
   assert.equal(reduced(twice).edges.length, 1);
+});
+
+test('a replaced line marks only what differs in it', () => {
+  const rows = rowsOf('@@ -1,1 +1,1 @@\n-const first = 4;\n+const first = 12;\n');
+  assert.deepEqual(rows.slice(1).map((row) => row.text.slice(...(row.mark ?? [0, 0]))), ['4', '12']);
+  const other = rowsOf('@@ -1,1 +1,1 @@\n-all of this\n+is another thing\n');
+  assert.equal(other[1]?.mark, undefined);
+  assert.deepEqual(countsOf(rows), { added: 1, removed: 1 });
+});
+
+test('two texts become a diff with little of what is alike around it', () => {
+  const before = Array.from({ length: 20 }, (_, at) => `line ${at}`);
+  const after = before.with(10, 'another');
+  const rows = rowsBetween(before.join('\n'), after.join('\n'));
+  assert.deepEqual(rows.map((row) => row.kind), ['same', 'same', 'same', 'removed', 'added', 'same', 'same', 'same']);
+  assert.deepEqual(rows.map((row) => row.after), [8, 9, 10, null, 11, 12, 13, 14]);
+  assert.deepEqual(rowsBetween('', 'new').map((row) => row.kind), ['added']);
+  assert.deepEqual(rowsBetween('same', 'same').map((row) => row.kind), ['same']);
+});
+
+test('tools of several clients are told in a line, and their changes as diffs', () => {
+  assert.equal(aboutTool({ command: 'npm test\nnpm run build', description: 'Tests' }), 'npm test');
+  assert.equal(aboutTool({ command: ['bash', '-lc', 'ls'] }), 'bash -lc ls');
+  assert.equal(aboutTool({ file_path: 'src/a.ts', old_string: 'a', new_string: 'b' }), 'src/a.ts');
+  assert.equal(aboutTool({ changes: [{ path: 'a' }, { path: 'b' }] }), 'a, b');
+  assert.equal(aboutTool('{"cut": …'), '{"cut": …');
+  assert.equal(aboutTool({}), '');
+  assert.deepEqual(changesOf({ command: 'ls' }), []);
+  const [edit] = changesOf({ file_path: 'src/a.ts', old_string: 'a', new_string: 'b' });
+  assert.deepEqual([edit?.path, edit?.rows.map((row) => row.kind)], ['src/a.ts', ['removed', 'added']]);
+  const [written] = changesOf({ file_path: 'b', content: 'one\ntwo' });
+  assert.equal(written?.rows.length, 2);
+  const [many] = changesOf({ file_path: 'c', edits: [{ old_string: 'a', new_string: 'b' }, { old_string: 'c', new_string: 'd' }] });
+  assert.equal(many?.rows.length, 4);
+  assert.equal(changesOf({ path: 'd', diff: '@@ -1 +1 @@\n-a\n+b\n' })[0]?.rows.length, 3);
+});
+
+test('every day up to today has its column, and rows of one day are added', () => {
+  const rows = [
+    { day: '2026-02-27', tokens: 5, costUsd: 0.5 },
+    { day: '2026-03-01', tokens: 7, costUsd: null },
+    { day: '2026-03-01', tokens: 3, costUsd: 1 },
+    { day: '2025-01-01', tokens: 9, costUsd: 9 },
+  ];
+  assert.deepEqual(daysOf(rows, '2026-03-01', 4), [
+    { day: '2026-02-26', tokens: 0, costUsd: 0 },
+    { day: '2026-02-27', tokens: 5, costUsd: 0.5 },
+    { day: '2026-02-28', tokens: 0, costUsd: 0 },
+    { day: '2026-03-01', tokens: 10, costUsd: 1 },
+  ]);
+});
+
+test('things go together when one decision can fit all of them', () => {
+  const one = (kind: string, more: object = {}): Waiting => ({ kind, id: kind, ...more }) as unknown as Waiting;
+  const asks = (...options: string[]): Waiting => one('question', { question: { options } });
+  assert.equal(goTogether([one('review'), one('review')]), true);
+  assert.equal(goTogether([one('review'), one('question')]), false);
+  assert.deepEqual(optionsOf([asks('a', 'b'), asks('b', 'c')]), ['b']);
+  assert.equal(goTogether([asks('a'), asks('b')]), false);
+  assert.equal(goTogether([asks(), asks()]), true);
+  const needs = (name: string): Waiting => one('dependency', { dependency: { name } });
+  assert.equal(goTogether([needs('KEY'), needs('KEY')]), true);
+  assert.equal(goTogether([needs('KEY'), needs('OTHER')]), false);
 });

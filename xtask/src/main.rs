@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | clients | web | demo | walk | install | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | clocks | web | demo | walk | install | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -7,6 +7,7 @@
 
 mod bench;
 mod clients;
+mod clocks;
 mod demo;
 mod docs;
 mod drill;
@@ -28,6 +29,7 @@ cargo xtask web                 the web page, built into web/dist with packages 
     --pictures                  docs/screenshots: every page in both languages and themes
     --measure                   how fast it is
 cargo xtask demo [OPTION]...    the task server with scripted agents: no key, no network; --check walks through it alone
+cargo xtask clocks              how long the demo and the tests take in a fresh clone, with nothing built
 cargo xtask walk                a walk through the commands, in a temporary folder
 cargo xtask install [--root DIR] the programs as they are released, in DIR/bin (default: cargo's own)
 cargo xtask docs [--check]      write the generated pages of docs/, or check that they are up to date
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         ["web", "--pictures"] => web::pictures(),
         ["web", "--measure"] => web::measure(),
         ["demo", options @ ..] => demo::serve(options),
+        ["clocks"] => clocks::run(),
         ["walk"] => demo::run(),
         ["install", options @ ..] => release::install(options),
         ["docs"] => docs::write(),

@@ -23,6 +23,7 @@ pub mod process;
 pub mod rebuild;
 pub mod relayed;
 mod replay;
+pub mod run_place;
 mod tree;
 mod trust;
 pub mod words;

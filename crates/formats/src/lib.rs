@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod checkpoint;
 pub mod client_hooks;
+pub mod client_tools;
 pub mod develop;
 pub mod engagement;
 pub mod finding;

@@ -1,7 +1,8 @@
-//! What `bowline.toml` says to the task server: agents, types of work, limits, and whom to tell. Its other tables are other
-//! readers'.
+//! What `bowline.toml` says: agents, types of work, limits, whom to tell, and how runs go. The table `[develop]` has a reader
+//! of its own, because it is sealed.
 
 use crate::agents::Protocol;
+use crate::run_settings::{Orchestrate, Thinking};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -20,6 +21,10 @@ pub struct Settings {
     pub limits: Limits,
     /// Whom to tell.
     pub notify: Notify,
+    /// Of orchestrations.
+    pub orchestrate: Orchestrate,
+    /// Of thinking runs.
+    pub thinking: Thinking,
 }
 
 /// What counts when nothing else is said.
@@ -167,31 +172,51 @@ impl std::fmt::Debug for Notify {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seconds(pub i64);
 
+impl Seconds {
+    /// In milliseconds, as clocks tell.
+    pub fn ms(self) -> i64 {
+        self.0.saturating_mul(1_000)
+    }
+
+    fn read(value: &toml::Value) -> Result<Seconds, String> {
+        let seconds = match value {
+            toml::Value::Integer(seconds) => Some(*seconds).filter(|it| *it >= 0),
+            toml::Value::String(text) => {
+                crate::develop::policy::seconds(text).and_then(|it| i64::try_from(it).ok())
+            }
+            _ => None,
+        };
+        seconds.map(Seconds).ok_or_else(|| not_a_time(value))
+    }
+}
+
+fn not_a_time(value: &toml::Value) -> String {
+    let text = match value {
+        toml::Value::Integer(seconds) => seconds.to_string(),
+        toml::Value::String(text) => text.clone(),
+        other => other.type_str().to_owned(),
+    };
+    format!("'{text}' is no time; write seconds, or 90s, 15m, 2h")
+}
+
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = toml::Value::deserialize(deserializer)?;
-        let text = match &value {
-            toml::Value::Integer(seconds) => seconds.to_string(),
-            toml::Value::String(text) => text.clone(),
-            other => other.type_str().to_owned(),
-        };
-        let (digits, unit) = match text.strip_suffix(['s', 'm', 'h']) {
-            Some(digits) => (digits, text.chars().next_back().unwrap_or('s')),
-            None => (text.as_str(), 's'),
-        };
-        let number = digits.parse::<i64>().ok().filter(|it| *it > 0);
-        let seconds = number.and_then(|number| {
-            number.checked_mul(match unit {
-                'h' => 60 * 60,
-                'm' => 60,
-                _ => 1,
-            })
-        });
-        let wrong = || format!("'{text}' is no time; write seconds, or 90s, 15m, 2h");
-        seconds
-            .map(Seconds)
-            .ok_or_else(|| serde::de::Error::custom(wrong()))
+        let seconds = Seconds::read(&value).map_err(serde::de::Error::custom)?;
+        match seconds.0 {
+            0 => Err(serde::de::Error::custom(not_a_time(&value))),
+            _ => Ok(seconds),
+        }
     }
+}
+
+/// A time that may be none at all.
+pub(crate) fn from_zero<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Seconds>, D::Error> {
+    let value = toml::Value::deserialize(deserializer)?;
+    let seconds = Seconds::read(&value).map_err(serde::de::Error::custom)?;
+    Ok(Some(seconds))
 }
 
 impl Settings {
@@ -200,7 +225,7 @@ impl Settings {
         let settings: Settings = toml::from_str(text)
             .map_err(|error| error.message().lines().collect::<Vec<_>>().join(" "))?;
         for (name, agent) in &settings.agent {
-            if agent.command.is_empty() {
+            if agent.command.first().is_none_or(String::is_empty) {
                 return Err(format!("agent '{name}' has an empty command"));
             }
         }
@@ -222,7 +247,8 @@ mod tests {
     fn settings_are_read_and_other_tables_left_alone() {
         let text = "[defaults]\nagent = \"mine\"\n[agent.mine]\ncommand = [\"x\", \"{prompt_file}\"]\n\
                     [[type.leaflet.phases]]\nname = \"Draft\"\ndeliverables = [\"drafts/*.md\"]\nreview = false\n\
-                    [limits]\nslots = 5\nretry_after = \"2m\"\n[develop]\ntree = true\n[notify]\nslack = \"https://s3cret\"\n";
+                    [limits]\nslots = 5\nretry_after = \"2m\"\n[develop]\ntree = true\n[notify]\nslack = \"https://s3cret\"\n\
+                    [orchestrate]\nevidence = [\"make\", \"check\"]\nbackoff = 0\n[thinking]\nstage_timeout = \"45m\"\n";
         let settings = Settings::read(text).unwrap();
         assert_eq!(settings.defaults.agent.as_deref(), Some("mine"));
         assert_eq!(settings.agent["mine"].protocol, Spoken::Markers);
@@ -232,6 +258,10 @@ mod tests {
             (false, true, None)
         );
         assert_eq!(settings.limits.retry_after, Some(Seconds(120)));
+        assert_eq!(settings.orchestrate.evidence, ["make", "check"]);
+        assert_eq!(settings.orchestrate.backoff, Some(Seconds(0)));
+        assert_eq!(settings.thinking.stage_timeout, Some(Seconds(2_700)));
+        assert_eq!(Settings::read("").unwrap(), Settings::default());
         assert!(!format!("{settings:?}").contains("s3cret"));
     }
 
@@ -245,5 +275,8 @@ mod tests {
         assert_eq!(wrong("[type.t]"), "type 't' has no phases");
         assert!(wrong("[limits]\nretry_after = \"soon\"").starts_with("'soon' is no time"));
         assert!(wrong("[limits]\nslot = 3").contains("slot"));
+        assert!(wrong("[limits]\nwall_time = 0").starts_with("'0' is no time"));
+        assert!(wrong("[orchestrate]\nchekcs = []").contains("chekcs"));
+        assert!(wrong("[agent.x]\ncommand = [\"x\"]\nprotocol = \"smoke\"").contains("smoke"));
     }
 }

@@ -13,7 +13,7 @@ use bowline_engine::formats::time::utc;
 use bowline_engine::formats::zip::{ENTRIES_MAX, Zip};
 use bowline_engine::machines::Timestamp;
 use bowline_formats::rest::{Artifact, Page, ReviewDiff};
-use bowline_store::{JobRow, RecordBody, RecordKind, RecordQuery};
+use bowline_store::{JobRow, Record, RecordBody, RecordKind, RecordQuery};
 use bowline_words::message::ServerNo;
 use hyper::body::Bytes;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
@@ -334,15 +334,39 @@ pub(crate) fn review_diff(shared: &Arc<Shared>, call: &Call) -> Reply {
     let RecordBody::Review(review) = &record.body else {
         return Err(Problem::no_such("review", call.param("id")));
     };
+    let mut review = review.clone();
+    if call.query("since") == Some("review")
+        && let Some(shown) = shown_before(work, &record)?
+    {
+        review.base_ref = Some(shown);
+    }
     let files = work
-        .diff(&row, review)
+        .diff(&row, &review)
         .map_err(|error| Problem::internal(&error))?;
     let diff = ReviewDiff {
         review_id: record.id.clone(),
-        from: review.base_ref.clone(),
+        from: review.base_ref,
         files,
     };
     json(call, &diff)
+}
+
+/// The code that the review before this one showed.
+fn shown_before(work: &dyn Work, record: &Record) -> Result<Option<String>, Problem> {
+    let reviews = work.store().records(&RecordQuery {
+        job: Some(record.job.clone()),
+        kind: Some(RecordKind::Review),
+        open: false,
+    })?;
+    // One that was decided before this one was opened.
+    let before = reviews.into_iter().filter_map(|it| match it.body {
+        RecordBody::Review(review) if it.id != record.id => {
+            let decided = review.reviewed_at.filter(|at| *at <= record.at.0)?;
+            Some((decided, review.code_ref?))
+        }
+        _ => None,
+    });
+    Ok(before.max_by_key(|(at, _)| *at).map(|(_, code)| code))
 }
 
 #[cfg(test)]

@@ -2,28 +2,28 @@
 
 use crate::notices::Deliverer;
 use crate::serve::Publisher;
+use crate::talk;
 use crate::work::{Answered, Asked, Refused, Work};
 use bowline_engine::agents::shim;
-use bowline_engine::formats::StateFormat as _;
-use bowline_engine::formats::checkpoint::{CheckpointFile, FOLDER_NAME};
 use bowline_engine::formats::client_hooks::quoted;
-use bowline_engine::formats::json::JsonDocument;
 use bowline_engine::formats::settings::{Notify, Settings, Spoken};
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::job::TaskStatus;
 use bowline_engine::words::{shown, system};
 use bowline_engine::{Context, process};
+use bowline_formats::agents::Protocol;
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
 use bowline_runner::drivers::jobs::App;
 pub use bowline_runner::drivers::jobs::Jobs;
 pub use bowline_runner::drivers::jobs::{AgentSpec, How, Rebuilt};
 use bowline_runner::drivers::jobs::{Config, Phase, TypeSpec, Verifier, rebuild};
 pub use bowline_store::JobQuery;
-use bowline_store::{Budget, EventRow, JobRow, Key, ReviewRow, Sqlite, Store, StoreError};
+use bowline_store::{Budget, EventRow, JobRow, Key, RecordQuery, ReviewRow, Sqlite, Store, StoreError};
 use bowline_words::message::{Cause, ServeTrouble};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -407,31 +407,21 @@ impl Work for Working {
         row.job.attempt > 0 && self.jobs.alive(row)
     }
 
-    /// What the latest checkpoint has of it.
     fn conversation(&self, row: &JobRow, from: u64, limit: usize) -> Vec<Utterance> {
-        let folder = self.jobs.config().workspace(row).join(FOLDER_NAME);
-        let text = std::fs::read_to_string(folder.join("latest.json")).unwrap_or_default();
-        let Ok(document) = JsonDocument::parse(text.as_bytes()) else {
-            return Vec::new();
+        let config = self.jobs.config();
+        let agent = row.about.agent.as_deref().unwrap_or(&config.default_agent);
+        let protocol = config
+            .agents
+            .get(agent)
+            .map_or(Protocol::Markers, |it| it.protocol);
+        let wanted = RecordQuery {
+            job: Some(row.id.clone()),
+            ..RecordQuery::default()
         };
-        let Ok(read) = CheckpointFile::read(&document) else {
-            return Vec::new();
-        };
-        let messages = (0u64..).zip(read.state.messages);
-        let told = messages.map(|(index, message)| {
-            let phase = message
-                .metadata
-                .as_ref()
-                .and_then(|it| it["phase"].as_u64());
-            Utterance {
-                index,
-                role: message.role.into(),
-                content: message.content,
-                timestamp: utc(message.at),
-                phase: phase.and_then(|it| u32::try_from(it).ok()),
-            }
-        });
-        told.skip_while(|it| it.index < from).take(limit).collect()
+        let records = self.jobs.store().records(&wanted).unwrap_or_default();
+        let all = talk::of(row, &records, protocol, &self.jobs.logs(row));
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        all.into_iter().skip(from).take(limit).collect()
     }
 
     fn secrets(&self, row: &JobRow) -> Vec<String> {
@@ -449,7 +439,10 @@ impl Work for Working {
             true => format!("--git-dir={}", quoted(&shown(&own))),
             false => String::new(),
         };
-        let out = side.join(format!("{}.{}.diff", row.id, review.phase));
+        // Two pages may ask at once.
+        static ASKED: AtomicU64 = AtomicU64::new(0);
+        let asked = ASKED.fetch_add(1, Ordering::Relaxed);
+        let out = side.join(format!("{}.{asked}.diff", row.id));
         let from = review.base_ref.as_deref().unwrap_or(EMPTY_TREE);
         let script = format!(
             "unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY\n\

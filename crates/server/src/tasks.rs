@@ -13,7 +13,8 @@ use bowline_formats::rest::{
     self, Delivery, EditTask, NewTask, Nothing, Page, Priority, RestoreRequest, SayRequest, Task,
 };
 use bowline_store::{
-    About, Budget, EventKind, EventQuery, JobQuery, JobRow, SpendQuery, Store, StoreError,
+    About, Budget, EventKind, EventQuery, JobQuery, JobRow, RecordQuery, SpendQuery, Store,
+    StoreError,
 };
 use bowline_words::message::ServerNo;
 use serde_json::Value;
@@ -403,7 +404,11 @@ pub(crate) fn phases(shared: &Arc<Shared>, call: &Call) -> Reply {
         .flat_map(|it| it.phases)
         .map(|phase| phase.steps)
         .collect();
-    json(call, &Page::whole(view::phases(&row, &steps)))
+    let records = work.store().records(&RecordQuery {
+        job: Some(row.id.clone()),
+        ..RecordQuery::default()
+    })?;
+    json(call, &Page::whole(view::phases(&row, &steps, &records)))
 }
 
 pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {

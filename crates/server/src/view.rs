@@ -8,7 +8,7 @@ use bowline_engine::machines::job::{
 };
 use bowline_formats::rest::{
     Agent, AgentCheckpoint, AgentState, Budget, Checkpoint, Dependency, DependencyStatus,
-    DependencyType, Failure, PausedBy, Permission, PermissionDecision, PermissionRule,
+    DependencyType, Failure, FileComment, PausedBy, Permission, PermissionDecision, PermissionRule,
     PermissionStatus, Phase, PhaseStatus, Priority, Question, QuestionStatus, Review, ReviewStatus,
     Saying, SayingStatus, Spend, Task, TaskStatus, Verification,
 };
@@ -171,8 +171,24 @@ pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
     }
 }
 
-/// The phases of a task; `steps` are the names its type has for each.
-pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>]) -> Vec<Phase> {
+/// When a phase was over: approved by a person, or verified where none approves it.
+fn over(records: &[Record], number: u32, review: bool) -> Option<String> {
+    let at = records.iter().filter_map(|record| match &record.body {
+        RecordBody::Review(it) if review && it.phase == number && it.status == "approved" => {
+            it.reviewed_at
+        }
+        RecordBody::Verification(it)
+            if !review && it.phase == number && it.passed == Some(true) =>
+        {
+            it.ended_at
+        }
+        _ => None,
+    });
+    at.max().map(time)
+}
+
+/// The phases of a task; `steps` are the names its type has for each, `records` its rows.
+pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[Record]) -> Vec<Phase> {
     let job = &row.job;
     let names: Vec<(String, bool)> = match &job.kind {
         None => Vec::new(),
@@ -190,6 +206,7 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>]) -> Vec<Phase> {
         (_, std::cmp::Ordering::Equal) => PhaseStatus::InProgress,
     };
     let numbered = (1u32..).zip(names);
+    let mut begun = job.started_at.map(utc);
     numbered
         .map(|(number, (name, review))| {
             let steps = steps.get(number as usize - 1).cloned().unwrap_or_default();
@@ -201,6 +218,14 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>]) -> Vec<Phase> {
                 (_, Some(step)) => step.number.saturating_sub(1),
                 (_, None) => 0,
             };
+            let done = status == PhaseStatus::Completed;
+            let completed_at = over(records, number, review)
+                .or_else(|| match &job.life {
+                    Life::Completed { at } => Some(utc(*at)),
+                    _ => None,
+                })
+                .filter(|_| done);
+            let started_at = std::mem::replace(&mut begun, completed_at.clone());
             Phase {
                 phase: number,
                 name,
@@ -208,6 +233,8 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>]) -> Vec<Phase> {
                 steps,
                 completed_steps,
                 review,
+                started_at,
+                completed_at,
             }
         })
         .collect()
@@ -227,6 +254,15 @@ pub(crate) fn review(record: &Record) -> Option<Review> {
         created_at: utc(record.at),
         reviewed_at: row.reviewed_at.map(time),
         comment: row.comment.clone(),
+        comments: row
+            .comments
+            .iter()
+            .map(|it| FileComment {
+                file: it.file.clone(),
+                line: it.line,
+                comment: it.comment.clone(),
+            })
+            .collect(),
     })
 }
 

@@ -10,7 +10,7 @@ use bowline_engine::machines::develop::{Gate, Phase};
 use bowline_engine::machines::thinking::Stage;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::MemoryFolder;
-use bowline_engine::operations::orchestrate::Orchestration;
+use bowline_engine::operations::orchestrate::{self, Orchestration};
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::words::shown;
 use bowline_engine::{Context, advice, history, workspace};
@@ -21,7 +21,7 @@ use bowline_formats::transition::Transition;
 use bowline_words::message::ServerNo;
 use notify::{RecursiveMode, Watcher as _};
 use serde_json::{Value, json as value};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -95,6 +95,14 @@ impl Workspaces {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Watched>> {
         self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folder of a workspace; without a name the first, if there is one.
+    pub(crate) fn named(&self, id: Option<&str>) -> Result<Option<PathBuf>, Problem> {
+        match id {
+            Some(id) => self.find(id).map(|folder| Some(folder.to_owned())),
+            None => Ok(self.folders.first().map(|(_, folder)| folder.clone())),
+        }
     }
 
     fn find(&self, id: &str) -> Result<&Path, Problem> {
@@ -188,6 +196,8 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
                 state: Value::Null,
                 findings: vec![value!({ "code": error.code(), "text": error.told(call.lang).0 })],
                 next: vec![error.told(call.lang).1],
+                titles: BTreeMap::new(),
+                evidence: Vec::new(),
             },
         });
     }
@@ -218,7 +228,40 @@ fn state_of(context: &Context, view: &View) -> WorkspaceState {
             .map(|finding| finding.to_json(Some(&view.document)))
             .collect(),
         next: advice::commands(context, view),
+        titles: titles(context, view),
+        evidence: evidence(context, view),
     }
+}
+
+/// What the plan calls the tasks of an orchestration; a plan that cannot be read has no names.
+fn titles(context: &Context, view: &View) -> BTreeMap<String, String> {
+    if view.kind != FileKind::Orchestrate {
+        return BTreeMap::new();
+    }
+    let plan = orchestrate::plan(context, &root_of(view.kind, &view.path), None);
+    let tasks = plan.map(|plan| plan.file.tasks).unwrap_or_default();
+    tasks
+        .into_iter()
+        .map(|task| (task.id.to_string(), task.title))
+        .collect()
+}
+
+/// What a develop run rests on; the tree it was gathered on is not looked at here.
+fn evidence(context: &Context, view: &View) -> Vec<Value> {
+    if view.kind != FileKind::Develop {
+        return Vec::new();
+    }
+    let run = DevelopRun::at(context, &root_of(view.kind, &view.path));
+    let all = run.evidence(context).unwrap_or_default();
+    all.iter()
+        .filter_map(|one| serde_json::to_value(one).ok())
+        .collect()
+}
+
+/// The folder whose state file of a kind has this path.
+fn root_of(kind: FileKind, path: &Path) -> PathBuf {
+    let up = Path::new(kind.relative_path()).components().count();
+    path.ancestors().nth(up).unwrap_or(path).to_owned()
 }
 
 pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
@@ -285,10 +328,7 @@ fn changed_by(
 ) -> Result<WorkspaceChange, Problem> {
     let id = || asked.id.as_deref().ok_or_else(|| lacks(verb, "id"));
     let text = asked.text.as_deref();
-    let root = |kind: FileKind| {
-        let up = Path::new(kind.relative_path()).components().count();
-        path.ancestors().nth(up).unwrap_or(path).to_owned()
-    };
+    let root = |kind: FileKind| root_of(kind, path);
     let changed = match kind {
         "thinking" => {
             let run = ThinkingRun::at(context, &root(FileKind::Thinking));

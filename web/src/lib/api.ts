@@ -3,7 +3,7 @@ import createClient from 'openapi-fetch';
 import type { paths } from './api.generated';
 import { session } from './session.svelte';
 import { settings, t } from './settings.svelte';
-import type { EditTask, NewTask, Task, Trouble, WorkspaceKind } from './shapes';
+import type { EditTask, NewPermissionRule, NewTask, Task, Trouble, WorkspaceKind } from './shapes';
 import type { Verb } from './verbs';
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; trouble: Trouble };
@@ -108,7 +108,9 @@ export const api = {
         params: { path: { id }, query: cursor ? { limit: 200, cursor } : { limit: 200 } },
       }),
     ),
-  diff: (review: string) => told(client.GET('/api/reviews/{id}/diff', of(review))),
+  /** What changed in a phase, or since the review before this one. */
+  diff: (review: string, sinceReview: boolean) =>
+    told(client.GET('/api/reviews/{id}/diff', { params: { path: { id: review }, query: sinceReview ? { since: 'review' } : {} } })),
 
   /** Verbs that need nothing but the task. */
   move(id: string, action: PlainAction, version: number) {
@@ -154,6 +156,11 @@ export const api = {
     told(client.POST('/api/permissions/{id}/permit', { params: seen(id, version) })),
   deny: (id: string, version: number, reason: string) =>
     told(client.POST('/api/permissions/{id}/deny', { params: seen(id, version), body: { reason } })),
+
+  rules: () => listed(client.GET('/api/permission-rules')),
+  addRule: (body: NewPermissionRule) => told(client.POST('/api/permission-rules', { body })),
+  tryRule: (body: NewPermissionRule) => told(client.POST('/api/permission-rules/try', { body })),
+  removeRule: (id: string) => told(client.DELETE('/api/permission-rules/{id}', of(id))),
 
   workspaces: () => listed(client.GET('/api/workspaces')),
   workspace: (id: string, kind: WorkspaceKind) =>

@@ -5,8 +5,12 @@ export interface Row {
   before: number | null;
   after: number | null;
   text: string;
+  /** The part of the line that differs from the line it replaces, from and to. */
+  mark?: [number, number];
 }
 
+/** Lines that stay the same and are shown around those that do not. */
+const AROUND = 3;
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$/;
 
 /** The rows of one file's patch. Lines before the first hunk are headers and say nothing a reader needs. */
@@ -34,18 +38,62 @@ export function rowsOf(patch: string): Row[] {
       rows.push({ kind: 'same', before: before++, after: after++, text: line.slice(1) });
     }
   }
+  markChanges(rows);
   return rows;
 }
 
-/** A diff of several files as git prints it, taken apart. */
-export function filesOf(diff: string): { path: string; patch: string }[] {
-  const files: { path: string; patch: string }[] = [];
-  for (const part of diff.split(/^(?=diff --git )/m)) {
-    const path = /^\+\+\+ (?:b\/)?(.+)$/m.exec(part)?.[1];
-    const old = /^--- (?:a\/)?(.+)$/m.exec(part)?.[1];
-    const header = /^diff --git a\/.+ b\/(.+)$/m.exec(part)?.[1];
-    const name = path && path !== '/dev/null' ? path : (old ?? header);
-    if (name) files.push({ path: name.trim(), patch: part });
+/** Where lines are replaced one by one, only what differs in each is marked. */
+function markChanges(rows: Row[]): void {
+  for (let at = 0; at < rows.length; ) {
+    let removed = at;
+    while (rows[removed]?.kind === 'removed') removed++;
+    let added = removed;
+    while (rows[added]?.kind === 'added') added++;
+    const count = removed - at;
+    if (count > 0 && added - removed === count) {
+      for (let pair = 0; pair < count; pair++) markPair(rows[at + pair], rows[removed + pair]);
+    }
+    at = Math.max(added, at + 1);
   }
-  return files;
+}
+
+function markPair(old: Row | undefined, next: Row | undefined): void {
+  if (!old || !next) return;
+  const [one, other] = [old.text, next.text];
+  const most = Math.min(one.length, other.length);
+  let head = 0;
+  while (head < most && one[head] === other[head]) head++;
+  let tail = 0;
+  while (tail < most - head && one.at(-1 - tail) === other.at(-1 - tail)) tail++;
+  // Lines that have little in common are simply different.
+  if (head + tail < most * 0.4) return;
+  old.mark = [head, one.length - tail];
+  next.mark = [head, other.length - tail];
+}
+
+/** How many lines came and went. */
+export function countsOf(rows: Row[]): { added: number; removed: number } {
+  const count = (kind: Row['kind']): number => rows.filter((row) => row.kind === kind).length;
+  return { added: count('added'), removed: count('removed') };
+}
+
+/** Two texts as rows: what is alike at both ends once, with little of it, and between them all of the one, then all of the other. */
+export function rowsBetween(before: string, after: string): Row[] {
+  const [old, next] = [before ? before.split('\n') : [], after ? after.split('\n') : []];
+  const most = Math.min(old.length, next.length);
+  let head = 0;
+  while (head < most && old[head] === next[head]) head++;
+  let tail = 0;
+  while (tail < most - head && old.at(-1 - tail) === next.at(-1 - tail)) tail++;
+  const rows: Row[] = [];
+  const from = Math.max(0, head - AROUND);
+  for (let at = from; at < head; at++) rows.push({ kind: 'same', before: at + 1, after: at + 1, text: old[at] ?? '' });
+  for (let at = head; at < old.length - tail; at++) rows.push({ kind: 'removed', before: at + 1, after: null, text: old[at] ?? '' });
+  for (let at = head; at < next.length - tail; at++) rows.push({ kind: 'added', before: null, after: at + 1, text: next[at] ?? '' });
+  for (let at = 0; at < Math.min(tail, AROUND); at++) {
+    const line = old.length - tail + at;
+    rows.push({ kind: 'same', before: line + 1, after: next.length - tail + at + 1, text: old[line] ?? '' });
+  }
+  markChanges(rows);
+  return rows;
 }

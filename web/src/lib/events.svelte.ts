@@ -57,6 +57,11 @@ class Events {
       });
   }
 
+  /** The number of the last event that was seen. */
+  get last(): number {
+    return this.#last ?? 0;
+  }
+
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -93,7 +98,10 @@ class Events {
         this.stop();
         return;
       }
-      if (this.state === 'catching-up') continue;
+      if (outcome === 'too-old') {
+        this.state = 'catching-up';
+        continue;
+      }
       this.state = 'lost';
       // One that rests waits until it is looked at.
       const wait = this.#resting ? 2 ** 31 - 1 : Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** this.#tries++);
@@ -110,7 +118,7 @@ class Events {
     }
   }
 
-  async #follow(signal: AbortSignal): Promise<'ended' | 'signed-out'> {
+  async #follow(signal: AbortSignal): Promise<'ended' | 'signed-out' | 'too-old'> {
     const silence = new AbortController();
     this.#stream = silence;
     let timer = setTimeout(() => silence.abort(), SILENCE_MS_MAX);
@@ -127,8 +135,7 @@ class Events {
       if (response.status === 401) return 'signed-out';
       if (response.status === 410) {
         this.#last = null;
-        this.state = 'catching-up';
-        return 'ended';
+        return 'too-old';
       }
       if (!response.ok || !response.body) return 'ended';
       this.#tries = 0;

@@ -169,6 +169,6 @@ export interface Placed {
   height: number;
 }
 
-export const NODE_WIDTH = 148;
+export const NODE_WIDTH = 168;
 export const NODE_HEIGHT = 40;
 const MARGIN = 12;

@@ -41,8 +41,11 @@ export function t<W extends Word>(
   ...values: [Parameters[W]] extends [never] ? [] : [Record<Parameters[W], string | number>]
 ): string {
   const given = values[0] as Record<string, string | number> | undefined;
-  const text: string = words[settings.lang][word];
-  if (!given) return text;
+  const whole: string = words[settings.lang][word];
+  if (!given) return whole;
+  // Where one is said otherwise than several, the sentence has both.
+  const [one, several] = whole.split(' | ');
+  const text = (Number(given['n']) === 1 ? one : several) ?? whole;
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(given[name] ?? whole));
 }
 

@@ -60,3 +60,9 @@ export function moment(time: string | null | undefined): string {
   if (today) return clockTime;
   return `${date.toLocaleDateString(locale, { month: 'short', day: 'numeric' })} ${clockTime}`;
 }
+
+/** A day of the calendar, `2026-03-01`, as people write it. */
+export function dayName(day: string): string {
+  const locale = settings.lang === 'ko' ? 'ko-KR' : 'en-GB';
+  return new Date(`${day}T00:00:00Z`).toLocaleDateString(locale, { month: 'short', day: 'numeric', timeZone: 'UTC' });
+}

@@ -46,6 +46,10 @@ export const words = {
     resumesIn: "resumes in {time}",
     silence: "nothing for {time}",
     tokensN: "{n} tokens",
+    outputAgo: "output {age}",
+    madeAgo: "made {age}",
+    took: "took {time}",
+    lasts: "for {time}",
     linesN: "{n} lines",
     progressOf: "{n} % done",
     doneOf: "{n} of {total} done",
@@ -53,6 +57,7 @@ export const words = {
     searchTasks: "Search tasks",
     groupBy: "Group by",
     groupNone: "Nothing",
+    onlyNeedsYou: "Needs you",
     ungrouped: "Others",
     label: "Label",
     type: "Type",
@@ -69,10 +74,20 @@ export const words = {
     nothingWaits: "Nothing waits for you",
     nothingWaitsHint: "Reviews, questions and requests of all tasks appear here as soon as an agent stops for one.",
     approveMany: "Approve {n}",
+    pickedN: "{n} selected",
+    pickAll: "Select all",
+    clearPicked: "Clear",
+    requestChangesMany: "Request changes from {n}",
+    permitMany: "Permit {n}",
+    denyMany: "Deny {n}",
+    answerMany: "Answer {n} alike",
+    provideMany: "Provide to {n} tasks",
+    batchTold: "{n} of {total} decided",
+    eachAlone: "These are decided one by one",
     pick: "Select: {title}",
     openReview: "Open the review",
     openTask: "Open the task",
-    deliverablesN: "{n} deliverables",
+    deliverablesN: "{n} deliverable | {n} deliverables",
     feedback: "What should change",
     feedbackHint: "Tell the agent what to change and why",
     answer: "Answer",
@@ -81,6 +96,16 @@ export const words = {
     rejectFails: "The task cannot go on without it: refusing it ends the task.",
     rejectedByPerson: "Refused on the web page",
     wantsToUse: "The agent asks to use {tool}:",
+    ruleTitle: "Answer such calls by a rule",
+    ruleHint: "A star stands for any letters within the value.",
+    ruleOnlyTask: "Only in this task",
+    ruleAllTasks: "all tasks",
+    ruleTry: "Try it",
+    ruleTold: "Of {total} calls so far it would have answered {n}, {differs} of them otherwise than a person did.",
+    rulePermit: "Always permit",
+    ruleDeny: "Always deny",
+    rules: "Rules for tool calls",
+    ruleUses: "answered {n}",
     kindReview: "Review",
     kindQuestion: "Question",
     kindDependency: "Dependency",
@@ -95,6 +120,10 @@ export const words = {
     defaultAgent: "Default",
     workspaceFolder: "Folder to work in (empty: a new one)",
     dependsOn: "Waits for",
+    notBefore: "Not before",
+    budgetUsd: "Budget in US dollars",
+    budgetTokens: "Budget in tokens",
+    budgetMinutes: "Budget in minutes",
     saveDraft: "Save as draft",
     priorityCritical: "Critical",
     priorityHigh: "High",
@@ -178,6 +207,8 @@ export const words = {
     doneSay: "Sent to the agent",
     doneInterrupt: "Interrupted",
     doneVerb: "Done",
+    doneRule: "The rule is in force",
+    doneRuleRemoved: "The rule was taken back",
     confirmCancel: "The agent is ended, and the task counts as failed. What it made stays.",
     confirmDelete: "The task and its history are removed from the server.",
     confirmInterrupt: "What the agent does right now is broken off.",
@@ -193,6 +224,9 @@ export const words = {
     retryOf: "Retry of an earlier task",
     retriedBy: "Retried as another task",
     changedSince: "Changed since you looked",
+    sinceYouLooked: "Since you looked {age}",
+    showInHistory: "Show in the history",
+    andMore: "and {n} more",
     details: "Details",
     phases: "Phases",
     phase: "Phase",
@@ -205,6 +239,8 @@ export const words = {
     waitsForWhat: "Waits for",
     pausedBy: "Paused by",
     tokens: "Tokens",
+    cost: "Cost",
+    notTold: "not reported",
     attempt: "Attempt",
     lastSaved: "Last checkpoint",
     lastChange: "Last change",
@@ -238,21 +274,47 @@ export const words = {
     roleUser: "To the agent",
     roleAssistant: "Agent",
     roleSystem: "Bowline",
+    aboutDescription: "The task",
+    aboutAnswer: "Answer",
+    aboutApproved: "Approved",
+    aboutChangesRequested: "Changes requested",
+    aboutSaid: "Said",
+    aboutFound: "Found by the verification",
+    aboutProvided: "Provided",
+    aboutPermitted: "Permitted",
+    aboutDenied: "Denied",
+    toolCallsN: "{n} tool call | {n} tool calls",
+    toolCall: "Tool call",
+    cutText: "The rest is too long to be shown.",
     seeComments: "See the comments on the files.",
     reviewsOfTask: "Reviews",
     foundBefore: "Verification found {n} before",
-    commentsN: "{n} comments",
+    commentsN: "{n} comment | {n} comments",
     comparedWithBefore: "Compared with the state before this phase",
+    comparedWith: "Compared with",
+    sinceLastReview: "the last review",
+    wholePhase: "before this phase",
+    nothingSinceReview: "Nothing has changed since the last review.",
+    yourDecision: "Your decision",
+    theApp: "The app",
+    startApp: "Start the app",
+    stopApp: "Stop the app",
+    openApp: "Open {url}",
+    appRuns: "It runs beside this page until it is stopped.",
+    changedWhileLooking: "This changed while you were looking. What is shown now is what you decide on.",
+    filesN: "{n} file | {n} files",
     allIsNew: "There is nothing to compare with: everything is new",
     viewedOf: "{n} of {total} viewed",
     viewed: "Viewed",
+    viewedChanged: "changed since you viewed it",
     shownAs: "Shown as",
     document: "Document",
     differences: "Differences",
     commentOnLine: "Comment on line {line}",
+    commentOnLines: "Comment on lines {from}–{to}",
     linesRange: "Lines {from}–{to}:",
     addComment: "Add the comment",
-    shiftForRange: "Shift and click for several lines",
+    shiftForRange: "Drag over the numbers, or Shift-click, for several lines",
     remove: "Remove",
     diffCut: "The rest is too long to show here; the file has all of it.",
     changeAdded: "new",
@@ -314,6 +376,9 @@ export const words = {
     noStateFilesHint: "A run that is started in this folder appears here by itself.",
     nextCommands: "What can be done next",
     doIt: "Do it",
+    verbStart: "Start",
+    verbComplete: "Complete",
+    verbRetry: "Try again",
     findingsN: "{n} findings in this file",
     kindOfThinking: "Thinking",
     kindOfMemory: "Memory",
@@ -353,6 +418,12 @@ export const words = {
     gateOpen: "open",
     gateClosed: "closed",
     checkpointsOfRun: "Checkpoints",
+    evidence: "Evidence",
+    noEvidence: "No command has been run for a gate yet.",
+    sourceSealed: "sealed command",
+    sourceGiven: "command of the caller",
+    sourceByHand: "a person’s word",
+    exitCode: "exit code {code}",
     graph: "Graph of the tasks",
     graphOf: "{n} tasks, {edges} dependencies",
     foldChains: "Fold chains",
@@ -373,6 +444,13 @@ export const words = {
     state: "State",
     tasksByStatus: "Tasks by status",
     tokensByTask: "Tokens by task",
+    spendByDay: "Spend per day",
+    spendByTask: "Spend per task",
+    tokensByDay: "Tokens per day",
+    noSpend: "Nothing was spent yet",
+    noSpendHint: "What agents report to have used stands here, by day and by task.",
+    spentToday: "Spent today",
+    todayN: "{n} today",
     nodes: "Servers",
     name: "Name",
     version: "Version",
@@ -442,6 +520,10 @@ export const words = {
     resumesIn: "{time} 후 재개",
     silence: "{time} 동안 조용함",
     tokensN: "토큰 {n}",
+    outputAgo: "{age} 출력",
+    madeAgo: "{age} 생성",
+    took: "{time} 걸림",
+    lasts: "{time}째",
     linesN: "{n}줄",
     progressOf: "{n}% 완료",
     doneOf: "{total}개 중 {n}개 완료",
@@ -449,6 +531,7 @@ export const words = {
     searchTasks: "작업 검색",
     groupBy: "묶기",
     groupNone: "없음",
+    onlyNeedsYou: "내 결정 필요",
     ungrouped: "기타",
     label: "라벨",
     type: "유형",
@@ -465,6 +548,16 @@ export const words = {
     nothingWaits: "결정할 일이 없습니다",
     nothingWaitsHint: "에이전트가 리뷰, 질문, 요청으로 멈추면 바로 여기에 나타납니다.",
     approveMany: "{n}건 승인",
+    pickedN: "{n}건 선택",
+    pickAll: "모두 선택",
+    clearPicked: "선택 해제",
+    requestChangesMany: "{n}건 변경 요청",
+    permitMany: "{n}건 허용",
+    denyMany: "{n}건 거부",
+    answerMany: "{n}건에 같은 답변",
+    provideMany: "작업 {n}개에 제공",
+    batchTold: "{total}건 중 {n}건 처리",
+    eachAlone: "이 항목은 하나씩 결정합니다",
     pick: "선택: {title}",
     openReview: "리뷰 열기",
     openTask: "작업 열기",
@@ -477,6 +570,16 @@ export const words = {
     rejectFails: "이 값 없이는 진행할 수 없습니다. 거부하면 작업이 끝납니다.",
     rejectedByPerson: "웹 페이지에서 거부함",
     wantsToUse: "에이전트가 사용하려는 도구: {tool}",
+    ruleTitle: "이런 요청을 규칙으로 처리",
+    ruleHint: "별표(*)는 값 안의 아무 글자나 뜻합니다.",
+    ruleOnlyTask: "이 작업에만",
+    ruleAllTasks: "모든 작업",
+    ruleTry: "시험해 보기",
+    ruleTold: "지금까지의 요청 {total}건 중 {n}건을 처리하며, 그중 {differs}건은 사람의 결정과 다릅니다.",
+    rulePermit: "항상 허용",
+    ruleDeny: "항상 거부",
+    rules: "도구 사용 규칙",
+    ruleUses: "{n}건 처리",
     kindReview: "리뷰",
     kindQuestion: "질문",
     kindDependency: "의존성",
@@ -491,6 +594,10 @@ export const words = {
     defaultAgent: "기본값",
     workspaceFolder: "작업 폴더 (비우면 새로 만듦)",
     dependsOn: "먼저 끝나야 할 작업",
+    notBefore: "시작 시각",
+    budgetUsd: "예산 (미국 달러)",
+    budgetTokens: "예산 (토큰)",
+    budgetMinutes: "예산 (분)",
     saveDraft: "초안으로 저장",
     priorityCritical: "긴급",
     priorityHigh: "높음",
@@ -574,6 +681,8 @@ export const words = {
     doneSay: "에이전트에게 보냈습니다",
     doneInterrupt: "중단했습니다",
     doneVerb: "처리했습니다",
+    doneRule: "규칙을 적용했습니다",
+    doneRuleRemoved: "규칙을 제거했습니다",
     confirmCancel: "에이전트를 종료하고 작업을 실패로 처리합니다. 만든 파일은 남습니다.",
     confirmDelete: "작업과 이력을 서버에서 지웁니다.",
     confirmInterrupt: "에이전트가 지금 하는 일을 중단합니다.",
@@ -589,6 +698,9 @@ export const words = {
     retryOf: "이전 작업의 재시도",
     retriedBy: "다른 작업으로 재시도됨",
     changedSince: "마지막으로 본 뒤 바뀜",
+    sinceYouLooked: "{age} 본 뒤에 일어난 일",
+    showInHistory: "이력에서 보기",
+    andMore: "외 {n}건",
     details: "자세히",
     phases: "단계",
     phase: "단계",
@@ -601,6 +713,8 @@ export const words = {
     waitsForWhat: "기다리는 것",
     pausedBy: "일시중지 원인",
     tokens: "토큰",
+    cost: "비용",
+    notTold: "보고되지 않음",
     attempt: "시도",
     lastSaved: "마지막 체크포인트",
     lastChange: "마지막 변경",
@@ -634,21 +748,47 @@ export const words = {
     roleUser: "에이전트에게",
     roleAssistant: "에이전트",
     roleSystem: "Bowline",
+    aboutDescription: "작업 내용",
+    aboutAnswer: "답변",
+    aboutApproved: "승인",
+    aboutChangesRequested: "변경 요청",
+    aboutSaid: "보낸 말",
+    aboutFound: "검증에서 발견",
+    aboutProvided: "제공됨",
+    aboutPermitted: "허용됨",
+    aboutDenied: "거부됨",
+    toolCallsN: "도구 사용 {n}회",
+    toolCall: "도구 사용",
+    cutText: "나머지는 너무 길어 표시하지 않습니다.",
     seeComments: "파일에 남긴 의견을 확인하세요.",
     reviewsOfTask: "리뷰",
     foundBefore: "이전 검증에서 발견: {n}건",
     commentsN: "의견 {n}개",
     comparedWithBefore: "이 단계 이전과 비교",
+    comparedWith: "비교 기준",
+    sinceLastReview: "마지막 리뷰",
+    wholePhase: "이 단계 이전",
+    nothingSinceReview: "마지막 리뷰 이후 바뀐 것이 없습니다.",
+    yourDecision: "결정",
+    theApp: "앱",
+    startApp: "앱 실행",
+    stopApp: "앱 중지",
+    openApp: "{url} 열기",
+    appRuns: "중지할 때까지 이 페이지와 함께 실행됩니다.",
+    changedWhileLooking: "보는 동안 바뀌었습니다. 지금 보이는 내용을 기준으로 결정합니다.",
+    filesN: "파일 {n}개",
     allIsNew: "비교할 이전 상태가 없습니다",
     viewedOf: "{total}개 중 {n}개 확인",
     viewed: "확인함",
+    viewedChanged: "확인한 뒤 바뀜",
     shownAs: "표시 방식",
     document: "문서",
     differences: "차이",
     commentOnLine: "{line}번째 줄에 의견",
+    commentOnLines: "{from}–{to}번째 줄에 의견",
     linesRange: "{from}–{to}번째 줄:",
     addComment: "의견 추가",
-    shiftForRange: "여러 줄은 Shift와 클릭",
+    shiftForRange: "여러 줄은 줄 번호를 끌거나 Shift와 클릭",
     remove: "제거",
     diffCut: "나머지는 너무 길어 표시하지 않습니다. 파일에 전부 있습니다.",
     changeAdded: "새 파일",
@@ -710,6 +850,9 @@ export const words = {
     noStateFilesHint: "이 폴더에서 실행을 시작하면 저절로 나타납니다.",
     nextCommands: "다음에 할 수 있는 일",
     doIt: "실행",
+    verbStart: "시작",
+    verbComplete: "완료 처리",
+    verbRetry: "재시도",
     findingsN: "이 파일에서 발견: {n}건",
     kindOfThinking: "사고 실행",
     kindOfMemory: "메모리",
@@ -749,6 +892,12 @@ export const words = {
     gateOpen: "열림",
     gateClosed: "닫힘",
     checkpointsOfRun: "체크포인트",
+    evidence: "증거",
+    noEvidence: "아직 게이트를 위해 실행한 명령이 없습니다.",
+    sourceSealed: "봉인된 명령",
+    sourceGiven: "호출자가 지정한 명령",
+    sourceByHand: "사람의 확인",
+    exitCode: "종료 코드 {code}",
     graph: "작업 그래프",
     graphOf: "작업 {n}개, 의존성 {edges}개",
     foldChains: "이어진 작업 접기",
@@ -769,6 +918,13 @@ export const words = {
     state: "상태",
     tasksByStatus: "상태별 작업",
     tokensByTask: "작업별 토큰",
+    spendByDay: "일별 비용",
+    spendByTask: "작업별 비용",
+    tokensByDay: "일별 토큰",
+    noSpend: "아직 쓴 비용이 없습니다",
+    noSpendHint: "에이전트가 사용했다고 알린 양이 날짜와 작업별로 나타납니다.",
+    spentToday: "오늘 비용",
+    todayN: "오늘 {n}",
     nodes: "서버",
     name: "이름",
     version: "버전",
@@ -843,6 +999,10 @@ export interface Parameters {
   resumesIn: 'time';
   silence: 'time';
   tokensN: 'n';
+  outputAgo: 'age';
+  madeAgo: 'age';
+  took: 'time';
+  lasts: 'time';
   linesN: 'n';
   progressOf: 'n';
   doneOf: 'n' | 'total';
@@ -850,6 +1010,7 @@ export interface Parameters {
   searchTasks: never;
   groupBy: never;
   groupNone: never;
+  onlyNeedsYou: never;
   ungrouped: never;
   label: never;
   type: never;
@@ -866,6 +1027,16 @@ export interface Parameters {
   nothingWaits: never;
   nothingWaitsHint: never;
   approveMany: 'n';
+  pickedN: 'n';
+  pickAll: never;
+  clearPicked: never;
+  requestChangesMany: 'n';
+  permitMany: 'n';
+  denyMany: 'n';
+  answerMany: 'n';
+  provideMany: 'n';
+  batchTold: 'n' | 'total';
+  eachAlone: never;
   pick: 'title';
   openReview: never;
   openTask: never;
@@ -878,6 +1049,16 @@ export interface Parameters {
   rejectFails: never;
   rejectedByPerson: never;
   wantsToUse: 'tool';
+  ruleTitle: never;
+  ruleHint: never;
+  ruleOnlyTask: never;
+  ruleAllTasks: never;
+  ruleTry: never;
+  ruleTold: 'total' | 'n' | 'differs';
+  rulePermit: never;
+  ruleDeny: never;
+  rules: never;
+  ruleUses: 'n';
   kindReview: never;
   kindQuestion: never;
   kindDependency: never;
@@ -892,6 +1073,10 @@ export interface Parameters {
   defaultAgent: never;
   workspaceFolder: never;
   dependsOn: never;
+  notBefore: never;
+  budgetUsd: never;
+  budgetTokens: never;
+  budgetMinutes: never;
   saveDraft: never;
   priorityCritical: never;
   priorityHigh: never;
@@ -975,6 +1160,8 @@ export interface Parameters {
   doneSay: never;
   doneInterrupt: never;
   doneVerb: never;
+  doneRule: never;
+  doneRuleRemoved: never;
   confirmCancel: never;
   confirmDelete: never;
   confirmInterrupt: never;
@@ -990,6 +1177,9 @@ export interface Parameters {
   retryOf: never;
   retriedBy: never;
   changedSince: never;
+  sinceYouLooked: 'age';
+  showInHistory: never;
+  andMore: 'n';
   details: never;
   phases: never;
   phase: never;
@@ -1002,6 +1192,8 @@ export interface Parameters {
   waitsForWhat: never;
   pausedBy: never;
   tokens: never;
+  cost: never;
+  notTold: never;
   attempt: never;
   lastSaved: never;
   lastChange: never;
@@ -1035,18 +1227,44 @@ export interface Parameters {
   roleUser: never;
   roleAssistant: never;
   roleSystem: never;
+  aboutDescription: never;
+  aboutAnswer: never;
+  aboutApproved: never;
+  aboutChangesRequested: never;
+  aboutSaid: never;
+  aboutFound: never;
+  aboutProvided: never;
+  aboutPermitted: never;
+  aboutDenied: never;
+  toolCallsN: 'n';
+  toolCall: never;
+  cutText: never;
   seeComments: never;
   reviewsOfTask: never;
   foundBefore: 'n';
   commentsN: 'n';
   comparedWithBefore: never;
+  comparedWith: never;
+  sinceLastReview: never;
+  wholePhase: never;
+  nothingSinceReview: never;
+  yourDecision: never;
+  theApp: never;
+  startApp: never;
+  stopApp: never;
+  openApp: 'url';
+  appRuns: never;
+  changedWhileLooking: never;
+  filesN: 'n';
   allIsNew: never;
   viewedOf: 'n' | 'total';
   viewed: never;
+  viewedChanged: never;
   shownAs: never;
   document: never;
   differences: never;
   commentOnLine: 'line';
+  commentOnLines: 'from' | 'to';
   linesRange: 'from' | 'to';
   addComment: never;
   shiftForRange: never;
@@ -1111,6 +1329,9 @@ export interface Parameters {
   noStateFilesHint: never;
   nextCommands: never;
   doIt: never;
+  verbStart: never;
+  verbComplete: never;
+  verbRetry: never;
   findingsN: 'n';
   kindOfThinking: never;
   kindOfMemory: never;
@@ -1150,6 +1371,12 @@ export interface Parameters {
   gateOpen: never;
   gateClosed: never;
   checkpointsOfRun: never;
+  evidence: never;
+  noEvidence: never;
+  sourceSealed: never;
+  sourceGiven: never;
+  sourceByHand: never;
+  exitCode: 'code';
   graph: never;
   graphOf: 'n' | 'edges';
   foldChains: never;
@@ -1170,6 +1397,13 @@ export interface Parameters {
   state: never;
   tasksByStatus: never;
   tokensByTask: never;
+  spendByDay: never;
+  spendByTask: never;
+  tokensByDay: never;
+  noSpend: never;
+  noSpendHint: never;
+  spentToday: never;
+  todayN: 'n';
   nodes: never;
   name: never;
   version: never;

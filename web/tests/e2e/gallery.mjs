@@ -167,7 +167,7 @@ function workspace() {
 
 export async function gallery() {
   const { home, folder } = workspace();
-  const server = new Server({ busy: scenarios.busy, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 8 });
+  const server = new Server({ busy: scenarios.busy, talking: scenarios.talking, careful: scenarios.careful, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 12 });
   await server.start();
   const make = (title, agent, more) => server.newTask(title, agent, more);
   const done = await make('Move the newsletter to the new template', 'finishing', { type: 'custom', label: 'letters' });
@@ -177,16 +177,18 @@ export async function gallery() {
   await make('Tests of the payment', 'needing', { label: 'shop' });
   const work = await make('산행 안내 페이지 성능 개선', 'working', { label: 'trails', priority: 'high', description: 'The page of a trail takes four seconds on a phone. One is the goal; the pictures are the first suspect.' });
   await make('Search by season', 'busy', { label: 'trails' });
+  const talk = await make('Pictures of a trail: one first, the rest later', 'talking', { label: 'trails', description: 'The page of a trail loads all its pictures at once. The first one is enough to begin with.' });
+  await make('Publish the map package', 'careful', { label: 'trails' });
   await make('Weekly summary', 'busy', { label: 'letters', dependsOn: [work.id] });
   await make('검색 결과 정렬 기준 바꾸기', 'busy', { submit: false, label: 'trails' });
   await server.reaches(review.id, 'review');
   await server.reaches(failed.id, 'failed');
-  await until('the question is asked', async () => (await server.api('GET', '/api/inbox')).items.length >= 3);
+  await until('the question is asked', async () => (await server.api('GET', '/api/inbox')).items.length >= 5);
   await until('the custom task is over', async () => ['completed', 'failed'].includes((await server.task(done.id)).status));
   const { items } = await server.api('GET', '/api/workspaces');
   return {
     server,
-    tasks: { review, question, work, failed },
+    tasks: { review, question, work, failed, talk },
     workspace: items[0].id,
     async close() {
       await server.close();

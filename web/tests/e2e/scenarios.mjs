@@ -105,3 +105,92 @@ say = "The last line of the flood."
 [[step]]
 hold = true
 `;
+
+/** A line of a client with structured output. */
+const line = (message) => `[[step]]\nraw = '''${JSON.stringify(message)}\n'''\n`;
+const uses = (id, name, input) => line({ type: 'assistant', message: { content: [{ type: 'tool_use', id, name, input }] } });
+
+/** Speaks as a client with structured output: words, tools, a changed file. */
+export const talking = `
+protocol = "claude-stream-json"
+[[step]]
+say = "I look at the page of a trail first. It loads **four** pictures at once."
+${uses('t1', 'Read', { file_path: 'src/trail.ts' })}
+${uses('t2', 'Bash', { command: 'npm run measure -- /trails/100', description: 'Measure the page' })}
+${uses('t3', 'Edit', { file_path: 'src/trail.ts', old_string: "import { show } from './pictures';\nconst first = 4;\nshow(first);", new_string: "import { show } from './pictures';\nconst first = 1;\nshow(first);\nlater(3);" })}
+[[step]]
+say = "One picture comes first now; the others follow when they are in view."
+[[step]]
+write = { path = "docs/plan.md", text = "# Plan\\n\\nOne picture first.\\n" }
+[[step]]
+usage = { input = 41200, output = 5300, usd = 0.87 }
+[[step]]
+phase = { number = 1, name = "Plan", files = ["docs/plan.md"] }
+[[step]]
+wait = ""
+`;
+
+/** Asks whether it may use a tool, and waits. */
+export const careful = `
+protocol = "claude-stream-json"
+[[step]]
+say = "The release is ready to be published."
+[[step]]
+leave = { tool = "Bash", input = { command = "npm publish --access public", description = "Publish the package" } }
+[[step]]
+hold = true
+`;
+
+/** Asks what can be answered in a word. */
+export const asking = `
+[[step]]
+ask = { question = "Where does the path begin?", category = "choice", options = ["harbour", "lighthouse"] }
+[[step]]
+wait = ""
+`;
+
+/** Shows two files, and one of them changed after it was told so. */
+export const reworking = `
+[[step]]
+write = { path = "docs/plan.md", text = "# Plan\\n\\nfirst\\nsecond\\nthird\\n" }
+[[step]]
+write = { path = "docs/other.md", text = "# Other\\n\\nstays\\n" }
+[[step]]
+phase = { number = 1, name = "Plan", files = ["docs/plan.md", "docs/other.md"] }
+[[step]]
+wait = "REVIEW_REJECTED"
+[[step]]
+say = "Told to change: {input}"
+[[step]]
+write = { path = "docs/plan.md", text = "# Plan\\n\\none line for three\\n" }
+[[step]]
+phase = { number = 1, name = "Plan", files = ["docs/plan.md", "docs/other.md"] }
+[[step]]
+wait = ""
+`;
+
+/** Two phases with much to read in each. */
+export const phased = `
+[[step]]
+raw = "Starting Phase 1: Plan\\n"
+[[step]]
+flood = { bytes = 16000, line_bytes = 80 }
+[[step]]
+write = { path = "docs/plan.md", text = "# Plan\\n" }
+[[step]]
+phase = { number = 1, name = "Plan", files = ["docs/plan.md"] }
+[[step]]
+wait = "PHASE_START"
+[[step]]
+raw = "Starting Phase 2: Build\\n"
+[[step]]
+flood = { bytes = 16000, line_bytes = 80 }
+[[step]]
+write = { path = "docs/build.md", text = "# Build\\n" }
+[[step]]
+raw = "The end of phase two.\\n"
+[[step]]
+phase = { number = 2, name = "Build", files = ["docs/build.md"] }
+[[step]]
+wait = ""
+`;

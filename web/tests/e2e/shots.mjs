@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { gallery } from './gallery.mjs';
 import { browser, visit } from './world.mjs';
 
-const folder = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../docs/screenshots');
+const folder = process.env.BOWLINE_PICTURES ?? path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../docs/screenshots');
 const QUALITY = 82;
 
 const shown = await gallery();
@@ -18,6 +18,7 @@ const pages = {
   task: `/tasks/${tasks.work.id}`,
   question: `/tasks/${tasks.question.id}`,
   review: `/tasks/${tasks.review.id}/review`,
+  conversation: `/tasks/${tasks.talk.id}/conversation`,
   history: `/tasks/${tasks.review.id}/history`,
   thinking: `/workspaces/${workspace}/thinking`,
   memory: `/workspaces/${workspace}/memory`,

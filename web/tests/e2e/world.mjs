@@ -39,7 +39,8 @@ export class Server {
       const file = path.join(this.folder, `${name}.toml`);
       fs.writeFileSync(file, text);
       const command = JSON.stringify([bowline, 'scripted', file]);
-      return `[agent.${name}]\ncommand = ${command}\nprotocol = "markers"\n`;
+      const protocol = /^protocol = "(.+)"$/m.exec(text)?.[1] ?? 'markers';
+      return `[agent.${name}]\ncommand = ${command}\nprotocol = "${protocol}"\n`;
     });
     const phases = (options.phases ?? ['Plan', 'Build']).map(
       (name) => `[[type.story.phases]]\nname = "${name}"\ndeliverables = ["docs/*.md"]\nmin_chars = 0\nplaceholders = false\n`,
@@ -129,7 +130,7 @@ export class Server {
 }
 
 export async function browser() {
-  return chromium.launch({ executablePath: executable(), args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return chromium.launch({ executablePath: executable(), args: ['--no-sandbox', '--disable-dev-shm-usage', '--no-proxy-server'] });
 }
 
 function executable() {

@@ -1,6 +1,7 @@
 //! Values of arguments that are words of the engine, each with what it means.
 
 use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::operations::develop::{FailureClass, Gate, Phase};
 use bowline_engine::operations::memory::{FailureKind, TaskResult};
 use bowline_engine::operations::orchestrate::Picture;
@@ -33,6 +34,19 @@ pub(crate) fn stage() -> impl TypedValueParser<Value = Stage> {
         (stage, word(stage.name(), help))
     };
     one_of(Stage::ALL.map(one).to_vec())
+}
+
+pub(crate) fn landing() -> impl TypedValueParser<Value = Landing> {
+    one_of(vec![
+        (
+            Landing::Branch,
+            word("branch", "Onto the branch of its phase"),
+        ),
+        (
+            Landing::PullRequest,
+            word("pr", "By a pull request that others merge"),
+        ),
+    ])
 }
 
 pub(crate) fn gate() -> impl TypedValueParser<Value = Gate> {

@@ -2,6 +2,7 @@
 
 use super::choice;
 use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::operations::orchestrate::Picture;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -155,6 +156,12 @@ pub(crate) struct RunArgs {
     /// Repetitions of one task in mode ralph
     #[arg(long, value_name = "N")]
     pub(crate) max_iterations: Option<u32>,
+    /// How the work of a task lands (default: 'land' in the table 'orchestrate', then branch)
+    #[arg(long, value_name = "HOW", value_parser = choice::landing())]
+    pub(crate) land: Option<Landing>,
+    /// Begin tasks on the work of those they need before that has landed
+    #[arg(long)]
+    pub(crate) stack: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Where the server is.
+// Where the server is. A doc comment would take the place of what the commands are about.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
     /// The server's address (default: BOWLINE_URL, else the server of the data folder)
@@ -302,7 +302,7 @@ pub(crate) enum RuleVerb {
     },
 }
 
-/// What the agent of a task reports about it.
+// What the agent of a task reports about it. A doc comment would take the place of what the command is about.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentVerb {
     /// A phase is done

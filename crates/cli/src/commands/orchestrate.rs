@@ -10,6 +10,7 @@ use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan, TaskMoved};
 use bowline_engine::{Context, Error};
+use bowline_runner::orchestrate::Rehearsal;
 use bowline_runner::orchestrate::door::Request;
 use bowline_words::message::{Did, Label};
 use serde_json::{Value, json};
@@ -53,7 +54,7 @@ pub(crate) fn run(
             failing,
             parallel,
         } => {
-            let wish = rehearsal::Wish {
+            let wish = Rehearsal {
                 seeds: *seeds,
                 minutes: (*shortest, *longest),
                 failing: *failing,

@@ -1,20 +1,19 @@
 //! `bowline orchestrate run`, and the verbs that reach a run from outside.
 
 use crate::args::orchestrate::{OrchestrateVerb, RunArgs};
+use crate::commands::signals;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::operations::orchestrate::{Begin, Orchestration};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
-use bowline_runner::orchestrate::{Actor, Id, Next, Run, Status, next};
-use bowline_runner::orchestrate::{Ended, Options, Report, Screen, Stopper, Told};
+use bowline_runner::orchestrate::{
+    Ended, Options, Progress, Report, Run, Screen, Shortage, Status, Stopper, Told, would_start,
+};
 use bowline_words::message::{Label, Told as Said};
-use nix::sys::signal::{SigSet, Signal};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// The signals by which a person or a system asks a run to leave.
-const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// Blocked tasks named behind a failed one.
 const NAMED_MAX: usize = 8;
 
@@ -51,8 +50,9 @@ pub(crate) fn run(
         }
     }
     if context.dry_run {
-        let (_, run) = orchestration.run(context)?;
-        return Ok(dry(output, &run));
+        let ids = named(&would_start(context, orchestration)?, usize::MAX);
+        output.line(&Said::RunWouldStart { ids }.say(output.lang));
+        return Ok(ExitCode::SUCCESS);
     }
     let options = Options {
         phase: args.phase,
@@ -61,49 +61,18 @@ pub(crate) fn run(
         mode,
         promise: args.completion_promise.clone(),
         iterations: args.max_iterations,
+        landing: args.land,
+        stack: args.stack,
     };
     let mut screen = Lines { output };
-    let signals = block();
-    let begun = |stopper: Stopper| listen(signals, stopper);
+    let signals = signals::block();
+    let begun = |stopper: Stopper| {
+        let other = stopper.clone();
+        signals::listen(signals, move || stopper.leave(), move || other.stop());
+    };
     let report =
         bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
     Ok(told(output, &report))
-}
-
-/// What would be started first.
-fn dry(output: &Output, run: &Run) -> ExitCode {
-    let ids = match next(run) {
-        Next::Ready(ids) => ids,
-        Next::Wait | Next::PhaseDone(_) | Next::AllDone | Next::Stalled(_) => Vec::new(),
-    };
-    let ids = named(&ids, usize::MAX);
-    output.line(&Said::RunWouldStart { ids }.say(output.lang));
-    ExitCode::SUCCESS
-}
-
-/// Signals are heard by a thread of their own. Threads begin with what this one blocks.
-fn block() -> SigSet {
-    let mut signals = SigSet::empty();
-    for signal in SIGNALS {
-        signals.add(signal);
-    }
-    let _ = signals.thread_block();
-    signals
-}
-
-/// The first leaves agents alone, the second ends them.
-fn listen(signals: SigSet, stopper: Stopper) {
-    let spawned = std::thread::Builder::new().spawn(move || {
-        let mut first = true;
-        while signals.wait().is_ok() {
-            match std::mem::replace(&mut first, false) {
-                true => stopper.leave(),
-                false => stopper.stop(),
-            }
-        }
-    });
-    // Without the thread a signal waits for the end of the run.
-    drop(spawned);
 }
 
 /// One line for everything that happens.
@@ -147,6 +116,36 @@ impl Screen for Lines<'_> {
                 },
             ),
             Told::Waits { why } => (Tone::Busy, Said::RunWaits { why: why.clone() }),
+            Told::Cleaned { worktrees, bytes } => (
+                Tone::Faint,
+                Said::RunCleaned {
+                    count: *worktrees,
+                    size: size(*bytes),
+                },
+            ),
+            Told::Short(shortage) => (Tone::Busy, short(*shortage)),
+            Told::Overlap { id, overlap } => (
+                Tone::Busy,
+                Said::RunOverlap {
+                    id: id.to_string(),
+                    other: overlap.with.to_string(),
+                    paths: overlap.paths.join(", "),
+                },
+            ),
+            Told::Recalled { id, on } => (
+                Tone::Busy,
+                Said::RunRecalled {
+                    id: id.to_string(),
+                    on: on.to_string(),
+                },
+            ),
+            Told::Proposed { id, url } => (
+                Tone::Faint,
+                Said::RunProposed {
+                    id: id.to_string(),
+                    url: url.clone(),
+                },
+            ),
             Told::PhaseDone { phase } => (
                 Tone::Good,
                 Said::RunPhaseDone {
@@ -176,24 +175,22 @@ impl Screen for Lines<'_> {
 
 /// What a run came to. Whoever waits for a task that failed is named behind it.
 fn told(output: &Output, report: &Report) -> ExitCode {
-    let run = &report.run;
-    let done = run.count(Status::Completed);
-    let total = run.graph().len();
+    let Progress { done, total } = report.progress;
     let (word, code) = match &report.ended {
         Ended::AllDone => ("done", 0),
         Ended::Stalled => ("stalled", 1),
         Ended::Stuck { .. } => ("stuck", 1),
         Ended::Left => ("left", 0),
     };
-    let failed: Vec<(&Id, Option<&str>, Vec<Id>)> = run
-        .nodes()
-        .filter(|(_, node)| node.status == Status::Failed)
-        .map(|(id, node)| (id, node.error.as_deref(), blocked_by(run, id)))
-        .collect();
     if output.json {
-        let failed = failed
+        let failed = report
+            .failed
             .iter()
-            .map(|(id, error, blocked)| json!({ "id": &***id, "error": error, "blocks": blocked }));
+            .map(|it| json!({ "id": it.id, "error": it.error, "blocks": it.blocks }));
+        let kept = report
+            .kept
+            .iter()
+            .map(|it| json!({ "name": it.name, "bytes": it.bytes }));
         let why = match &report.ended {
             Ended::Stuck { why } => Some(why),
             Ended::AllDone | Ended::Stalled | Ended::Left => None,
@@ -203,10 +200,11 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             "ended": word,
             "done": done,
             "total": total,
-            "phase": run.current_phase(),
+            "phase": report.phase,
             "failed": failed.collect::<Vec<_>>(),
             "goingOn": report.going_on,
             "why": why,
+            "worktrees": kept.collect::<Vec<_>>(),
         });
         output.line(&body.to_string());
         return ExitCode::from(code);
@@ -221,8 +219,8 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             }
         }
         Ended::Stalled | Ended::Stuck { .. } => {
-            let mut ids = run.ids(Status::Failed);
-            ids.extend(run.ids(Status::Blocked));
+            let failed = report.failed.iter().map(|it| it.id.clone());
+            let ids: Vec<String> = failed.chain(report.blocked.iter().cloned()).collect();
             // A run may be stuck without a task that failed.
             if !ids.is_empty() {
                 let ids = named(&ids, usize::MAX).replace(' ', ",");
@@ -231,11 +229,11 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             if let Ended::Stuck { why } = &report.ended {
                 output.line(&output.tone(Tone::Bad, &format!("✗ {why}")));
             }
-            for (id, error, blocked) in &failed {
-                let text = format!("✗ {id}: {}", error.unwrap_or(""));
+            for task in &report.failed {
+                let text = format!("✗ {}: {}", task.id, task.error.as_deref().unwrap_or(""));
                 output.line(&output.tone(Tone::Bad, text.trim_end_matches([':', ' '])));
-                if !blocked.is_empty() {
-                    let ids = named(blocked, NAMED_MAX);
+                if !task.blocks.is_empty() {
+                    let ids = named(&task.blocks, NAMED_MAX);
                     output.line(&format!("  {}", Said::RunBlocks { ids }.say(output.lang)));
                 }
             }
@@ -249,34 +247,45 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             }
         }
     }
+    if !report.kept.is_empty() {
+        output.talk(
+            &Said::RunWorktrees {
+                count: report.kept.len(),
+                size: size(report.kept.iter().map(|it| it.bytes).sum()),
+            }
+            .say(output.lang),
+        );
+    }
     ExitCode::from(code)
 }
 
-/// Some ids, and how many there are where not all are named.
-fn named(ids: &[Id], max: usize) -> String {
-    let some: Vec<&str> = ids.iter().take(max).map(|id| &**id).collect();
-    match ids.len() > max {
-        true => format!("{} … ({})", some.join(" "), ids.len()),
-        false => some.join(" "),
+fn short(shortage: Shortage) -> Said {
+    match shortage {
+        Shortage::Memory { free, wanted } => Said::RunShortMemory { free, wanted },
+        Shortage::Disk { free, wanted } => Said::RunShortDisk { free, wanted },
+        Shortage::Inodes { free, wanted } => Said::RunShortInodes { free, wanted },
     }
 }
 
-/// Everything that waits for a task, directly or not.
-fn blocked_by(run: &Run, id: &Id) -> Vec<Id> {
-    let graph = run.graph();
-    let mut found = Vec::new();
-    let mut open = graph.dependents_of(id);
-    while let Some(id) = open.pop() {
-        let blocked = run
-            .node(&id)
-            .is_some_and(|node| node.status == Status::Blocked);
-        if blocked && !found.contains(&id) {
-            open.extend(graph.dependents_of(&id));
-            found.push(id);
-        }
+/// An amount of disk, in the unit people would take.
+fn size(bytes: u64) -> String {
+    let units = ["kB", "MB", "GB", "TB"];
+    let mut amount = bytes as f64 / 1_000.0;
+    let mut at = 0;
+    while amount >= 1_000.0 && at + 1 < units.len() {
+        amount /= 1_000.0;
+        at += 1;
     }
-    found.sort_by_key(|id| graph.ids().iter().position(|it| it == id));
-    found
+    format!("{amount:.1} {}", units[at])
+}
+
+/// Some ids, and how many there are where not all are named.
+fn named(ids: &[String], max: usize) -> String {
+    let some = ids[..ids.len().min(max)].join(" ");
+    match ids.len() > max {
+        true => format!("{some} … ({})", ids.len()),
+        false => some,
+    }
 }
 
 /// Hands a verb to the run that owns the file, where one does: it decides.
@@ -298,7 +307,7 @@ pub(crate) fn ask_instead(
         OrchestrateVerb::ForceComplete { id, reason } => Request::ForceComplete {
             id: id.clone(),
             reason: reason.clone(),
-            person: context.actor() == Actor::Person,
+            person: context.is_person(),
         },
         _ => return None,
     };

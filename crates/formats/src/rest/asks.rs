@@ -41,6 +41,8 @@ pub struct Review {
     pub reviewed_at: Option<String>,
     /// What the person said with an approval, or wants changed.
     pub comment: Option<String>,
+    /// The remarks on files that were sent with it.
+    pub comments: Vec<FileComment>,
 }
 
 /// A remark on a line of a file.
@@ -382,10 +384,26 @@ pub struct Utterance {
     pub role: String,
     /// What.
     pub content: String,
-    /// When.
-    pub timestamp: String,
+    /// When; what an agent printed has no time of its own.
+    pub timestamp: Option<String>,
     /// The phase it belongs to, from 1.
     pub phase: Option<u32>,
+    /// What a person's words are: `description`, `answer`, `approved`, `changes_requested` or `said`; what others tell
+    /// the agent: `found`, `provided`, `permitted` or `denied`.
+    pub about: Option<String>,
+    /// The tool an agent uses, in place of words.
+    pub tool: Option<ToolUse>,
+}
+
+/// A tool in use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct ToolUse {
+    /// Its name, as the client calls it.
+    pub name: String,
+    /// What it is used with; text where that is too long to be shown whole.
+    pub input: Value,
 }
 
 /// A file a task has made.

@@ -120,6 +120,10 @@ const LOGS: &[Query] = &[
     number("offset", "The first byte; negative counts from the end"),
     number("limit", "How many bytes at the most"),
 ];
+const DIFF: &[Query] = &[text(
+    "since",
+    "`review`: compared with what the review before it showed, where there is one",
+)];
 const DAYS: &[Query] = &[number(
     "days",
     "How many days of spend, 1 to 400; 30 when left away",
@@ -201,7 +205,7 @@ pub const ROUTES: [Route; 82] = [
     route(Method::Get, "/api/tasks/{id}/events", "taskEvents", Access::Read, SINCE, None, 200, Answer::Events, "What happens to one task, as server-sent events"),
     route(Method::Get, "/api/events", "events", Access::Read, SINCE, None, 200, Answer::Events, "What happens, as server-sent events"),
     route(Method::Get, "/api/reviews/{id}", "getReview", Access::Read, &[], None, 200, Answer::Json("Review"), "One review"),
-    route(Method::Get, "/api/reviews/{id}/diff", "getReviewDiff", Access::Read, &[], None, 200, Answer::Json("ReviewDiff"), "What changed in the phase under review"),
+    route(Method::Get, "/api/reviews/{id}/diff", "getReviewDiff", Access::Read, DIFF, None, 200, Answer::Json("ReviewDiff"), "What changed in the phase under review"),
     route(Method::Post, "/api/reviews/{id}/approve", "approveReview", Access::Person, &[], Some("Approval"), 200, Answer::Json("Task"), "Approve a phase"),
     route(Method::Post, "/api/reviews/{id}/request-changes", "requestReviewChanges", Access::Person, &[], Some("ChangeRequest"), 200, Answer::Json("Task"), "Have a phase changed"),
     route(Method::Post, "/api/questions/{id}/answer", "answerQuestion", Access::Person, &[], Some("AnswerRequest"), 200, Answer::Json("Task"), "Answer a question"),

@@ -326,4 +326,8 @@ pub struct Phase {
     pub completed_steps: u32,
     /// Whether a person approves it.
     pub review: bool,
+    /// When it began.
+    pub started_at: Option<String>,
+    /// When it was over: approved, or verified where no person approves it.
+    pub completed_at: Option<String>,
 }

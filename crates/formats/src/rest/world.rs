@@ -5,6 +5,7 @@ use super::{AgentStatus, Dependency, Permission, Question, Review};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// One thing that waits for a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -325,6 +326,10 @@ pub struct WorkspaceState {
     pub findings: Vec<Value>,
     /// Commands that can be given next.
     pub next: Vec<String>,
+    /// Of an orchestration: the titles of its tasks in the plan, by id.
+    pub titles: BTreeMap<String, String>,
+    /// Of a develop run: what was run for its gates and checkpoints, the oldest first.
+    pub evidence: Vec<Value>,
 }
 
 /// What a verb changed in a state file.

@@ -277,6 +277,7 @@ fn task(
         progress,
         assignee: None,
         worktree: None,
+        touches: Vec::new(),
         dependencies: Vec::new(),
         parallel_with: Vec::new(),
         line: one.line,

@@ -3,7 +3,7 @@
 use super::attempts::{Voice, prompt, raw};
 use bowline_formats::agents::Protocol;
 use bowline_formats::agents::launch::{self, Conversation};
-use bowline_formats::run_settings::Settings;
+use bowline_formats::settings::Settings;
 use std::path::Path;
 
 /// Variables every agent gets, if they are set.
@@ -65,10 +65,10 @@ pub struct Call {
 impl Client {
     /// The client of a name: one that the settings describe, or one that is known. `myself` is this program.
     pub fn named(name: &str, settings: &Settings, myself: &Path) -> Option<Client> {
-        if let Some(agent) = settings.agents.get(name) {
+        if let Some(agent) = settings.agent.get(name) {
             return Some(Client {
                 name: name.to_owned(),
-                protocol: agent.protocol,
+                protocol: agent.protocol.protocol(),
                 how: How::Command(agent.command.clone()),
                 env: agent.env.clone(),
             });
@@ -128,7 +128,7 @@ impl Client {
         VARIABLES.contains(&variable)
             || variable.starts_with("XDG_")
             || self.env.iter().any(fits)
-            || settings.env.iter().any(fits)
+            || settings.defaults.env.iter().any(fits)
     }
 
     /// How it is started for this.
@@ -193,34 +193,37 @@ fn ended(mut text: String) -> String {
 
 /// A word of a command line with what its placeholders stand for.
 fn filled(word: &str, ask: &Ask<'_>) -> String {
-    let mut out = String::new();
-    let mut rest = word;
-    // One pass: what a value contains is not a placeholder.
+    fill(
+        word,
+        &[
+            ("{prompt_file}", &ask.prompt_file.to_string_lossy()),
+            ("{prompt}", ask.prompt),
+            ("{workspace}", &ask.workspace.to_string_lossy()),
+            ("{task_id}", ask.task),
+            ("{phase}", &ask.phase.to_string()),
+        ],
+    )
+}
+
+/// A template with what its names stand for, in one pass: what a value contains is not filled in again.
+pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    let mut rest = template;
     while let Some(at) = rest.find('{') {
-        out.push_str(&rest[..at]);
+        text.push_str(&rest[..at]);
         rest = &rest[at..];
-        let value = [
-            ("{prompt_file}", ask.prompt_file.to_string_lossy()),
-            ("{prompt}", ask.prompt.into()),
-            ("{workspace}", ask.workspace.to_string_lossy()),
-            ("{task_id}", ask.task.into()),
-            ("{phase}", ask.phase.to_string().into()),
-        ]
-        .into_iter()
-        .find(|(name, _)| rest.starts_with(name));
-        match value {
+        match values.iter().find(|(name, _)| rest.starts_with(name)) {
             Some((name, value)) => {
-                out.push_str(&value);
+                text.push_str(value);
                 rest = &rest[name.len()..];
             }
             None => {
-                out.push('{');
+                text.push('{');
                 rest = &rest[1..];
             }
         }
     }
-    out.push_str(rest);
-    out
+    text + rest
 }
 
 #[cfg(test)]
@@ -252,7 +255,7 @@ mod tests {
     #[test]
     fn a_described_client_comes_before_a_known_one() {
         let text = "[agent.claude]\ncommand = [\"mine\", \"{prompt_file}\"]\nenv = [\"MY_*\"]\n";
-        let settings = bowline_formats::run_settings::read(text).unwrap();
+        let settings = Settings::read(text).unwrap();
         let me = Path::new("/bin/bowline");
         let client = Client::named("claude", &settings, me).unwrap();
         assert_eq!(client.protocol, Protocol::Markers);

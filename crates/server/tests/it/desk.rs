@@ -443,8 +443,10 @@ impl Work for Desk {
             index,
             role: "assistant".into(),
             content: format!("word {index}"),
-            timestamp: utc(NOW),
+            timestamp: Some(utc(NOW)),
             phase: Some(1),
+            about: None,
+            tool: None,
         });
         all.skip_while(|it| it.index < from).take(limit).collect()
     }

@@ -39,6 +39,7 @@ table! {
         Scenario { path, cause } => "the scenario {path} cannot be read: {0}" [cause.say(En)];
         NoSuchTurn { turn, last } => "there is no turn {turn}: the last wait is number {last}";
         ValueUnreadable { cause } => "the value cannot be read: {0}" [cause.say(En)];
+        ValueTooDeep { max } => "the value is nested more than {max} levels deep";
         TooLargeNumber { number } => "{number} is too large to be kept exactly";
         NotKeyValue { text } => "'{text}' is not KEY=VALUE";
         NotNameValue { text } => "'{text}' is not NAME=VALUE";

@@ -40,6 +40,7 @@ table! {
         Scenario { path, cause } => "시나리오 {path}{을} 읽을 수 없습니다: {0}" [cause.say(Ko)];
         NoSuchTurn { turn, last } => "{turn}번째 턴은 없습니다. 마지막 wait는 {last}번째입니다";
         ValueUnreadable { cause } => "값을 읽을 수 없습니다: {0}" [cause.say(Ko)];
+        ValueTooDeep { max } => "값이 {max}단계보다 깊이 중첩되어 있습니다";
         TooLargeNumber { number } => "{number}{은} 너무 커서 그대로 저장할 수 없습니다";
         NotKeyValue { text } => "'{text}'{은} 키=값 꼴이 아닙니다";
         NotNameValue { text } => "'{text}'{은} 이름=값 꼴이 아닙니다";
@@ -50,7 +51,7 @@ table! {
         BadClock { variable, text } => "{variable} 값 '{text}'{은} 시각이 아닙니다";
         NoSuchSchema { name } => "'{name}'{이다}라는 스키마는 없습니다";
         SeveralIds { given, ids } => "'{given}'{으로} 시작하는 id가 여럿입니다: {ids}";
-        LimitWithoutGroup => "한도를 두려면 제어 그룹이 필요한데 '--cgroup off'로 껐습니다";
+        LimitWithoutGroup => "한도를 두려면 컨트롤 그룹이 필요한데 '--cgroup off'로 껐습니다";
         ValueTwice { metric } => "'{metric}'에도 값이 있고 --from에도 있습니다";
         NoTarget { path } => "{path}에 목표가 없습니다";
         NotANumber { text } => "'{text}'{은} 숫자가 아닙니다";

@@ -1,7 +1,17 @@
 //! 명령이 한 일과 보여 주는 것.
 
+use super::troubles::no_group;
 use crate::Lang::Ko;
 use crate::particle::*;
+
+/// How a task ended: in somebody's own words, or in those that are written where nobody gave any.
+fn summary(text: &str) -> String {
+    match text.split(' ').collect::<Vec<_>>()[..] {
+        [done, "of", total, "steps", "completed"] => format!("{total}단계 중 {done}단계 완료"),
+        ["cancelled"] => "취소됨".to_owned(),
+        _ => text.to_owned(),
+    }
+}
 
 table! {
     did: Did => text {
@@ -102,6 +112,8 @@ table! {
         UpdateBowline => "이 파일을 바꾸려면 Bowline을 업데이트하세요";
         EditFile { path } => "사람이 {path}{을} 직접 고친 뒤: bowline doctor {path}";
         EditPlaces { path, places } => "사람이 {path}의 {places}{을} 직접 고친 뒤: bowline doctor {path}";
+        AskGoal => "이 작업의 목표는 무엇입니까?";
+        NoGoal => "작업에 목표가 없습니다. 'bowline thinking new ID --goal 목표'로 줄 수 있고, 나중에 파일의 \"goal\"에 적어도 됩니다";
         CodexTrusts => "codex는 신뢰한 훅만 실행하며, 나머지는 말없이 건너뜁니다";
         GeminiTrusts => "gemini는 신뢰한 폴더에서만 프로젝트 설정을 읽습니다";
         HooksInTree => "core.hooksPath가 작업 트리 안에 있어, 같은 훅이 없는 연결된 worktree는 막지 못합니다";
@@ -122,6 +134,14 @@ table! {
         RunFailed { id, error } => "✗ {id} 실패: {error}";
         RunParked { id, seconds } => "⏸ {id}: 한도가 풀릴 때까지 {seconds}초 기다립니다";
         RunWaits { why } => "⏸ 기다립니다: {why}";
+        RunCleaned { count, size } => "이전 실행의 워크트리 {count}개를 치웁니다: {size}";
+        RunShortMemory { free, wanted } => "⏸ 새로 시작하지 않습니다: 남은 메모리 {free} MB, 필요 {wanted} MB";
+        RunShortDisk { free, wanted } => "⏸ 새로 시작하지 않습니다: 남은 디스크 {free} MB, 필요 {wanted} MB";
+        RunShortInodes { free, wanted } => "⏸ 새로 시작하지 않습니다: 디스크에 파일을 {free}개 더 만들 수 있고 {wanted}개가 필요합니다";
+        RunOverlap { id, other, paths } => "⚠ {id}, {other}: 같은 곳을 고치고 있습니다: {paths}";
+        RunRecalled { id, on } => "⏸ {id}: 바탕이 된 {on} 작업이 실패해 다시 기다립니다";
+        RunProposed { id, url } => "▸ {id}: 풀 리퀘스트를 올렸습니다: {url}";
+        RunWorktrees { count, size } => "워크트리 {count}개가 남아 {size}를 차지합니다";
         RunPhaseDone { phase, done, total } => "✓ 단계 {phase} 완료 ({done}/{total})";
         RunPhaseNotLanded { phase, why } => "✗ 단계 {phase}{을} 합치지 못했습니다: {why}";
         RunPlanChanged { tasks } => "계획이 바뀌었습니다: 이제 작업 {tasks}개";
@@ -134,6 +154,12 @@ table! {
         RunTold => "✓ 실행 중인 명령에 전했습니다";
         RunToldOf { id, status } => "✓ 실행 중인 명령에 전했습니다: '{id}' {status}";
         RunWouldStart { ids } => "시작할 작업 {ids}";
+        RunWouldStartNothing => "시작할 것이 없습니다";
+        RunChecking { id } => "▸ {id} 확인 중";
+        RunLeaving => "▸ 나갑니다. Ctrl-C를 한 번 더 누르면 에이전트도 끝냅니다";
+        RunUnitsDone { done, total } => "✓ {done}/{total} 완료";
+        RunUnitsKept { done, total } => "{done}/{total} 완료된 것은 그대로 있습니다";
+        RunUnitsLeft { done, total, command } => "{done}/{total} 완료하고 나갑니다. '{command}'으로 이어 갑니다";
         Rehearsed { ended, runs } => "모의 실행 {runs}번 가운데 {ended}번이 끝까지 갔습니다";
         RehearsedTime { least, middle, most } => "  시간: 가장 짧게 {least}, 가운데 {middle}, 열에 아홉은 {most} 안";
         RehearsedBlocks { id, count } => "  {id}: 실패하면 {count}개가 막힙니다";
@@ -165,6 +191,7 @@ table! {
         Score => "점수";
         Quality => "품질";
         GoalAchievement => "목표 달성률";
+        LessonsFor { stage } => "{stage} 단계에 적용할 교훈";
         Minutes { count } => "{count}분";
         Hours { count } => "{count}시간";
         Days { count } => "{count}일";
@@ -177,6 +204,7 @@ table! {
         Queued => "대기열";
         After => "선행";
         MayStart => "시작 가능";
+        Summary { text } => "{0}" [summary(text)];
         Totals { tasks, percent, average } => "{tasks}개 작업 · 성공률 {percent}% · 평균 {average}";
         Earlier { count } => "… 이전 작업 {count}개";
         ColumnTask => "작업";
@@ -210,6 +238,7 @@ table! {
         Yes => "가능";
         No => "불가";
         Sandbox => "샌드박스 (Landlock)";
+        NoGroup { reason } => "{0}" [no_group(reason)];
         ControlGroups => "컨트롤 그룹";
         TooMuchUnshown => "막힘: 보지 않은 출력이 너무 많음";
         DiskFull => "막힘: 디스크가 가득 참";

@@ -41,6 +41,7 @@ messages! {
         NoSuchTurn { turn: usize, last: usize },
         ValueUnreadable { cause: Cause },
         TooLargeNumber { number: String },
+        ValueTooDeep { max: usize },
         NotKeyValue { text: String },
         NotNameValue { text: String },
         GivenTwice { name: String },

@@ -80,7 +80,7 @@ impl MemoryFolder {
     }
 
     /// The tasks that are over; none where there is no history yet.
-    fn past(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
+    pub fn past(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
         past(context, &self.history)
     }
 

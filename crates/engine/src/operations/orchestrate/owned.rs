@@ -26,6 +26,8 @@ pub struct Owned {
     run: Run,
     document: JsonDocument,
     plan: Option<Plan>,
+    /// Moves that are decided and not durable yet.
+    staged: Vec<Step>,
     /// Moves were committed that the file does not show.
     loose: bool,
 }
@@ -61,6 +63,7 @@ impl Orchestration {
             run,
             document,
             plan,
+            staged: Vec::new(),
             loose: false,
         };
         // Steps are replayed on what the file alone tells: it must know the graph they are decided on.
@@ -109,8 +112,8 @@ impl Owned {
         waits_for_section(&self.run, self.plan.as_ref(), id)
     }
 
-    /// Makes a move durable, and says what follows. A refused one changes nothing.
-    pub fn commit(&mut self, context: &Context, command: Command) -> Result<Vec<Effect>, Error> {
+    /// Makes a move, and says what follows once it is durable, which [`Owned::flush`] makes it. A refused one changes nothing.
+    pub fn stage(&mut self, context: &Context, command: Command) -> Result<Vec<Effect>, Error> {
         let at = context.now_for(FileKind::Orchestrate);
         let mut next = self.run.clone();
         let effects = OrchestrateMachine::advance(&mut next, command.clone(), at)
@@ -126,14 +129,25 @@ impl Owned {
             transition: Some(file.transition(context, self.document.value(), &moved)),
             effects: None,
         };
-        self.held.commit(&request, &[step])?;
+        self.staged.push(step);
         self.run = next;
-        self.loose = true;
         Ok(effects)
+    }
+
+    /// Makes all moves durable that are not, with one flush.
+    pub fn flush(&mut self, context: &Context) -> Result<(), Error> {
+        if self.staged.is_empty() {
+            return Ok(());
+        }
+        self.held.commit(&context.request(), &self.staged)?;
+        self.staged.clear();
+        self.loose = true;
+        Ok(())
     }
 
     /// Writes the file, where it lacks moves.
     pub fn write(&mut self, context: &Context) -> Result<(), Error> {
+        self.flush(context)?;
         if !self.loose {
             return Ok(());
         }
@@ -273,6 +287,8 @@ impl Owned {
         };
         match command {
             Command::Start { id } => task(id, "START").with(json!({ "task": &**id })),
+            Command::StartAhead { id } => task(id, "START_AHEAD").with(json!({ "task": &**id })),
+            Command::Recall { id } => task(id, "RECALL").with(json!({ "task": &**id })),
             Command::Complete { id } => task(id, "COMPLETE").with(json!({ "task": &**id })),
             Command::Fail { id, reason, retry } => {
                 task(id, "FAIL").with(json!({ "task": &**id, "reason": reason, "retry": retry }))

@@ -6,6 +6,7 @@ use super::prompt::{Asked, Spelling};
 use super::types::Verifier;
 use super::{AgentSpec, attempt_id, prompt};
 use crate::core::attempts::{Begin, Happened, Known, Voice};
+use crate::core::clients::fill;
 use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::agents::{Protocol, Resume, ToAgent, What};
 use bowline_formats::job::{Carry, Wire as _};
@@ -538,18 +539,18 @@ fn command(
         (Protocol::CodexJson, 1) => return known(launch::codex(conversation, &[], text)),
         _ => {}
     }
-    let filled = [
-        ("{prompt_file}", file.to_string_lossy().into_owned()),
-        ("{workspace}", workspace.to_string_lossy().into_owned()),
-        ("{task_id}", row.id.clone()),
-        ("{phase}", row.job.phase.to_string()),
-        // Last: whatever it says is not filled in again.
-        ("{prompt}", text.to_owned()),
+    let (file, workspace) = (file.to_string_lossy(), workspace.to_string_lossy());
+    let phase = row.job.phase.to_string();
+    let values: [(&str, &str); 5] = [
+        ("{prompt_file}", &file),
+        ("{prompt}", text),
+        ("{workspace}", &workspace),
+        ("{task_id}", &row.id),
+        ("{phase}", &phase),
     ];
-    let fill = |word: &String| {
-        filled.iter().fold(word.clone(), |word, (name, value)| {
-            word.replace(name, value)
-        })
-    };
-    agent.command.iter().map(fill).collect()
+    agent
+        .command
+        .iter()
+        .map(|word| fill(word, &values))
+        .collect()
 }

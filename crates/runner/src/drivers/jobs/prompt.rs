@@ -1,6 +1,7 @@
 //! What agents are told: prompts of phases, and messages while they run.
 
 use super::{AgentSpec, Config, Phase};
+use crate::core::clients::fill;
 use bowline_formats::agents::{Delivery, Request, ToAgent, Writer};
 use bowline_formats::markers::write::Message as Told;
 use bowline_machines::job::{Message, Value};
@@ -41,45 +42,96 @@ pub(super) fn phase(config: &Config, row: &JobRow, number: u32) -> String {
         return custom(row);
     };
     let template = phase.prompt.as_deref().unwrap_or(TEMPLATE);
-    let steps: Vec<String> = numbered(phase);
-    let files = match phase.deliverables.is_empty() {
-        true => String::new(),
-        false => format!(
-            "Leave at least {} file(s) matching {}, each with at least {} characters and without placeholders.\n",
-            phase.count.max(1),
-            phase.deliverables.join(", "),
-            phase.min_chars
-        ),
-    };
-    let filled = [
-        ("{title}", row.job.title.as_str()),
-        ("{description}", row.job.description.as_str()),
-        ("{phase}", &number.to_string()),
-        ("{total}", &row.job.total_phases().to_string()),
-        ("{name}", &phase.name),
-        ("{steps}", &steps.join("\n")),
-        ("{files}", &files),
-    ];
-    filled
-        .into_iter()
-        .fold(template.to_owned(), |text, (key, value)| {
-            text.replace(key, value)
-        })
+    let (number, total) = (number.to_string(), row.job.total_phases().to_string());
+    fill(
+        template,
+        &[
+            ("{title}", &row.job.title),
+            ("{description}", &row.job.description),
+            ("{phase}", &number),
+            ("{total}", &total),
+            ("{name}", &phase.name),
+            ("{steps}", &steps(phase)),
+            ("{files}", &deliverables(phase)),
+        ],
+    )
 }
 
+/// What a model has to know of the protocol stands here whole: it has read no page of ours. The marks are indented, so that a
+/// client that prints its prompt says none of them.
 const TEMPLATE: &str = "\
 Task: {title}
 
 {description}
 
-You work on phase {phase} of {total}: {name}. Its steps:
-{steps}
-{files}
-Announce a step as `Step K/N: name` at the start of a line. Ask a person with a [USER_QUESTION] block and request what you lack with a
-[DEPENDENCY_REQUEST] block, then stop and wait for the answer. When the phase is done, write on a line of its own:
-=== PHASE {phase} COMPLETE ===
-Then stop and wait: a person reviews the phase before the next one begins.
+You work on phase {phase} of {total}: {name}.
+{steps}{files}
+You talk to whoever runs this task by lines that begin exactly as shown, without the indentation and outside of code blocks:
+
+- When you begin a step:
+    Step K/N: name
+- When only a person can decide, ask, then stop and wait for the answer (category is business, clarification, choice or
+  confirmation; options only for a choice):
+    [USER_QUESTION]
+    category: choice
+    question: Which database?
+    options:
+      - PostgreSQL
+      - SQLite
+    default: SQLite
+    required: true
+    [/USER_QUESTION]
+- When you lack a key, a value or a service, ask for it, then stop and wait (type is api_key, env_variable, service, file,
+  permission or package). Never print a value you were given:
+    [DEPENDENCY_REQUEST]
+    type: api_key
+    name: WEATHER_KEY
+    description: forecasts for the start page
+    required: true
+    [/DEPENDENCY_REQUEST]
+- When you cannot go on at all:
+    [ERROR]
+    type: fatal
+    message: what went wrong
+    recovery: checkpoint_and_fail
+    [/ERROR]
+- When the phase is done and its files are written:
+    === PHASE {phase} COMPLETE ===
+
+After the last one stop and wait: the phase is verified and reviewed before the next one begins.
 ";
+
+fn steps(phase: &Phase) -> String {
+    match phase.steps.is_empty() {
+        true => String::new(),
+        false => format!("Its steps:\n{}\n", numbered(phase).join("\n")),
+    }
+}
+
+fn deliverables(phase: &Phase) -> String {
+    if phase.deliverables.is_empty() {
+        return String::new();
+    }
+    let count = match phase.count.max(1) {
+        1 => "one file".to_owned(),
+        many => format!("{many} files"),
+    };
+    let mut text = format!(
+        "Leave at least {count} matching {}",
+        phase.deliverables.join(", ")
+    );
+    if phase.min_chars > 0 {
+        text.push_str(&format!(
+            ", each of at least {} characters",
+            phase.min_chars
+        ));
+    }
+    if phase.placeholders {
+        text.push_str(", without placeholders");
+    }
+    text.push_str(".\n");
+    text
+}
 
 fn numbered(phase: &Phase) -> Vec<String> {
     let of = phase.steps.len();

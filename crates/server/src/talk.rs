@@ -1,0 +1,333 @@
+//! What was said in a task: by its agent, read from what it printed, and by others, read from what was decided.
+//!
+//! What an agent printed has no times. A client that is told things by prompts answers each with a turn, so the words of others
+//! stand before the turn that answers them. Of an agent that speaks in plain text the output is its words; what is shown is what
+//! it asked and what it was told.
+
+use bowline_engine::formats::time::utc;
+use bowline_engine::machines::Timestamp;
+use bowline_formats::agents::{Adapter, Event, Protocol, What};
+use bowline_formats::rest::{ToolUse, Utterance};
+use bowline_store::{JobRow, Record, RecordBody, ReviewRow};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// What is read of the output of all attempts together.
+const READ_BYTES_MAX: u64 = 64 << 20;
+/// The longest text that is shown whole.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Everything, in order.
+pub(crate) fn of(
+    row: &JobRow,
+    records: &[Record],
+    protocol: Protocol,
+    logs: &[PathBuf],
+) -> Vec<Utterance> {
+    let mut said = match protocol {
+        Protocol::Markers => by_time(row, records),
+        Protocol::ClaudeStreamJson | Protocol::CodexJson | Protocol::Acp => {
+            let mut talk = Talk::new(row, records, protocol == Protocol::Acp);
+            let mut left = READ_BYTES_MAX;
+            for log in logs {
+                read(log, protocol, &mut left, &mut talk);
+            }
+            talk.all.extend(talk.prompts);
+            talk.all
+        }
+    };
+    let mut phase = 1;
+    for (index, one) in (0u64..).zip(&mut said) {
+        one.index = index;
+        // Words with a review belong to the phase that was reviewed; what follows an approval, to the next.
+        phase = one.phase.unwrap_or(phase);
+        one.phase = Some(phase);
+        if one.about.as_deref() == Some("approved") {
+            phase += 1;
+        }
+    }
+    said
+}
+
+fn read(log: &Path, protocol: Protocol, left: &mut u64, talk: &mut Talk) {
+    let Ok(file) = std::fs::File::open(log) else {
+        return;
+    };
+    let mut file = file.take(*left);
+    let mut adapter = Adapter::new(protocol, None);
+    let mut piece = vec![0; PIECE_BYTES];
+    while let Ok(count @ 1..) = file.read(&mut piece) {
+        adapter.push(&piece[..count], &mut |event| talk.hear(event));
+    }
+    adapter.finish(&mut |event| talk.hear(event));
+    *left = file.limit();
+}
+
+/// A conversation with a client that is told things by prompts.
+struct Talk {
+    all: Vec<Utterance>,
+    /// What the agent was told, each the beginning of a turn.
+    prompts: VecDeque<Utterance>,
+    /// Questions and permissions that its client waited for within a turn, with their answers.
+    asked: VecDeque<Vec<Utterance>>,
+    permits: VecDeque<Vec<Utterance>>,
+    /// Words come in pieces.
+    pieces: bool,
+    /// The next thing that happens begins a turn.
+    begins: bool,
+}
+
+impl Talk {
+    fn new(row: &JobRow, records: &[Record], pieces: bool) -> Talk {
+        let mut prompts = vec![(row.about.created_at, described(row))];
+        let mut asked = VecDeque::new();
+        let mut permits = VecDeque::new();
+        for record in records {
+            match &record.body {
+                RecordBody::Question(it) if it.request.is_some() => asked.push_back(told(record)),
+                RecordBody::Permission(_) => permits.push_back(told(record)),
+                // Its own words have the question.
+                RecordBody::Question(it) => {
+                    let answered = told(record).into_iter().skip(1);
+                    prompts.extend(answered.map(|one| (it.settled_at.unwrap_or_default(), one)));
+                }
+                _ => {
+                    prompts.extend(
+                        told(record)
+                            .into_iter()
+                            .map(|one| (settled(record).unwrap_or(record.at.0), one)),
+                    );
+                }
+            }
+        }
+        prompts.sort_by_key(|(at, _)| *at);
+        Talk {
+            all: Vec::new(),
+            prompts: prompts.into_iter().map(|(_, one)| one).collect(),
+            asked,
+            permits,
+            pieces,
+            begins: true,
+        }
+    }
+
+    fn hear(&mut self, event: Event<'_>) {
+        if !matches!(
+            event.what,
+            What::TurnEnded(_) | What::Session { .. } | What::Usage(_)
+        ) && std::mem::take(&mut self.begins)
+        {
+            self.all.extend(self.prompts.pop_front());
+        }
+        match event.what {
+            What::Said(text) => self.say(&text),
+            What::ToolUsed { name, input, .. } => {
+                let input = match input.len() > TEXT_BYTES_MAX {
+                    true => Value::from(cut(&input)),
+                    false => serde_json::from_str(&input).unwrap_or_else(|_| input.as_ref().into()),
+                };
+                let name = name.into_owned();
+                let mut one = utterance("assistant", String::new(), None);
+                one.tool = Some(ToolUse { name, input });
+                self.all.push(one);
+            }
+            What::Asks {
+                request: Some(_), ..
+            } => self
+                .all
+                .extend(self.asked.pop_front().into_iter().flatten()),
+            What::WantsPermission { .. } => {
+                self.all
+                    .extend(self.permits.pop_front().into_iter().flatten());
+            }
+            What::TurnEnded(_) => self.begins = true,
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        let goes_on = self.all.last_mut().filter(|last| {
+            self.pieces && last.role == "assistant" && last.tool.is_none() && last.about.is_none()
+        });
+        match goes_on {
+            Some(last) if last.content.len() + text.len() <= TEXT_BYTES_MAX => {
+                last.content.push_str(text);
+            }
+            _ if text.trim().is_empty() => {}
+            _ => self.all.push(utterance("assistant", cut(text), None)),
+        }
+    }
+}
+
+/// What was asked and told, as it came.
+fn by_time(row: &JobRow, records: &[Record]) -> Vec<Utterance> {
+    let mut all = vec![described(row)];
+    all.extend(records.iter().flat_map(told));
+    // Times are all of one form, so that their order is that of the text.
+    all.sort_by(|one, other| one.timestamp.cmp(&other.timestamp));
+    all
+}
+
+fn described(row: &JobRow) -> Utterance {
+    let at = Some(Timestamp(row.about.created_at));
+    told_by("user", "description", row.job.description.clone(), at)
+}
+
+fn settled(record: &Record) -> Option<i64> {
+    match &record.body {
+        RecordBody::Review(it) => it.reviewed_at,
+        RecordBody::Question(it) => it.settled_at,
+        RecordBody::Dependency(it) => it.settled_at,
+        RecordBody::Permission(it) => it.settled_at,
+        RecordBody::Verification(it) => it.ended_at,
+        RecordBody::Said(it) => it.settled_at,
+        RecordBody::Checkpoint(_) | RecordBody::Rule(_) => None,
+    }
+}
+
+/// What a row has of the conversation: what was asked, and what the agent was told.
+fn told(record: &Record) -> Vec<Utterance> {
+    let at = settled(record).map(Timestamp);
+    let one = |role, about: &str, content| vec![told_by(role, about, content, at)];
+    match &record.body {
+        RecordBody::Review(it) if it.reviewed_at.is_some() => {
+            let mut all = one("user", &it.status, remarks(it));
+            for said in &mut all {
+                said.phase = Some(it.phase);
+            }
+            all
+        }
+        RecordBody::Question(it) => {
+            let mut all = vec![utterance("assistant", it.question.clone(), Some(record.at))];
+            if let Some(answer) = &it.answer {
+                all.extend(one("user", "answer", answer.clone()));
+            }
+            all
+        }
+        RecordBody::Dependency(it) if it.status == "provided" => {
+            one("system", "provided", it.name.clone())
+        }
+        RecordBody::Permission(it) if matches!(it.status.as_str(), "permitted" | "denied") => {
+            let reason = it.reason.as_deref().map(|why| format!(": {why}"));
+            let words = format!("{}{}", it.tool, reason.unwrap_or_default());
+            one("system", &it.status, words)
+        }
+        RecordBody::Verification(it) if it.passed == Some(false) => {
+            one("system", "found", it.issues.join("\n"))
+        }
+        RecordBody::Said(it) if it.status == "delivered" => one("user", "said", it.text.clone()),
+        _ => Vec::new(),
+    }
+}
+
+/// The words of a review with its remarks on files.
+fn remarks(review: &ReviewRow) -> String {
+    let about = review.comments.iter().map(|it| {
+        let line = it.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("`{}{line}` {}", it.file, it.comment)
+    });
+    let words = review.comment.iter().cloned();
+    words.chain(about).collect::<Vec<_>>().join("\n\n")
+}
+
+fn told_by(role: &str, about: &str, content: String, at: Option<Timestamp>) -> Utterance {
+    let mut one = utterance(role, content, at);
+    one.about = Some(about.into());
+    one
+}
+
+fn utterance(role: &str, content: String, at: Option<Timestamp>) -> Utterance {
+    Utterance {
+        index: 0,
+        role: role.into(),
+        content,
+        timestamp: at.map(utc),
+        phase: None,
+        about: None,
+        tool: None,
+    }
+}
+
+/// The beginning of a text that is too long to be shown whole.
+fn cut(text: &str) -> String {
+    let mut end = text.len().min(TEXT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    match end == text.len() {
+        true => text.into(),
+        false => format!("{}…", &text[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Talk, cut, told_by};
+    use bowline_engine::machines::Timestamp;
+    use bowline_formats::agents::{Adapter, Protocol};
+    use std::collections::VecDeque;
+
+    fn words(talk: &Talk) -> Vec<String> {
+        let word = |one: &super::Utterance| match (&one.tool, &one.about) {
+            (Some(tool), _) => format!("uses {} {}", tool.name, tool.input["file_path"]),
+            (None, Some(about)) => format!("{about}: {}", one.content),
+            (None, None) => one.content.clone(),
+        };
+        talk.all.iter().map(word).collect()
+    }
+
+    #[test]
+    fn what_an_agent_is_told_stands_before_the_turn_that_answers_it() {
+        let at = Some(Timestamp(1));
+        let prompts = ["wanted", "better"].map(|it| told_by("user", "said", it.into(), at));
+        let mut talk = Talk {
+            all: Vec::new(),
+            prompts: VecDeque::from(prompts),
+            asked: VecDeque::new(),
+            permits: VecDeque::from([vec![told_by("system", "denied", "Bash".into(), at)]]),
+            pieces: false,
+            begins: true,
+        };
+        let output = concat!(
+            r#"{"type":"system","subtype":"init","session_id":"s"}"#,
+            "\n",
+            r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"a.ts"}}]}}"#,
+            "\n",
+            r#"{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}"#,
+            "\n",
+            r#"{"type":"result","subtype":"success","is_error":false,"usage":{"input_tokens":1,"output_tokens":1}}"#,
+            "\n",
+            r#"{"type":"system","subtype":"init","session_id":"s"}"#,
+            "\n",
+            r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]}}"#,
+            "\n",
+        );
+        let mut adapter = Adapter::new(Protocol::ClaudeStreamJson, None);
+        // However it is cut.
+        for piece in output.as_bytes().chunks(7) {
+            adapter.push(piece, &mut |event| talk.hear(event));
+        }
+        assert_eq!(
+            words(&talk),
+            [
+                "said: wanted",
+                "I look.",
+                "uses Read \"a.ts\"",
+                "denied: Bash",
+                "said: better",
+                "Done."
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_letters() {
+        let long = "가".repeat(super::TEXT_BYTES_MAX);
+        let shown = cut(&long);
+        assert!(shown.len() <= super::TEXT_BYTES_MAX + "…".len());
+        assert!(shown.ends_with("가…"));
+    }
+}

@@ -1,0 +1,55 @@
+//! `bowline orchestrate`.
+
+lines! {
+    "orchestrate" => "오케스트레이션: 작업 계획을 단계별로 진행합니다";
+    "orchestrate <id>" => "작업 ID 또는 그 뒷부분";
+    "orchestrate <file>" => "계획 (기본값: docs/planning/06-tasks.md, docs/planning/TASKS.md 또는 TASKS.md)";
+    "orchestrate --mode" => "에이전트에게 작업을 맡기는 방식";
+    "orchestrate --mode normal" => "프롬프트에 컨텍스트를 모두 담습니다";
+    "orchestrate --mode ultra-thin" => "한 줄로 답합니다";
+    "orchestrate --mode ralph" => "약속한 말을 출력할 때까지 작업을 되풀이합니다";
+    "orchestrate --ultra-thin" => "--mode ultra-thin과 같습니다";
+    "orchestrate plan" => "계획을 어떻게 읽는지 보여 줍니다: 단계, 작업, 묶음, 이해하지 못한 것";
+    "orchestrate plan <file>" => "계획 (기본값: 상태 파일이 가리키는 계획, 없으면 docs/planning/06-tasks.md, docs/planning/TASKS.md 또는 TASKS.md)";
+    "orchestrate status" => "오케스트레이션의 현재 상태를 보여 줍니다";
+    "orchestrate init" => "계획을 읽고 상태 파일을 만들어 시작합니다";
+    "orchestrate --parallel" => "동시에 진행할 작업 수. 0이면 한도가 없습니다";
+    "orchestrate init --project" => "프로젝트 이름 (기본값: 계획의 제목)";
+    "orchestrate run" => "계획을 진행합니다: 에이전트마다 worktree에서 일하고, 작업별로 합치고 단계별로 병합하며, 멈춘 곳에서 이어 갑니다";
+    "orchestrate run --phase" => "이 단계를 마치면 끝냅니다";
+    "orchestrate run --resume" => "오케스트레이션을 이어 갑니다. 없으면 오류입니다";
+    "orchestrate run --agent" => "모든 작업을 맡을 에이전트 (기본값: 작업에 정한 것, 다음은 'defaults' 표의 'agent', 다음은 claude)";
+    "orchestrate run --completion-promise" => "ralph 모드에서 에이전트가 일을 마치면 출력하는 말";
+    "orchestrate run --max-iterations" => "ralph 모드에서 작업 하나를 되풀이하는 횟수";
+    "orchestrate rehearse" => "가상의 시간과 에이전트로 계획을 모의 실행합니다: 얼마나 걸릴지, 실패하면 무엇이 막히는지";
+    "orchestrate rehearse --seeds" => "모의 실행 횟수";
+    "orchestrate rehearse --shortest" => "작업 하나에 걸리는 가장 짧은 시간(분)";
+    "orchestrate rehearse --longest" => "작업 하나에 걸리는 가장 긴 시간(분)";
+    "orchestrate rehearse --failing" => "시도 백 번 가운데 실패하는 횟수";
+    "orchestrate rehearse --parallel" => "동시에 진행할 작업 수 (기본값: 상태 파일의 값)";
+    "orchestrate pause" => "실행을 멈추어 둡니다: 새로 시작하지 않고, 에이전트는 그 자리에 멈춥니다";
+    "orchestrate continue" => "멈추어 둔 실행을 계속하게 합니다";
+    "orchestrate stop" => "실행이 에이전트를 끝내고 나가게 합니다. 나중에 'run'으로 이어 갑니다";
+    "orchestrate next" => "지금 할 수 있는 일을 한 줄로 알려 줍니다: READY, WAIT, PHASE_DONE, ALL_DONE, STALLED, ERROR 중 하나";
+    "orchestrate next --phase" => "이 단계의 작업만";
+    "orchestrate start" => "실행 대기인 작업을 시작합니다";
+    "orchestrate start --no-git" => "작업의 worktree를 따로 만들지 않습니다";
+    "orchestrate complete" => "작업을 완료하고 계획에 체크합니다";
+    "orchestrate fail" => "작업을 실패로 끝냅니다. 이 작업이 필요한 작업은 차단됩니다";
+    "orchestrate fail --reason" => "이유";
+    "orchestrate fail --retry" => "시도 한 번으로 세고, 한도 안에서 다시 시도합니다";
+    "orchestrate retry" => "실패한 작업을 처음부터 다시 하게 합니다";
+    "orchestrate force-complete" => "상태와 상관없이 작업을 완료로 하고 계획에 체크합니다. 사람만 할 수 있습니다";
+    "orchestrate force-complete --reason" => "이유";
+    "orchestrate phase" => "단계";
+    "orchestrate phase finish" => "현재 단계의 작업이 모두 완료되면 단계를 마칩니다";
+    "orchestrate phase finish <phase>" => "단계 번호";
+    "orchestrate phase finish --no-git" => "병합하지 않습니다";
+    "orchestrate rebuild" => "계획의 내용을 받아들입니다: 새 작업, 의존성, 체크한 항목. 상태 파일이 아는 것은 그대로 둡니다";
+    "orchestrate verify" => "계획의 체크박스를 상태 파일과 비교합니다. 다르면 종료 코드 1로 끝납니다";
+    "orchestrate graph" => "작업 그래프를 그립니다. 가장 긴 사슬은 굵은 선으로 그립니다";
+    "orchestrate graph --format" => "그림의 형식";
+    "orchestrate graph --format dot" => "Graphviz 형식";
+    "orchestrate graph --format mermaid" => "Mermaid 형식";
+    "orchestrate graph --format svg" => "브라우저에서 볼 그림";
+}

@@ -1,0 +1,340 @@
+/** Reading and deciding without anything moving under the reader: what was seen, what changed since, many at once. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import * as scenarios from './scenarios.mjs';
+import { browser, Server, until, visit } from './world.mjs';
+
+const TASKS = 1000;
+let server;
+let chromium;
+let home;
+
+/** A plan of a thousand tasks in chains, every third chain joined to the one before. */
+function plan() {
+  const lines = ['# TASKS: thousand', '', '## Phase 1: All'];
+  for (let at = 0; at < TASKS; at++) {
+    const needs = [];
+    if (at % 10) needs.push(`T1.${at}`);
+    // The longer way implies this one.
+    if (at % 10 > 1) needs.push(`T1.${at - 1}`);
+    if (at % 30 === 10) needs.push(`T1.${at}`);
+    lines.push(`### [ ] Phase 1, T1.${at + 1}: 구간 ${at + 1} of the coast`);
+    if (needs.length) lines.push(`**의존성**: ${needs.join(', ')}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function bowline(folder, line) {
+  const env = { PATH: process.env.PATH, HOME: home, LANG: 'C.UTF-8', BOWLINE_ACTOR: 'person' };
+  return execFileSync(process.env.BOWLINE, line, { cwd: folder, env, encoding: 'utf8' });
+}
+
+before(async () => {
+  home = fs.mkdtempSync(path.join(os.tmpdir(), 'bowline-looking-'));
+  const folder = path.join(home, 'coast');
+  fs.mkdirSync(folder);
+  execFileSync('git', ['init', '--quiet', folder]);
+  fs.writeFileSync(path.join(folder, 'TASKS.md'), plan());
+  bowline(folder, ['orchestrate', 'init']);
+  bowline(folder, ['orchestrate', 'start', 'T1.1']);
+  bowline(folder, ['develop', 'start', 'A coast path']);
+  bowline(folder, ['develop', 'review']);
+  bowline(folder, ['develop', 'gate', 'pass', 'review_clean_pass', '--run', 'echo looked at']);
+  const { busy, reviewing, everything, talking, careful, asking, reworking, phased } = scenarios;
+  server = new Server({ busy, reviewing, everything, talking, careful, asking, reworking, phased }, { slots: 12, workspaces: [folder], home });
+  server.coast = folder;
+  await server.start();
+  chromium = await browser();
+});
+
+after(async () => {
+  await chromium?.close();
+  await server?.close();
+  fs.rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+});
+
+test('what changed since I looked: on the board, on the task, in its history', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Looked at once', 'busy');
+  const { page, context, fine } = await visit(chromium, server);
+  const card = page.locator(`#card-${task.id}`);
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  await page.locator('[role=log]').getByText('I am at work.').waitFor();
+  await page.locator('[data-action="pause"]').waitFor();
+  await page.goto(server.url);
+  await card.waitFor();
+  assert.equal(await card.locator('.news').count(), 0);
+  await server.api('POST', `/api/tasks/${task.id}/pause`);
+  await card.locator('.news').waitFor();
+  await card.click();
+  const news = page.getByRole('region', { name: 'Changed since you looked' });
+  await news.getByText('Paused').waitFor();
+  await news.getByRole('link', { name: 'Show in the history' }).click();
+  const moves = page.locator('ol.line > li');
+  await moves.getByRole('button', { name: /^Paused/ }).waitFor();
+  assert.ok((await moves.locator('xpath=self::li[contains(@class,"new")]').count()) < (await moves.count()), 'all is new');
+  await page.goto(server.url);
+  await card.waitFor();
+  await until('it is seen', async () => (await card.locator('.news').count()) === 0);
+  fine();
+  await context.close();
+});
+
+test('several lines are remarked on; viewed marks and the comparison belong to what was seen', { timeout: 90_000 }, async () => {
+  const task = await server.newTask('Comes back changed', 'reworking');
+  await server.reaches(task.id, 'review');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}/review`);
+  const plan = page.getByRole('region', { name: 'docs/plan.md' });
+  const other = page.getByRole('region', { name: 'docs/other.md' });
+  await plan.getByRole('button', { name: 'Differences' }).click();
+  // Dragged over three lines.
+  const number = (line) => plan.getByRole('button', { name: `Comment on line ${line}`, exact: true });
+  await number(3).hover();
+  await page.mouse.down();
+  await number(4).hover();
+  await number(5).hover();
+  await page.mouse.up();
+  await page.getByLabel('Comment on lines 3–5').fill('These three should be one.');
+  await page.getByRole('button', { name: 'Add the comment' }).click();
+  await plan.getByText('Lines 3–5:').waitFor();
+  // A draft outlives the tab.
+  await page.reload();
+  await page.getByText('(1 comment)').waitFor();
+  await plan.getByLabel('Viewed').check();
+  await other.getByLabel('Viewed').check();
+  await page.getByText('2 of 2 viewed').waitFor();
+
+  // The decision names the version that was on the screen.
+  const seen = (await server.task(task.id)).version;
+  const sent = page.waitForRequest(/request-changes$/);
+  await page.locator('form button[data-action="request-changes"]').click();
+  assert.equal((await sent).headers()['if-match'], String(seen));
+  await until('the second review', async () => {
+    const { items } = await server.api('GET', `/api/tasks/${task.id}/reviews`);
+    return items.length === 2 && items.some((review) => review.status === 'pending');
+  });
+  await page.getByLabel('Compared with').waitFor();
+
+  // Only the file that changed lost its mark, and only it differs from what was reviewed.
+  await plan.getByText('changed since you viewed it').waitFor();
+  await plan.getByRole('button', { name: 'Differences' }).click();
+  await plan.getByText('one line for three').waitFor();
+  assert.equal(await plan.locator('tr.removed').count(), 3);
+  await page.getByLabel('Compared with').selectOption({ label: 'before this phase' });
+  await until('the other file is compared again', async () => (await other.getByLabel('Viewed').count()) === 1);
+  assert.ok(await other.getByLabel('Viewed').isChecked(), 'the mark of a file that is the same');
+  assert.equal(await plan.locator('tr.removed').count(), 0);
+
+  // What was said is where it was said, in the review that is over, and the agent was told which lines.
+  await page.getByLabel('Reviews').selectOption({ index: 0 });
+  await plan.getByRole('button', { name: 'Differences' }).click();
+  await plan.getByText('These three should be one.').waitFor();
+  await page.getByRole('tab', { name: 'Overview' }).click();
+  await page.locator('[role=log]').getByText(/Lines 3–5: These three should be one\./).first().waitFor();
+  fine();
+  await context.close();
+});
+
+test('permissions, questions and reviews of many tasks are answered in a batch', { timeout: 90_000 }, async () => {
+  const made = [];
+  for (const [title, agent] of [['Publishes one', 'careful'], ['Publishes two', 'careful'], ['Asks one', 'asking'], ['Asks two', 'asking'], ['Reviewed one', 'reviewing'], ['Reviewed two', 'reviewing']])
+    made.push(await server.newTask(title, agent));
+  const waiting = async () => (await server.api('GET', '/api/inbox')).items.filter((item) => made.some((task) => task.id === item.taskId));
+  await until('all six wait', async () => (await waiting()).length === 6);
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/inbox`);
+  // One alone, with what the tool would do.
+  await page.getByRole('button', { name: /Publishes one/ }).click();
+  await page.getByRole('region', { name: 'Publishes one' }).getByText('npm publish --access public').first().waitFor();
+  for (const task of made) await page.getByLabel(`Select: ${task.title}`).check();
+  await page.getByRole('button', { name: 'Permit 2' }).click();
+  await until('both may', async () => (await waiting()).every((item) => item.kind !== 'permission'));
+  await page.getByLabel('harbour', { exact: true }).check();
+  await page.getByRole('button', { name: 'Answer 2 alike' }).click();
+  await until('both are answered', async () => (await waiting()).every((item) => item.kind !== 'question'));
+  await page.getByRole('button', { name: 'Approve 2' }).click();
+  await until('both are approved', async () => (await waiting()).length === 0);
+  for (const task of made.slice(0, 2)) {
+    const { items } = await server.api('GET', `/api/tasks/${task.id}/permissions`);
+    assert.equal(items[0].status, 'permitted');
+  }
+  fine();
+  await context.close();
+});
+
+test('a rule answers such calls from now on, after it was tried, and is taken back', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Publishes by rule', 'careful');
+  const answered = async () => (await server.api('GET', `/api/tasks/${task.id}/permissions`)).items[0];
+  await until('it asks', answered);
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  await page.getByText('Answer such calls by a rule').click();
+  await page.getByLabel('Bash.command').fill('npm publish*');
+  await page.getByLabel('Bash.description').fill('');
+  await page.getByRole('button', { name: 'Try it' }).click();
+  await page.getByText(/Of \d+ calls so far it would have answered [1-9]/).waitFor();
+  assert.equal((await answered()).status, 'pending');
+  await page.getByRole('button', { name: 'Always permit' }).click();
+  await until('the rule answered', async () => (await answered()).status === 'permitted');
+  await page.goto(`${server.url}/fleet`);
+  await page.getByText('Bash command=npm publish*').waitFor();
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await page.getByText('Bash command=npm publish*').waitFor({ state: 'hidden' });
+  assert.deepEqual((await server.api('GET', '/api/permission-rules')).items, []);
+  fine();
+  await context.close();
+});
+
+test('what a task cost is on its card and its page; the fleet plots it by day and by task', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Costs something', 'talking');
+  await server.reaches(task.id, 'review');
+  await until('money is told', async () => (await server.task(task.id)).costUsd > 0);
+  const { page, context, fine } = await visit(chromium, server);
+  await page.locator(`#card-${task.id}`).getByText(/\$0\.87/).waitFor();
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  await page.getByRole('region', { name: 'Agent' }).getByText('$0.87').waitFor();
+  await page.goto(`${server.url}/fleet`);
+  const days = page.getByRole('figure', { name: 'Spend per day' }).locator('li');
+  assert.equal(await days.count(), 14);
+  assert.match(await days.last().getAttribute('title'), /\$\d+\.\d\d · .* tokens/);
+  await page.getByRole('link', { name: 'Costs something' }).last().waitFor();
+  fine();
+  await context.close();
+});
+
+test('the conversation folds tools and shows changes as diffs', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Talks in records', 'talking', { description: 'One picture first.' });
+  await server.reaches(task.id, 'review');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}/conversation`);
+  await page.getByText('I look at the page of a trail first.').waitFor();
+  const said = await page.locator('ol.talk > li').allInnerTexts();
+  assert.match(said[0], /One picture first\./);
+  const edit = page.locator('details.tool', { hasText: 'Edit' });
+  assert.match(await edit.innerText(), /src\/trail\.ts/);
+  assert.equal(await edit.locator('table').count(), 0);
+  await edit.locator('summary').click();
+  await edit.locator('tr.removed', { hasText: 'const first = 4;' }).waitFor();
+  await edit.locator('tr.added mark', { hasText: '1' }).waitFor();
+  // What comes later moves no fold and no scroll.
+  await page.evaluate(() => scrollTo(0, 120));
+  const top = await page.evaluate(() => scrollY);
+  const { items } = await server.api('GET', `/api/tasks/${task.id}/reviews`);
+  await server.api('POST', `/api/reviews/${items[0].id}/request-changes`, { feedback: 'Two pictures, please.' });
+  await page.locator('li.user', { hasText: 'Two pictures, please.' }).waitFor();
+  assert.equal(await page.evaluate(() => scrollY), top);
+  assert.equal(await edit.locator('table').count(), 1);
+  // The records themselves are no reading: the first page shows the words too.
+  await page.getByRole('tab', { name: 'Overview' }).click();
+  await page.getByText('I look at the page of a trail first.').waitFor();
+  fine();
+  await context.close();
+});
+
+test('phases have their times, and the terminal jumps to one', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('In two phases', 'phased');
+  await server.reaches(task.id, 'review');
+  await server.api('POST', `/api/tasks/${task.id}/approve`);
+  await until('the second phase is reviewed', async () => {
+    const now = await server.task(task.id);
+    return now.status === 'review' && now.currentPhase === 2;
+  });
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  const phases = page.getByRole('region', { name: 'Phases' });
+  await phases.getByText(/took \d+ s/).waitFor();
+  await phases.getByText(/for \d+ s/).waitFor();
+  const log = page.locator('[role=log]');
+  await log.getByText('The end of phase two.').waitFor();
+  await page.getByLabel('Jump to a phase').selectOption({ label: 'Phase 1 Plan' });
+  await log.getByText('Starting Phase 1: Plan').waitFor();
+  fine();
+  await context.close();
+});
+
+test('a gap older than what the server keeps is read anew', { timeout: 60_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server);
+  await page.locator('.card').first().waitFor();
+  let refused = 0;
+  // The line breaks, and then the server no longer has what was missed.
+  await page.route('**/api/events', (route) => {
+    if (refused++) return route.continue();
+    return route.fulfill({ status: 410, contentType: 'application/json', body: JSON.stringify({ error: { code: 'events_gone', message: 'gone', hint: '', oldest: 99 } }) });
+  });
+  await server.restart('SIGKILL');
+  const missed = await server.newTask('Made in the gap', 'busy', { submit: false });
+  await page.locator(`#card-${missed.id}`).waitFor({ timeout: 30_000 });
+  await page.getByText('Live', { exact: true }).waitFor();
+  assert.ok(refused > 1, `the stream was asked for ${refused} times`);
+  fine();
+  await context.close();
+});
+
+test('a thousand tasks: found, walked through by keys, and the order stays', { timeout: 120_000 }, async () => {
+  for (let made = 0; made < TASKS; made += 25) {
+    await Promise.all(Array.from({ length: 25 }, (_, at) => server.newTask(`Stone ${made + at}`, 'busy', { submit: false, label: `wall-${at % 5}` })));
+  }
+  const { page, context, fine } = await visit(chromium, server);
+  const draft = page.getByRole('region', { name: 'Draft' });
+  await draft.locator('.card').first().waitFor();
+  assert.ok((await page.locator('.card').count()) < 400, 'all cards are on the page at once');
+  const order = () => draft.locator('.card').evaluateAll((cards) => cards.slice(0, 30).map((card) => card.id));
+  const first = await order();
+  const moved = first[10].slice('card-'.length);
+  await server.api('POST', `/api/tasks/${moved}/submit`);
+  await until('it left its column', async () => !(await order()).includes(`card-${moved}`));
+  assert.deepEqual((await order()).slice(0, 29), first.filter((id) => id !== `card-${moved}`));
+  for (let step = 0; step < 45; step++) await page.keyboard.press('j');
+  assert.match(await page.evaluate(() => document.activeElement?.id), /^card-/);
+  await page.keyboard.press('/');
+  await page.keyboard.type('stone 777');
+  // Its number may stand in the id of another as well.
+  await until('few are left', async () => (await page.locator('.card').count()) < 20);
+  await page.getByRole('link', { name: /Stone 777/ }).waitFor();
+  await page.getByLabel('Search tasks').fill('');
+  await page.getByRole('button', { name: 'Needs you', exact: true }).click();
+  await until('only what waits', async () => (await page.locator('.card:not(.waits)').count()) === 0);
+  fine();
+  await context.close();
+});
+
+test('a thousand nodes: titles, no implied edges, chains folded, places kept', { timeout: 90_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server);
+  const { items } = await server.api('GET', '/api/workspaces');
+  await page.goto(`${server.url}/workspaces/${items[0].id}/orchestrate`);
+  const graph = page.getByRole('group', { name: 'Graph of tasks' });
+  await graph.locator('.node').first().waitFor({ timeout: 30_000 });
+  // Ninety-nine joints aside every chain is one node.
+  const folded = await graph.locator('.node').count();
+  assert.ok(folded < 250, `${folded} nodes are drawn`);
+  await page.getByText(`${TASKS} tasks, 933 dependencies`).waitFor();
+  await page.getByLabel('Fold chains').uncheck();
+  await until('all nodes', async () => (await graph.locator('.node').count()) === TASKS, 40_000);
+  const node = graph.locator('.node', { has: page.locator('title', { hasText: /^T1\.2 / }) });
+  assert.match(await node.innerHTML(), /구간 2/);
+  const place = await node.getAttribute('transform');
+  await node.evaluate((element) => element.classList.contains('ready') || element.classList.contains('pending'));
+  bowline(server.coast, ['orchestrate', 'complete', 'T1.1', '--no-git']);
+  await graph.locator('.node.completed').first().waitFor({ timeout: 20_000 });
+  assert.equal(await node.getAttribute('transform'), place);
+  await node.click();
+  await page.getByRole('heading', { name: /T1\.2 구간 2 of the coast/ }).waitFor();
+  fine();
+  await context.close();
+});
+
+test('the evidence of a gate is shown with what was run', { timeout: 60_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server);
+  const { items } = await server.api('GET', '/api/workspaces');
+  await page.goto(`${server.url}/workspaces/${items[0].id}/develop`);
+  const evidence = page.locator('details.evidence', { hasText: 'review_clean_pass' });
+  await evidence.locator('summary').click();
+  await evidence.getByText('echo looked at').waitFor();
+  await evidence.getByText('exit code 0').waitFor();
+  fine();
+  await context.close();
+});
