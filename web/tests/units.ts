@@ -164,6 +164,9 @@ test('two texts become a diff with little of what is alike around it', () => {
   assert.deepEqual(rows.map((row) => row.kind), ['same', 'same', 'same', 'removed', 'added', 'same', 'same', 'same']);
   assert.deepEqual(rows.map((row) => row.after), [8, 9, 10, null, 11, 12, 13, 14]);
   assert.deepEqual(rowsBetween('', 'new').map((row) => row.kind), ['added']);
+  const grown = rowsBetween('a = 4;\nshow(a);', 'a = 1;\nshow(a);\nlater(3);');
+  assert.deepEqual(grown.map((row) => `${row.kind} ${row.text}`), ['removed a = 4;', 'added a = 1;', 'same show(a);', 'added later(3);']);
+  assert.deepEqual(grown.map((row) => row.text.slice(...(row.mark ?? [0, 0]))), ['4', '1', '', '']);
   assert.deepEqual(rowsBetween('same', 'same').map((row) => row.kind), ['same']);
 });
 

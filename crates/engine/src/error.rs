@@ -113,6 +113,11 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// A file that was to be written is there already.
+    OutputThere {
+        /// The path.
+        path: PathBuf,
+    },
     /// The file cannot be read as its kind.
     Damaged {
         /// The file.
@@ -404,7 +409,7 @@ impl Error {
             Error::NothingHere { .. } => "nothing_here",
             Error::Ambiguous { .. } => "ambiguous",
             Error::UnknownKind { .. } => "unknown_kind",
-            Error::AlreadyExists { .. } => "already_exists",
+            Error::AlreadyExists { .. } | Error::OutputThere { .. } => "already_exists",
             Error::Damaged { .. } => "damaged",
             Error::Foreign { .. } => "not_an_orchestration",
             Error::NoPlan { .. } => "no_plan",
@@ -458,12 +463,17 @@ impl Error {
         match self {
             Error::Refused(refusal) if refusal.is_not_found() => ExitClass::NotFound,
             Error::BadInput {
-                message: Wrong::NoSuchCode { .. } | Wrong::NoSuchSchema { .. },
+                message:
+                    Wrong::NoSuchCode { .. }
+                    | Wrong::NoSuchSchema { .. }
+                    | Wrong::NothingToImport { .. }
+                    | Wrong::NoRescue { .. },
                 ..
             } => ExitClass::NotFound,
             Error::Refused(_)
             | Error::Foreign { .. }
             | Error::AlreadyExists { .. }
+            | Error::OutputThere { .. }
             | Error::BadPlan { .. }
             | Error::NoBranch { .. }
             | Error::NoCommit { .. }

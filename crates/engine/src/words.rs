@@ -69,6 +69,7 @@ impl Error {
                 Trouble::OrchestrationExists { path: shown(path) }
             }
             Error::AlreadyExists { path } => Trouble::AlreadyExists { path: shown(path) },
+            Error::OutputThere { path } => Trouble::OutputThere { path: shown(path) },
             Error::BadPlan { path, finding } => Trouble::BadPlan {
                 path: shown(path),
                 line: finding.line,

@@ -9,6 +9,7 @@ pub mod engagement;
 pub mod finding;
 pub mod glob;
 pub mod hook;
+pub mod import;
 pub mod job;
 pub mod json;
 pub mod markers;

@@ -6,19 +6,22 @@ use crate::talk;
 use crate::work::{Answered, Asked, Refused, Work};
 use bowline_engine::agents::shim;
 use bowline_engine::formats::client_hooks::quoted;
-use bowline_engine::formats::settings::{Notify, Settings, Spoken};
+use bowline_engine::formats::settings::{Notify, Settings};
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::job::TaskStatus;
 use bowline_engine::words::{shown, system};
 use bowline_engine::{Context, process};
 use bowline_formats::agents::Protocol;
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
+use bowline_runner::core::clients::{self, Client};
 use bowline_runner::drivers::jobs::App;
 pub use bowline_runner::drivers::jobs::Jobs;
 pub use bowline_runner::drivers::jobs::{AgentSpec, How, Rebuilt};
 use bowline_runner::drivers::jobs::{Config, Phase, TypeSpec, Verifier, rebuild};
 pub use bowline_store::JobQuery;
-use bowline_store::{Budget, EventRow, JobRow, Key, RecordQuery, ReviewRow, Sqlite, Store, StoreError};
+use bowline_store::{
+    Budget, EventRow, JobRow, Key, RecordQuery, ReviewRow, Sqlite, Store, StoreError,
+};
 use bowline_words::message::{Cause, ServeTrouble};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
@@ -86,16 +89,6 @@ pub fn settings(path: Option<&Path>) -> Result<Settings, ServeTrouble> {
         path: shown(path),
         said,
     })
-}
-
-/// The agents that are there without being named.
-fn presets() -> [(&'static str, &'static [&'static str], Spoken); 4] {
-    [
-        ("claude", &["claude"], Spoken::ClaudeStreamJson),
-        ("codex", &["codex"], Spoken::CodexJson),
-        ("gemini", &["gemini", "--acp"], Spoken::Acp),
-        ("opencode", &["opencode", "acp"], Spoken::Acp),
-    ]
 }
 
 /// The agents that can be started with these settings, and which of them is taken when a task names none.
@@ -249,46 +242,21 @@ fn configured(
     settings.types.extend(setup.more.types.clone());
     let beside = setup.config.as_deref().and_then(Path::parent);
     let mut config = Config::new(&setup.data, shim());
-    let given = |names: &[String]| -> BTreeMap<String, String> {
-        let value = |name: &String| {
-            let value = context.variables.get(name)?.to_str()?.to_owned();
-            Some((name.clone(), value))
-        };
-        names.iter().filter_map(value).collect()
-    };
-    for (name, program, spoken) in presets() {
-        config.agents.insert(
-            name.into(),
-            AgentSpec {
-                command: program.iter().map(|&word| word.to_owned()).collect(),
-                protocol: spoken.protocol(),
-                environment: BTreeMap::new(),
-                verifies: true,
-            },
-        );
-    }
-    // Plays the scenario of its workspace.
     let me = std::env::current_exe().unwrap_or_else(|_| "bowline".into());
-    config.agents.insert(
-        "scripted".into(),
-        AgentSpec {
-            command: vec![shown(&me), "scripted".into()],
-            protocol: Spoken::Markers.protocol(),
-            environment: BTreeMap::new(),
-            verifies: false,
-        },
-    );
-    for (name, agent) in &settings.agent {
-        config.agents.insert(
-            name.clone(),
-            AgentSpec {
-                command: agent.command.clone(),
-                protocol: agent.protocol.protocol(),
-                environment: given(&agent.env),
-                // One that plays a scenario knows nothing else.
-                verifies: agent.command.get(1).is_none_or(|word| word != "scripted"),
-            },
-        );
+    let described = settings.agent.keys().map(String::as_str);
+    for name in clients::KNOWN.into_iter().chain(described) {
+        let Some(client) = Client::named(name, &settings, &me) else {
+            continue;
+        };
+        let command = client.words();
+        let spec = AgentSpec {
+            // One that plays a scenario knows nothing else.
+            verifies: command.get(1).is_none_or(|word| word != "scripted"),
+            command,
+            protocol: client.protocol,
+            environment: client.environment(context.variables.texts(), &settings),
+        };
+        config.agents.insert(name.to_owned(), spec);
     }
     config.default_agent = settings
         .defaults
@@ -311,7 +279,7 @@ fn configured(
         );
     }
     let limits = &settings.limits;
-    config.environment = given(&settings.defaults.env);
+    config.environment = clients::environment(context.variables.texts(), &settings);
     config.url = Some(url.to_owned());
     config.clock = context.clock.clone();
     config.slots = setup.slots.or(limits.slots).unwrap_or(config.slots).max(1);

@@ -238,6 +238,7 @@ mod tests {
         let wanted = Process {
             pid: 77,
             parent: 12,
+            session: 77,
             state: b'T',
             threads: 9,
             start: 4711,

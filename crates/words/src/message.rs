@@ -15,9 +15,9 @@ mod word;
 pub use found::{Found, Kind, Named, Repair};
 pub use gate::{Card, Denied, Other, Unjudged, Unseen};
 pub use input::{Advice, Why, Wrong};
-pub use plan::InPlan;
+pub use plan::{InPlan, Unplaced};
 pub use proof::{Change, Doubt, Signed, Unrelayed};
-pub use said::{AgentState, Did, Label, Told};
+pub use said::{AgentState, Announcement, Did, Label, Told};
 pub use server::{Desk, JobNo, ServeTrouble, ServerNo};
 pub use tool::ToolNo;
 pub use usage::{Misused, Rightly};
@@ -87,6 +87,7 @@ messages! {
         Foreign { path: String },
         NoPlan { path: String },
         AlreadyExists { path: String },
+        OutputThere { path: String },
         OrchestrationExists { path: String },
         BadPlan { path: String, line: usize, found: InPlan },
         AmbiguousTask { name: String, fitting: String },

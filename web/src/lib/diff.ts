@@ -11,6 +11,8 @@ export interface Row {
 
 /** Lines that stay the same and are shown around those that do not. */
 const AROUND = 3;
+/** Pairs of lines that are compared at the most. */
+const COMPARED_MAX = 250_000;
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$/;
 
 /** The rows of one file's patch. Lines before the first hunk are headers and say nothing a reader needs. */
@@ -77,7 +79,33 @@ export function countsOf(rows: Row[]): { added: number; removed: number } {
   return { added: count('added'), removed: count('removed') };
 }
 
-/** Two texts as rows: what is alike at both ends once, with little of it, and between them all of the one, then all of the other. */
+/** Rows of lines that begin and end differently: what both have stays, as long as it can be found in little time. */
+function between(old: string[], next: string[], head: number): Row[] {
+  const removed = (at: number): Row => ({ kind: 'removed', before: head + at + 1, after: null, text: old[at] ?? '' });
+  const added = (at: number): Row => ({ kind: 'added', before: null, after: head + at + 1, text: next[at] ?? '' });
+  if (old.length * next.length > COMPARED_MAX) return [...old.map((_, at) => removed(at)), ...next.map((_, at) => added(at))];
+  // How many lines both have behind each pair of places.
+  const width = next.length + 1;
+  const alike = new Uint32Array((old.length + 1) * width);
+  const common = (one: number, other: number): number => alike[one * width + other] ?? 0;
+  for (let one = old.length - 1; one >= 0; one--) {
+    for (let other = next.length - 1; other >= 0; other--) {
+      alike[one * width + other] = old[one] === next[other] ? common(one + 1, other + 1) + 1 : Math.max(common(one + 1, other), common(one, other + 1));
+    }
+  }
+  const rows: Row[] = [];
+  for (let one = 0, other = 0; one < old.length || other < next.length; ) {
+    if (one < old.length && other < next.length && old[one] === next[other]) {
+      rows.push({ kind: 'same', before: head + one + 1, after: head + other + 1, text: old[one] ?? '' });
+      one++;
+      other++;
+    } else if (one < old.length && (other >= next.length || common(one + 1, other) >= common(one, other + 1))) rows.push(removed(one++));
+    else rows.push(added(other++));
+  }
+  return rows;
+}
+
+/** Two texts as rows, with little of what is alike at both ends. */
 export function rowsBetween(before: string, after: string): Row[] {
   const [old, next] = [before ? before.split('\n') : [], after ? after.split('\n') : []];
   const most = Math.min(old.length, next.length);
@@ -88,8 +116,7 @@ export function rowsBetween(before: string, after: string): Row[] {
   const rows: Row[] = [];
   const from = Math.max(0, head - AROUND);
   for (let at = from; at < head; at++) rows.push({ kind: 'same', before: at + 1, after: at + 1, text: old[at] ?? '' });
-  for (let at = head; at < old.length - tail; at++) rows.push({ kind: 'removed', before: at + 1, after: null, text: old[at] ?? '' });
-  for (let at = head; at < next.length - tail; at++) rows.push({ kind: 'added', before: null, after: at + 1, text: next[at] ?? '' });
+  rows.push(...between(old.slice(head, old.length - tail), next.slice(head, next.length - tail), head));
   for (let at = 0; at < Math.min(tail, AROUND); at++) {
     const line = old.length - tail + at;
     rows.push({ kind: 'same', before: line + 1, after: next.length - tail + at + 1, text: old[line] ?? '' });

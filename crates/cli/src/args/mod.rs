@@ -1,7 +1,7 @@
 //! The command line.
 
 pub(crate) mod agents;
-mod choice;
+pub(crate) mod choice;
 mod deferred;
 pub(crate) mod develop;
 pub(crate) mod mcp;

@@ -1,14 +1,16 @@
 //! `bowline orchestrate run`, and the verbs that reach a run from outside.
 
 use crate::args::orchestrate::{OrchestrateVerb, RunArgs};
+use crate::commands::here::duration;
+use crate::commands::orchestrate_screen::{Watcher, cost};
 use crate::commands::signals;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::operations::orchestrate::{Begin, Orchestration};
+use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Timeline};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
 use bowline_runner::orchestrate::{
-    Ended, Options, Progress, Report, Run, Screen, Shortage, Status, Stopper, Told, would_start,
+    Ended, Options, Progress, Report, Shortage, Stopper, would_start,
 };
 use bowline_words::message::{Label, Told as Said};
 use serde_json::json;
@@ -31,6 +33,9 @@ pub(crate) fn run(
         .file()
         .kind
         .is_there(&orchestration.file().path);
+    if there && args.rebuild_state && !context.dry_run {
+        orchestration.rebuild(context)?;
+    }
     if !there {
         if args.resume {
             return Err(Error::NoFile {
@@ -64,7 +69,8 @@ pub(crate) fn run(
         landing: args.land,
         stack: args.stack,
     };
-    let mut screen = Lines { output };
+    let plan = orchestrate::plan(context, orchestration.root(), None).ok();
+    let mut screen = Watcher::new(context, output, plan.as_ref());
     let signals = signals::block();
     let begun = |stopper: Stopper| {
         let other = stopper.clone();
@@ -72,109 +78,20 @@ pub(crate) fn run(
     };
     let report =
         bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
-    Ok(told(output, &report))
-}
-
-/// One line for everything that happens.
-struct Lines<'o> {
-    output: &'o Output,
-}
-
-impl Screen for Lines<'_> {
-    fn told(&mut self, told: &Told, run: &Run) {
-        let (done, total) = (run.count(Status::Completed), run.graph().len());
-        let (tone, said) = match told {
-            Told::Begun { id, attempt } => (
-                Tone::Faint,
-                Said::RunBegun {
-                    id: id.to_string(),
-                    attempt: *attempt,
-                },
-            ),
-            Told::Found { id } => (Tone::Faint, Said::RunFound { id: id.to_string() }),
-            Told::Done { id } => (
-                Tone::Good,
-                Said::RunTaskDone {
-                    id: id.to_string(),
-                    done,
-                    total,
-                },
-            ),
-            Told::Failed { id, error, again } => {
-                let (id, error) = (id.to_string(), error.clone());
-                let said = match again {
-                    true => Said::RunAgain { id, error },
-                    false => Said::RunFailed { id, error },
-                };
-                (Tone::Bad, said)
-            }
-            Told::Parked { id, seconds } => (
-                Tone::Busy,
-                Said::RunParked {
-                    id: id.to_string(),
-                    seconds: *seconds,
-                },
-            ),
-            Told::Waits { why } => (Tone::Busy, Said::RunWaits { why: why.clone() }),
-            Told::Cleaned { worktrees, bytes } => (
-                Tone::Faint,
-                Said::RunCleaned {
-                    count: *worktrees,
-                    size: size(*bytes),
-                },
-            ),
-            Told::Short(shortage) => (Tone::Busy, short(*shortage)),
-            Told::Overlap { id, overlap } => (
-                Tone::Busy,
-                Said::RunOverlap {
-                    id: id.to_string(),
-                    other: overlap.with.to_string(),
-                    paths: overlap.paths.join(", "),
-                },
-            ),
-            Told::Recalled { id, on } => (
-                Tone::Busy,
-                Said::RunRecalled {
-                    id: id.to_string(),
-                    on: on.to_string(),
-                },
-            ),
-            Told::Proposed { id, url } => (
-                Tone::Faint,
-                Said::RunProposed {
-                    id: id.to_string(),
-                    url: url.clone(),
-                },
-            ),
-            Told::PhaseDone { phase } => (
-                Tone::Good,
-                Said::RunPhaseDone {
-                    phase: *phase,
-                    done,
-                    total,
-                },
-            ),
-            Told::PhaseNotLanded { phase, why } => (
-                Tone::Bad,
-                Said::RunPhaseNotLanded {
-                    phase: *phase,
-                    why: why.clone(),
-                },
-            ),
-        };
-        let output = self.output;
-        output.talk(&output.tone(tone, &said.say(output.lang)));
-    }
-
-    fn plan_changed(&mut self, run: &Run) {
-        let tasks = run.graph().len();
-        let said = Said::RunPlanChanged { tasks };
-        self.output.talk(&said.say(self.output.lang));
-    }
+    let spent = screen.spent();
+    drop(screen);
+    // What it took is told beside what came of it; without a history there is nothing to tell.
+    let timeline = orchestration.timeline(context).ok();
+    Ok(told(output, &report, timeline.as_ref(), spent))
 }
 
 /// What a run came to. Whoever waits for a task that failed is named behind it.
-fn told(output: &Output, report: &Report) -> ExitCode {
+fn told(
+    output: &Output,
+    report: &Report,
+    timeline: Option<&Timeline>,
+    (tokens, usd): (u64, f64),
+) -> ExitCode {
     let Progress { done, total } = report.progress;
     let (word, code) = match &report.ended {
         Ended::AllDone => ("done", 0),
@@ -205,6 +122,13 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             "goingOn": report.going_on,
             "why": why,
             "worktrees": kept.collect::<Vec<_>>(),
+            "slowestPath": slowest(timeline)
+                .iter()
+                .map(|(id, seconds)| json!({ "id": id, "seconds": seconds }))
+                .collect::<Vec<_>>(),
+            "busySeconds": timeline.map(|it| it.busy_seconds),
+            "tokens": tokens,
+            "usd": usd,
         });
         output.line(&body.to_string());
         return ExitCode::from(code);
@@ -256,10 +180,46 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             .say(output.lang),
         );
     }
+    took(output, timeline, tokens, usd);
     ExitCode::from(code)
 }
 
-fn short(shortage: Shortage) -> Said {
+/// The chain that made the run as long as it is, with the seconds of each task.
+fn slowest(timeline: Option<&Timeline>) -> Vec<(&str, i64)> {
+    let Some(timeline) = timeline else {
+        return Vec::new();
+    };
+    let seconds = |id: &str| {
+        let bar = timeline.bars.iter().find(|bar| bar.id == id);
+        let span = bar.and_then(|bar| bar.span());
+        span.map_or(0, |(from, to)| to.0 - from.0)
+    };
+    let path = timeline.critical.iter();
+    path.map(|id| (id.as_str(), seconds(id))).collect()
+}
+
+/// What it took: time, tokens and money, and the slowest path.
+fn took(output: &Output, timeline: Option<&Timeline>, tokens: u64, usd: f64) {
+    let path = slowest(timeline);
+    let Some(timeline) = timeline.filter(|_| !path.is_empty()) else {
+        return;
+    };
+    let label = output.label(Label::Elapsed);
+    let span = duration(output, timeline.busy_seconds);
+    output.talk(&format!("{label} {span}{}", cost(output, tokens, usd)));
+    let shown = path.iter().rev().take(NAMED_MAX).rev();
+    let shown = shown.map(|(id, seconds)| format!("{id} ({})", duration(output, *seconds)));
+    let shown = shown.collect::<Vec<_>>().join(" → ");
+    let more = if path.len() > NAMED_MAX {
+        "… → "
+    } else {
+        ""
+    };
+    let label = output.label(Label::SlowestPath);
+    output.talk(&format!("{label}: {more}{shown}"));
+}
+
+pub(super) fn short(shortage: Shortage) -> Said {
     match shortage {
         Shortage::Memory { free, wanted } => Said::RunShortMemory { free, wanted },
         Shortage::Disk { free, wanted } => Said::RunShortDisk { free, wanted },
@@ -268,7 +228,7 @@ fn short(shortage: Shortage) -> Said {
 }
 
 /// An amount of disk, in the unit people would take.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     let units = ["kB", "MB", "GB", "TB"];
     let mut amount = bytes as f64 / 1_000.0;
     let mut at = 0;

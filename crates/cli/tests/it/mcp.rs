@@ -217,10 +217,7 @@ fn a_tool_reaches_out_of_the_sandbox() {
         "develop_checkpoint_pass",
         json!({ "id": "cp-1", "run": "false" }),
     );
-    let reset = call(
-        "develop_gate_pass",
-        json!({ "gate": "architect_verified", "by_hand": "ok" }),
-    );
+    let reset = call("develop_reset", json!({}));
     let lines = [
         request(1, "initialize", hello),
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned(),
@@ -228,9 +225,9 @@ fn a_tool_reaches_out_of_the_sandbox() {
         request(3, "tools/call", reset),
     ];
     world.write("requests", lines.join("\n") + "\n");
-    // The input stays open until the last answer is there.
+    // The input stays open until both answers are there.
     let script = "mkfifo in; exec 3<>in; bowline mcp <in >out & cat requests >in\n\
-                  n=0; until grep -q '\"id\":3' out || [ $n = 300 ]; do sleep 0.1; n=$((n+1)); done\n\
+                  n=0; until grep -q '\"id\":2' out && grep -q '\"id\":3' out || [ $n = 300 ]; do sleep 0.1; n=$((n+1)); done\n\
                   kill $!\n";
     let output = sandboxed::sandboxed(&world, "", script);
     let told = world.read("out");

@@ -74,7 +74,7 @@ impl StateFormat for TaskStateFile {
         if let Some(violation) = circle {
             let place = place(&memory, violation);
             let message = rule_broken(violation);
-            return Err(reading.give_up(&place, "rule_broken", message));
+            return Err(reading.give_up(&place, "circular_dependency", message));
         }
         check_rules(&mut reading, &memory);
         Ok(reading.end(memory))

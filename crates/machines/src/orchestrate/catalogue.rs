@@ -32,6 +32,10 @@ impl Catalogue for OrchestrateMachine {
             ),
             ("in progress", run(&[first, ("T1.2", InProgress)], 0)),
             (
+                "in progress, begun ahead",
+                run(&[("T1.1", InProgress), ("T1.2", InProgress)], 0),
+            ),
+            (
                 "in progress, last run",
                 run(&[first, ("T1.2", InProgress)], RETRY_LIMIT - 1),
             ),

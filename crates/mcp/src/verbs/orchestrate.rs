@@ -294,7 +294,9 @@ fn graph(desk: &Desk, given: &Given) -> Done {
         Some("dot") => Picture::Dot,
         _ => Picture::Mermaid,
     };
-    let drawn = desk.orchestration().draw(&desk.context, picture)?;
+    let drawn = desk
+        .orchestration()
+        .draw(&desk.context, picture, desk.lang)?;
     Ok(json!({ "text": drawn.text, "criticalPath": drawn.critical, "leftOut": drawn.left_out }))
 }
 

@@ -1,5 +1,6 @@
 //! `bowline orchestrate run`: a plan worked off by agents, each task in a worktree of its own, landed one after the other.
 
+mod announcer;
 mod conductor;
 pub mod door;
 mod hearing;
@@ -20,7 +21,7 @@ mod space;
 pub use bowline_engine::machines::orchestrate::{Id, Run, Status};
 pub use conductor::{Conductor, Ended, Rules};
 pub use ledger::Ledger;
-pub use note::{Failure, Note, Stage};
+pub use note::{Failure, Note, Stage, Used};
 pub use ports::{
     Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Wish, Word,
 };

@@ -1,7 +1,7 @@
 //! What a run remembers of one task beside the state file: which attempt it is at, and what went wrong before.
 
 pub use crate::core::note::Failure;
-pub(super) use crate::core::note::Used;
+pub use crate::core::note::Used;
 use serde::{Deserialize, Serialize};
 
 /// How far a task in progress has come.

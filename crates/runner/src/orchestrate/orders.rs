@@ -14,6 +14,7 @@ impl Real<'_> {
     /// Makes durable what was decided, and then does what follows.
     pub(super) fn flush(&mut self) -> Result<(), Trouble> {
         self.ledger.flush(&self.context)?;
+        self.announce_news();
         for order in std::mem::take(&mut self.orders) {
             match order {
                 Order::Ask(job) => self.ask_for(&job),

@@ -1,5 +1,6 @@
 //! The ports of a run in the world: the state file, git, and agents through their shims.
 
+use super::announcer::Announcer;
 use super::hearing::Hearing;
 use super::jobs::Jobs;
 use super::ledger::Ledger;
@@ -57,6 +58,7 @@ pub(super) struct Real<'s> {
     pub(super) key: String,
     pub(super) project: String,
     pub(super) screen: &'s mut dyn Screen,
+    pub(super) announcer: Option<Announcer>,
     voices: BTreeMap<Arc<str>, Voice>,
     /// What is to be done once it is durable why.
     pub(super) orders: Vec<Order>,
@@ -90,6 +92,7 @@ pub(super) struct Parts<'s> {
     pub(super) promise: String,
     pub(super) key: String,
     pub(super) screen: &'s mut dyn Screen,
+    pub(super) announcer: Option<Announcer>,
 }
 
 impl<'s> Real<'s> {
@@ -110,6 +113,7 @@ impl<'s> Real<'s> {
             key: parts.key,
             project,
             screen: parts.screen,
+            announcer: parts.announcer,
             voices: BTreeMap::new(),
             orders: Vec::new(),
         };
@@ -292,12 +296,7 @@ impl<'s> Real<'s> {
             phase,
             session: note.session.as_deref(),
         });
-        let mut environment: BTreeMap<String, String> = self
-            .context
-            .variables
-            .texts()
-            .filter(|(name, _)| client.gets(name, &self.settings))
-            .collect();
+        let mut environment = client.environment(self.context.variables.texts(), &self.settings);
         for (name, value) in [
             ("BOWLINE_TASK_ID", id.to_string()),
             ("BOWLINE_PHASE", phase.to_string()),
@@ -386,10 +385,13 @@ impl Ports for Real<'_> {
     }
 
     fn note(&mut self, id: &Id) -> Note {
-        self.ledger.note(id)
+        let note = self.ledger.note(id);
+        self.screen.used(id, note.used);
+        note
     }
 
     fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble> {
+        self.screen.used(id, note.used);
         self.ledger.remember(id, note);
         Ok(())
     }

@@ -1,9 +1,11 @@
 //! The loop of a run: everything that happens comes through one channel, and the conductor decides.
 
+use super::announcer::Announcer;
 use super::conductor::{Conductor, Ended, Rules};
 use super::door::{Answer, Door, Refused, Request};
 use super::jobs::{Jobs, Work};
 use super::ledger::Ledger;
+use super::note::Used;
 use super::ports::{Event, Ports as _, Told, Wish};
 use super::real::{Parts, Real};
 use super::repo::{Customs, Kept, Proposals, Repo};
@@ -16,7 +18,7 @@ use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::formats::settings::{Seconds, Settings};
 use bowline_engine::machines::orchestrate::{Command, Config, Id, Run, Status};
 use bowline_engine::machines::{Actor, Refuse as _};
-use bowline_engine::operations::orchestrate::{Orchestration, Owned};
+use bowline_engine::operations::orchestrate::{Announced, Orchestration, Owned};
 use bowline_engine::statefiles::{ContentHash, write_whole};
 use bowline_engine::{Context, Error};
 use rustix::fs::{FlockOperation, flock};
@@ -58,6 +60,11 @@ pub(super) enum Heard {
     News(News),
     Asked(Request, Sender<Answer>),
     Wish(Wish),
+    /// News of a line of the journal went out, or were given up.
+    Announced {
+        seq: Option<u64>,
+        trouble: Option<String>,
+    },
 }
 
 /// What a run is started with.
@@ -87,6 +94,10 @@ pub trait Screen {
     fn told(&mut self, told: &Told, run: &Run);
     /// The plan was changed, and its tasks were taken over.
     fn plan_changed(&mut self, run: &Run);
+    /// What a task has used so far.
+    fn used(&mut self, id: &Id, used: Used);
+    /// News for people elsewhere, in words.
+    fn announce(&self, news: &Announced, project: &str) -> String;
 }
 
 /// Asks a run to leave, from another thread.
@@ -184,6 +195,7 @@ pub fn run(
     let promise = options.promise.clone();
     let promise = promise.or(settings.orchestrate.completion_promise.clone());
     let checked = !settings.orchestrate.checks.is_empty();
+    let announcer = Announcer::begin(context, &owned, &settings, &side, &key, &heard);
     let ledger = Ledger::open(owned, &side, &key)?;
     let mut real = Real::new(Parts {
         context: context.clone(),
@@ -199,6 +211,7 @@ pub fn run(
         promise: promise.unwrap_or_else(|| PROMISE.into()),
         key,
         screen,
+        announcer,
     });
     if let Some(name) = &options.agent {
         let id = Id::from("");
@@ -207,10 +220,12 @@ pub fn run(
     }
     real.clean_up();
     begun(Stopper(heard));
+    real.announce_left()?;
     let mut conductor = Conductor::new(rules);
     conductor.resume(&mut real)?;
     real.flush()?;
     let ended = conduct(&mut conductor, &mut real, &events)?;
+    real.await_announced(&events)?;
     drop(door);
     real.ledger.owned.write(context)?;
     if let (false, Some(jobs)) = (matches!(ended, Ended::Left), real.jobs.take()) {
@@ -263,6 +278,7 @@ fn conduct(
                     }
                 }
                 Some(Heard::Wish(wish)) => conductor.wish(real, wish)?,
+                Some(Heard::Announced { seq, trouble }) => real.announced(seq, trouble)?,
                 Some(Heard::Asked(request, reply)) => {
                     answers.push((asked(conductor, real, request)?, reply));
                 }

@@ -80,6 +80,12 @@ table! {
         NodeFresh { id } => "✓ Task '{id}' has a fresh start";
         PhaseFinished { phase, current } => "✓ Phase {phase} finished; phase {current} is current";
         AllFinished { phase } => "✓ Phase {phase} finished; all is done";
+        PlanTaken { program, total, done, path } => "✓ {total} tasks of {program}, {done} of them done, are the plan {path}";
+        RunExported { path, done, total } => "✓ {path} has {done}/{total} tasks done";
+        RescueRestored { name, branch } => "✓ '{name}' is the branch '{branch}'";
+        RescueRestoredIn { name, branch, path } => "✓ '{name}' is the branch '{branch}' in {path}";
+        RescueDropped { name } => "✓ '{name}' is no longer kept";
+        FileWritten { path } => "✓ {path} is written";
         PlanAgrees => "✓ Plan and state file agree";
         PlanDiffers => "✗ Plan and state file differ";
         WouldRun { folder, command } => "would run in {folder}: {command}";
@@ -120,6 +126,9 @@ table! {
         CodeReviewAgain => "Begin again at phase 4: the review of the code is run again.";
         RunDone => "The run is done.";
         PersonsMove => "(a person's move)";
+        PlanHidden { path } => "{path} is found first; name the new plan, or take the other away";
+        NotTickedInExport { ids } => "done, and without a box in the plan: {ids}";
+        NothingRescued => "Nothing is kept: no worktree held work that was in no commit.";
         DrawnInPart { max, left } => "only the first {max} tasks are drawn; {left} are left out";
         RunBegun { id, attempt } => "▸ {id} started (attempt {attempt})";
         RunFound { id } => "▸ {id} goes on";
@@ -166,6 +175,16 @@ table! {
         AgentBlocked { why } => "the agent is {0}; it goes on when that is mended" [why.say(En)];
         OutputUnwritten { cause } => "standard output could not be written: {0}" [cause.say(En)];
         OutputUnwrittenHint => "see where it goes; a change that was asked for has been made";
+    }
+
+    announcement: Announcement => text {
+        Started { project, done, total } => "[{project}] the run begins: {done}/{total} tasks are done";
+        TaskDone { project, id, done, total } => "[{project}] {id} is done ({done}/{total})";
+        TaskFailed { project, id, error } => "[{project}] {id} failed: {error}";
+        PhaseDone { project, phase, done, total } => "[{project}] phase {phase} is done ({done}/{total})";
+        PhaseNotLanded { project, phase } => "[{project}] phase {phase} is complete and did not land";
+        AllDone { project, total } => "[{project}] all {total} tasks are done";
+        Stalled { project, ids, done, total } => "[{project}] stalled at {done}/{total}: {ids} failed";
     }
 
     label: Label => text {
@@ -216,6 +235,16 @@ table! {
         ExitCode => "exit code";
         Phase => "phase";
         Group => "group";
+        Try => "attempt";
+        SlowestPath => "slowest path";
+        LongestChain => "longest chain";
+        Idle => "nothing happened";
+        Lost => "lost";
+        Elapsed => "elapsed";
+        Expected => "left, about";
+        Tokens { count } => "{count} tokens";
+        Files { count } => "{count} files";
+        Commits => "commits";
         Line => "line";
         TickedNotCompleted => "ticked, not completed";
         CompletedNotTicked => "completed, not ticked";

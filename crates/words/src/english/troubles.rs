@@ -29,6 +29,7 @@ table! {
         UnknownKind { path } => "{path} is not a state file of any kind Bowline knows" / "name one of the files 'bowline' lists";
         Foreign { path } => "{path} is not an orchestration" / "it belongs to another program and is left alone; move it away to begin here";
         NoPlan { path } => "there is no plan at {path}" / "name it: 'bowline orchestrate plan FILE'; else it is looked for as docs/planning/06-tasks.md, docs/planning/TASKS.md and TASKS.md";
+        OutputThere { path } => "{path} already exists" / "'--force' replaces it, '--output FILE' writes another";
         AlreadyExists { path } => "{path} already exists" / "choose another folder, or go on with the one there: 'bowline status'";
         OrchestrationExists { path } => "{path} already exists" / "go on with it: 'bowline orchestrate status'; 'bowline orchestrate rebuild' takes over what the plan says";
         BadPlan { path, line, found } => "{path}:{line}: {0}" [found.say(En)] / "mend the plan; 'bowline orchestrate plan' shows how it is read";

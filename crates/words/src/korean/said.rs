@@ -86,6 +86,12 @@ table! {
         NodeFresh { id } => "✓ 작업 '{id}'{을} 처음부터 다시 합니다";
         PhaseFinished { phase, current } => "✓ 단계 {phase}{을} 마쳤습니다. 현재 단계 {current}";
         AllFinished { phase } => "✓ 단계 {phase}{을} 마쳤습니다. 모두 끝났습니다";
+        PlanTaken { program, total, done, path } => "✓ {program}의 작업 {total}개(완료 {done}개){을} 계획 {path}에 담았습니다";
+        RunExported { path, done, total } => "✓ {path}: 작업 {done}/{total} 완료";
+        RescueRestored { name, branch } => "✓ '{name}'{을} 브랜치 '{branch}'{으로} 되살렸습니다";
+        RescueRestoredIn { name, branch, path } => "✓ '{name}'{을} {path}의 브랜치 '{branch}'{으로} 되살렸습니다";
+        RescueDropped { name } => "✓ '{name}'{을} 더 이상 보관하지 않습니다";
+        FileWritten { path } => "✓ {path}{을} 썼습니다";
         PlanAgrees => "✓ 계획과 상태 파일이 일치합니다";
         PlanDiffers => "✗ 계획과 상태 파일이 다릅니다";
         WouldRun { folder, command } => "{folder}에서 실행: {command}";
@@ -126,6 +132,9 @@ table! {
         CodeReviewAgain => "Phase 4부터 재시작 (코드 리뷰 재실행)";
         RunDone => "이전 완료.";
         PersonsMove => "(사람이 해야 합니다)";
+        PlanHidden { path } => "{path}{이} 먼저 쓰입니다. 새 계획을 지정하거나 그 파일을 치우세요";
+        NotTickedInExport { ids } => "완료되었지만 계획에 체크박스가 없습니다: {ids}";
+        NothingRescued => "보관된 것이 없습니다. 커밋되지 않은 작업이 남은 작업 트리가 없었습니다.";
         DrawnInPart { max, left } => "처음 {max}개 작업만 그렸습니다. {left}개는 빠졌습니다";
         RunBegun { id, attempt } => "▸ {id} 시작 ({attempt}번째 시도)";
         RunFound { id } => "▸ {id} 이어 감";
@@ -172,6 +181,16 @@ table! {
         AgentBlocked { why } => "에이전트가 {0}. 해결되면 계속합니다" [why.say(Ko)];
         OutputUnwritten { cause } => "표준 출력에 쓸 수 없습니다: {0}" [cause.say(Ko)];
         OutputUnwrittenHint => "출력이 가는 곳을 확인하세요. 요청한 변경은 이미 되었습니다";
+    }
+
+    announcement: Announcement => text {
+        Started { project, done, total } => "[{project}] 실행을 시작합니다: 작업 {done}/{total} 완료";
+        TaskDone { project, id, done, total } => "[{project}] {id} 완료 ({done}/{total})";
+        TaskFailed { project, id, error } => "[{project}] {id} 실패: {error}";
+        PhaseDone { project, phase, done, total } => "[{project}] 단계 {phase} 완료 ({done}/{total})";
+        PhaseNotLanded { project, phase } => "[{project}] 단계 {phase}{은} 끝났지만 병합되지 않았습니다";
+        AllDone { project, total } => "[{project}] 작업 {total}개를 모두 완료했습니다";
+        Stalled { project, ids, done, total } => "[{project}] {done}/{total}에서 멈췄습니다. 실패: {ids}";
     }
 
     label: Label => text {
@@ -222,6 +241,16 @@ table! {
         ExitCode => "종료 코드";
         Phase => "단계";
         Group => "묶음";
+        Try => "시도";
+        SlowestPath => "가장 오래 걸린 경로";
+        LongestChain => "가장 긴 경로";
+        Idle => "진행 없음";
+        Lost => "응답 없이 끊김";
+        Elapsed => "경과";
+        Expected => "남은 시간 약";
+        Tokens { count } => "토큰 {count}";
+        Files { count } => "파일 {count}개";
+        Commits => "커밋";
         Line => "줄";
         TickedNotCompleted => "체크됨, 완료 아님";
         CompletedNotTicked => "완료, 체크 안 됨";

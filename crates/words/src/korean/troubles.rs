@@ -64,7 +64,7 @@ fn not_started(said: &str) -> String {
 
 /// Why a control group cannot be had, from the words of whoever looked.
 pub(super) fn no_group(reason: &str) -> String {
-    let between = |begin: &str, end: &str| Some(reason.strip_prefix(begin)?.strip_suffix(end)?);
+    let between = |begin: &str, end: &str| reason.strip_prefix(begin)?.strip_suffix(end);
     if let Some(place) = between("this user may not make a group in ", " or around it") {
         return format!("이 사용자는 {place}{과} 그 주변에 그룹을 만들 수 없습니다");
     }
@@ -109,6 +109,7 @@ table! {
         UnknownKind { path } => "{path}{은} Bowline이 아는 상태 파일이 아닙니다" / "'bowline'이 보여 주는 파일 가운데 하나를 지정하세요";
         Foreign { path } => "{path}{은} 오케스트레이션 파일이 아닙니다" / "다른 프로그램의 파일이므로 그대로 둡니다. 여기서 시작하려면 다른 곳으로 옮기세요";
         NoPlan { path } => "{path}에 계획 파일이 없습니다" / "'bowline orchestrate plan 파일'로 지정하세요. 지정하지 않으면 docs/planning/06-tasks.md, docs/planning/TASKS.md, TASKS.md 순으로 찾습니다";
+        OutputThere { path } => "{path}{이} 이미 있습니다" / "'--force'로 바꾸거나 '--output 파일'로 다른 파일에 쓰세요";
         AlreadyExists { path } => "{path}{이} 이미 있습니다" / "다른 폴더를 고르거나 'bowline status'로 이어서 진행하세요";
         OrchestrationExists { path } => "{path}{이} 이미 있습니다" / "'bowline orchestrate status'로 이어서 진행하세요. 'bowline orchestrate rebuild'는 계획의 내용을 받아들입니다";
         BadPlan { path, line, found } => "{path}:{line}: {0}" [found.say(Ko)] / "계획을 고치세요. 'bowline orchestrate plan'으로 어떻게 읽히는지 볼 수 있습니다";

@@ -74,6 +74,12 @@ messages! {
         NodeFresh { id: String },
         PhaseFinished { phase: u32, current: u32 },
         AllFinished { phase: u32 },
+        PlanTaken { program: &'static str, total: usize, done: usize, path: String },
+        RunExported { path: String, done: usize, total: usize },
+        RescueRestored { name: String, branch: String },
+        RescueRestoredIn { name: String, branch: String, path: String },
+        RescueDropped { name: String },
+        FileWritten { path: String },
         PlanAgrees,
         PlanDiffers,
         WouldRun { folder: String, command: String },
@@ -115,6 +121,9 @@ messages! {
         CodeReviewAgain,
         RunDone,
         PersonsMove,
+        PlanHidden { path: String },
+        NotTickedInExport { ids: String },
+        NothingRescued,
         DrawnInPart { max: usize, left: usize },
         RunBegun { id: String, attempt: u32 },
         RunFound { id: String },
@@ -161,6 +170,17 @@ messages! {
         AgentBlocked { why: Label },
         OutputUnwritten { cause: super::Cause },
         OutputUnwrittenHint,
+    }
+
+    /// What people elsewhere are told of a run.
+    Announcement, announcement => text {
+        Started { project: String, done: usize, total: usize },
+        TaskDone { project: String, id: String, done: usize, total: usize },
+        TaskFailed { project: String, id: String, error: String },
+        PhaseDone { project: String, phase: u32, done: usize, total: usize },
+        PhaseNotLanded { project: String, phase: u32 },
+        AllDone { project: String, total: usize },
+        Stalled { project: String, ids: String, done: usize, total: usize },
     }
 
     /// A word or two that stand before a value, over a column, or beside a name.
@@ -213,6 +233,16 @@ messages! {
         Phase,
         Group,
         Line,
+        Files { count: usize },
+        Try,
+        SlowestPath,
+        LongestChain,
+        Idle,
+        Lost,
+        Elapsed,
+        Expected,
+        Tokens { count: String },
+        Commits,
         TickedNotCompleted,
         CompletedNotTicked,
         OnlyInPlan,

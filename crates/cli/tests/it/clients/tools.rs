@@ -283,33 +283,6 @@ fn begin(name: &str) -> ModelServer {
 }
 
 #[test]
-fn codex_has_the_tools() {
-    let Some(program) = installed("BOWLINE_CODEX") else {
-        return;
-    };
-    let world = Guarded(TestEnvironment::repository());
-    world.0.quietly("init --agent codex", 0);
-    let model = begin("mcp__bowline__thinking_new");
-    // What the project has counts where it is trusted; here it stands in the settings of the user.
-    let home = world.0.root().join("home/codex");
-    let settings = super::codex::settings(&home, &model);
-    let both =
-        std::fs::read_to_string(&settings).unwrap() + "\n" + &world.0.read(".codex/config.toml");
-    std::fs::write(&settings, both).unwrap();
-    let mut client = world.client(&program);
-    client
-        .env("CODEX_HOME", &home)
-        .env("SCRIPTED_KEY", "opens-nothing")
-        .args([
-            "exec",
-            "--dangerously-bypass-approvals-and-sandbox",
-            "begin",
-        ]);
-    world.run(client);
-    called(&world, &model);
-}
-
-#[test]
 fn gemini_has_the_tools() {
     let Some(program) = installed("BOWLINE_GEMINI") else {
         return;

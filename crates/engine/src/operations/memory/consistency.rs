@@ -145,6 +145,6 @@ fn past(context: &Context, history: &KnownFile) -> Result<Vec<HistoryEntry>, Err
 fn owed(pending: &Pending) -> Option<HistoryEntry> {
     match Owed::of_raw(&pending.effects)? {
         Owed::PushHistory(entry) => Some(*entry),
-        Owed::Tick { .. } => None,
+        Owed::Tick { .. } | Owed::Announce(_) => None,
     }
 }

@@ -10,7 +10,6 @@ use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{Spec, Want};
 use bowline_formats::agents::{Protocol, Resume};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The end of an agent's words that is kept: a result is at their end.
@@ -129,12 +128,7 @@ impl<W: Work> Crew<'_, W> {
             phase: brief.number,
             session: note.session.as_deref(),
         });
-        let mut environment: BTreeMap<String, String> = self
-            .context
-            .variables
-            .texts()
-            .filter(|(name, _)| client.gets(name, &self.settings))
-            .collect();
+        let mut environment = client.environment(self.context.variables.texts(), &self.settings);
         let shown = |path: &Path| path.to_string_lossy().into_owned();
         let own = [
             ("BOWLINE_TASK_ID", unit.id.clone()),

@@ -1,4 +1,4 @@
-//! `bowline init`, `hook`, `run-agent`, `attach`, `scripted`.
+//! `bowline init`, `hook`, `mcp`, `run-agent`, `attach`, `scripted`.
 
 lines! {
     "init" => "에이전트 클라이언트와 git의 훅을 설치합니다. 바뀌는 것을 보여 주고, 있던 것은 그대로 둡니다";
@@ -10,6 +10,14 @@ lines! {
     "init --uninstall" => "설치한 훅을 제거합니다";
     "hook" => "에이전트 클라이언트에 답합니다: 훅 메시지는 표준 입력으로 받고, 거부하면 종료 코드 2로 끝납니다";
     "hook <event>" => "pre-tool-use, post-tool-use, session-start, pre-compact, stop, user-prompt-submit 중 하나. 없으면 메시지에 적힌 것을 씁니다";
+    "mcp" => "동사를 에이전트 클라이언트의 도구(MCP)로 표준 입력과 출력에서 제공합니다";
+    "mcp --role" => "제공할 도구의 범위";
+    "mcp --role read-only" => "아무것도 바꾸지 않는 도구";
+    "mcp --role agent" => "에이전트의 동사";
+    "mcp --role person" => "사람의 동사까지. 사람이 아니면 거부합니다";
+    "mcp --server" => "서버 주소 (기본값: BOWLINE_URL, 없으면 데이터 폴더의 서버)";
+    "mcp --token-file" => "서버의 토큰이 든 파일 (기본값: BOWLINE_TOKEN_FILE)";
+    "mcp --data" => "서버의 데이터 폴더 (기본값: 상태 폴더의 bowline)";
     "run-agent" => "이 명령이 끝나도 계속되는 에이전트를 실행하고 출력을 보여 줍니다";
     "run-agent --name" => "사람이 읽을 이름 (기본값: 프로그램 이름)";
     "run-agent --dir" => "에이전트가 일할 폴더 (기본값: 현재 폴더)";
@@ -32,7 +40,7 @@ lines! {
     "run-agent --sandbox-report" => "이 커널이 무엇을 막는지, 명령을 적으면 무엇을 허용할지 알려 주고 아무것도 실행하지 않습니다";
     "run-agent <command>" => "프로그램과 그 인수";
     "attach" => "에이전트의 출력을 다시 보여 주거나 에이전트를 제어합니다. ID를 적지 않으면 모두 나열합니다";
-    "attach <id>" => "에이전트 실행 ID의 앞부분. 적지 않으면 모두 나열합니다. check를 적으면 시작할 수 있는 에이전트를 보여 줍니다";
+    "attach <id>" => "에이전트 실행 ID의 앞부분. 적지 않으면 모두 나열하고, check를 적으면 시작할 수 있는 에이전트를 보여 줍니다";
     "attach --from" => "이 바이트부터 출력을 보여 줍니다 (기본값: 마지막으로 보여 준 곳부터)";
     "attach --pause" => "모든 프로세스를 멈춥니다";
     "attach --resume" => "멈춘 프로세스를 계속하게 합니다";

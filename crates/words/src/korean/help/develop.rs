@@ -37,6 +37,11 @@ lines! {
     "develop checkpoint fail --class DESIGN_MISMATCH" => "설계대로는 만들 수 없습니다. 바로 사람이 결정합니다";
     "develop checkpoint fail --class ENV_ISSUE" => "컴퓨터에 없는 것이 있습니다. 바로 사람이 결정합니다";
     "develop checkpoint fail --class VULNERABILITY" => "보안 취약점이 있습니다. 바로 사람이 결정합니다";
+    "develop run" => "에이전트로 체크포인트를 진행합니다. 확인 명령이 통과할 때까지 하고, 멈춘 곳에서 이어 갑니다";
+    "develop run <feature>" => "열려 있는 개발 실행이 없으면 이것으로 시작합니다";
+    "develop run --auto" => "게이트의 봉인된 명령이 허락하는 만큼 사람 없이 모든 단계를 진행합니다";
+    "develop run --agent" => "에이전트 (기본값: 'defaults' 표의 'agent', 다음은 claude)";
+    "develop run --max-iterations" => "시작할 에이전트의 최대 수";
     "develop pr" => "PR 단계로 들어갑니다";
     "develop done" => "개발 실행을 마칩니다";
     "develop back" => "앞 단계로 되돌아갑니다. 그 뒤의 게이트는 닫힙니다";

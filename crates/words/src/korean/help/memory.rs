@@ -37,6 +37,7 @@ lines! {
     "memory step start" => "단계를 시작하거나 실패한 단계를 다시 시도합니다";
     "memory step complete" => "단계를 완료합니다";
     "memory step complete --output" => "나온 결과, JSON 또는 텍스트";
+    "memory step complete --data" => "작업 파일이 아닌 데이터와 그 설명";
     "memory step complete --artifact" => "단계에서 만든 파일과 그 설명";
     "memory step fail" => "단계의 시도를 실패로 끝냅니다";
     "memory step fail --type" => "실패의 종류";
@@ -63,6 +64,9 @@ lines! {
     "memory agent set" => "값을 저장합니다";
     "memory agent append" => "목록의 끝에 값을 추가합니다";
     "memory agent append <path>" => "점으로 나눈 목록의 경로, 예: cache.recent_topics. 없으면 만듭니다";
+    "memory run" => "에이전트 여럿이 현재 작업의 단계를 진행합니다. 멈춘 곳에서 이어 갑니다";
+    "memory run --parallel" => "동시에 진행할 단계 수";
+    "memory run --agent" => "모든 단계를 맡을 에이전트 (기본값: 단계에 정한 것, 다음은 'defaults' 표의 'agent', 다음은 claude)";
     "memory history" => "끝난 작업을 보여 줍니다";
     "memory prune" => "이력과 캐시를 보관할 만큼만 남기고 정리합니다";
     "memory backup" => "메모리의 모든 파일을 날짜가 붙은 사본으로 보관합니다";

@@ -2,9 +2,9 @@
 
 lines! {
     "task" => "서버의 작업: 단계, 리뷰, 질문, 그리고 작업을 맡은 에이전트";
-    "task --server" => "서버 주소 (기본값: BOWLINE_URL, 없으면 데이터 폴더의 서버)";
-    "task --token-file" => "서버의 토큰이 든 파일 (기본값: BOWLINE_TOKEN_FILE)";
-    "task --data" => "서버의 데이터 폴더 (기본값: 상태 폴더의 bowline)";
+    "--server" => "서버 주소 (기본값: BOWLINE_URL, 없으면 데이터 폴더의 서버)";
+    "--token-file" => "서버의 토큰이 든 파일 (기본값: BOWLINE_TOKEN_FILE)";
+    "--data" => "서버의 데이터 폴더 (기본값: 상태 폴더의 bowline)";
     "task <task>" => "작업. ID의 앞부분만 적어도 됩니다";
     "task new" => "작업을 만들고 ID를 출력합니다";
     "task new --title" => "작업의 제목";
@@ -91,6 +91,17 @@ lines! {
     "task unsay <id>" => "메시지";
     "task sayings" => "에이전트에게 한 말과 전해졌는지를 나열합니다";
     "task interrupt" => "에이전트가 하던 일을 중단시킵니다";
+    "capsule" => "작업에 일어난 모든 일을 비밀 값 없이 파일 하나에 씁니다";
+    "capsule <task>" => "작업. ID의 앞부분만 적어도 됩니다";
+    "capsule --to" => "쓸 파일 (기본값: 현재 폴더의 TASK.capsule.json)";
+    "replay" => "서버 없이 캡슐을 다시 재생합니다";
+    "replay <file>" => "캡슐";
+    "replay --output" => "에이전트가 출력한 것도 보여 줍니다";
+    "mcp" => "명령을 에이전트 클라이언트의 도구(MCP)로 제공합니다. 표준 입력과 출력을 씁니다";
+    "mcp --role" => "누구의 도구를 제공할지";
+    "mcp --role read-only" => "아무것도 바꾸지 않는 도구";
+    "mcp --role agent" => "에이전트의 명령";
+    "mcp --role person" => "사람의 명령도. 사람이 아니면 거부합니다";
     "serve" => "작업 서버를 실행합니다: 대기열, 에이전트, 리뷰, 웹 페이지";
     "serve --listen" => "연결을 받을 주소. 포트 0은 빈 포트를 고릅니다";
     "serve --store" => "작업을 보관할 곳: sqlite:경로 (기본값: 데이터 폴더 안)";
@@ -100,7 +111,7 @@ lines! {
     "serve --config" => "설정 파일 (기본값: 여기의 bowline.toml, 없으면 사용자의 설정)";
     "serve --host" => "서버에 접속할 때 쓰는 다른 이름";
     "serve --secret-key-file" => "값을 암호화할 키 (기본값: 데이터 폴더 안)";
-    "serve --rebuild" => "저장소가 잃은 작업을 작업 공간의 기록에서 되찾은 뒤 서버를 실행합니다";
+    "serve --rebuild" => "저장소가 잃은 작업을 작업 공간의 내용에서 다시 찾은 뒤 서버를 실행합니다";
     "serve --log" => "표준 오류에 쓰는 로그의 형식";
     "serve --log text" => "사람이 읽을 줄";
     "serve --log json" => "한 줄에 JSON 객체 하나";
@@ -109,15 +120,6 @@ lines! {
     "demo --listen" => "연결을 받을 주소";
     "demo --dir" => "모든 것을 이 폴더에 둡니다 (기본값: 임시 폴더)";
     "demo --check" => "혼자서 끝까지 진행하고 마칩니다";
-    "capsule" => "작업에 일어난 모든 일을 비밀 값 없이 파일 하나에 씁니다";
-    "capsule --server" => "서버 주소 (기본값: BOWLINE_URL, 없으면 데이터 폴더의 서버)";
-    "capsule --token-file" => "서버의 토큰이 든 파일 (기본값: BOWLINE_TOKEN_FILE)";
-    "capsule --data" => "서버의 데이터 폴더 (기본값: 상태 폴더의 bowline)";
-    "capsule <task>" => "작업. ID의 앞부분만 적어도 됩니다";
-    "capsule --to" => "쓸 파일 (기본값: 여기의 TASK.capsule.json)";
-    "replay" => "서버 없이 캡슐을 다시 보여 줍니다";
-    "replay <file>" => "캡슐 파일";
-    "replay --output" => "에이전트가 출력한 것도 보여 줍니다";
     "agent" => "작업을 맡은 에이전트로서 보고합니다";
     "agent phase-complete" => "단계가 끝났다고 알립니다";
     "agent phase-complete <phase>" => "단계 번호, 1부터";

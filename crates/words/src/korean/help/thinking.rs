@@ -11,7 +11,7 @@ lines! {
     "thinking new" => "작업 폴더에 새 사고 실행을 만듭니다";
     "thinking new <id>" => "작업 ID";
     "thinking new --title" => "사람이 읽을 제목 (기본값: ID)";
-    "thinking new --goal" => "작업의 목적";
+    "thinking new --goal" => "작업의 목적 (터미널에서는 물어봅니다)";
     "thinking start" => "단계를 시작하거나 실패한 단계를 다시 시도합니다";
     "thinking start --override" => "시도 횟수를 다 쓴 단계를 사람이 다시 여는 이유";
     "thinking output" => "단계에서 지금까지 만든 파일을 기록합니다";
@@ -33,12 +33,15 @@ lines! {
     "thinking feedback record --learning" => "배운 점";
     "thinking feedback record --improvement" => "다음에 다르게 할 점";
     "thinking feedback record --stage" => "교훈을 적용할 단계 (기본값: 모두)";
-    "thinking feedback record --stage planning" => "발산: 아이디어를 찾습니다";
-    "thinking feedback record --stage selection" => "수렴: 하나를 고릅니다";
-    "thinking feedback record --stage creation" => "생성: 만듭니다";
-    "thinking feedback record --stage reflection" => "비판: 평가합니다";
+    "thinking --stage planning" => "발산: 아이디어를 찾습니다";
+    "thinking --stage selection" => "수렴: 하나를 고릅니다";
+    "thinking --stage creation" => "생성: 만듭니다";
+    "thinking --stage reflection" => "비판: 평가합니다";
     "thinking feedback apply" => "다른 작업에서 배운 것을 가져옵니다";
     "thinking feedback apply --from" => "다른 작업의 폴더";
+    "thinking run" => "에이전트가 단계를 차례로 진행합니다. 멈춘 곳에서 이어 갑니다";
+    "thinking run --agent" => "모든 단계를 맡을 에이전트 (기본값: 'defaults' 표의 'agent', 다음은 claude)";
+    "thinking run --stage" => "이 단계만";
     "thinking status" => "사고 실행의 현재 상태를 보여 줍니다";
     "thinking status --all" => "이 폴더와 그 아래의 모든 사고 실행을 한 줄씩 보여 줍니다";
 }
