@@ -318,7 +318,7 @@ test('a thousand nodes: titles, no implied edges, chains folded, places kept', {
   const node = graph.locator('[data-node="T1.2"]');
   assert.match(await node.innerHTML(), /구간 2/);
   const place = await node.getAttribute('transform');
-  bowline(server.coast, ['orchestrate', 'complete', 'T1.1', '--no-git']);
+  bowline(server.coast, ['orchestrate', 'complete', 'T1.1']);
   await graph.locator('.node.completed').first().waitFor({ timeout: 20_000 });
   assert.equal(await node.getAttribute('transform'), place);
   await node.click();
