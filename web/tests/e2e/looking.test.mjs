@@ -109,7 +109,13 @@ test('several lines are remarked on; viewed marks and the comparison belong to w
   await page.getByText('2 of 2 viewed').waitFor();
 
   // The decision names the version that was on the screen.
-  const seen = (await server.task(task.id)).version;
+  let [seen, same] = [0, 0];
+  await until('the task rests', async () => {
+    const { version } = await server.task(task.id);
+    same = version === seen ? same + 1 : 0;
+    seen = version;
+    return same > 15;
+  });
   const sent = page.waitForRequest(/request-changes$/);
   await page.locator('form button[data-action="request-changes"]').click();
   assert.equal((await sent).headers()['if-match'], String(seen));
