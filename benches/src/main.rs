@@ -8,6 +8,7 @@
 )]
 
 mod agents;
+mod dag;
 mod graphs;
 mod growth;
 mod hook;
@@ -31,7 +32,7 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 type Bench = fn(&Options) -> Outcome<Report>;
 
 /// The benchmarks in the order they are run.
-const ALL: [(&str, Bench); 10] = [
+const ALL: [(&str, Bench); 13] = [
     ("transition", transition::run),
     ("hook", hook::run),
     ("journal", journal::run),
@@ -39,6 +40,9 @@ const ALL: [(&str, Bench); 10] = [
     ("agents", agents::run),
     ("ready-set", ready_set::run),
     ("growth", growth::run),
+    ("dag", dag::engine),
+    ("dag-shims", dag::shims),
+    ("dag-growth", dag::growth),
     ("shims", shims::shims),
     ("agent-start", shims::start),
     ("agent-output", shims::output),

@@ -48,9 +48,13 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether this benchmark is to be run.
+    /// Whether this benchmark is to be run: it is named, or the beginning that it shares with others is.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        self.names.is_empty() || self.names.iter().any(|wanted| wanted == name)
+        let named = |wanted: &String| {
+            let rest = name.strip_prefix(wanted.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        self.names.is_empty() || self.names.iter().any(named)
     }
 
     /// How many rounds: what the caller says, else one of the two.

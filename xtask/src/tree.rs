@@ -53,12 +53,16 @@ const ARROWS: [(&str, &[&str]); 16] = [
         &[
             "bowline-engine",
             "bowline-formats",
+            "bowline-mcp",
             "bowline-runner",
             "bowline-store",
             "bowline-words",
         ],
     ),
-    ("bowline-mcp", &["bowline-engine", "bowline-runner"]),
+    (
+        "bowline-mcp",
+        &["bowline-engine", "bowline-runner", "bowline-words"],
+    ),
     (
         "bowline",
         &[

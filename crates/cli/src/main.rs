@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod help;
 mod hook;
 mod output;
 mod relay;

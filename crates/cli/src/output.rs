@@ -11,7 +11,7 @@ use bowline_engine::{Context, Error, ExitClass, advice};
 use bowline_words::Lang;
 use bowline_words::message::{Did, Label, Told};
 use serde_json::{Value, json};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -53,6 +53,17 @@ impl Output {
     /// A sentence on stderr, behind a word that says how much it matters.
     pub(crate) fn remark(&self, weight: Label, told: &Told) {
         self.talk(&format!("{}: {}", self.label(weight), told.say(self.lang)));
+    }
+
+    /// Asks a person; nothing where nobody can answer.
+    pub(crate) fn ask(&self, question: &Told) -> Option<String> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() || self.dry_run {
+            return None;
+        }
+        self.progress(&format!("{} ", question.say(self.lang)));
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer).ok()?;
+        Some(answer)
     }
 
     /// A text in a tone, where the terminal shows colours.

@@ -8,7 +8,7 @@ use bowline_engine::kinds::FileKind;
 use bowline_engine::supervisor::relay::{self, Asked, Printed};
 use bowline_engine::supervisor::{ATTEMPT_VARIABLE, Attempt, RELAY_VARIABLE};
 use bowline_engine::{Context, Error, relayed, workspace};
-use bowline_words::message::{Advice, Wrong};
+use bowline_words::message::{Advice, Unrelayed, Wrong};
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -44,23 +44,21 @@ pub(crate) fn confine(folder: &Path) -> Result<Attempt, Error> {
 
 /// Whether a command may be carried out for the agent of an attempt.
 pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result<(), Error> {
-    let refused = |reason: &str| Error::NotRelayed {
+    let refused = |reason: Unrelayed| Error::NotRelayed {
         what: crate::commands::first_words(words),
-        reason: reason.to_owned(),
+        reason,
     };
     let of_it = std::env::var_os(ATTEMPT_VARIABLE).is_some_and(|it| it == attempt.id());
     let Some(sandbox) = attempt.spec().sandbox.as_ref().filter(|_| of_it) else {
-        return Err(refused("there is no sandbox it would come from"));
+        return Err(refused(Unrelayed::NoSandbox));
     };
     if !is_relayed(cli) {
-        return Err(refused(
-            "it is no verb of an agent that changes the records of a run",
-        ));
+        return Err(refused(Unrelayed::NoVerb));
     }
     let here = std::env::current_dir().and_then(|here| here.canonicalize());
     let of_agent = |here: &PathBuf| sandbox.write.iter().any(|root| here.starts_with(root));
     let Some(here) = here.ok().filter(of_agent) else {
-        return Err(refused("it was given in a folder the agent may not write"));
+        return Err(refused(Unrelayed::OtherFolder));
     };
     // For clear words: a link that comes later leads nowhere that the agent could not write itself.
     let from = cli
@@ -72,7 +70,9 @@ pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result
     let file = workspace::locate(&context, FileKind::Develop, &from);
     match file.ancestors().take(2).find(|it| it.is_symlink()) {
         None => Ok(()),
-        Some(link) => Err(refused(&format!("{} is a link", link.display()))),
+        Some(link) => Err(refused(Unrelayed::Link {
+            path: link.display().to_string(),
+        })),
     }
 }
 
@@ -81,7 +81,10 @@ pub(crate) fn permit(cli: &Cli, attempt: &Attempt, words: &[OsString]) -> Result
 fn is_relayed(cli: &Cli) -> bool {
     match &cli.command {
         Some(Command::Develop(Deferred(args))) => match args.verb {
-            DevelopVerb::Resume | DevelopVerb::Status | DevelopVerb::Evidence(_) => false,
+            DevelopVerb::Resume
+            | DevelopVerb::Status
+            | DevelopVerb::Evidence(_)
+            | DevelopVerb::Run(_) => false,
             DevelopVerb::Start { .. }
             | DevelopVerb::Review { .. }
             | DevelopVerb::Gate(_)
@@ -102,10 +105,13 @@ fn is_relayed(cli: &Cli) -> bool {
             | Command::Task(_)
             | Command::Serve(_)
             | Command::Demo(_)
+            | Command::Capsule(_)
+            | Command::Replay(_)
             | Command::Agent { .. }
             | Command::Doctor { .. }
             | Command::Init { .. }
             | Command::Hook { .. }
+            | Command::Mcp(_)
             | Command::RunAgent(_)
             | Command::Attach(_)
             | Command::Status { .. }

@@ -1,9 +1,10 @@
 //! A command line that cannot be read: what is wrong with it and what would be right, as text or JSON.
 
 use crate::args::Cli;
+use crate::help;
 use crate::output::{print, printed, talk};
-use bowline_words::Lang;
 use bowline_words::message::{Label, Misused, Rightly};
+use bowline_words::{Lang, korean_help};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
 use serde_json::json;
@@ -33,13 +34,19 @@ pub(crate) fn tell(
     json: bool,
 ) -> ExitCode {
     if !error.use_stderr() {
-        printed(error.print());
+        match help::page(arguments, lang) {
+            Some(page) => print(&page),
+            None => printed(error.print()),
+        }
         return ExitCode::SUCCESS;
     }
     let help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if help && !json {
         // The help page itself is the answer.
-        let _ = error.print();
+        match help::page(arguments, lang) {
+            Some(page) => talk(page.trim_end()),
+            None => drop(error.print()),
+        }
         return ExitCode::from(USAGE_CODE);
     }
     let message = misused(error, lang).say(lang);
@@ -51,6 +58,10 @@ pub(crate) fn tell(
     }
     talk(&format!("{}[usage]: {message}", Label::Error.say(lang)));
     if let Some(line) = usage_line(error) {
+        let line = match lang {
+            Lang::En => line,
+            Lang::Ko => korean_help::framed(&line),
+        };
         talk(&format!("{}: {line}", Label::Usage.say(lang)));
     }
     talk(&format!("{}: {hint}", Label::Hint.say(lang)));

@@ -7,6 +7,7 @@ use crate::workspace;
 pub use bowline_gate::advice::{Next, quoted};
 use bowline_machines::Advice;
 use bowline_machines::thinking::{Metric, Stage};
+use bowline_words::Lang;
 use std::path::{Path, PathBuf};
 
 /// What a machine advises, with what cannot be left away. What only the caller can know stands in capitals.
@@ -66,6 +67,12 @@ fn of_thinking(run: &bowline_machines::thinking::Run, advice: &Advice) -> String
         "feedback record" => "--metric NAME=VALUE --target VALUE".into(),
         _ => String::new(),
     }
+}
+
+/// The resume card of a folder: where its work stands, for an agent that has forgotten everything.
+pub fn card(folder: &Path, lang: Lang) -> Option<String> {
+    let belief = bowline_gate::belief::of_folder(folder);
+    bowline_gate::hook::card(&belief, folder, lang)
 }
 
 /// The commands of a look, as they work where the caller stands: for a file that is not found from there they name its folder.

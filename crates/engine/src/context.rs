@@ -37,6 +37,12 @@ impl Variables {
         texts.filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
     }
 
+    /// The same but for the path of the signing key: for commands of a project that are no evidence of a gate.
+    pub fn for_commands(&self) -> BTreeMap<String, String> {
+        let not_the_key = |(name, _): &(String, String)| name != EVIDENCE_KEY_VARIABLE;
+        self.texts().filter(not_the_key).collect()
+    }
+
     /// All of them, for a process that shall have them too.
     pub(crate) fn all(&self) -> impl Iterator<Item = (OsString, OsString)> {
         self.0
@@ -89,6 +95,11 @@ impl Context {
             variables,
             here: std::path::absolute(".").unwrap_or_else(|_| PathBuf::from(".")),
         }
+    }
+
+    /// Whether a person asks, as far as can be told.
+    pub fn is_person(&self) -> bool {
+        self.actor() == Actor::Person
     }
 
     /// Who asks. Found out only when a rule wants to know: it means a look at every ancestor of this process.

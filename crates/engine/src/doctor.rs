@@ -13,7 +13,7 @@ use bowline_formats::json::JsonDocument;
 use bowline_machines::develop::{CheckpointStatus, Gate, Run};
 use bowline_statefiles::{ContentHash, Situation};
 use bowline_supervisor::RELAY_VARIABLE;
-use bowline_words::message::{Found, Repair};
+use bowline_words::message::{Found, Repair, Unrelayed};
 use serde_json::json;
 use std::cell::RefCell;
 use std::path::Path;
@@ -129,7 +129,7 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
             true => Ok(diagnosis),
             false => Err(Error::NotRelayed {
                 what: "doctor --repair".into(),
-                reason: "a develop run is repaired outside of the sandbox".into(),
+                reason: Unrelayed::Repair,
             }),
         };
     }

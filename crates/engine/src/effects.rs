@@ -1,6 +1,7 @@
 //! What has to happen outside a file once a change of it is durable. It is kept in the journal with the change until it is done, and may be
 //! done twice.
 
+use crate::operations::orchestrate::Announced;
 use bowline_formats::StateFormat as _;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::memory::task_history::TaskHistoryFile;
@@ -22,6 +23,8 @@ pub enum Owed {
         /// Where whoever completed it stood: the plan of that checkout is meant.
         folder: PathBuf,
     },
+    /// People elsewhere are told. They may be told twice.
+    Announce(Vec<Announced>),
 }
 
 impl Owed {
@@ -34,6 +37,7 @@ impl Owed {
                 json!({ "push_history": history["tasks"][0].take() })
             }
             Owed::Tick { task, folder } => json!({ "tick": task, "in": folder }),
+            Owed::Announce(news) => json!({ "announce": news }),
         };
         // A value of texts and numbers always serialises; an effect must not be able to stop a change.
         to_raw_value(&value).unwrap_or_else(|_| RawValue::NULL.to_owned())
@@ -47,6 +51,10 @@ impl Owed {
                 task: task.to_owned(),
                 folder: folder.into(),
             });
+        }
+        if let Some(news) = value.get_mut("announce") {
+            let news = serde_json::from_value(news.take()).ok()?;
+            return Some(Owed::Announce(news));
         }
         let entry = value.get_mut("push_history")?.take();
         let document =

@@ -10,7 +10,7 @@ use bowline_formats::tasks_md;
 use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
 use bowline_statefiles as statefiles;
 use bowline_words::Lang;
-use bowline_words::message::{Advice, Found, Wrong};
+use bowline_words::message::{Advice, Change, Doubt, Found, Unrelayed, Wrong};
 use std::path::PathBuf;
 
 /// What the exit code of a program should say.
@@ -113,6 +113,11 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// A file that was to be written is there already.
+    OutputThere {
+        /// The path.
+        path: PathBuf,
+    },
     /// The file cannot be read as its kind.
     Damaged {
         /// The file.
@@ -153,6 +158,23 @@ pub enum Error {
     NoAgent {
         /// What was asked for.
         name: String,
+    },
+    /// A piece of work used as much as the settings allow.
+    Breaker {
+        /// Which.
+        id: String,
+        /// What was used up.
+        why: String,
+    },
+    /// A run started as many agents as it was allowed to.
+    StartsSpent {
+        /// How many.
+        max: u32,
+    },
+    /// Nothing tells whether a checkpoint is done.
+    NoValidation {
+        /// The checkpoint.
+        id: String,
     },
     /// The settings of a project cannot be used.
     BadSettings {
@@ -237,14 +259,14 @@ pub enum Error {
     /// What was sealed or verified has changed since.
     StaleEvidence {
         /// Sealed files, or the tree.
-        changes: Vec<String>,
+        changes: Vec<Change>,
         /// Only the tree changed: the gate has to be passed again, not sealed.
         tree_only: bool,
     },
     /// The evidence does not show that this tree is good.
     NotVerified {
         /// Why.
-        reasons: Vec<String>,
+        reasons: Vec<Doubt>,
     },
     /// A file of evidence does not count here.
     Evidence(Fault),
@@ -344,7 +366,7 @@ pub enum Error {
         /// The command.
         what: String,
         /// Why not.
-        reason: String,
+        reason: Unrelayed,
     },
     /// There is no folder to work in.
     NoFolder {
@@ -387,7 +409,7 @@ impl Error {
             Error::NothingHere { .. } => "nothing_here",
             Error::Ambiguous { .. } => "ambiguous",
             Error::UnknownKind { .. } => "unknown_kind",
-            Error::AlreadyExists { .. } => "already_exists",
+            Error::AlreadyExists { .. } | Error::OutputThere { .. } => "already_exists",
             Error::Damaged { .. } => "damaged",
             Error::Foreign { .. } => "not_an_orchestration",
             Error::NoPlan { .. } => "no_plan",
@@ -395,6 +417,9 @@ impl Error {
             Error::AmbiguousTask { .. } => "ambiguous_task",
             Error::NobodyRuns { .. } => "nobody_runs",
             Error::NoAgent { .. } => "no_agent",
+            Error::Breaker { .. } => "breaker",
+            Error::StartsSpent { .. } => "starts_spent",
+            Error::NoValidation { .. } => "no_validation",
             Error::BadSettings { .. } => "bad_settings",
             Error::NoBranch { .. } => "no_branch",
             Error::NoCommit { .. } => "no_commit",
@@ -438,16 +463,24 @@ impl Error {
         match self {
             Error::Refused(refusal) if refusal.is_not_found() => ExitClass::NotFound,
             Error::BadInput {
-                message: Wrong::NoSuchCode { .. } | Wrong::NoSuchSchema { .. },
+                message:
+                    Wrong::NoSuchCode { .. }
+                    | Wrong::NoSuchSchema { .. }
+                    | Wrong::NothingToImport { .. }
+                    | Wrong::NoRescue { .. },
                 ..
             } => ExitClass::NotFound,
             Error::Refused(_)
             | Error::Foreign { .. }
             | Error::AlreadyExists { .. }
+            | Error::OutputThere { .. }
             | Error::BadPlan { .. }
             | Error::NoBranch { .. }
             | Error::NoCommit { .. }
             | Error::NoMerge { .. }
+            | Error::Breaker { .. }
+            | Error::StartsSpent { .. }
+            | Error::NoValidation { .. }
             | Error::NewerVersion { .. }
             | Error::NeedsPerson { .. }
             | Error::PersonNotShown { .. }

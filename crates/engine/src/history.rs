@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::files::{Changed, KnownFile, Moved};
 use crate::kinds;
+use crate::run_place;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Actor;
@@ -74,6 +75,7 @@ struct Way {
 /// Takes the last transition back that is not taken back yet, and tells its number.
 pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Changed<u64>, Error> {
     person(context, "undo")?;
+    run_place::is_free(context, file)?;
     let undone = Cell::new(0);
     let changed = go_back(context, file, state_only, |history, now| {
         let nothing = || Error::NothingToUndo {
@@ -147,6 +149,7 @@ pub fn restore(
     state_only: bool,
 ) -> Result<Changed, Error> {
     person(context, "restore")?;
+    run_place::is_free(context, file)?;
     go_back(context, file, state_only, |history, _| {
         if !history.lines().any(|line| line.seq == sequence) {
             return Err(Error::NoSuchTransition {

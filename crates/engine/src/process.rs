@@ -2,7 +2,6 @@
 //!
 //! Agents are not started here; a supervisor owns those.
 
-use crate::context::EVIDENCE_KEY_VARIABLE;
 use crate::error::Error;
 use crate::relayed::as_agent;
 use bowline_statefiles::ContentHash;
@@ -14,7 +13,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The end of an output that is kept.
@@ -98,24 +97,6 @@ pub(crate) struct Place<'p> {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// How long it may take.
     pub(crate) limit: Duration,
-}
-
-/// Runs a shell command in a folder with the variables of this process, but for the path of the signing key. What is evidence
-/// of a gate gets variables of its own instead.
-pub fn run_here(
-    command: &str,
-    folder: &Path,
-    limit: Duration,
-    tick: &mut dyn FnMut(Duration),
-) -> Result<Ran, Error> {
-    let variables = std::env::vars_os().filter(|(name, _)| name != EVIDENCE_KEY_VARIABLE);
-    let place = Place {
-        folder,
-        ours: None,
-        environment: variables.collect(),
-        limit,
-    };
-    run(command, &place, tick)
 }
 
 /// Runs a shell command in a folder with these variables and no others, without input and for so long at most.
@@ -302,7 +283,7 @@ fn finish(
     input: Input<'_>,
     ours: Option<&Path>,
 ) -> Result<Output, Error> {
-    let mut git = program("git");
+    let mut git = program(git_program());
     // Nothing of the user's that could act or wait: hooks, monitors, prompts.
     git.arg("-C").arg(folder);
     for setting in [
@@ -381,6 +362,16 @@ impl GitEnd {
             }),
         }
     }
+}
+
+/// git where the system keeps its programs; only then the caller's `PATH` is asked, in which an agent may have put another.
+fn git_program() -> &'static str {
+    static FOUND: OnceLock<&str> = OnceLock::new();
+    let usual = ["/usr/bin/git", "/bin/git", "/usr/local/bin/git"];
+    FOUND.get_or_init(|| {
+        let there = usual.into_iter().find(|path| Path::new(path).is_file());
+        there.unwrap_or("git")
+    })
 }
 
 fn program(name: &str) -> Command {

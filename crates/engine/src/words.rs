@@ -69,6 +69,7 @@ impl Error {
                 Trouble::OrchestrationExists { path: shown(path) }
             }
             Error::AlreadyExists { path } => Trouble::AlreadyExists { path: shown(path) },
+            Error::OutputThere { path } => Trouble::OutputThere { path: shown(path) },
             Error::BadPlan { path, finding } => Trouble::BadPlan {
                 path: shown(path),
                 line: finding.line,
@@ -80,6 +81,12 @@ impl Error {
             },
             Error::NobodyRuns { path } => Trouble::NobodyRuns { path: shown(path) },
             Error::NoAgent { name } => Trouble::NoAgent { name: name.clone() },
+            Error::Breaker { id, why } => Trouble::Breaker {
+                id: id.clone(),
+                why: why.clone(),
+            },
+            Error::StartsSpent { max } => Trouble::StartsSpent { max: *max },
+            Error::NoValidation { id } => Trouble::NoValidation { id: id.clone() },
             Error::BadSettings { path, message } => Trouble::BadSettings {
                 path: shown(path),
                 message: message.clone(),
@@ -146,14 +153,14 @@ impl Error {
                 folder: shown(folder),
             },
             Error::StaleEvidence { changes, tree_only } => {
-                let changes = changes.join(", ");
+                let changes = changes.clone();
                 match tree_only {
                     true => Trouble::StaleTree { changes },
                     false => Trouble::StaleSeal { changes },
                 }
             }
             Error::NotVerified { reasons } => Trouble::NotVerified {
-                reasons: reasons.join("; "),
+                reasons: reasons.clone(),
             },
             Error::ProgramFailed { program, message } => Trouble::ProgramFailed {
                 program: program.clone(),
@@ -271,9 +278,7 @@ fn evidence_trouble(fault: &Fault) -> EvidenceTrouble {
         Fault::Unsigned { what } => EvidenceTrouble::Unsigned { what },
         Fault::Forged { what } => EvidenceTrouble::Forged { what },
         Fault::OtherRun { gate, found, run } => EvidenceTrouble::OtherRun { gate, found, run },
-        Fault::OtherPolicy { changes } => EvidenceTrouble::OtherPolicy {
-            changes: changes.join(", "),
-        },
+        Fault::OtherPolicy { changes } => EvidenceTrouble::OtherPolicy { changes },
         Fault::OtherTree { wanted, found } => match wanted {
             Some(wanted) => EvidenceTrouble::OtherTree { wanted, found },
             None => EvidenceTrouble::NoTree { found },

@@ -153,6 +153,31 @@ pub fn resolve(
     }
 }
 
+/// What a person means by several names: every file of a folder, where one is named.
+pub fn resolve_all(
+    context: &Context,
+    start: &Path,
+    named: &str,
+) -> Result<Vec<(FileKind, PathBuf)>, Error> {
+    let folder = absolute(start).join(named);
+    if FileKind::from_name(named).is_some() || !folder.is_dir() {
+        return Ok(vec![resolve(context, start, Some(named))?]);
+    }
+    let mut found = below(&folder, &FileKind::ALL, SEARCH_DEPTH_MAX).files;
+    // The folder that a kind keeps its files in may be the one that is named.
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    inside.sort();
+    let known = inside.into_iter().filter(|path| path.is_file());
+    found.extend(known.filter_map(|path| Some((FileKind::of_path(&path)?, path))));
+    let mut seen = std::collections::BTreeSet::new();
+    found.retain(|(_, path)| seen.insert(path.clone()));
+    match found.is_empty() {
+        true => Err(Error::NothingHere { path: folder }),
+        false => Ok(found),
+    }
+}
+
 /// The name of a folder, even when the path ends in `.` or `..`.
 pub(crate) fn folder_name(folder: &Path) -> Option<String> {
     let folder = if folder.as_os_str().is_empty() {

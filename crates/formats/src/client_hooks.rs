@@ -3,23 +3,70 @@
 //! Claude Code (`.claude/settings.json`), Codex (`.codex/hooks.json`) and Gemini (`.gemini/settings.json`) share one layout:
 //! events, each with a list of groups, each with a matcher and a list of handlers. Gemini has names of its own for the events.
 //! OpenCode has no such settings but plugins, of which we write a whole one.
+//!
+//! Files that a project commits work wherever they are checked out: they find the program in the clone's own launcher or by
+//! its name, and where there is none they say so and let the call go on. A path of this machine stands only in settings that
+//! a client keeps for one person, and there a gate that cannot be asked holds the tool.
 
 use serde_json::{Map, Value, json};
 
 /// The program behind our handlers.
 pub const PROGRAM: &str = "bowline-shim";
+/// A small script in git's own folder of a clone: there a committed hook finds the program of this machine.
+pub const LAUNCHER: &str = "bowline-shim";
+/// Says that a hook was asked by a committed file, so that a person's own settings come first.
+pub const SHARED: &str = "--shared";
+/// What is said where there is no Bowline.
+const ABSENT: &str =
+    "bowline-shim is not on PATH: no gate is asked. Install Bowline, or go on without it.";
 /// Seconds a client waits for the gate before it goes on without it.
 const TIMEOUT_SECONDS: u32 = 10;
+
+/// Where Claude Code keeps what is one person's.
+pub const PERSONAL: &str = ".claude/settings.local.json";
 
 /// Files of a workspace by which a client asks our hooks, or can be told not to.
 pub const GUARDS: &[&str] = &[
     ".claude/settings.json",
-    ".claude/settings.local.json",
+    PERSONAL,
     ".codex/config.toml",
     ".codex/hooks.json",
     ".gemini/settings.json",
     ".opencode/plugins/bowline.js",
 ];
+
+/// How a hook reaches the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach<'p> {
+    /// By its path on this machine.
+    Path(&'p str),
+    /// Wherever the file is checked out.
+    Anywhere,
+}
+
+impl Reach<'_> {
+    fn command(self, event: &str) -> String {
+        let script = match self {
+            Reach::Path(program) => return format!("{} hook", quoted(program)),
+            Reach::Anywhere if event == "SessionStart" => {
+                format!("{{ echo \"{{\\\"systemMessage\\\": \\\"{ABSENT}\\\"}}\"; exit 0; }}")
+            }
+            Reach::Anywhere => format!("{{ echo \"{ABSENT}\" >&2; exit 0; }}"),
+        };
+        format!(
+            "sh -c 's=${{CLAUDE_PROJECT_DIR:-${{GEMINI_PROJECT_DIR:-.}}}}/.git/{LAUNCHER}; [ -x \"$s\" ] || \
+             s=$(command -v {PROGRAM}) || {script}; exec \"$s\" hook {SHARED}'"
+        )
+    }
+}
+
+/// The launcher of a clone.
+pub fn launcher(program: &str) -> String {
+    format!(
+        "#!/bin/sh\n# Put in by 'bowline init', taken out by 'bowline init --uninstall'.\nexec {} \"$@\"\n",
+        quoted(program)
+    )
+}
 
 /// A client's names for things in the shared layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +102,13 @@ impl Dialect {
         }
     }
 
-    fn handler(self, event: &str, command: &str) -> Value {
+    fn handler(self, event: &str, reach: Reach<'_>) -> Value {
+        let command = reach.command(event);
         match self {
             Dialect::Claude => {
                 let mut handler =
                     json!({"type": "command", "command": command, "timeout": TIMEOUT_SECONDS});
-                if event == "PreToolUse" {
+                if event == "PreToolUse" && reach != Reach::Anywhere {
                     // A client new enough to know this word holds the tool when the gate cannot be asked.
                     handler["onFailure"] = json!("block");
                 }
@@ -85,15 +133,18 @@ pub struct Unexpected {
     pub wanted: &'static str,
 }
 
-/// The settings with our hooks in them, calling the program at a path. Older ones of ours are replaced.
-pub fn installed(settings: &Value, program: &str, dialect: Dialect) -> Result<Value, Unexpected> {
+/// The settings with our hooks in them. Older ones of ours are replaced.
+pub fn installed(
+    settings: &Value,
+    reach: Reach<'_>,
+    dialect: Dialect,
+) -> Result<Value, Unexpected> {
     let mut settings = removed(settings)?;
-    let command = format!("{} hook", quoted(program));
     let root = object(&mut settings, "the file")?;
     let hooks = root.entry("hooks").or_insert_with(|| json!({}));
     let hooks = object(hooks, "hooks")?;
     for (event, tools) in dialect.events() {
-        let handler = dialect.handler(event, &command);
+        let handler = dialect.handler(event, reach);
         let mut group = Map::new();
         if let Some(tools) = tools {
             group.insert("matcher".into(), json!(tools));
@@ -139,9 +190,25 @@ pub fn removed(settings: &Value) -> Result<Value, Unexpected> {
     Ok(settings)
 }
 
+/// Whether settings ask our program before every tool.
+pub fn asks(settings: &str) -> bool {
+    let Ok(settings) = serde_json::from_str::<Value>(settings) else {
+        return false;
+    };
+    let groups = settings["hooks"]["PreToolUse"].as_array();
+    let handlers = groups
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it["hooks"].as_array());
+    handlers.flatten().any(is_ours)
+}
+
 /// A handler that calls our program, wherever it is.
 fn is_ours(handler: &Value) -> bool {
     let command = handler.get("command").and_then(Value::as_str);
+    if command.is_some_and(|it| it.contains(PROGRAM) && it.ends_with(&format!(" hook {SHARED}'"))) {
+        return true;
+    }
     let Some(program) = command.and_then(|command| command.strip_suffix(" hook")) else {
         return false;
     };
@@ -152,19 +219,27 @@ fn is_ours(handler: &Value) -> bool {
 /// How a plugin of ours begins.
 const PLUGIN_BEGIN: &str = "// bowline: asks the gate of a develop run before every tool";
 
-/// A plugin for OpenCode that asks the program at a path. What cannot be asked is denied.
-pub fn plugin(program: &str) -> String {
-    let program = json!(program);
+/// A plugin for OpenCode. Where there is no program it says so once and lets calls go on; what cannot be asked otherwise is
+/// denied.
+pub fn plugin() -> String {
     let timeout = TIMEOUT_SECONDS * 1000;
     format!(
         r#"{PLUGIN_BEGIN}, and tells the agent where its work stands.
 // Put in by 'bowline init', taken out by 'bowline init --uninstall'.
 import {{ spawnSync }} from "node:child_process"
+import {{ existsSync }} from "node:fs"
+import {{ join }} from "node:path"
 
-const shim = {program}
+let told = false
 
 function ask(message) {{
-  return spawnSync(shim, ["hook"], {{ input: JSON.stringify(message), encoding: "utf8", timeout: {timeout} }})
+  const own = join(message.cwd, ".git", "{LAUNCHER}")
+  const shim = existsSync(own) ? own : "{PROGRAM}"
+  const asked = spawnSync(shim, ["hook"], {{ input: JSON.stringify(message), encoding: "utf8", timeout: {timeout} }})
+  if (asked.error?.code !== "ENOENT") return asked
+  if (!told) console.error("{ABSENT}")
+  told = true
+  return {{ status: 0 }}
 }}
 
 export const Bowline = async ({{ directory }}) => ({{
@@ -176,7 +251,7 @@ export const Bowline = async ({{ directory }}) => ({{
       tool_name: input.tool,
       tool_input: output.args,
     }})
-    if (asked.status !== 0) throw new Error(asked.stderr || `[PHASE GATE] ${{shim}} cannot be asked`)
+    if (asked.status !== 0) throw new Error(asked.stderr || "[PHASE GATE] {PROGRAM} cannot be asked")
   }},
   "experimental.chat.system.transform": async (input, output) => {{
     const asked = ask({{ hook_event_name: "SessionStart", session_id: input.sessionID, cwd: directory }})
@@ -192,13 +267,13 @@ pub fn is_our_plugin(text: &[u8]) -> bool {
     text.starts_with(PLUGIN_BEGIN.as_bytes())
 }
 
-/// A path as one word of a shell.
-pub fn quoted(path: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@%:,=".contains(&byte);
-    if !path.is_empty() && path.bytes().all(plain) {
-        path.to_owned()
+/// One word as a shell reads it. Letters of every script stand as they are, for people read it, too.
+pub fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+@%:,".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
     } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
@@ -235,7 +310,12 @@ mod tests {
     #[test]
     fn what_is_put_in_comes_out_again() {
         for settings in [theirs(), json!({}), json!({"hooks": {}})] {
-            let ours = installed(&settings, "/opt/my tools/bowline-shim", Dialect::Claude).unwrap();
+            let ours = installed(
+                &settings,
+                Reach::Path("/opt/my tools/bowline-shim"),
+                Dialect::Claude,
+            )
+            .unwrap();
             let handler = &ours["hooks"]["Stop"][0]["hooks"][0]["command"];
             assert_eq!(handler, "'/opt/my tools/bowline-shim' hook");
             let left = removed(&ours).unwrap();
@@ -246,12 +326,12 @@ mod tests {
 
     #[test]
     fn putting_them_in_twice_is_once_and_another_path_replaces() {
-        let once = installed(&theirs(), "/a/bowline-shim", Dialect::Claude).unwrap();
+        let once = installed(&theirs(), Reach::Path("/a/bowline-shim"), Dialect::Claude).unwrap();
         assert_eq!(
-            installed(&once, "/a/bowline-shim", Dialect::Claude).unwrap(),
+            installed(&once, Reach::Path("/a/bowline-shim"), Dialect::Claude).unwrap(),
             once
         );
-        let moved = installed(&once, "/b/bowline-shim", Dialect::Claude).unwrap();
+        let moved = installed(&once, Reach::Path("/b/bowline-shim"), Dialect::Claude).unwrap();
         assert!(!moved.to_string().contains("/a/bowline-shim"));
         assert_eq!(moved["hooks"]["PreToolUse"].as_array().unwrap().len(), 2);
         assert_eq!(
@@ -263,9 +343,9 @@ mod tests {
     #[test]
     fn another_shape_is_not_touched() {
         let wrong = json!({"hooks": {"Stop": "no list"}});
-        let error = installed(&wrong, "/a/bowline-shim", Dialect::Claude).unwrap_err();
+        let error = installed(&wrong, Reach::Path("/a/bowline-shim"), Dialect::Claude).unwrap_err();
         assert_eq!(error.to_string(), "hooks.Stop should be a list");
-        let error = installed(&json!([]), "x", Dialect::Gemini).unwrap_err();
+        let error = installed(&json!([]), Reach::Path("x"), Dialect::Gemini).unwrap_err();
         assert_eq!(error.place, "the file");
     }
 
@@ -273,7 +353,7 @@ mod tests {
     fn every_event_we_put_in_is_one_the_hook_knows() {
         use crate::hook::Event;
         for dialect in [Dialect::Claude, Dialect::Gemini] {
-            let ours = installed(&json!({}), "/a/bowline-shim", dialect).unwrap();
+            let ours = installed(&json!({}), Reach::Anywhere, dialect).unwrap();
             let hooks = ours["hooks"].as_object().unwrap();
             let events: Vec<Option<Event>> =
                 hooks.keys().map(|name| Event::from_name(name)).collect();
@@ -284,10 +364,40 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_has_its_program_as_a_text() {
-        let text = plugin("/opt/a \"b\"/bowline-shim");
-        assert!(text.contains(r#"const shim = "/opt/a \"b\"/bowline-shim""#));
+    fn a_plugin_names_no_path_and_is_known_as_ours() {
+        let text = plugin();
+        assert!(
+            text.contains(r#"existsSync(own) ? own : "bowline-shim""#),
+            "{text}"
+        );
         assert!(is_our_plugin(text.as_bytes()));
         assert!(!is_our_plugin(b"export const Theirs = 1\n"));
+    }
+
+    #[test]
+    fn a_committed_hook_has_no_path_of_this_machine_and_never_holds_a_tool_by_failing() {
+        let once = installed(&theirs(), Reach::Path("/a/bowline-shim"), Dialect::Claude).unwrap();
+        let ours = installed(&once, Reach::Anywhere, Dialect::Claude).unwrap();
+        let text = ours.to_string();
+        assert!(
+            !text.contains("/a/") && !text.contains("onFailure"),
+            "{text}"
+        );
+        assert_eq!(removed(&ours).unwrap(), theirs());
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        for (word, expected) in [
+            ("a/b.c", "a/b.c"),
+            ("항구", "항구"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("A=b", "'A=b'"),
+            ("$x", "'$x'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
     }
 }

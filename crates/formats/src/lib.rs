@@ -3,11 +3,13 @@
 pub mod agents;
 pub mod checkpoint;
 pub mod client_hooks;
+pub mod client_tools;
 pub mod develop;
 pub mod engagement;
 pub mod finding;
 pub mod glob;
 pub mod hook;
+pub mod import;
 pub mod job;
 pub mod json;
 pub mod markers;

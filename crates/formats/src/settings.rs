@@ -81,6 +81,8 @@ impl Spoken {
 pub struct Type {
     /// A process that ends with 0 has completed its phase.
     pub complete_on_exit: bool,
+    /// Program and arguments that a reviewer may start to look at what was made; `{port}` is filled in.
+    pub app: Vec<String>,
     /// In order.
     pub phases: Vec<Phase>,
 }
@@ -146,6 +148,12 @@ pub struct Notify {
     pub webhook: Option<String>,
     /// A Slack webhook.
     pub slack: Option<String>,
+    /// A topic of ntfy, as its whole address.
+    pub ntfy: Option<String>,
+    /// Buttons with what ntfy shows, which answer through the server at this address. The relay sees them.
+    pub ntfy_actions: Option<String>,
+    /// Messages on the desktop of whoever serves.
+    pub desktop: bool,
 }
 
 impl std::fmt::Debug for Notify {
@@ -154,6 +162,8 @@ impl std::fmt::Debug for Notify {
         f.debug_struct("Notify")
             .field("webhook", &told(&self.webhook))
             .field("slack", &told(&self.slack))
+            .field("ntfy", &told(&self.ntfy))
+            .field("desktop", &self.desktop)
             .finish()
     }
 }

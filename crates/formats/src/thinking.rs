@@ -3,7 +3,7 @@
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::JsonDocument;
-use crate::reading::{Reading, at, put, put_time, rule_broken};
+use crate::reading::{Reading, at, put, put_later, put_time, rule_broken};
 use crate::time::utc;
 use bowline_machines::thinking::{
     AppliedLesson, Evaluation, Feedback, Lesson, Metric, Metrics, RETRIES_MAX, Run, Score, Stage,
@@ -111,7 +111,7 @@ impl StateFormat for ThinkingFile {
     }
 
     fn write(run: &Run, value: &mut Value, now: Timestamp) {
-        put_time(value, "/updated_at", Some(now), utc);
+        put_later(value, "/updated_at", now, utc);
         put(value, "/current_stage", run.current.name().into());
         put(value, "/overall_status", run.overall().name().into());
         put(

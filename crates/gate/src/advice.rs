@@ -2,6 +2,7 @@
 
 use crate::locate;
 use crate::sealed::is_stale;
+pub use bowline_formats::client_hooks::quoted;
 use bowline_formats::develop::contract::{self, Planned};
 use bowline_formats::develop::seal::{self, Seal};
 use bowline_formats::transition::Transition;
@@ -169,6 +170,18 @@ pub fn next(
     }
 }
 
+/// The review that going on in a phase begins with, where its gate is open already: it is closed first.
+pub fn review_again(run: &Run) -> Option<Next> {
+    let gate = match run.phase {
+        Phase::Review => Gate::ReviewCleanPass,
+        Phase::Pr => Gate::ReReviewClean,
+        Phase::Design | Phase::Implement | Phase::Done => return None,
+    };
+    run.gates
+        .is_open(gate)
+        .then(|| Next::on("gate reset", gate.name()))
+}
+
 /// A gate with a sealed command opens by it; any other only by a person.
 pub(crate) fn gate(gate: Gate, seal: Option<&Seal>) -> Next {
     let pass = Next::on("gate pass", gate.name());
@@ -184,15 +197,5 @@ pub(crate) fn back(phase: Phase) -> Next {
     match phase {
         Phase::Design | Phase::Review => back.by_person(),
         Phase::Implement | Phase::Pr | Phase::Done => back,
-    }
-}
-
-/// A word for a shell.
-pub fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

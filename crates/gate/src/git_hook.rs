@@ -6,16 +6,21 @@
 
 use crate::advice::seal_of;
 use crate::belief::{self, Belief};
+use crate::clients::Process;
 use crate::hook::Repository;
 use crate::lang::Lang;
+use crate::shell::is_dry_push;
 use crate::verdict::{Denial, Offence, judge};
 use bowline_formats::hook::Answer;
+use bowline_words::message::{Denied, Unjudged};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// A transaction of more references than this is not read to its end, and held.
 const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Processes between a hook and the git that asks it.
+const ABOVE_MAX: usize = 8;
 
 /// A hook of git's that Bowline stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,14 +103,14 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
     std::panic::set_hook(Box::new(|_| {}));
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let belief = belief::of_folder(folder);
-        if belief == Belief::Nothing {
+        if belief == Belief::Nothing || hook == GitHook::PrePush && is_shown_only() {
             return Ok(None);
         }
         let mut bytes = Vec::new();
         let read = input.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
         let whole = read.is_ok_and(|count| count as u64 <= INPUT_BYTES_MAX);
         if !whole {
-            return Err("what git sent cannot be read");
+            return Err(Unjudged::GitUnread);
         }
         let history = Repository {
             folder: folder.to_owned(),
@@ -120,10 +125,37 @@ pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl 
     let reason = match judged {
         Ok(Ok(None)) => return Answer::silent(),
         Ok(Ok(Some(text))) => text,
-        Ok(Err(error)) => format!("[PHASE GATE] {error}.\n"),
-        Err(_) => "[PHASE GATE] the gate failed while it was deciding.\n".to_owned(),
+        Ok(Err(reason)) => failed(&Denied::CannotJudge { reason }),
+        Err(_) => failed(&Denied::GateFailed),
     };
     Answer::deny(reason)
+}
+
+/// Whether the push that asks only shows what it would do: git asks then as well, and does not say so.
+fn is_shown_only() -> bool {
+    let mut next = Process::look(std::process::id());
+    for _ in 0..ABOVE_MAX {
+        let Some(above) = next.take().and_then(|it| Process::look(it.parent)) else {
+            return false;
+        };
+        let line = std::fs::read(format!("/proc/{}/cmdline", above.pid)).unwrap_or_default();
+        let words = line
+            .split(|byte| *byte == 0)
+            .map(|it| String::from_utf8_lossy(it).into_owned());
+        let words: Vec<String> = words.filter(|it| !it.is_empty()).collect();
+        if words
+            .first()
+            .is_some_and(|it| it.rsplit('/').next() == Some("git"))
+        {
+            return is_dry_push(&words);
+        }
+        next = Some(above);
+    }
+    false
+}
+
+fn failed(denied: &Denied) -> String {
+    format!("{}\n", denied.say(Lang::of_environment()))
 }
 
 fn named(denial: Denial, branch: &str) -> Denial {

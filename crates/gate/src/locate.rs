@@ -111,6 +111,33 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
+/// Settings of the user by which clients ask the gate, or git its hooks, or by which both can be told not to.
+pub(crate) fn guards_of_user() -> Vec<PathBuf> {
+    let set = |name: &str| {
+        let value = variable(name).filter(|value| !value.is_empty());
+        value.map(PathBuf::from)
+    };
+    let Some(home) = set("HOME") else {
+        return Vec::new();
+    };
+    let config = set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+    let claude = set("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude"));
+    let codex = set("CODEX_HOME").unwrap_or_else(|| home.join(".codex"));
+    let git = set("GIT_CONFIG_GLOBAL").unwrap_or_else(|| home.join(".gitconfig"));
+    vec![
+        claude.join("settings.json"),
+        claude.join("settings.local.json"),
+        home.join(".claude.json"),
+        codex.join("config.toml"),
+        codex.join("hooks.json"),
+        home.join(".gemini/settings.json"),
+        home.join(".gemini/trustedFolders.json"),
+        config.join("opencode/opencode.json"),
+        git,
+        config.join("git/config"),
+    ]
+}
+
 /// The same in an environment of somebody else.
 pub fn state_home_in(variable: impl Fn(&'static str) -> Option<OsString>) -> PathBuf {
     let set = variable("XDG_STATE_HOME").filter(|value| !value.is_empty());

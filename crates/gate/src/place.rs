@@ -19,6 +19,8 @@ pub struct Place {
     state: PathBuf,
     /// Where Bowline keeps what belongs to runs.
     keeping: PathBuf,
+    /// Files of the user by which clients and git ask, or are told not to.
+    guards: Vec<PathBuf>,
 }
 
 impl Place {
@@ -32,12 +34,18 @@ impl Place {
             common,
             state: real(&file),
             keeping: real(&locate::state_home().join("bowline")),
+            guards: locate::guards_of_user(),
         }
     }
 
     /// The folder the run is about.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The run's file.
+    pub fn state(&self) -> &Path {
+        &self.state
     }
 
     /// Whether a path leads into the workspace: into its folder, or a worktree of the same repository.
@@ -59,10 +67,42 @@ impl Place {
     pub fn is_guard(&self, path: &Path) -> bool {
         let path = real(path);
         let of_git = self.common.as_ref().is_some_and(|common| {
-            path.starts_with(common.join("hooks")) || path == common.join("config")
+            let of_worktree = path.ends_with("config.worktree") && path.starts_with(common);
+            path.starts_with(common.join("hooks"))
+                || path == common.join("config")
+                || path == common.join(client_hooks::LAUNCHER)
+                || of_worktree
         });
         let of_a_client = |file: &&str| path == self.root.join(file);
-        of_git || client_hooks::GUARDS.iter().any(of_a_client)
+        of_git
+            || client_hooks::GUARDS.iter().any(of_a_client)
+            || self.guards.iter().any(|it| real(it) == path)
+    }
+
+    /// Whether git's hooks are below this path of the repository's own folder.
+    pub fn holds_hooks(&self, path: &Path) -> bool {
+        self.common
+            .as_ref()
+            .is_some_and(|common| real(path) == *common)
+    }
+
+    /// Whether a path is one of the files in which git keeps where branches lead: writing it moves one.
+    pub fn is_reference(&self, path: &Path) -> bool {
+        let path = real(path);
+        let Some(below) = self
+            .common
+            .as_ref()
+            .and_then(|common| path.strip_prefix(common).ok())
+        else {
+            return false;
+        };
+        let mut parts = below.iter().filter_map(|part| part.to_str());
+        let first = match parts.next() {
+            // A linked worktree has a HEAD, and references, of its own.
+            Some("worktrees") => parts.nth(1),
+            first => first,
+        };
+        matches!(first, Some("refs" | "packed-refs" | "HEAD" | "reftable"))
     }
 
     /// Whether a path is the run's file, or one of those that Bowline keeps about runs.

@@ -54,6 +54,11 @@ pub enum Offence {
         /// Which file.
         path: PathBuf,
     },
+    /// The run's own file goes, unless git ignores it.
+    Cleaned {
+        /// Which file.
+        path: PathBuf,
+    },
 }
 
 /// Why a call is denied.
@@ -179,14 +184,28 @@ fn offence(deed: &Deed, place: &Place) -> Vec<Offence> {
 
 fn touched(path: &Path, how: Touched, by: &str, place: &Place) -> Vec<Offence> {
     let there = || path.symlink_metadata().is_ok() || path.to_string_lossy().contains(UNKNOWN_NAME);
-    if place.is_state(path) || how == Touched::Gone && place.holds_state(path) {
+    let cleaned = matches!(how, Touched::Cleaned { .. });
+    if place.is_state(path) && !cleaned || how == Touched::Gone && place.holds_state(path) {
         return vec![Offence::State {
             path: path.to_owned(),
         }];
     }
     let changes = match how {
+        Touched::Cleaned { ignored } if place.holds_state(path) || place.is_state(path) => {
+            let path = place.state().to_owned();
+            return vec![match ignored {
+                true => Offence::State { path },
+                false => Offence::Cleaned { path },
+            }];
+        }
+        Touched::Cleaned { .. } => false,
         Touched::Gone => there(),
         Touched::Made => !there(),
+        Touched::Marked if place.holds_hooks(path) => {
+            return vec![Offence::Guard {
+                path: path.to_owned(),
+            }];
+        }
         Touched::Marked => place.is_guard(path),
     };
     match changes {
@@ -199,8 +218,12 @@ fn written(path: Option<PathBuf>, by: &str, place: &Place) -> Vec<Offence> {
     let by = by.to_owned();
     match path {
         Some(path) if place.is_state(&path) => vec![Offence::State { path }],
-        Some(path) if !place.holds(&path) => Vec::new(),
         Some(path) if place.is_guard(&path) => vec![Offence::Guard { path }],
+        Some(path) if !place.holds(&path) => Vec::new(),
+        // A branch can be moved without git.
+        Some(path) if place.is_reference(&path) => vec![Offence::Finish {
+            what: format!("{by} {}", path.display()).trim_start().to_owned(),
+        }],
         path => vec![Offence::Write { path, by }],
     }
 }
@@ -223,6 +246,7 @@ pub fn judge(
                 | Offence::Finish { .. }
                 | Offence::Hidden { .. }
                 | Offence::Guard { .. }
+                | Offence::Cleaned { .. }
                 | Offence::State { .. } => None,
             });
         }
@@ -239,9 +263,12 @@ pub fn judge(
     for offence in offences {
         let missing = match offence {
             // Nobody but its own program keeps a run that Bowline has not taken over.
-            Offence::State { .. } if !believed.owned => continue,
+            Offence::State { .. } | Offence::Cleaned { .. } if !believed.owned => continue,
+            Offence::Cleaned { path } if ignored(path) => continue,
             Offence::Person { what } => return Some(Denial::Person { what: what.clone() }),
-            Offence::State { path } => return Some(Denial::State { path: path.clone() }),
+            Offence::State { path } | Offence::Cleaned { path } => {
+                return Some(Denial::State { path: path.clone() });
+            }
             Offence::Write { path, .. } => {
                 let missing = closed(run, Act::Write);
                 if !missing.is_empty() && path.as_deref().is_some_and(&mut *ignored) {
@@ -306,7 +333,7 @@ impl Denial {
                         phase,
                         path: shown_path(&path),
                     },
-                    Offence::State { path } => Denied::State {
+                    Offence::State { path } | Offence::Cleaned { path } => Denied::State {
                         path: shown_path(&path),
                     },
                     Offence::Person { what } => Denied::PersonHere { phase, what },

@@ -97,6 +97,7 @@ fn begin(folder: &Path) -> Jobs {
         name: "tea".into(),
         phases: vec![phase("One", "one.md"), phase("Two", "two.md")],
         complete_on_exit: false,
+        app: Vec::new(),
     };
     config.types.insert("tea".into(), tea);
     let store = Sqlite::open(&folder.join("store.db")).expect("nobody else has the store");

@@ -6,15 +6,22 @@ use crate::talk;
 use crate::work::{Answered, Asked, Refused, Work};
 use bowline_engine::agents::shim;
 use bowline_engine::formats::client_hooks::quoted;
-use bowline_engine::formats::settings::{Notify, Settings, Spoken};
+use bowline_engine::formats::settings::{Notify, Settings};
+use bowline_engine::formats::time::utc;
+use bowline_engine::machines::job::TaskStatus;
 use bowline_engine::words::{shown, system};
 use bowline_engine::{Context, process};
 use bowline_formats::agents::Protocol;
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
+use bowline_runner::core::clients::{self, Client};
+use bowline_runner::drivers::jobs::App;
 pub use bowline_runner::drivers::jobs::Jobs;
-use bowline_runner::drivers::jobs::{AgentSpec, Config, Phase, TypeSpec, Verifier};
+pub use bowline_runner::drivers::jobs::{AgentSpec, How, Rebuilt};
+use bowline_runner::drivers::jobs::{Config, Phase, TypeSpec, Verifier, rebuild};
 pub use bowline_store::JobQuery;
-use bowline_store::{EventRow, JobRow, Key, RecordQuery, ReviewRow, Sqlite, Store};
+use bowline_store::{
+    Budget, EventRow, JobRow, Key, RecordQuery, ReviewRow, Sqlite, Store, StoreError,
+};
 use bowline_words::message::{Cause, ServeTrouble};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
@@ -84,12 +91,57 @@ pub fn settings(path: Option<&Path>) -> Result<Settings, ServeTrouble> {
     })
 }
 
-/// The agents that are there without being named.
-fn presets() -> [(&'static str, &'static str, Spoken); 2] {
-    [
-        ("claude", "claude", Spoken::ClaudeStreamJson),
-        ("codex", "codex", Spoken::CodexJson),
-    ]
+/// The agents that can be started with these settings, and which of them is taken when a task names none.
+pub fn known_agents(
+    context: &Context,
+    config: Option<&Path>,
+) -> Result<(BTreeMap<String, AgentSpec>, String), ServeTrouble> {
+    let setup = Setup {
+        data: PathBuf::new(),
+        config: config.map(Path::to_owned),
+        store: None,
+        key: None,
+        slots: None,
+        more: Settings::default(),
+    };
+    let (config, _) = configured(context, &setup, "")?;
+    Ok((config.agents, config.default_agent))
+}
+
+/// Makes a lost store again from what workspaces tell; one that cannot be read is set aside first. Nobody may serve.
+pub fn rebuild_store(context: &Context, setup: &Setup) -> Result<Vec<Rebuilt>, ServeTrouble> {
+    let (config, _) = configured(context, setup, "")?;
+    let path = setup.store.clone();
+    let path = path.unwrap_or_else(|| setup.data.join(STORE_FILE));
+    let failed = |error: &dyn std::fmt::Display| ServeTrouble::Store {
+        cause: Cause::Other {
+            text: error.to_string(),
+        },
+    };
+    let store = match Sqlite::open(&path) {
+        Ok(store) => store,
+        Err(
+            error @ (StoreError::Locked { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Unsafe { .. }),
+        ) => {
+            return Err(failed(&error));
+        }
+        Err(StoreError::Damaged { .. } | StoreError::Failed(_)) => {
+            let stamp = utc(context.clock.now()).replace([':', '-'], "");
+            for end in ["", "-wal", "-shm"] {
+                let file = PathBuf::from(format!("{}{end}", path.display()));
+                let aside = PathBuf::from(format!("{}.damaged-{stamp}{end}", path.display()));
+                if file.exists() {
+                    std::fs::hard_link(&file, &aside)
+                        .and_then(|()| std::fs::remove_file(&file))
+                        .map_err(|error| crate::data::trouble(&file, &error))?;
+                }
+            }
+            Sqlite::open(&path).map_err(|error| failed(&error))?
+        }
+    };
+    rebuild(&config, &store).map_err(|refused| failed(&format!("{refused:?}")))
 }
 
 /// Begins work: opens the store and goes on with every job of it.
@@ -126,10 +178,21 @@ pub fn begin(
     let watched = Arc::downgrade(&work);
     std::thread::spawn(move || tell(&events, &publisher, &watched));
     if notify != Notify::default() {
+        let desktop = [
+            "DISPLAY",
+            "WAYLAND_DISPLAY",
+            "DBUS_SESSION_BUS_ADDRESS",
+            "XDG_RUNTIME_DIR",
+        ];
+        let seen = desktop.iter().filter_map(|name| {
+            let value = context.variables.get(name)?.to_str()?.to_owned();
+            Some(((*name).to_owned(), value))
+        });
         let deliverer = Deliverer {
             notify,
             folder: setup.data.join("notices"),
             clock: context.clock.clone(),
+            desktop: variables.clone().into_iter().chain(seen).collect(),
             variables,
         };
         let waiting = Arc::downgrade(&work);
@@ -149,7 +212,12 @@ fn tell(events: &Receiver<EventRow>, publisher: &Publisher, work: &Weak<dyn Work
                 let Some(work) = work.upgrade() else {
                     return;
                 };
-                let rows = work.store().open_jobs().unwrap_or_default();
+                let at_work = JobQuery {
+                    status: Some(TaskStatus::InProgress),
+                    archived: true,
+                    ..JobQuery::default()
+                };
+                let rows = work.store().jobs(&at_work).unwrap_or_default();
                 let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
                 seen.retain(|id, _| rows.iter().any(|row| row.id == *id));
                 for row in rows.iter().filter(|row| row.job.attempt > 0) {
@@ -174,46 +242,21 @@ fn configured(
     settings.types.extend(setup.more.types.clone());
     let beside = setup.config.as_deref().and_then(Path::parent);
     let mut config = Config::new(&setup.data, shim());
-    let given = |names: &[String]| -> BTreeMap<String, String> {
-        let value = |name: &String| {
-            let value = context.variables.get(name)?.to_str()?.to_owned();
-            Some((name.clone(), value))
-        };
-        names.iter().filter_map(value).collect()
-    };
-    for (name, program, spoken) in presets() {
-        config.agents.insert(
-            name.into(),
-            AgentSpec {
-                command: vec![program.into()],
-                protocol: spoken.protocol(),
-                environment: BTreeMap::new(),
-                verifies: true,
-            },
-        );
-    }
-    // Plays the scenario of its workspace.
     let me = std::env::current_exe().unwrap_or_else(|_| "bowline".into());
-    config.agents.insert(
-        "scripted".into(),
-        AgentSpec {
-            command: vec![shown(&me), "scripted".into()],
-            protocol: Spoken::Markers.protocol(),
-            environment: BTreeMap::new(),
-            verifies: false,
-        },
-    );
-    for (name, agent) in &settings.agent {
-        config.agents.insert(
-            name.clone(),
-            AgentSpec {
-                command: agent.command.clone(),
-                protocol: agent.protocol.protocol(),
-                environment: given(&agent.env),
-                // One that plays a scenario knows nothing else.
-                verifies: agent.command.get(1).is_none_or(|word| word != "scripted"),
-            },
-        );
+    let described = settings.agent.keys().map(String::as_str);
+    for name in clients::KNOWN.into_iter().chain(described) {
+        let Some(client) = Client::named(name, &settings, &me) else {
+            continue;
+        };
+        let command = client.words();
+        let spec = AgentSpec {
+            // One that plays a scenario knows nothing else.
+            verifies: command.get(1).is_none_or(|word| word != "scripted"),
+            command,
+            protocol: client.protocol,
+            environment: client.environment(context.variables.texts(), &settings),
+        };
+        config.agents.insert(name.to_owned(), spec);
     }
     config.default_agent = settings
         .defaults
@@ -231,11 +274,12 @@ fn configured(
                 name: name.clone(),
                 phases,
                 complete_on_exit: kind.complete_on_exit,
+                app: kind.app.clone(),
             },
         );
     }
     let limits = &settings.limits;
-    config.environment = given(&settings.defaults.env);
+    config.environment = clients::environment(context.variables.texts(), &settings);
     config.url = Some(url.to_owned());
     config.clock = context.clock.clone();
     config.slots = setup.slots.or(limits.slots).unwrap_or(config.slots).max(1);
@@ -249,6 +293,16 @@ fn configured(
     if let Some(seconds) = limits.dependency_timeout {
         config.limits.dependency_timeout_s = seconds.0;
     }
+    if let Some(seconds) = limits.no_progress {
+        config.limits.silence_s = seconds.0;
+    }
+    config.budget = Budget {
+        tokens: limits.tokens,
+        usd: limits.usd,
+        minutes: limits
+            .wall_time
+            .and_then(|it| u64::try_from((it.0 + 59) / 60).ok()),
+    };
     config.notifies = settings.notify != Notify::default();
     Ok((config, settings.notify))
 }
@@ -402,6 +456,22 @@ impl Work for Working {
             available: agent.command.first().is_some_and(|it| is_there(it)),
         });
         told.collect()
+    }
+
+    fn app(&self, row: &JobRow, order: Option<bool>) -> Result<App, Refused> {
+        match order {
+            None => self.jobs.app(row),
+            Some(true) => self.jobs.start_app(row),
+            Some(false) => self.jobs.stop_app(row),
+        }
+    }
+
+    fn seal_action(&self, action: &str) -> Option<String> {
+        self.jobs.seal_action(action)
+    }
+
+    fn open_action(&self, word: &str) -> Option<String> {
+        self.jobs.open_action(word)
     }
 
     fn slots(&self) -> (u32, u32) {

@@ -13,6 +13,7 @@ mod feed;
 mod files;
 mod guard;
 pub mod jobs;
+mod mcp;
 mod notices;
 mod page;
 mod permits;

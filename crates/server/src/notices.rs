@@ -1,4 +1,4 @@
-//! Tells people elsewhere: webhooks and Slack, from the store's outbox, at least once. Addresses are secrets: they are handed to
+//! Tells people elsewhere: webhooks, Slack, ntfy and the desktop, from the store's outbox, at least once. Addresses are secrets: they are handed to
 //! curl in a file for this user alone and appear in no argument, log, answer or note.
 
 use crate::work::{Asked, Wish, Work};
@@ -33,7 +33,21 @@ pub(crate) struct Deliverer {
     pub(crate) folder: PathBuf,
     pub(crate) clock: Clock,
     pub(crate) variables: BTreeMap<String, String>,
+    /// The same with what leads to the desktop of whoever serves.
+    pub(crate) desktop: BTreeMap<String, String>,
 }
+
+/// Events that a person would want to be called for.
+const CALLS: [&str; 8] = [
+    "review.created",
+    "question.asked",
+    "dependency.requested",
+    "permission.wanted",
+    "agent.breaker",
+    "agent.error",
+    "task.completed",
+    "task.failed",
+];
 
 impl Deliverer {
     /// Until the work is gone.
@@ -43,7 +57,7 @@ impl Deliverer {
             let waiting = work.store().effects().unwrap_or_default();
             let due = |it: &&EffectRow| it.kind == "notify" && it.due <= now;
             for effect in waiting.iter().filter(due) {
-                let end = self.deliver(effect, now);
+                let end = self.deliver(&*work, effect, now);
                 let settle = Settle {
                     effect: effect.id,
                     end,
@@ -63,21 +77,38 @@ impl Deliverer {
         }
     }
 
-    fn deliver(&self, effect: &EffectRow, now: Timestamp) -> EffectEnd {
+    fn deliver(&self, work: &dyn Work, effect: &EffectRow, now: Timestamp) -> EffectEnd {
         let body = body(effect);
         let mut notes = Vec::new();
         let mut good = true;
-        let slack = json!({ "text": format!("{} {}", body["event"].as_str().unwrap_or_default(), effect.job) });
+        let event = body["event"].as_str().unwrap_or_default();
+        let title = match work.store().job(&effect.job) {
+            Ok(Some(row)) => row.job.title,
+            Ok(None) | Err(_) => effect.job.clone(),
+        };
+        let slack = json!({ "text": format!("{event} {}", effect.job) }).to_string();
         let both = [
-            ("webhook", &self.notify.webhook, &body),
-            ("slack", &self.notify.slack, &slack),
+            ("webhook", &self.notify.webhook, body.to_string()),
+            ("slack", &self.notify.slack, slack),
         ];
-        for (name, address, body) in both {
+        let json = ["Content-Type: application/json".to_owned()];
+        for (name, address, content) in both {
             if let Some(address) = address {
-                let (delivered, note) = self.post(effect.id, name, address, body);
+                let (delivered, note) = self.post(effect.id, name, address, &json, &content);
                 good &= delivered;
                 notes.push(format!("{name}: {note}"));
             }
+        }
+        if let Some(address) = self.notify.ntfy.as_ref().filter(|_| CALLS.contains(&event)) {
+            let mut headers = vec![format!("X-Title: {event}")];
+            headers.extend(self.buttons(work, event, &body));
+            let (delivered, note) = self.post(effect.id, "ntfy", address, &headers, &title);
+            good &= delivered;
+            notes.push(format!("ntfy: {note}"));
+        }
+        if self.notify.desktop && CALLS.contains(&event) {
+            // One that cannot be shown now is not shown later: nobody sits there.
+            notes.push(format!("desktop: {}", self.show(event, &title)));
         }
         let note = notes.join(", ");
         match (good, effect.tries + 1 < TRIES_MAX) {
@@ -90,19 +121,69 @@ impl Deliverer {
         }
     }
 
-    /// Posts JSON; whether it was taken, and how that went.
-    fn post(&self, id: u64, name: &str, address: &str, body: &Value) -> (bool, String) {
+    /// Buttons for the one thing an event asks, where they are wanted: each is a word that counts once.
+    fn buttons(&self, work: &dyn Work, event: &str, body: &Value) -> Option<String> {
+        let server = self.notify.ntfy_actions.as_ref()?.trim_end_matches('/');
+        let id = body["data"]["id"].as_str()?;
+        let choices: &[(&str, &str)] = match event {
+            "review.created" => &[("Approve", "approve")],
+            "permission.wanted" => &[("Permit", "permit"), ("Deny", "deny")],
+            _ => return None,
+        };
+        let button = |(label, verb): &(&str, &str)| {
+            let word = work.seal_action(&format!("{verb} {id}"))?;
+            Some(format!(
+                "http, {label}, {server}/api/actions/{word}, method=POST, clear=true"
+            ))
+        };
+        let buttons: Vec<String> = choices.iter().filter_map(button).collect();
+        Some(format!("X-Actions: {}", buttons.join("; ")))
+    }
+
+    /// Shows a message on the desktop; how that went.
+    fn show(&self, event: &str, title: &str) -> String {
+        let command = format!(
+            "command -v notify-send >/dev/null || exit 127; notify-send --app-name=Bowline -- {} {}",
+            quoted(event),
+            quoted(title)
+        );
+        let made = std::fs::create_dir_all(&self.folder);
+        match made.map(|()| process::run_in(&command, &self.folder, &self.desktop, POST_TIME)) {
+            Ok(Ok(ran)) if ran.exit_code == 0 => "shown".to_owned(),
+            Ok(Ok(ran)) if ran.exit_code == 127 => "there is no notify-send".to_owned(),
+            Ok(Ok(ran)) => format!("notify-send ended with {}", ran.exit_code),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Posts a text; whether it was taken, and how that went.
+    fn post(
+        &self,
+        id: u64,
+        name: &str,
+        address: &str,
+        headers: &[String],
+        body: &str,
+    ) -> (bool, String) {
         let file = |end: &str| self.folder.join(format!("{id}.{name}.{end}"));
-        let (config, content) = (file("curl"), file("json"));
-        let escaped = address.replace('\\', "\\\\").replace('"', "\\\"");
-        let settings = format!(
-            "url = \"{escaped}\"\nrequest = \"POST\"\nheader = \"Content-Type: application/json\"\n\
-             header = \"X-Bowline-Event-Id: {id}\"\ndata-binary = \"@{}\"\n",
+        let (config, content) = (file("curl"), file("body"));
+        // A line end would begin another setting.
+        let escaped = |text: &str| {
+            let text = text.replace(['\n', '\r'], " ");
+            text.replace('\\', "\\\\").replace('"', "\\\"")
+        };
+        let mut settings = format!(
+            "url = \"{}\"\nrequest = \"POST\"\nheader = \"X-Bowline-Event-Id: {id}\"\ndata-binary = \"@{}\"\n",
+            escaped(address),
             shown(&content)
         );
+        for header in headers {
+            settings.push_str(&format!("header = \"{}\"\n", escaped(header)));
+        }
         let written = std::fs::create_dir_all(&self.folder)
             .and_then(|()| write(&config, &settings))
-            .and_then(|()| write(&content, &body.to_string()));
+            .and_then(|()| write(&content, body));
         let told = match written {
             Err(error) => (false, error.to_string()),
             Ok(()) => {

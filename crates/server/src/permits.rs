@@ -56,6 +56,32 @@ fn decide(shared: &Arc<Shared>, call: &Call, ids: Vec<String>, denied: Option<St
     json(call, &Page::whole(items))
 }
 
+/// The one answer that a word stands for. It shows no token: the word itself is what a person was given.
+pub(crate) fn act(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let word = call.param("word");
+    let opened = work.open_action(word);
+    let asked = opened.as_deref().and_then(|it| it.split_once(' '));
+    let Some((verb, id)) = asked else {
+        return Err(Problem::no_such("action", "…"));
+    };
+    let id = id.to_owned();
+    let wish = match verb {
+        "approve" => Wish::Approve {
+            review: id,
+            comment: None,
+        },
+        "permit" => Wish::Permit { permission: id },
+        "deny" => Wish::Deny {
+            permission: id,
+            reason: String::new(),
+        },
+        _ => return Err(Problem::no_such("action", "…")),
+    };
+    ask(work, call, wish)?;
+    empty(call)
+}
+
 fn all(
     work: &dyn Work,
     job: Option<&str>,

@@ -4,12 +4,12 @@ use crate::auth::{Caller, Peer};
 use crate::call::{Call, Reply, set};
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::{asks, files, page, permits, reports, session, tasks, workspaces, world};
+use crate::{asks, files, mcp, page, permits, reports, session, tasks, workspaces, world};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request};
 use axum::http::{HeaderMap, Response, StatusCode, header};
-use axum::routing::{MethodFilter, on};
+use axum::routing::{MethodFilter, any, on};
 use bowline_formats::rest::routes::{Access, Method, ROUTES, Route};
 use bowline_words::Lang;
 use bowline_words::message::ServerNo;
@@ -91,6 +91,9 @@ fn handler(id: &str) -> Option<Handler> {
         "removePermissionRule" => permits::remove_rule,
         "withdrawSaying" => asks::withdraw,
         "forkCheckpoint" => asks::fork,
+        "getApp" | "startApp" | "stopApp" => tasks::app,
+        "act" => permits::act,
+        "listDeliveries" => tasks::deliveries,
         "getInbox" => asks::inbox,
         "getAgents" => world::agents,
         "listNodes" => world::nodes,
@@ -136,6 +139,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
         };
         router = router.route(&path, on(filter, answer));
     }
+    let tools = mcp::Endpoint::new(shared, &router);
     let signing = Arc::clone(shared);
     let sign_in = move |request: Request| {
         let shared = Arc::clone(&signing);
@@ -143,6 +147,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     };
     router
         .route(session::LINK_PATH, on(MethodFilter::GET, sign_in))
+        .route(mcp::PATH, any(move |request| tools.clone().answer(request)))
         .fallback(async |request: Request| {
             let path = request.uri().path();
             let of_page = request.method() == axum::http::Method::GET
@@ -244,7 +249,7 @@ async fn let_in(
     })
 }
 
-fn caller(shared: &Shared, peer: Peer, headers: &HeaderMap) -> Result<Caller, Problem> {
+pub(crate) fn caller(shared: &Shared, peer: Peer, headers: &HeaderMap) -> Result<Caller, Problem> {
     let agent = |text: &str| shared.work().ok()?.agent_token(text);
     let found = shared
         .auth

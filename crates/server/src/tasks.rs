@@ -10,7 +10,7 @@ use bowline_engine::formats::time;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::job::TaskStatus;
 use bowline_formats::rest::{
-    EditTask, NewTask, Nothing, Page, Priority, RestoreRequest, SayRequest, Task,
+    self, Delivery, EditTask, NewTask, Nothing, Page, Priority, RestoreRequest, SayRequest, Task,
 };
 use bowline_store::{
     About, Budget, EventKind, EventQuery, JobQuery, JobRow, RecordQuery, SpendQuery, Store,
@@ -161,7 +161,12 @@ pub(crate) fn ask(work: &dyn Work, call: &Call, wish: Wish) -> Result<Answered, 
         version: call.version()?,
         wish,
     };
-    work.ask(asked).map_err(|refused| match refused {
+    work.ask(asked).map_err(|refused| told_no(work, refused))
+}
+
+/// Why not, as it is told.
+fn told_no(work: &dyn Work, refused: Refused) -> Problem {
+    match refused {
         Refused::Rule(refusal) => Problem::Refused(refusal),
         Refused::NoSuch { what, id } => Problem::no_such(what, &id),
         Refused::Changed { version } => ServerNo::Changed { version }.into(),
@@ -189,7 +194,7 @@ pub(crate) fn ask(work: &dyn Work, call: &Call, wish: Wish) -> Result<Answered, 
         Refused::Draining => ServerNo::Draining.into(),
         Refused::Store(error) => error.into(),
         Refused::Failed(error) => Problem::internal(&error),
-    })
+    }
 }
 
 /// Has something decided, and tells the task it is about.
@@ -350,6 +355,41 @@ pub(crate) fn spend(shared: &Arc<Shared>, call: &Call) -> Reply {
         from_day: None,
     })?;
     json(call, &Page::whole(view::spend(&rows, Some(&row.id))))
+}
+
+pub(crate) fn deliveries(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let told = work.store().deliveries(&row.id)?;
+    let of_notices = told.into_iter().filter(|it| it.kind == "notify");
+    let items = of_notices.map(|it| Delivery {
+        notice: it.effect,
+        attempt: it.try_number,
+        at: time::utc(it.at),
+        note: it.note,
+    });
+    json(call, &Page::whole(items.collect::<Vec<_>>()))
+}
+
+pub(crate) fn app(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let order = match call.route.id {
+        "startApp" => Some(true),
+        "stopApp" => Some(false),
+        _ => None,
+    };
+    let work = shared.work()?;
+    let row = row(work, call.param("id"))?;
+    let app = work.app(&row, order);
+    let app = app.map_err(|refused| told_no(work, refused))?;
+    let url = (app.running && app.port > 0).then(|| format!("http://127.0.0.1:{}/", app.port));
+    let app = rest::App {
+        task_id: row.id,
+        running: app.running,
+        url,
+        command: app.command,
+        output: app.output,
+    };
+    json(call, &app)
 }
 
 pub(crate) fn phases(shared: &Arc<Shared>, call: &Call) -> Reply {

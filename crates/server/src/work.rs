@@ -1,7 +1,7 @@
 //! What the server needs of the loop that decides about jobs. Synchronous: handlers wait on their own threads.
 
 use bowline_formats::rest::{AgentPreset, FileDiff, TaskType, Utterance};
-pub use bowline_runner::drivers::jobs::{Answered, Asked, Edit, Refused, Wish};
+pub use bowline_runner::drivers::jobs::{Answered, App, Asked, Edit, Refused, Wish};
 use bowline_store::{JobRow, ReviewRow, Store};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,4 +43,20 @@ pub trait Work: Send + Sync + 'static {
 
     /// Agents that may run at once, and that do.
     fn slots(&self) -> (u32, u32);
+
+    /// The app of a task: looked at, started (`true`) or ended (`false`).
+    fn app(&self, row: &JobRow, _order: Option<bool>) -> Result<App, Refused> {
+        let id = row.id.clone();
+        Err(Refused::NoSuch { what: "app", id })
+    }
+
+    /// A word that stands for one answer of a person; nothing where none can be made.
+    fn seal_action(&self, _action: &str) -> Option<String> {
+        None
+    }
+
+    /// The answer that such a word stands for.
+    fn open_action(&self, _word: &str) -> Option<String> {
+        None
+    }
 }

@@ -97,6 +97,14 @@ impl Workspaces {
         self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The folder of a workspace; without a name the first, if there is one.
+    pub(crate) fn named(&self, id: Option<&str>) -> Result<Option<PathBuf>, Problem> {
+        match id {
+            Some(id) => self.find(id).map(|folder| Some(folder.to_owned())),
+            None => Ok(self.folders.first().map(|(_, folder)| folder.clone())),
+        }
+    }
+
     fn find(&self, id: &str) -> Result<&Path, Problem> {
         let found = self.folders.iter().find(|(known, _)| known == id);
         let found = found.map(|(_, folder)| folder.as_path());

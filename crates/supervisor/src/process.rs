@@ -21,6 +21,8 @@ const LOOKS_MAX: usize = 8;
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
+    /// The process that leads its session, which nothing but a process itself can leave.
+    pub(crate) session: i32,
     /// The kernel's letter.
     pub(crate) state: u8,
     pub(crate) threads: u32,
@@ -47,11 +49,13 @@ impl Process {
         let state = *words.next()?.as_bytes().first()?;
         let parent = words.next()?.parse().ok()?;
         // Words 3 to 52 of `stat` count from the state; threads are the 20th, the start is the 22nd.
-        let threads = words.nth(15)?.parse().ok()?;
+        let session = words.nth(1)?.parse().ok()?;
+        let threads = words.nth(13)?.parse().ok()?;
         let start = words.nth(1)?.parse().ok()?;
         Some(Process {
             pid,
             parent,
+            session,
             state,
             threads,
             start,
@@ -234,6 +238,7 @@ mod tests {
         let wanted = Process {
             pid: 77,
             parent: 12,
+            session: 77,
             state: b'T',
             threads: 9,
             start: 4711,

@@ -4,7 +4,7 @@ use crate::ATTEMPT_VARIABLE;
 use crate::attempt::{Attempt, Condition};
 use crate::cgroup::Cgroup;
 use crate::error::Error;
-use crate::process::{Process, carries, environment, pids};
+use crate::process::{Process, boot_id, carries, environment, pids};
 use rustix::process::Signal;
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
@@ -32,18 +32,21 @@ pub struct Swept {
 
 /// Kills what a lost attempt left behind. Does nothing to an attempt that is not lost.
 ///
-/// Processes are known by `BOWLINE_ATTEMPT` in the environment they were started with, and by the control group where the
-/// attempt had one. A process that was started with an emptied environment, outside of a control group, is not found.
+/// Processes are known by `BOWLINE_ATTEMPT` in the environment they were started with, by the session of the shim, and by the
+/// control group where the attempt had one. A process that was started with an emptied environment and founded a session of
+/// its own, outside of a control group, is not found.
 pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
     if attempt.condition()? != Condition::Lost {
         return Ok(Swept::default());
     }
-    let cgroup = attempt
-        .owner()?
+    let owner = attempt.owner()?;
+    let here = owner.as_ref().filter(|owner| owner.boot == boot_id());
+    let session = here.map(|owner| (owner.pid, owner.start));
+    let cgroup = owner
         .and_then(|owner| owner.cgroup)
         .and_then(|path| Cgroup::open(&path, attempt.id()));
     let end = Instant::now() + Duration::from_millis(GONE_MS_MAX);
-    let mut hunt = Hunt::new(attempt.id());
+    let mut hunt = Hunt::new(attempt.id(), session);
     let mut killed = BTreeSet::new();
     let mut swept = Swept::default();
     let mut quiet = 0;
@@ -83,6 +86,8 @@ pub fn sweep(attempt: &Attempt) -> Result<Swept, Error> {
 /// known to carry none is therefore passed over while there is somebody to chase.
 struct Hunt {
     mark: String,
+    /// The session that the shim founded: its number is not given again while anybody is in it.
+    session: Option<(i32, u64)>,
     /// Processes that carry another environment.
     strangers: HashSet<i32>,
     /// All that were there at the last look.
@@ -92,8 +97,9 @@ struct Hunt {
 }
 
 impl Hunt {
-    fn new(attempt: &str) -> Hunt {
+    fn new(attempt: &str, session: Option<(i32, u64)>) -> Hunt {
         Hunt {
+            session,
             mark: format!("{ATTEMPT_VARIABLE}={attempt}"),
             strangers: HashSet::new(),
             before: HashSet::new(),
@@ -130,6 +136,14 @@ impl Hunt {
             self.restless |= newcomer;
             return;
         };
+        if self
+            .session
+            .is_some_and(|session| belongs(&process, session))
+        {
+            process.signal(Signal::KILL);
+            found.push(pid);
+            return;
+        }
         match environment(pid) {
             Some(given) if carries(&given, self.mark.as_bytes()) => {
                 process.signal(Signal::KILL);
@@ -142,4 +156,10 @@ impl Hunt {
             Some(_) | None => {}
         }
     }
+}
+
+/// Whether a process is in the session that a shim founded, and not in one of somebody who was given its number later.
+fn belongs(process: &Process, (leader, start): (i32, u64)) -> bool {
+    let later = |leader: Process| leader.start != start;
+    process.session == leader && process.start >= start && !Process::look(leader).is_some_and(later)
 }

@@ -3,11 +3,16 @@
 
 mod found;
 mod gate;
+pub mod help;
 mod input;
 mod plan;
+mod proof;
 mod refusals;
 mod said;
 mod server;
+#[cfg(test)]
+mod tests;
+mod tool;
 mod troubles;
 mod usage;
 mod web;
@@ -16,9 +21,11 @@ pub(crate) use found::*;
 pub(crate) use gate::*;
 pub(crate) use input::*;
 pub(crate) use plan::*;
+pub(crate) use proof::*;
 pub(crate) use refusals::*;
 pub(crate) use said::*;
 pub(crate) use server::*;
+pub(crate) use tool::*;
 pub(crate) use troubles::*;
 pub(crate) use usage::*;
 pub(crate) use web::*;
@@ -89,8 +96,8 @@ table! {
         HistoryNotWritten { error: _ } => "지금은 이력을 쓸 수 없습니다. 다음 명령이 씁니다";
         StillCurrent { id } => "작업 '{id}'{은} 이미 이력에 있습니다. 다음 변경이 정리합니다";
         NoPlanToTick { id } => "작업 {id}{을} 계획에 체크하지 못했습니다: 계획 파일이 없습니다";
-        NotTicked { id, why } => "작업 {id}{을} 계획에 체크하지 못했습니다: {why}";
-        NotTickedYet { id, why } => "작업 {id}{을} 아직 계획에 체크하지 못했습니다: {why}";
+        NotTicked { id, why: _ } => "작업 {id}{을} 계획에 체크하지 못했습니다: 계획에 그 작업이나 체크박스가 없습니다";
+        NotTickedYet { id, why: _ } => "작업 {id}{을} 아직 계획에 체크하지 못했습니다: 계획을 읽거나 쓸 수 없습니다. 다음 작업을 완료할 때 다시 시도합니다";
         Odd { text: _ } => "저널이나 잠금 파일에 이상한 점이 있습니다";
     }
 

@@ -9,4 +9,5 @@ mod lang;
 pub mod message;
 mod particle;
 
+pub use korean::help as korean_help;
 pub use lang::{LANG_VARIABLE, Lang};

@@ -4,18 +4,22 @@ mod found;
 mod gate;
 mod input;
 mod plan;
+mod proof;
 mod said;
 mod server;
+mod tool;
 mod usage;
 mod web;
 mod word;
 
 pub use found::{Found, Kind, Named, Repair};
-pub use gate::{Card, Denied, Other, Unseen};
+pub use gate::{Card, Denied, Other, Unjudged, Unseen};
 pub use input::{Advice, Why, Wrong};
-pub use plan::InPlan;
-pub use said::{AgentState, Did, Label, Told};
+pub use plan::{InPlan, Unplaced};
+pub use proof::{Change, Doubt, Signed, Unrelayed};
+pub use said::{AgentState, Announcement, Did, Label, Told};
 pub use server::{Desk, JobNo, ServeTrouble, ServerNo};
+pub use tool::ToolNo;
 pub use usage::{Misused, Rightly};
 pub use web::Web;
 pub use word::{Status, Thing};
@@ -83,11 +87,15 @@ messages! {
         Foreign { path: String },
         NoPlan { path: String },
         AlreadyExists { path: String },
+        OutputThere { path: String },
         OrchestrationExists { path: String },
         BadPlan { path: String, line: usize, found: InPlan },
         AmbiguousTask { name: String, fitting: String },
         NobodyRuns { path: String },
         NoAgent { name: String },
+        Breaker { id: String, why: String },
+        StartsSpent { max: u32 },
+        NoValidation { id: String },
         BadSettings { path: String, message: String },
         NoBranch { path: String },
         NoCommit { path: String, branch: String },
@@ -104,9 +112,9 @@ messages! {
         NothingToUndo { path: String },
         EffectsLeft { sequence: u64, trigger: String },
         NoCopy { which: String, folder: String },
-        StaleTree { changes: String },
-        StaleSeal { changes: String },
-        NotVerified { reasons: String },
+        StaleTree { changes: Vec<Change> },
+        StaleSeal { changes: Vec<Change> },
+        NotVerified { reasons: Vec<Doubt> },
         ProgramFailed { program: String, said: String },
         NoAttempt { id: String },
         AmbiguousId { id: String, fitting: String },
@@ -123,7 +131,7 @@ messages! {
         NoControlGroup { what: String, reason: String },
         StateInSandbox { root: String, folder: String },
         RootThroughLink { link: String, target: String },
-        NotRelayed { what: String, reason: String },
+        NotRelayed { what: String, reason: Unrelayed },
         NoFolder { path: String },
         OutputAfterEnd,
         OutputGone,
@@ -188,10 +196,10 @@ messages! {
     /// Why a file of evidence does not count here.
     EvidenceTrouble, evidence_trouble => told {
         Damaged { path: String, said: String },
-        Unsigned { what: String },
-        Forged { what: String },
+        Unsigned { what: Signed },
+        Forged { what: Signed },
         OtherRun { gate: String, found: String, run: String },
-        OtherPolicy { changes: String },
+        OtherPolicy { changes: Vec<Change> },
         OtherTree { wanted: String, found: String },
         NoTree { found: String },
     }
@@ -202,7 +210,10 @@ messages! {
         OutputsMissing { stage: &'static str, missing: String },
         AlreadyInProgress { stage: &'static str },
         AlreadyCompleted { stage: &'static str },
-        NotInProgress { stage: &'static str, status: Status },
+        NotStarted { stage: &'static str, status: Status, current: &'static str },
+        OtherInProgress { stage: &'static str, status: Status, current: &'static str },
+        OtherExhausted { stage: &'static str, status: Status, current: &'static str },
+        AllCompleted { stage: &'static str },
         RetriesExhausted { stage: &'static str, tries: u32 },
         NeedsPerson { stage: &'static str },
         OverrideNotNeeded { stage: &'static str, status: Status },

@@ -145,17 +145,19 @@ export const api = {
     told(client.POST('/api/reviews/{id}/approve', { params: seen(review, version) })),
   requestChanges: (review: string, version: number, body: paths['/api/reviews/{id}/request-changes']['post']['requestBody'] extends { content: { 'application/json': infer B } } | undefined ? B : never) =>
     told(client.POST('/api/reviews/{id}/request-changes', { params: seen(review, version), body })),
-  answer: (id: string, version: number, answer: string) =>
-    told(client.POST('/api/questions/{id}/answer', { params: seen(id, version), body: { answer } })),
-  skip: (id: string, version: number) => told(client.POST('/api/questions/{id}/skip', { params: seen(id, version) })),
-  provide: (id: string, version: number, value: string) =>
-    told(client.POST('/api/dependencies/{id}/provide', { params: seen(id, version), body: { value } })),
-  reject: (id: string, version: number, reason: string) =>
-    told(client.POST('/api/dependencies/{id}/reject', { params: seen(id, version), body: { reason } })),
-  permit: (id: string, version: number) =>
-    told(client.POST('/api/permissions/{id}/permit', { params: seen(id, version) })),
-  deny: (id: string, version: number, reason: string) =>
-    told(client.POST('/api/permissions/{id}/deny', { params: seen(id, version), body: { reason } })),
+  // A question, a request or a tool call never changes while it waits: its id is what was seen. The task around it may move on, by a
+  // checkpoint for one, and what a person typed must not be lost for that.
+  answer: (id: string, answer: string) =>
+    told(client.POST('/api/questions/{id}/answer', { ...of(id), body: { answer } })),
+  skip: (id: string) => told(client.POST('/api/questions/{id}/skip', of(id))),
+  provide: (id: string, value: string) =>
+    told(client.POST('/api/dependencies/{id}/provide', { ...of(id), body: { value } })),
+  reject: (id: string, reason: string) =>
+    told(client.POST('/api/dependencies/{id}/reject', { ...of(id), body: { reason } })),
+  permit: (id: string) =>
+    told(client.POST('/api/permissions/{id}/permit', of(id))),
+  deny: (id: string, reason: string) =>
+    told(client.POST('/api/permissions/{id}/deny', { ...of(id), body: { reason } })),
 
   rules: () => listed(client.GET('/api/permission-rules')),
   addRule: (body: NewPermissionRule) => told(client.POST('/api/permission-rules', { body })),

@@ -1,4 +1,4 @@
-/** Several things that wait, decided alike. Each decision is its own, with the version that was seen; the server judges each. */
+/** Several things that wait, decided alike. Each decision is its own, on what was seen; the server judges each. */
 import { api, type Answer } from './api';
 import type { Waiting } from './shapes';
 
@@ -19,12 +19,12 @@ export function decide(item: Waiting, deed: Deed, text: string): Promise<Answer<
     case 'request-changes':
       return api.requestChanges(item.id, item.version, { feedback: text });
     case 'permit':
-      return api.permit(item.id, item.version);
+      return api.permit(item.id);
     case 'deny':
-      return api.deny(item.id, item.version, text);
+      return api.deny(item.id, text);
     case 'answer':
-      return api.answer(item.id, item.version, text);
+      return api.answer(item.id, text);
     case 'provide':
-      return api.provide(item.id, item.version, text);
+      return api.provide(item.id, text);
   }
 }

@@ -105,7 +105,7 @@ pub(crate) struct RunAgentArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// The attempt, by the first letters of its id; a list of all when left away
+    /// The attempt, by the first letters of its id; a list of all when left away; check to see which agents can be started
     pub(crate) id: Option<String>,
     /// Show output from this byte on (default: from where it was last shown)
     #[arg(long, value_name = "BYTE", requires = "id", conflicts_with_all = ["pause", "resume", "end", "interrupt", "send", "close_input"])]

@@ -1,9 +1,11 @@
 //! Values of arguments that are words of the engine, each with what it means.
 
+use bowline_engine::formats::import::Source;
 use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::operations::develop::{FailureClass, Gate, Phase};
 use bowline_engine::operations::memory::{FailureKind, TaskResult};
-use bowline_engine::operations::orchestrate::Picture;
+use bowline_engine::operations::orchestrate::{ExportFormat, Picture};
 use bowline_engine::operations::thinking::Stage;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
@@ -33,6 +35,19 @@ pub(crate) fn stage() -> impl TypedValueParser<Value = Stage> {
         (stage, word(stage.name(), help))
     };
     one_of(Stage::ALL.map(one).to_vec())
+}
+
+pub(crate) fn landing() -> impl TypedValueParser<Value = Landing> {
+    one_of(vec![
+        (
+            Landing::Branch,
+            word("branch", "Onto the branch of its phase"),
+        ),
+        (
+            Landing::PullRequest,
+            word("pr", "By a pull request that others merge"),
+        ),
+    ])
 }
 
 pub(crate) fn gate() -> impl TypedValueParser<Value = Gate> {
@@ -137,5 +152,48 @@ pub(crate) fn picture() -> impl TypedValueParser<Value = Picture> {
         (Picture::Dot, word("dot", "Graphviz")),
         (Picture::Mermaid, word("mermaid", "Mermaid")),
         (Picture::Svg, word("svg", "A picture for browsers")),
+    ])
+}
+
+pub(crate) fn source() -> impl TypedValueParser<Value = Source> {
+    let one = |source: Source| {
+        let help = match source {
+            Source::TaskMaster => "tasks.json of task-master",
+            Source::Beads => "issues.jsonl of beads",
+            Source::SpecKit => "tasks.md of spec-kit",
+            Source::Backlog => "the folder of Backlog.md",
+        };
+        (source, word(source.name(), help))
+    };
+    one_of(Source::ALL.map(one).to_vec())
+}
+
+pub(crate) fn export() -> impl TypedValueParser<Value = ExportFormat> {
+    one_of(vec![
+        (
+            ExportFormat::TasksMd,
+            word("tasks-md", "The plan, ticked as the run is"),
+        ),
+        (
+            ExportFormat::Json,
+            word("json", "Everything that is known of every task"),
+        ),
+    ])
+}
+
+/// How a timeline is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimelineFormat {
+    Svg,
+    Json,
+}
+
+pub(crate) fn timeline() -> impl TypedValueParser<Value = TimelineFormat> {
+    one_of(vec![
+        (TimelineFormat::Svg, word("svg", "A picture for browsers")),
+        (
+            TimelineFormat::Json,
+            word("json", "Every attempt with its times"),
+        ),
     ])
 }

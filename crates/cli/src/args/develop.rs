@@ -42,6 +42,8 @@ pub(crate) enum DevelopVerb {
     /// Checkpoints: three attempts each, then a person decides
     #[command(subcommand)]
     Checkpoint(CheckpointVerb),
+    /// Work the checkpoints off by agents, each until its command is green; goes on where it was
+    Run(RunArgs),
     /// Enter PR
     Pr,
     /// Finish the run
@@ -65,6 +67,22 @@ pub(crate) enum DevelopVerb {
     Evidence(EvidenceVerb),
     /// Show where the run stands
     Status,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Begin a run for this, where none is open
+    #[arg(requires = "auto")]
+    pub(crate) feature: Option<String>,
+    /// Every phase without a person, as far as the sealed commands of the gates allow
+    #[arg(long)]
+    pub(crate) auto: bool,
+    /// The agent (default: 'agent' in the table 'defaults', then claude)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Agents started at the most
+    #[arg(long, value_name = "N")]
+    pub(crate) max_iterations: Option<u32>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -30,6 +30,15 @@ pub(crate) enum MemoryVerb {
     /// What one agent remembers
     #[command(subcommand)]
     Agent(AgentVerb),
+    /// Work the steps of the current task off by agents, several at once; goes on where it was
+    Run {
+        /// Steps at once
+        #[arg(long, value_name = "N", default_value_t = bowline_runner::drivers::memory::PARALLEL)]
+        parallel: usize,
+        /// The agent of all steps (default: the step's own, then 'agent' in the table 'defaults', then claude)
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+    },
     /// The tasks that are over
     History,
     /// Cut history and caches to what is kept
@@ -133,6 +142,9 @@ pub(crate) enum StepVerb {
         /// A file it made, with a description
         #[arg(long = "artifact", value_name = "PATH[:DESC]")]
         artifacts: Vec<String>,
+        /// Data it made that is no file of the work, with a description
+        #[arg(long = "data", value_name = "PATH[:DESC]")]
+        data: Vec<String>,
     },
     /// End a try of a step badly
     Fail {

@@ -1,9 +1,10 @@
 //! The command line.
 
 pub(crate) mod agents;
-mod choice;
+pub(crate) mod choice;
 mod deferred;
 pub(crate) mod develop;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod orchestrate;
 pub(crate) mod serve;
@@ -102,6 +103,10 @@ pub(crate) enum Command {
     Serve(Deferred<serve::ServeArgs>),
     /// Serve with scripted agents: everything to see, no key, no network
     Demo(Deferred<serve::DemoArgs>),
+    /// Write all that happened to a task into one file, without secrets
+    Capsule(Deferred<task::CapsuleArgs>),
+    /// Play a capsule back, without a server
+    Replay(Deferred<task::ReplayArgs>),
     /// Report on a task, as the agent that works on it
     #[command(subcommand_required = true, arg_required_else_help = true)]
     Agent {
@@ -131,6 +136,8 @@ pub(crate) enum Command {
         /// pre-tool-use, post-tool-use, session-start, pre-compact, stop or user-prompt-submit; else the message names it
         event: Option<std::ffi::OsString>,
     },
+    /// Serve the verbs as tools of agent clients (MCP), on standard input and output
+    Mcp(Deferred<mcp::McpArgs>),
     /// Run one agent that outlives this command, and show its output
     RunAgent(Deferred<agents::RunAgentArgs>),
     /// Show the output of an agent again, or control it; list all when no id is given
@@ -221,9 +228,9 @@ pub(crate) enum ThinkingVerb {
         /// Title for people (default: the id)
         #[arg(long)]
         title: Option<String>,
-        /// What the task is for
-        #[arg(long, default_value = "")]
-        goal: String,
+        /// What the task is for (on a terminal it is asked for)
+        #[arg(long)]
+        goal: Option<String>,
     },
     /// Begin a stage, or try a failed one again
     Start {
@@ -279,6 +286,15 @@ pub(crate) enum ThinkingVerb {
     /// Lessons from execution, and for the next task
     #[command(subcommand)]
     Feedback(FeedbackVerb),
+    /// Work the stages off by agents, one after the other; goes on where it was
+    Run {
+        /// The agent of all stages (default: 'agent' in the table 'defaults', then claude)
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+        /// Only this stage
+        #[arg(long, value_name = "STAGE", value_parser = choice::stage())]
+        stage: Option<Stage>,
+    },
     /// Show where the run stands
     Status {
         /// Show every run in the folder and below it, one line each

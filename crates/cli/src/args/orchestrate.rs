@@ -1,8 +1,11 @@
 //! `bowline orchestrate`.
 
 use super::choice;
+use super::choice::TimelineFormat;
+use bowline_engine::formats::import::Source;
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::operations::orchestrate::Picture;
+use bowline_engine::formats::run_settings::Landing;
+use bowline_engine::operations::orchestrate::{ExportFormat, Picture};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -111,6 +114,7 @@ pub(crate) enum OrchestrateVerb {
     #[command(subcommand)]
     Phase(PhaseVerb),
     /// Take over what the plan says: new tasks, dependencies and ticked boxes; keeps what the state file knows
+    #[command(long_flag = "rebuild-state")]
     Rebuild,
     /// Compare the boxes of the plan with the state file; exit code 1 where they differ
     Verify,
@@ -124,6 +128,96 @@ pub(crate) enum OrchestrateVerb {
             value_parser = choice::picture()
         )]
         format: Picture,
+        /// The file to write (default: the standard output)
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Replace a file that is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Draw when what was done: phases, tasks and their attempts, the slowest path marked
+    Timeline {
+        /// What is written
+        #[arg(
+            long,
+            value_name = "FORMAT",
+            default_value = "svg",
+            value_parser = choice::timeline()
+        )]
+        format: TimelineFormat,
+        /// The file to write (default: the standard output)
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Replace a file that is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Take over the tasks of another program as a plan, and say what had no place in it
+    Import {
+        /// Their file, or the folder or project that holds it
+        path: PathBuf,
+        /// The program (default: told by what is there)
+        #[arg(long, value_name = "PROGRAM", value_parser = choice::source())]
+        from: Option<Source>,
+        /// The plan to write (default: TASKS.md of the project)
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Replace a plan that is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Hand the run on as it is now: its plan with ticks, or all that is known as JSON
+    Export {
+        /// What is written
+        #[arg(
+            long,
+            value_name = "FORMAT",
+            default_value = "tasks-md",
+            value_parser = choice::export()
+        )]
+        format: ExportFormat,
+        /// The file to write (default: the standard output)
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Replace a file that is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Show and bring back what runs kept of worktrees before they were removed
+    Rescue {
+        #[command(subcommand)]
+        verb: Option<RescueVerb>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RescueVerb {
+    /// List what was kept, the newest first
+    List {
+        /// Also the commits of tasks as their agents made them
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show what it holds as a difference
+    Show {
+        /// Its name, its task, or the beginning of its commit
+        name: String,
+    },
+    /// Bring it back as a new branch; it stays kept
+    Restore {
+        /// Its name, its task, or the beginning of its commit
+        name: String,
+        /// The name of the branch (default: rescued/NAME)
+        #[arg(long, value_name = "BRANCH")]
+        branch: Option<String>,
+        /// Check it out in a new worktree, too
+        #[arg(long, value_name = "FOLDER")]
+        worktree: Option<PathBuf>,
+    },
+    /// Let go of it for good: a person's move
+    Drop {
+        /// Its name, its task, or the beginning of its commit
+        name: String,
     },
 }
 
@@ -137,6 +231,9 @@ pub(crate) struct RunArgs {
     /// Go on with an orchestration; an error where there is none
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Take over what the plan says first, as 'rebuild' does
+    #[arg(long)]
+    pub(crate) rebuild_state: bool,
     /// Tasks in progress at once; 0 sets no limit
     #[arg(long, value_name = "N")]
     pub(crate) parallel: Option<u32>,
@@ -155,6 +252,12 @@ pub(crate) struct RunArgs {
     /// Repetitions of one task in mode ralph
     #[arg(long, value_name = "N")]
     pub(crate) max_iterations: Option<u32>,
+    /// How the work of a task lands (default: 'land' in the table 'orchestrate', then branch)
+    #[arg(long, value_name = "HOW", value_parser = choice::landing())]
+    pub(crate) land: Option<Landing>,
+    /// Begin tasks on the work of those they need before that has landed
+    #[arg(long)]
+    pub(crate) stack: bool,
 }
 
 #[derive(Debug, Subcommand)]

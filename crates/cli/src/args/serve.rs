@@ -40,6 +40,9 @@ pub(crate) struct ServeArgs {
     /// The key that values are encrypted with (default: in the data folder)
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_key_file: Option<PathBuf>,
+    /// Find tasks again that the store has lost, from what their workspaces tell, and then serve
+    #[arg(long)]
+    pub(crate) rebuild: bool,
     /// How the log is written, to standard error
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) log: LogForm,
@@ -53,6 +56,9 @@ pub(crate) struct DemoArgs {
     /// Keep everything in this folder (default: a temporary one)
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+    /// Take up what a killed demo left, and leave nothing behind
+    #[arg(long, hide = true, requires = "dir")]
+    pub(crate) again: bool,
     /// Walk through it alone, and end
     #[arg(long)]
     pub(crate) check: bool,

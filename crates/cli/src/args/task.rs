@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Where the server is.
+// Where the server is. A doc comment would take the place of what the commands are about.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
     /// The server's address (default: BOWLINE_URL, else the server of the data folder)
@@ -83,6 +83,26 @@ pub(crate) struct NewArgs {
     /// Put it into the queue at once
     #[arg(long)]
     pub(crate) submit: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CapsuleArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// The task; the beginning of its id will do
+    pub(crate) task: String,
+    /// The file to write (default: TASK.capsule.json here)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The capsule
+    pub(crate) file: PathBuf,
+    /// Show what the agent printed as well
+    #[arg(long)]
+    pub(crate) output: bool,
 }
 
 /// A task, by the beginning of its id.
@@ -282,7 +302,7 @@ pub(crate) enum RuleVerb {
     },
 }
 
-/// What the agent of a task reports about it.
+// What the agent of a task reports about it. A doc comment would take the place of what the command is about.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentVerb {
     /// A phase is done

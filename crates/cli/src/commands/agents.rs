@@ -70,6 +70,9 @@ pub(crate) fn run_agent(
         output.done(body, &[did.say(output.lang)]);
         return Ok(ExitCode::SUCCESS);
     }
+    if !args.detach {
+        stdout_is_open()?;
+    }
     let (attempt, handle) = agents.start(context, new)?;
     let id = attempt.id();
     drop(handle);
@@ -463,6 +466,6 @@ fn report(output: &Output) {
         output.line(&format!("  {name:<24}{}", yes(there)));
     }
     if let Some(reason) = groups.reason {
-        output.line(&format!("  {reason}"));
+        output.line(&format!("  {}", output.label(Label::NoGroup { reason })));
     }
 }

@@ -1,5 +1,6 @@
 //! `bowline demo`: a server with scripted agents. Everything to see, no key, no network.
 
+use super::demo_garden;
 use super::remote::tell;
 use super::serve::serve;
 use crate::args::serve::DemoArgs;
@@ -12,10 +13,13 @@ use bowline_server::work::{Asked, Wish};
 use bowline_server::{Options, Stopper};
 use bowline_words::message::{Cause, Desk, ServeTrouble};
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long `--check` waits for what should come next.
@@ -117,10 +121,16 @@ pub(crate) fn run(
     let outcome = Arc::clone(&failed);
     let done = prepared(folder, args).and_then(|(options, setup)| {
         let data = options.data.clone();
+        let garden = options.workspaces.first().cloned();
+        let gardening = garden.map(|folder| {
+            let context = context.clone();
+            let place = data.parent().unwrap_or(&data).to_owned();
+            std::thread::spawn(move || demo_garden::work(&context, &folder, &place))
+        });
         let lang = output.lang;
         let (talk, check) = (output.clone(), args.check);
         // What nobody can come back to is not left behind.
-        let leaves = args.dir.is_none() || args.check;
+        let leaves = args.dir.is_none() || args.check || args.again;
         let ready = move |url: &str, link: &str, stopper: Stopper| {
             let (url, link) = (url.to_owned(), link.to_owned());
             std::thread::spawn(move || {
@@ -130,6 +140,15 @@ pub(crate) fn run(
                     let client = client.with_token(token.unwrap_or_default());
                     walk(&talk, &client, &url, &link, &data, check)
                 });
+                let told = told.and_then(|()| match gardening.filter(|_| check) {
+                    None => Ok(()),
+                    Some(work) => gardened(&talk, work),
+                });
+                if !check && told.is_ok() {
+                    let place = data.parent().unwrap_or(&data).to_owned();
+                    offer_to_die(&talk, &place, url.trim_start_matches("http://"));
+                    return;
+                }
                 if check || told.is_err() {
                     *outcome.lock().unwrap_or_else(PoisonError::into_inner) = told.err();
                     stopper.stop();
@@ -149,6 +168,39 @@ pub(crate) fn run(
         (Ok(()), Some(why)) => output.told("internal", &why, "", 70),
         (Ok(()), None) => ExitCode::SUCCESS,
     })
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}
+
+/// Dies at this very instruction when somebody wants to see it, and the same command takes up what is there: nothing of this
+/// process has a last word, as with `kill -9`.
+fn offer_to_die(output: &Output, place: &Path, listen: &str) {
+    if !std::io::stdin().is_terminal() {
+        return;
+    }
+    output.talk(&Desk::OfferToDie.say(output.lang));
+    let mut line = String::new();
+    while std::io::stdin()
+        .read_line(&mut line)
+        .is_ok_and(|read| read > 0)
+    {
+        if line.trim() == "k" {
+            let words = ["demo", "--again", "--listen", listen, "--dir"].map(OsString::from);
+            let words = words.into_iter().chain([place.as_os_str().to_owned()]);
+            let error = super::scripted::become_this_again(words);
+            output.talk(&error.to_string());
+        }
+        line.clear();
+    }
+}
+
+/// Waits for the orchestration, and tells that it is done.
+fn gardened(output: &Output, work: JoinHandle<Result<(), String>>) -> Result<(), String> {
+    work.join().unwrap_or_else(|_| Err("the garden".into()))?;
+    output.talk(&format!("✓ {}", Desk::GardenDone.say(output.lang)));
+    Ok(())
 }
 
 /// Ends every agent of the demo, and waits for it.
@@ -226,7 +278,12 @@ fn prepared(folder: &Path, args: &DemoArgs) -> Result<(Options, Setup), ServeTro
         listen,
         data: data.clone(),
         hosts: Vec::new(),
-        workspaces: Vec::new(),
+        workspaces: vec![
+            demo_garden::lay_out(&place).map_err(|error| ServeTrouble::File {
+                path: place.display().to_string(),
+                cause: bowline_engine::words::system(&error),
+            })?,
+        ],
     };
     let setup = Setup {
         data,
@@ -257,6 +314,20 @@ fn walk(
         }
     };
     let known = ask("GET", "/api/tasks", None)?;
+    for task in known["items"].as_array().into_iter().flatten() {
+        // After a kill: what there was is there, and no agent was started anew.
+        let agent = ask(
+            "GET",
+            &format!("/api/tasks/{}/agent", text(task, "id")),
+            None,
+        )?;
+        let again = Desk::FoundAgain {
+            title: text(task, "title").to_owned(),
+            status: text(task, "status").to_owned(),
+            starts: agent["attempt"].as_u64().unwrap_or(0),
+        };
+        output.talk(&format!("✓ {}", again.say(output.lang)));
+    }
     if known["items"].as_array().is_none_or(Vec::is_empty) {
         let shop = json!({ "title": "A shop for tea", "type": "create_app", "description": "Sell tea, green and black.",
             "agent": "shopkeeper", "priority": "high", "submit": true });
@@ -278,6 +349,10 @@ fn walk(
         format!("  bowline task --data {place} answer TASK green"),
         format!("  echo tea-payment-key-1 | bowline task --data {place} provide TASK"),
         format!("  bowline task --data {place} approve TASK"),
+        format!(
+            "  bowline -C {} orchestrate status",
+            data.parent().unwrap_or(data).join("garden").display()
+        ),
         format!(
             "  kill -9 {}; bowline demo --dir {}",
             std::process::id(),

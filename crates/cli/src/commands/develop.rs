@@ -1,7 +1,7 @@
 //! `bowline develop`.
 
 use crate::args::develop::{CheckpointVerb, DevelopArgs, DevelopVerb, EvidenceVerb, GateVerb};
-use crate::commands::{develop_evidence, develop_view, here};
+use crate::commands::{develop_evidence, develop_view, here, runs};
 use crate::output::Output;
 use bowline_engine::develop::evidence::Watch;
 use bowline_engine::develop::seal::SealState;
@@ -14,7 +14,6 @@ use bowline_engine::operations::develop::{
 use bowline_engine::{Context, Error};
 use bowline_words::message::{Did, Label, Status, Told};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, IsTerminal as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -53,6 +52,7 @@ pub(crate) fn run(
             let strategy = strategy.map_or("", |strategy| strategy.name());
             (changed, Did::Implementing { strategy })
         }
+        DevelopVerb::Run(args) => return runs::develop(context, output, &run, args),
         DevelopVerb::Checkpoint(verb) => return checkpoint(context, output, &run, verb),
         DevelopVerb::Pr => (run.pr(context)?, in_phase(Phase::Pr)),
         DevelopVerb::Done => (run.done(context)?, in_phase(Phase::Done)),
@@ -141,13 +141,7 @@ enum Answer {
 
 /// Asks whether to go on or to begin anew; `None` where nobody can answer.
 fn ask(output: &Output) -> Option<Answer> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() || output.dry_run {
-        return None;
-    }
-    output.progress(&format!("{} ", Told::AskGoOn.say(output.lang)));
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).ok()?;
-    match answer.trim() {
+    match output.ask(&Told::AskGoOn)?.trim() {
         "1" => Some(Answer::GoOn),
         "2" => Some(Answer::Anew),
         _ => None,
@@ -271,7 +265,7 @@ fn standing(changed: &Changed<Option<Run>>, id: &str) -> Did {
 
 /// The report and the next command. Writes nothing.
 fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCode, Error> {
-    let view = run.file().view(context)?;
+    let view = run.resume(context)?;
     let Some(state) = view.run() else {
         return Ok(ExitCode::SUCCESS);
     };

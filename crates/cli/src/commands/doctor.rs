@@ -21,9 +21,10 @@ pub(crate) fn run(
     let files = if what.is_empty() {
         workspace::discover(context, folder)
     } else {
-        what.iter()
-            .map(|name| workspace::resolve(context, folder, Some(name)))
-            .collect::<Result<_, _>>()?
+        let named = what
+            .iter()
+            .map(|name| workspace::resolve_all(context, folder, name));
+        named.collect::<Result<Vec<_>, _>>()?.concat()
     };
     if files.is_empty() {
         return Err(Error::NothingHere {

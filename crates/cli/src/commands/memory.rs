@@ -4,7 +4,7 @@ use crate::args::memory::{
     AgentVerb, ContextVerb, MemoryArgs, MemoryVerb, SessionVerb, StepVerb, TaskVerb,
 };
 use crate::commands::memory_input::{artifact, exact, given, new_step, read_plan};
-use crate::commands::{here, named_folder};
+use crate::commands::{here, named_folder, runs};
 use crate::output::Output;
 use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
 use bowline_engine::operations::memory::{Finish, MemoryFolder, NewTask, Request, TRIES_MAX};
@@ -27,6 +27,9 @@ pub(crate) fn run(
         MemoryVerb::Step(verb) => step(context, output, &memory, verb),
         MemoryVerb::Context(verb) => shared(context, output, &memory, verb),
         MemoryVerb::Agent(verb) => agent(context, output, &memory, verb),
+        MemoryVerb::Run { parallel, agent } => {
+            runs::memory(context, output, &memory, agent.as_ref(), Some(*parallel))
+        }
         MemoryVerb::History => {
             here::status_of(context, output, &memory.history().view_or_empty(context)?)
         }
@@ -226,9 +229,12 @@ fn step(
             id,
             output: result,
             artifacts,
+            data,
         } => {
             let result = result.as_deref().map(exact).transpose()?;
-            let made = artifacts.iter().map(|text| artifact(text)).collect();
+            let files = artifacts.iter().map(|text| artifact("file", text));
+            let data = data.iter().map(|text| artifact("data", text));
+            let made = files.chain(data).collect();
             let changed = memory.step_complete(context, *id, result.as_ref(), made)?;
             (changed, Did::StepCompleted { id: *id })
         }

@@ -1,6 +1,7 @@
 //! What people give to `bowline memory` as text and files, in the words of the machine.
 
 use bowline_engine::Error;
+use bowline_engine::formats::json::{JsonDocument, NESTING_MAX, ParseError};
 use bowline_engine::formats::memory::path::{VALUE_BYTES_MAX, value_of};
 use bowline_engine::operations::memory::{Artifact, NewStep, NewTask};
 use bowline_engine::words::{shown, system};
@@ -11,6 +12,9 @@ use std::path::Path;
 
 /// Means the standard input where a value is asked for: an argument cannot be as long as a value may be.
 const STDIN: &str = "-";
+
+/// Letters of a number shown in a refusal.
+const NUMBER_CHARS_MAX: usize = 40;
 
 /// A value: JSON if it is JSON, else text; `-` reads it from the standard input.
 pub(crate) fn given(text: &str) -> Result<Value, Error> {
@@ -33,6 +37,18 @@ pub(crate) fn given(text: &str) -> Result<Value, Error> {
 
 /// JSON if it is JSON, else text. A whole number that would be kept as another one is refused.
 pub(crate) fn exact(text: &str) -> Result<Value, Error> {
+    // Both are JSON, and must not become a text because nobody can keep them.
+    let wrong = match JsonDocument::from_text(text.to_owned()) {
+        Err(ParseError::NumberTooLarge { .. }) => Some(Wrong::TooLargeNumber {
+            number: text.chars().take(NUMBER_CHARS_MAX).collect(),
+        }),
+        Err(ParseError::TooDeep { .. }) => Some(Wrong::ValueTooDeep { max: NESTING_MAX }),
+        Ok(_) | Err(_) => None,
+    };
+    if let Some(message) = wrong {
+        let hint = Advice::AsText;
+        return Err(Error::BadInput { message, hint });
+    }
     let value = value_of(text);
     match numbers(text).find(|number| !fits(number)) {
         Some(number) if !value.is_string() => Err(Error::BadInput {
@@ -202,10 +218,10 @@ pub(crate) fn read_plan(path: &Path, new: &mut NewTask) -> Result<(), Error> {
     Ok(())
 }
 
-pub(crate) fn artifact(given: &str) -> Artifact {
+pub(crate) fn artifact(kind: &str, given: &str) -> Artifact {
     let (path, description) = given.split_once(':').unwrap_or((given, ""));
     Artifact {
-        kind: "file".into(),
+        kind: kind.to_owned(),
         path: path.to_owned(),
         description: description.to_owned(),
     }

@@ -133,7 +133,9 @@ pub(crate) fn task_history(output: &Output, tasks: &[HistoryEntry]) -> Vec<Strin
             pad(&cut(&one_line(&task.name), width), width),
             pad(&status_word(output, task.result.name()), 7),
             pad(&duration(output, task.duration_seconds), 6),
-            one_line(&task.summary)
+            output.label(Label::Summary {
+                text: one_line(&task.summary),
+            })
         );
         output.tone(tone, line.trim_end())
     }));

@@ -2,9 +2,12 @@
 
 mod agent;
 mod agents;
+mod agents_check;
 mod agents_leave;
 mod agents_watch;
+mod capsule;
 mod demo;
+mod demo_garden;
 mod develop;
 mod develop_evidence;
 mod develop_view;
@@ -13,17 +16,23 @@ mod explain;
 mod here;
 mod history;
 mod init;
+mod mcp;
 mod memory;
 mod memory_input;
 mod memory_view;
 mod orchestrate;
+mod orchestrate_exchange;
 mod orchestrate_moves;
 mod orchestrate_rehearsal;
 mod orchestrate_run;
+mod orchestrate_screen;
+mod orchestrate_timeline;
 mod orchestrate_view;
 mod remote;
+mod runs;
 pub(crate) mod scripted;
 mod serve;
+mod signals;
 mod task;
 mod task_permits;
 mod task_view;
@@ -36,6 +45,7 @@ use bowline_engine::clock::{CLOCK_VARIABLE, Clock};
 use bowline_engine::formats::schema;
 use bowline_engine::words::shown;
 use bowline_engine::{Context, Error};
+use bowline_words::Lang;
 use bowline_words::message::{Advice, Wrong};
 use clap::CommandFactory as _;
 use serde_json::json;
@@ -99,8 +109,14 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         }
         // Met only behind options: `bowline hook` itself is answered before arguments are parsed.
         Some(Command::Hook { event }) => Ok(crate::hook::run(event.as_ref())),
+        Some(Command::Mcp(Deferred(args))) => mcp::run(context, output, folder, args),
         Some(Command::RunAgent(Deferred(args))) => agents::run_agent(context, output, folder, args),
+        Some(Command::Attach(Deferred(args))) if args.id.as_deref() == Some("check") => {
+            agents_check::run(context, output, folder)
+        }
         Some(Command::Attach(Deferred(args))) => agents::attach(context, output, args),
+        Some(Command::Capsule(Deferred(args))) => capsule::make(context, output, folder, args),
+        Some(Command::Replay(Deferred(args))) => capsule::replay(output, folder, args),
         Some(Command::Status { what }) => here::status(context, output, folder, what.as_deref()),
         Some(Command::History { what, last }) => {
             history::list(context, output, folder, what.as_deref(), *last)
@@ -119,7 +135,11 @@ fn verb(context: &Context, cli: &Cli, output: &Output, folder: &Path) -> Result<
         Some(Command::Scripted { file, turn, .. }) => scripted::run(output, folder, file, *turn),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "bowline", &mut script);
+            let mut command = match output.lang {
+                Lang::En => Cli::command(),
+                Lang::Ko => crate::help::command(),
+            };
+            clap_complete::generate(*shell, &mut command, "bowline", &mut script);
             let script = String::from_utf8_lossy(&script);
             if output.json {
                 let body = json!({ "shell": shell.to_string(), "script": script });

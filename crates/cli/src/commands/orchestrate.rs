@@ -2,14 +2,16 @@
 
 use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb};
 use crate::commands::{
-    here, orchestrate_moves as moves, orchestrate_rehearsal as rehearsal,
-    orchestrate_run as running, orchestrate_view,
+    here, orchestrate_exchange as exchange, orchestrate_moves as moves,
+    orchestrate_rehearsal as rehearsal, orchestrate_run as running,
+    orchestrate_timeline as timeline_view, orchestrate_view,
 };
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan, TaskMoved};
 use bowline_engine::{Context, Error};
+use bowline_runner::orchestrate::Rehearsal;
 use bowline_runner::orchestrate::door::Request;
 use bowline_words::message::{Did, Label};
 use serde_json::{Value, json};
@@ -53,7 +55,7 @@ pub(crate) fn run(
             failing,
             parallel,
         } => {
-            let wish = rehearsal::Wish {
+            let wish = Rehearsal {
                 seeds: *seeds,
                 minutes: (*shortest, *longest),
                 failing: *failing,
@@ -118,11 +120,48 @@ pub(crate) fn run(
             Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Rebuild => Ok(moves::begun(context, output, &run.rebuild(context)?)),
-        OrchestrateVerb::Graph { format } => {
-            let drawing = run.draw(context, *format)?;
-            moves::picture(output, &drawing);
-            Ok(ExitCode::SUCCESS)
+        OrchestrateVerb::Graph {
+            format,
+            output: file,
+            force,
+        } => {
+            let drawing = run.draw(context, *format, output.lang)?;
+            let file = file.as_ref().map(|file| folder.join(file));
+            moves::picture(context, output, &drawing, file.as_deref(), *force)
         }
+        OrchestrateVerb::Timeline {
+            format,
+            output: file,
+            force,
+        } => {
+            let timeline = run.timeline(context)?;
+            let file = file.as_ref().map(|file| folder.join(file));
+            timeline_view::show(context, output, &timeline, *format, file.as_deref(), *force)
+        }
+        OrchestrateVerb::Import {
+            path,
+            from,
+            output: file,
+            force,
+        } => {
+            let wish = exchange::Import {
+                path,
+                from: *from,
+                output: file.as_deref(),
+                force: *force,
+            };
+            exchange::import(context, output, folder, &wish)
+        }
+        OrchestrateVerb::Export {
+            format,
+            output: file,
+            force,
+        } => {
+            let exported = run.export(context, *format)?;
+            let file = file.as_ref().map(|file| folder.join(file));
+            exchange::export(context, output, &exported, file.as_deref(), *force)
+        }
+        OrchestrateVerb::Rescue { verb } => exchange::rescue(context, output, &run, verb.as_ref()),
         OrchestrateVerb::Verify => moves::verify(context, output, &run),
         OrchestrateVerb::Plan { file } => {
             let plan = orchestrate::plan(context, folder, file.as_deref())?;

@@ -7,31 +7,47 @@ use bowline_engine::formats::tasks_md::wire::{ReadyTask, ResolveReply};
 use bowline_engine::operations::orchestrate::{
     self, Begun, Comparison, DRAWN_MAX, Drawing, Orchestration,
 };
+use bowline_engine::words::shown;
 use bowline_engine::{Context, Error, ExitClass};
 use bowline_words::message::{Did, Label, Told};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The picture, and what it leaves out.
-pub(crate) fn picture(output: &Output, drawing: &Drawing) {
-    if output.json {
-        let body = json!({
-            "kind": "orchestrate",
-            "text": drawing.text,
-            "criticalPath": drawing.critical,
-            "leftOut": drawing.left_out,
-        });
-        output.line(&body.to_string());
-        return;
+pub(crate) fn picture(
+    context: &Context,
+    output: &Output,
+    drawing: &Drawing,
+    file: Option<&Path>,
+    force: bool,
+) -> Result<ExitCode, Error> {
+    let mut body = json!({
+        "kind": "orchestrate",
+        "criticalPath": drawing.critical,
+        "leftOut": drawing.left_out,
+    });
+    match file {
+        Some(file) => {
+            orchestrate::save(context, file, &drawing.text, force)?;
+            body["path"] = json!(file);
+            let path = shown(file);
+            output.done(body, &[Did::FileWritten { path }.say(output.lang)]);
+        }
+        None if output.json => {
+            body["text"] = json!(drawing.text);
+            output.line(&body.to_string());
+        }
+        None => output.raw(&drawing.text),
     }
-    output.raw(&drawing.text);
-    if drawing.left_out > 0 {
+    if !output.json && drawing.left_out > 0 {
         let told = Told::DrawnInPart {
             max: DRAWN_MAX,
             left: drawing.left_out,
         };
         output.talk(&told.say(output.lang));
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// An orchestration that begins.

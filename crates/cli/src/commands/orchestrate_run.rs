@@ -1,20 +1,21 @@
 //! `bowline orchestrate run`, and the verbs that reach a run from outside.
 
 use crate::args::orchestrate::{OrchestrateVerb, RunArgs};
+use crate::commands::here::duration;
+use crate::commands::orchestrate_screen::{Watcher, cost};
+use crate::commands::signals;
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::operations::orchestrate::{Begin, Orchestration};
+use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Timeline};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
-use bowline_runner::orchestrate::{Actor, Id, Next, Run, Status, next};
-use bowline_runner::orchestrate::{Ended, Options, Report, Screen, Stopper, Told};
+use bowline_runner::orchestrate::{
+    Ended, Options, Progress, Report, Shortage, Stopper, would_start,
+};
 use bowline_words::message::{Label, Told as Said};
-use nix::sys::signal::{SigSet, Signal};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// The signals by which a person or a system asks a run to leave.
-const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// Blocked tasks named behind a failed one.
 const NAMED_MAX: usize = 8;
 
@@ -32,6 +33,9 @@ pub(crate) fn run(
         .file()
         .kind
         .is_there(&orchestration.file().path);
+    if there && args.rebuild_state && !context.dry_run {
+        orchestration.rebuild(context)?;
+    }
     if !there {
         if args.resume {
             return Err(Error::NoFile {
@@ -51,8 +55,9 @@ pub(crate) fn run(
         }
     }
     if context.dry_run {
-        let (_, run) = orchestration.run(context)?;
-        return Ok(dry(output, &run));
+        let ids = named(&would_start(context, orchestration)?, usize::MAX);
+        output.line(&Said::RunWouldStart { ids }.say(output.lang));
+        return Ok(ExitCode::SUCCESS);
     }
     let options = Options {
         phase: args.phase,
@@ -61,139 +66,48 @@ pub(crate) fn run(
         mode,
         promise: args.completion_promise.clone(),
         iterations: args.max_iterations,
+        landing: args.land,
+        stack: args.stack,
     };
-    let mut screen = Lines { output };
-    let signals = block();
-    let begun = |stopper: Stopper| listen(signals, stopper);
+    let plan = orchestrate::plan(context, orchestration.root(), None).ok();
+    let mut screen = Watcher::new(context, output, plan.as_ref());
+    let signals = signals::block();
+    let begun = |stopper: Stopper| {
+        let other = stopper.clone();
+        signals::listen(signals, move || stopper.leave(), move || other.stop());
+    };
     let report =
         bowline_runner::orchestrate::run(context, orchestration, &options, &mut screen, begun)?;
-    Ok(told(output, &report))
-}
-
-/// What would be started first.
-fn dry(output: &Output, run: &Run) -> ExitCode {
-    let ids = match next(run) {
-        Next::Ready(ids) => ids,
-        Next::Wait | Next::PhaseDone(_) | Next::AllDone | Next::Stalled(_) => Vec::new(),
-    };
-    let ids = named(&ids, usize::MAX);
-    output.line(&Said::RunWouldStart { ids }.say(output.lang));
-    ExitCode::SUCCESS
-}
-
-/// Signals are heard by a thread of their own. Threads begin with what this one blocks.
-fn block() -> SigSet {
-    let mut signals = SigSet::empty();
-    for signal in SIGNALS {
-        signals.add(signal);
-    }
-    let _ = signals.thread_block();
-    signals
-}
-
-/// The first leaves agents alone, the second ends them.
-fn listen(signals: SigSet, stopper: Stopper) {
-    let spawned = std::thread::Builder::new().spawn(move || {
-        let mut first = true;
-        while signals.wait().is_ok() {
-            match std::mem::replace(&mut first, false) {
-                true => stopper.leave(),
-                false => stopper.stop(),
-            }
-        }
-    });
-    // Without the thread a signal waits for the end of the run.
-    drop(spawned);
-}
-
-/// One line for everything that happens.
-struct Lines<'o> {
-    output: &'o Output,
-}
-
-impl Screen for Lines<'_> {
-    fn told(&mut self, told: &Told, run: &Run) {
-        let (done, total) = (run.count(Status::Completed), run.graph().len());
-        let (tone, said) = match told {
-            Told::Begun { id, attempt } => (
-                Tone::Faint,
-                Said::RunBegun {
-                    id: id.to_string(),
-                    attempt: *attempt,
-                },
-            ),
-            Told::Found { id } => (Tone::Faint, Said::RunFound { id: id.to_string() }),
-            Told::Done { id } => (
-                Tone::Good,
-                Said::RunTaskDone {
-                    id: id.to_string(),
-                    done,
-                    total,
-                },
-            ),
-            Told::Failed { id, error, again } => {
-                let (id, error) = (id.to_string(), error.clone());
-                let said = match again {
-                    true => Said::RunAgain { id, error },
-                    false => Said::RunFailed { id, error },
-                };
-                (Tone::Bad, said)
-            }
-            Told::Parked { id, seconds } => (
-                Tone::Busy,
-                Said::RunParked {
-                    id: id.to_string(),
-                    seconds: *seconds,
-                },
-            ),
-            Told::Waits { why } => (Tone::Busy, Said::RunWaits { why: why.clone() }),
-            Told::PhaseDone { phase } => (
-                Tone::Good,
-                Said::RunPhaseDone {
-                    phase: *phase,
-                    done,
-                    total,
-                },
-            ),
-            Told::PhaseNotLanded { phase, why } => (
-                Tone::Bad,
-                Said::RunPhaseNotLanded {
-                    phase: *phase,
-                    why: why.clone(),
-                },
-            ),
-        };
-        let output = self.output;
-        output.talk(&output.tone(tone, &said.say(output.lang)));
-    }
-
-    fn plan_changed(&mut self, run: &Run) {
-        let tasks = run.graph().len();
-        let said = Said::RunPlanChanged { tasks };
-        self.output.talk(&said.say(self.output.lang));
-    }
+    let spent = screen.spent();
+    drop(screen);
+    // What it took is told beside what came of it; without a history there is nothing to tell.
+    let timeline = orchestration.timeline(context).ok();
+    Ok(told(output, &report, timeline.as_ref(), spent))
 }
 
 /// What a run came to. Whoever waits for a task that failed is named behind it.
-fn told(output: &Output, report: &Report) -> ExitCode {
-    let run = &report.run;
-    let done = run.count(Status::Completed);
-    let total = run.graph().len();
+fn told(
+    output: &Output,
+    report: &Report,
+    timeline: Option<&Timeline>,
+    (tokens, usd): (u64, f64),
+) -> ExitCode {
+    let Progress { done, total } = report.progress;
     let (word, code) = match &report.ended {
         Ended::AllDone => ("done", 0),
         Ended::Stalled => ("stalled", 1),
         Ended::Stuck { .. } => ("stuck", 1),
         Ended::Left => ("left", 0),
     };
-    let failed: Vec<(&Id, Option<&str>, Vec<Id>)> = run
-        .nodes()
-        .filter(|(_, node)| node.status == Status::Failed)
-        .map(|(id, node)| (id, node.error.as_deref(), blocked_by(run, id)))
-        .collect();
     if output.json {
-        let failed = failed
+        let failed = report
+            .failed
             .iter()
-            .map(|(id, error, blocked)| json!({ "id": &***id, "error": error, "blocks": blocked }));
+            .map(|it| json!({ "id": it.id, "error": it.error, "blocks": it.blocks }));
+        let kept = report
+            .kept
+            .iter()
+            .map(|it| json!({ "name": it.name, "bytes": it.bytes }));
         let why = match &report.ended {
             Ended::Stuck { why } => Some(why),
             Ended::AllDone | Ended::Stalled | Ended::Left => None,
@@ -203,10 +117,18 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             "ended": word,
             "done": done,
             "total": total,
-            "phase": run.current_phase(),
+            "phase": report.phase,
             "failed": failed.collect::<Vec<_>>(),
             "goingOn": report.going_on,
             "why": why,
+            "worktrees": kept.collect::<Vec<_>>(),
+            "slowestPath": slowest(timeline)
+                .iter()
+                .map(|(id, seconds)| json!({ "id": id, "seconds": seconds }))
+                .collect::<Vec<_>>(),
+            "busySeconds": timeline.map(|it| it.busy_seconds),
+            "tokens": tokens,
+            "usd": usd,
         });
         output.line(&body.to_string());
         return ExitCode::from(code);
@@ -221,8 +143,8 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             }
         }
         Ended::Stalled | Ended::Stuck { .. } => {
-            let mut ids = run.ids(Status::Failed);
-            ids.extend(run.ids(Status::Blocked));
+            let failed = report.failed.iter().map(|it| it.id.clone());
+            let ids: Vec<String> = failed.chain(report.blocked.iter().cloned()).collect();
             // A run may be stuck without a task that failed.
             if !ids.is_empty() {
                 let ids = named(&ids, usize::MAX).replace(' ', ",");
@@ -231,11 +153,11 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             if let Ended::Stuck { why } = &report.ended {
                 output.line(&output.tone(Tone::Bad, &format!("✗ {why}")));
             }
-            for (id, error, blocked) in &failed {
-                let text = format!("✗ {id}: {}", error.unwrap_or(""));
+            for task in &report.failed {
+                let text = format!("✗ {}: {}", task.id, task.error.as_deref().unwrap_or(""));
                 output.line(&output.tone(Tone::Bad, text.trim_end_matches([':', ' '])));
-                if !blocked.is_empty() {
-                    let ids = named(blocked, NAMED_MAX);
+                if !task.blocks.is_empty() {
+                    let ids = named(&task.blocks, NAMED_MAX);
                     output.line(&format!("  {}", Said::RunBlocks { ids }.say(output.lang)));
                 }
             }
@@ -249,34 +171,81 @@ fn told(output: &Output, report: &Report) -> ExitCode {
             }
         }
     }
+    if !report.kept.is_empty() {
+        output.talk(
+            &Said::RunWorktrees {
+                count: report.kept.len(),
+                size: size(report.kept.iter().map(|it| it.bytes).sum()),
+            }
+            .say(output.lang),
+        );
+    }
+    took(output, timeline, tokens, usd);
     ExitCode::from(code)
 }
 
-/// Some ids, and how many there are where not all are named.
-fn named(ids: &[Id], max: usize) -> String {
-    let some: Vec<&str> = ids.iter().take(max).map(|id| &**id).collect();
-    match ids.len() > max {
-        true => format!("{} … ({})", some.join(" "), ids.len()),
-        false => some.join(" "),
+/// The chain that made the run as long as it is, with the seconds of each task.
+fn slowest(timeline: Option<&Timeline>) -> Vec<(&str, i64)> {
+    let Some(timeline) = timeline else {
+        return Vec::new();
+    };
+    let seconds = |id: &str| {
+        let bar = timeline.bars.iter().find(|bar| bar.id == id);
+        let span = bar.and_then(|bar| bar.span());
+        span.map_or(0, |(from, to)| to.0 - from.0)
+    };
+    let path = timeline.critical.iter();
+    path.map(|id| (id.as_str(), seconds(id))).collect()
+}
+
+/// What it took: time, tokens and money, and the slowest path.
+fn took(output: &Output, timeline: Option<&Timeline>, tokens: u64, usd: f64) {
+    let path = slowest(timeline);
+    let Some(timeline) = timeline.filter(|_| !path.is_empty()) else {
+        return;
+    };
+    let label = output.label(Label::Elapsed);
+    let span = duration(output, timeline.busy_seconds);
+    output.talk(&format!("{label} {span}{}", cost(output, tokens, usd)));
+    let shown = path.iter().rev().take(NAMED_MAX).rev();
+    let shown = shown.map(|(id, seconds)| format!("{id} ({})", duration(output, *seconds)));
+    let shown = shown.collect::<Vec<_>>().join(" → ");
+    let more = if path.len() > NAMED_MAX {
+        "… → "
+    } else {
+        ""
+    };
+    let label = output.label(Label::SlowestPath);
+    output.talk(&format!("{label}: {more}{shown}"));
+}
+
+pub(super) fn short(shortage: Shortage) -> Said {
+    match shortage {
+        Shortage::Memory { free, wanted } => Said::RunShortMemory { free, wanted },
+        Shortage::Disk { free, wanted } => Said::RunShortDisk { free, wanted },
+        Shortage::Inodes { free, wanted } => Said::RunShortInodes { free, wanted },
     }
 }
 
-/// Everything that waits for a task, directly or not.
-fn blocked_by(run: &Run, id: &Id) -> Vec<Id> {
-    let graph = run.graph();
-    let mut found = Vec::new();
-    let mut open = graph.dependents_of(id);
-    while let Some(id) = open.pop() {
-        let blocked = run
-            .node(&id)
-            .is_some_and(|node| node.status == Status::Blocked);
-        if blocked && !found.contains(&id) {
-            open.extend(graph.dependents_of(&id));
-            found.push(id);
-        }
+/// An amount of disk, in the unit people would take.
+pub(super) fn size(bytes: u64) -> String {
+    let units = ["kB", "MB", "GB", "TB"];
+    let mut amount = bytes as f64 / 1_000.0;
+    let mut at = 0;
+    while amount >= 1_000.0 && at + 1 < units.len() {
+        amount /= 1_000.0;
+        at += 1;
     }
-    found.sort_by_key(|id| graph.ids().iter().position(|it| it == id));
-    found
+    format!("{amount:.1} {}", units[at])
+}
+
+/// Some ids, and how many there are where not all are named.
+fn named(ids: &[String], max: usize) -> String {
+    let some = ids[..ids.len().min(max)].join(" ");
+    match ids.len() > max {
+        true => format!("{some} … ({})", ids.len()),
+        false => some,
+    }
 }
 
 /// Hands a verb to the run that owns the file, where one does: it decides.
@@ -298,7 +267,7 @@ pub(crate) fn ask_instead(
         OrchestrateVerb::ForceComplete { id, reason } => Request::ForceComplete {
             id: id.clone(),
             reason: reason.clone(),
-            person: context.actor() == Actor::Person,
+            person: context.is_person(),
         },
         _ => return None,
     };

@@ -5,7 +5,8 @@ use crate::output::Output;
 use bowline_engine::Context;
 use bowline_server::client::{Answer, Client};
 use bowline_server::{code_of, data_folder, read_secret};
-use bowline_words::message::ServeTrouble;
+use bowline_words::Lang;
+use bowline_words::message::{ServeTrouble, ServerNo};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,6 +17,9 @@ pub(crate) const URL_VARIABLE: &str = "BOWLINE_URL";
 const TOKEN_VARIABLE: &str = "BOWLINE_TOKEN_FILE";
 /// The file with the token of an attempt.
 const AGENT_TOKEN_VARIABLE: &str = "BOWLINE_AGENT_TOKEN_FILE";
+
+/// The code of a report that no agent of a task makes.
+pub(crate) const NEEDS_AGENT: &str = "needs_agent";
 
 /// No server answers.
 const UNREACHABLE: u8 = 6;
@@ -35,6 +39,18 @@ pub(crate) fn find<'a>(
     output: &'a Output,
     place: &PlaceArgs,
 ) -> Told<Remote<'a>> {
+    match client(context, place, output.lang) {
+        Ok(client) => Ok(Remote { output, client }),
+        Err(trouble) => Err(tell(output, &trouble)),
+    }
+}
+
+/// The same, without a word.
+pub(crate) fn client(
+    context: &Context,
+    place: &PlaceArgs,
+    lang: Lang,
+) -> Result<Client, ServeTrouble> {
     let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
     let url = place.server.clone().or_else(|| {
         let named = variable(URL_VARIABLE).filter(|_| place.data.is_none());
@@ -44,47 +60,44 @@ pub(crate) fn find<'a>(
         .token_file
         .clone()
         .or_else(|| variable(TOKEN_VARIABLE));
-    let found = match (url, token) {
+    match (url, token) {
         (Some(url), token) => {
             let file =
                 token.unwrap_or_else(|| data_folder(context, place.data.as_deref()).join("token"));
-            let token = read_secret(&file).map_err(|error| error.at(&file));
-            token.and_then(|token| Client::tcp(&url, Some(token), output.lang))
+            let token = read_secret(&file).map_err(|error| error.at(&file))?;
+            Client::tcp(&url, Some(token), lang)
         }
         (None, token) => {
-            let data = data_folder(context, place.data.as_deref());
-            let client = Client::of_data(&data, output.lang);
-            client.and_then(|client| match token {
+            let client = Client::of_data(&data_folder(context, place.data.as_deref()), lang)?;
+            match token {
                 None => Ok(client),
                 Some(file) => {
                     let token = read_secret(&file).map_err(|error| error.at(&file))?;
                     Ok(client.with_token(token))
                 }
-            })
+            }
         }
-    };
-    match found {
-        Ok(client) => Ok(Remote { output, client }),
-        Err(trouble) => Err(tell(output, &trouble)),
     }
 }
 
 /// Finds the server as the agent of an attempt.
 pub(crate) fn find_as_agent<'a>(context: &Context, output: &'a Output) -> Told<Remote<'a>> {
-    let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
-    let (url, file) = (variable(URL_VARIABLE), variable(AGENT_TOKEN_VARIABLE));
-    let (Some(url), Some(file)) = (url, file) else {
-        let code = "needs_agent";
-        let (message, hint) = bowline_words::message::ServerNo::NeedsAgent.say(output.lang);
-        return Err(output.told(code, &message, &hint, 1));
-    };
-    let found = read_secret(&file)
-        .map_err(|error| error.at(&file))
-        .and_then(|token| Client::tcp(&url.to_string_lossy(), Some(token), output.lang));
-    match found {
-        Ok(client) => Ok(Remote { output, client }),
-        Err(trouble) => Err(tell(output, &trouble)),
+    match agent_client(context, output.lang) {
+        None => {
+            let (message, hint) = ServerNo::NeedsAgent.say(output.lang);
+            Err(output.told(NEEDS_AGENT, &message, &hint, 1))
+        }
+        Some(Ok(client)) => Ok(Remote { output, client }),
+        Some(Err(trouble)) => Err(tell(output, &trouble)),
     }
+}
+
+/// The same, without a word; `None` where this is no attempt of a task.
+pub(crate) fn agent_client(context: &Context, lang: Lang) -> Option<Result<Client, ServeTrouble>> {
+    let variable = |name: &str| context.variables.get(name).map(PathBuf::from);
+    let (url, file) = (variable(URL_VARIABLE)?, variable(AGENT_TOKEN_VARIABLE)?);
+    let token = read_secret(&file).map_err(|error| error.at(&file));
+    Some(token.and_then(|token| Client::tcp(&url.to_string_lossy(), Some(token), lang)))
 }
 
 /// Tells why there is no server.
@@ -183,8 +196,7 @@ impl Remote<'_> {
             1 => Ok(fitting.remove(0)),
             0 => {
                 let id = given.to_owned();
-                let (message, hint) =
-                    bowline_words::message::ServerNo::NoSuch { what, id }.say(lang);
+                let (message, hint) = ServerNo::NoSuch { what, id }.say(lang);
                 Err(self.output.told("unknown_id", &message, &hint, 3))
             }
             _ => {

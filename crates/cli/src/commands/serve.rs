@@ -5,7 +5,7 @@ use crate::args::serve::{LogForm, ServeArgs};
 use crate::output::Output;
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::{Context, Error};
-use bowline_server::jobs::{Setup, begin, config_file};
+use bowline_server::jobs::{How, Rebuilt, Setup, begin, config_file, rebuild_store};
 use bowline_server::{Options, Server, data_folder, log_to_stderr};
 use bowline_words::message::{Desk, ServeTrouble};
 use std::io::Write as _;
@@ -30,6 +30,9 @@ pub(crate) fn run(
             output.line(&format!("{line} {}", options.data.display()));
             return Ok(());
         }
+        if args.rebuild {
+            rebuilt(output, &rebuild_store(context, &setup)?);
+        }
         let ready = |url: &str, link: &str, _| {
             output.line(&format!("listening on {url}"));
             crate::output::printed(std::io::stdout().flush());
@@ -42,6 +45,42 @@ pub(crate) fn run(
         Ok(()) => ExitCode::SUCCESS,
         Err(trouble) => tell(output, &trouble),
     })
+}
+
+/// Tells what was found again.
+fn rebuilt(output: &Output, found: &[Rebuilt]) {
+    for task in found {
+        let (id, title) = (task.id.clone(), task.title.clone());
+        let said = match &task.how {
+            How::GoesOn(phase) => Desk::RebuiltGoesOn {
+                id,
+                title,
+                phase: *phase,
+            },
+            How::Cold(phase) => Desk::RebuiltCold {
+                id,
+                title,
+                phase: *phase,
+            },
+            How::Kept(status) => Desk::RebuiltKept {
+                id,
+                title,
+                status: (*status).to_owned(),
+            },
+            How::Lost(why) => Desk::RebuiltNot {
+                id,
+                why: why.clone(),
+            },
+        };
+        output.talk(&said.say(output.lang));
+    }
+    let lost = |task: &&Rebuilt| matches!(task.how, How::Lost(_));
+    let lost = found.iter().filter(lost).count();
+    let done = Desk::RebuiltAll {
+        count: found.len() - lost,
+        lost,
+    };
+    output.talk(&done.say(output.lang));
 }
 
 /// Serves until a signal or the stopper; `ready` hears the address and a link once requests are answered.

@@ -1,7 +1,7 @@
 //! `bowline thinking`.
 
 use crate::args::{FeedbackVerb, ThinkingArgs, ThinkingVerb};
-use crate::commands::{here, named_folder, thinking_board};
+use crate::commands::{here, named_folder, runs, thinking_board};
 use crate::output::{Output, Tone};
 use bowline_engine::files::Changed;
 use bowline_engine::formats::engagement;
@@ -11,7 +11,7 @@ use bowline_engine::operations::thinking::{
 };
 use bowline_engine::words::shown;
 use bowline_engine::{Context, Error, workspace};
-use bowline_words::message::{Advice, Did, Label, Wrong};
+use bowline_words::message::{Advice, Did, Label, Told, Wrong};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -26,8 +26,14 @@ pub(crate) fn run(
     match &args.verb {
         ThinkingVerb::New { id, title, goal } => {
             let title = title.as_ref().unwrap_or(id);
-            let changed = run.create(context, id, title, goal)?;
-            Ok(output.changed(context, &changed, &Did::ThinkingCreated { id: id.clone() }))
+            let given = goal.clone().or_else(|| output.ask(&Told::AskGoal));
+            let goal = given.unwrap_or_default();
+            let changed = run.create(context, id, title, goal.trim())?;
+            let code = output.changed(context, &changed, &Did::ThinkingCreated { id: id.clone() });
+            if goal.trim().is_empty() && !output.json {
+                output.remark(Label::Note, &Told::NoGoal);
+            }
+            Ok(code)
         }
         ThinkingVerb::Start {
             stage,
@@ -89,6 +95,9 @@ pub(crate) fn run(
         ThinkingVerb::Feedback(verb) => {
             let (changed, did) = feedback(context, folder, &run, verb)?;
             told(changed, did)
+        }
+        ThinkingVerb::Run { agent, stage } => {
+            runs::thinking(context, output, &run, agent.as_ref(), *stage)
         }
         ThinkingVerb::Status { all: true } => {
             let start = args.dir.as_ref().map(|dir| named_folder(folder, dir));
@@ -214,6 +223,7 @@ pub(crate) fn overview(output: &Output, sheet: &Sheet) -> Vec<String> {
     };
     fact(&mut lines, Label::Goal, here::one_line(&sheet.goal));
     lines.extend(Stage::ALL.map(|stage| stage_line(output, stage, run.stage(stage))));
+    lines.extend(lessons(output, run));
     let named = |numbers: Vec<(&str, Option<f64>)>| {
         let numbers = numbers.into_iter();
         let texts = numbers.filter_map(|(name, value)| Some(format!("{name} {}", value?)));
@@ -229,6 +239,24 @@ pub(crate) fn overview(output: &Output, sheet: &Sheet) -> Vec<String> {
     let achieved = run.feedback.goal_achievement.map(|value| value.to_string());
     let achieved = achieved.unwrap_or_default();
     fact(&mut lines, Label::GoalAchievement, achieved);
+    lines
+}
+
+/// What earlier tasks learnt for the stage that is worked on, or comes next.
+fn lessons(output: &Output, run: &Run) -> Vec<String> {
+    let open = |stage: &Stage| run.stage(*stage).status != Status::Completed;
+    let Some(stage) = Stage::ALL.into_iter().find(open) else {
+        return Vec::new();
+    };
+    let lessons = run.feedback.lessons_for(stage);
+    let lessons = lessons.map(|(task, text)| here::one_line(&format!("  - {text} ({task})")));
+    let mut lines: Vec<String> = lessons.collect();
+    if !lines.is_empty() {
+        let label = output.label(Label::LessonsFor {
+            stage: stage.name(),
+        });
+        lines.insert(0, format!("{label}:"));
+    }
     lines
 }
 

@@ -10,10 +10,10 @@ use std::process::{Command, Output, Stdio};
 const STATE: &str = ".develop-workflow/state.json";
 
 /// A run in PR whose last gate is closed, with the hooks of `bowline init`: files may be written, nothing may be committed.
-struct Gated(TestEnvironment);
+pub(crate) struct Gated(pub(crate) TestEnvironment);
 
 impl Gated {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let world = TestEnvironment::reviewed();
         for name in ["review.ok", "build.ok", "src.txt"] {
             world.write(name, "");
@@ -51,7 +51,7 @@ impl Gated {
         git.current_dir(folder).args(arguments).output().unwrap()
     }
 
-    fn git(&self, arguments: &[&str], works: bool) -> String {
+    pub(crate) fn git(&self, arguments: &[&str], works: bool) -> String {
         let output = self.git_in(&self.0.path(""), arguments);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.success(), works, "git {arguments:?}: {told}");
@@ -62,17 +62,18 @@ impl Gated {
     }
 
     /// Nothing of the work is on the branch.
-    fn held(&self) {
+    pub(crate) fn held(&self) {
         assert_eq!(self.git(&["show", "HEAD:src.txt"], true), "");
     }
 
     /// The agent's hook about a command of its shell: `Some` with the reason when it is denied.
-    fn hook(&self, command: &str) -> Option<String> {
+    pub(crate) fn hook(&self, command: &str) -> Option<String> {
         let message = json!({
             "hook_event_name": "PreToolUse", "cwd": self.0.path(""), "tool_name": "Bash",
             "tool_input": {"command": command},
         });
-        let settings: Value = serde_json::from_str(&self.0.read(".claude/settings.json")).unwrap();
+        let settings: Value =
+            serde_json::from_str(&self.0.read(".claude/settings.local.json")).unwrap();
         let installed = &settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
         let hook = self.0.hook(&["sh", "-c", installed.as_str().unwrap()]);
         let output = fed(hook, message.to_string().as_bytes());
@@ -90,7 +91,7 @@ impl Gated {
     }
 }
 
-fn fed(mut command: Command, input: &[u8]) -> Output {
+pub(crate) fn fed(mut command: Command, input: &[u8]) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -446,6 +447,7 @@ fn hooks_that_were_there_before_still_run_and_come_back() {
     let gated = Gated::new();
     gated.0.quietly("init --uninstall", 0);
     assert!(!gated.0.path(".claude/settings.json").exists());
+    assert!(!gated.0.path(".claude/settings.local.json").exists());
     let hooks = gated.0.path(".git/hooks");
     executable(
         &hooks.join("pre-commit"),

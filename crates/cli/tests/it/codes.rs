@@ -64,19 +64,64 @@ fn sections_are_sorted_unique_and_in_two_languages() {
     sorted.sort_unstable();
     sorted.dedup();
     assert_eq!(names, sorted, "sections of docs/errors.md");
-    let hangul = |letter: char| ('가'..='힣').contains(&letter);
+    let mut wrong = Vec::new();
     for section in PAGE.split("\n## ").skip(1) {
         let (name, text) = section.split_once('\n').unwrap();
-        let lines: Vec<&str> = text.trim().lines().collect();
-        assert!(lines.len() >= 2, "{name} says too little");
-        assert!(
-            lines.last().unwrap().contains(hangul),
-            "{name} has no Korean line at its end"
-        );
-        assert!(
-            !lines[0].contains(hangul),
-            "{name} does not begin in English"
-        );
+        let said: Vec<&str> = text.trim().split("\n\n").collect();
+        let (korean, english) = said.split_last().unwrap();
+        let english = english.join("\n");
+        if !english.contains("\nWhat to do: ") || english.contains(is_hangul) {
+            wrong.push(format!(
+                "{name}: the English paragraphs come first: what it means, why, 'What to do: '"
+            ));
+        }
+        wrong.extend(korean_faults(korean).map(|fault| format!("{name}: {fault}")));
+    }
+    assert!(wrong.is_empty(), "docs/errors.md:\n{}", wrong.join("\n"));
+}
+
+/// What is wrong with the Korean paragraph of a section: it says what, why and what to do, a line each, as the English does.
+fn korean_faults(text: &str) -> impl Iterator<Item = String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines.last().copied().unwrap_or_default();
+    let shape = lines.len() >= 3 && last.starts_with("할 일: ");
+    let shape = (!shape).then(|| {
+        "the last paragraph has a Korean line for what it means, one for why, one '할 일: '"
+            .to_owned()
+    });
+    let faults = lines.into_iter().flat_map(|line| {
+        // Names of commands and files stand between backquotes.
+        let plain: String = line.split('`').step_by(2).collect();
+        let korean = (!plain.contains(is_hangul)).then(|| format!("not Korean: {line}"));
+        let open = ["을(를)", "은(는)", "이(가)", "과(와)", "(으)로"];
+        let open = open.iter().find(|it| plain.contains(**it));
+        let open = open.map(|it| format!("a particle left open, {it}: {line}"));
+        let words: Vec<&str> = plain.split(' ').collect();
+        let small = |word: &str| word.len() > 1 && word.bytes().all(|it| it.is_ascii_lowercase());
+        let mut pairs = words.windows(2);
+        let english = pairs.find(|pair| small(pair[0]) && small(pair[1]));
+        let english = english.map(|pair| format!("English, '{}': {line}", pair.join(" ")));
+        [korean, open, english].into_iter().flatten()
+    });
+    let faults: Vec<String> = shape.into_iter().chain(faults).collect();
+    faults.into_iter()
+}
+
+fn is_hangul(letter: char) -> bool {
+    ('가'..='힣').contains(&letter)
+}
+
+#[test]
+fn faults_of_the_korean_are_found() {
+    let good = "파일이 없습니다.\n`bowline run it`이 지웠습니다.\n할 일: 다시 만드세요.";
+    assert_eq!(korean_faults(good).count(), 0);
+    for bad in [
+        "파일이 없습니다. 다시 만드세요.",
+        "파일이 없습니다.\nSomebody removed it.\n할 일: 다시 만드세요.",
+        "파일이 없습니다.\n누군가 파일을(를) 지웠습니다.\n할 일: 다시 만드세요.",
+        "파일이 no such file 없습니다.\n지웠습니다.\n할 일: 다시 만드세요.",
+    ] {
+        assert_eq!(korean_faults(bad).count(), 1, "{bad}");
     }
 }
 

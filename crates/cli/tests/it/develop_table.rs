@@ -113,6 +113,8 @@ fn every_command_of_the_machine_has_a_line() {
 #[test]
 fn every_verb_in_every_state() {
     let table = rows::<DevelopMachine>();
+    let mut tried = std::collections::BTreeSet::new();
+    let mut hints = 0;
     for (name, state) in DevelopMachine::states() {
         let world = TestEnvironment::new();
         if state.is_some() {
@@ -159,6 +161,10 @@ fn every_verb_in_every_state() {
                         Some(exit),
                         "{name}: {command}\n{told}"
                     );
+                    let hint = answer["error"]["hint"].as_str().unwrap().to_owned();
+                    if tried.insert((name, hint.clone())) {
+                        hints += world.try_hints(&format!("{name}: {command}"), &hint);
+                    }
                 }
             }
         }
@@ -168,4 +174,5 @@ fn every_verb_in_every_state() {
             "{name}: a dry run wrote something"
         );
     }
+    assert!(hints > 10, "{hints}");
 }

@@ -4,7 +4,7 @@ use crate::environment::TestEnvironment;
 use serde_json::Value;
 
 /// Every verb that writes, in a world where it is allowed.
-const WRITING: [&str; 28] = [
+const WRITING: [&str; 30] = [
     "thinking new --dir elsewhere essay-002 --title Again",
     "thinking start selection",
     "thinking output planning more.md",
@@ -14,6 +14,7 @@ const WRITING: [&str; 28] = [
     "thinking quality completeness=0.5",
     "thinking feedback record --metric reach=12 --target 10",
     "thinking feedback apply --from old",
+    "thinking run",
     "memory init",
     "memory task new Third",
     "memory task pause",
@@ -31,6 +32,7 @@ const WRITING: [&str; 28] = [
     "memory context session new",
     "memory agent set scout cache.rows 12",
     "memory agent append scout cache.topics one",
+    "memory run",
     "memory prune",
     "memory backup",
 ];

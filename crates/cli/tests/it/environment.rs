@@ -110,6 +110,55 @@ impl TestEnvironment {
         command
     }
 
+    /// Gives every command that a hint names, each in a world of its own that is like this one: none is refused.
+    pub(crate) fn try_hints(&self, cell: &str, hint: &str) -> usize {
+        let named: Vec<&str> = hint
+            .split('\'')
+            .filter(|it| it.starts_with("bowline "))
+            .collect();
+        for line in &named {
+            let world = TestEnvironment::new();
+            for (path, bytes) in self.everything() {
+                let path = path.strip_prefix(self.path("")).unwrap().to_owned();
+                world.write(path.to_str().unwrap(), bytes);
+            }
+            // What a person makes before a stage ends.
+            for made in [
+                "made.md",
+                "drafts/draft_v1.md",
+                "thinking/selection/selected.json",
+            ] {
+                world.write(made, "made\n");
+            }
+            let filled = line.split(' ').skip(1).map(|word| match word {
+                "PATH" => "made.md",
+                "NAME=VALUE" => "factual_accuracy=0.9",
+                word if word.chars().all(|it| it.is_ascii_uppercase())
+                    && word.len() > 2
+                    && !is_phase(word) =>
+                {
+                    "given"
+                }
+                word => word,
+            });
+            let mut bowline = world.program(env!("CARGO_BIN_EXE_bowline"));
+            let clock = self
+                .variables
+                .iter()
+                .find(|(name, _)| name == "BOWLINE_CLOCK");
+            bowline
+                .envs(clock.map(|(name, value)| (name, value)))
+                .args(filled);
+            let output = bowline.output().unwrap();
+            let told = world.told(line, &output);
+            assert!(
+                !matches!(output.status.code(), Some(1 | 2)),
+                "{cell}: {hint}\n{told}"
+            );
+        }
+        named.len()
+    }
+
     /// `bowline hook`, asked by a process of its own as by a client: that one is the agent afterwards, and not this test.
     pub(crate) fn hook(&self, program: &[&str]) -> Command {
         let client = self.root().join("some-client");
@@ -266,4 +315,8 @@ fn words(line: &str) -> Vec<String> {
         }
     }
     words
+}
+
+fn is_phase(word: &str) -> bool {
+    ["DESIGN", "REVIEW", "IMPLEMENT", "DONE"].contains(&word)
 }

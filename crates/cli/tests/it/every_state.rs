@@ -12,6 +12,7 @@ use bowline_engine::machines::plan::{self, Memory, NewStep, PlanMachine, next_id
 use bowline_engine::machines::table::{AT, Catalogue, EARLIER};
 use bowline_engine::machines::thinking::{self, Run, Seen, ThinkingMachine};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 const THINKING: &str = "thinking_state.json";
@@ -37,7 +38,10 @@ fn thinking() {
     let played = play::<ThinkingMachine, ThinkingFile>(THINKING, template, |_, command| {
         Some(thinking_words(command))
     });
-    assert!(played.refused > 40 && played.moved > 30, "{played:?}");
+    assert!(
+        played.refused > 40 && played.moved > 30 && played.hints > 10,
+        "{played:?}"
+    );
     assert!(played.beyond.is_empty(), "{played:?}");
 }
 
@@ -50,7 +54,10 @@ fn memory() {
         world
     };
     let played = play::<PlanMachine, TaskStateFile>(TASK_STATE, template, plan_words);
-    assert!(played.refused > 60 && played.moved > 60, "{played:?}");
+    assert!(
+        played.refused > 60 && played.moved > 60 && played.hints > 10,
+        "{played:?}"
+    );
     // The command line counts ids itself: nobody can ask for one that is taken.
     let taken = |beyond: &String| beyond.ends_with("task new, id taken");
     assert!(played.beyond.iter().all(taken), "{played:?}");
@@ -60,6 +67,8 @@ fn memory() {
 struct Played {
     refused: usize,
     moved: usize,
+    /// Commands that hints name, each of which was given.
+    hints: usize,
     /// Cells that no command line leads to.
     beyond: Vec<String>,
 }
@@ -87,6 +96,7 @@ where
     F: StateFormat<State = M::State>,
 {
     let mut played = Played::default();
+    let mut tried = BTreeSet::new();
     for (state_name, state) in M::states() {
         let origin = template(&state);
         let read = |text: String| F::read(&JsonDocument::parse(text.as_bytes()).unwrap()).unwrap();
@@ -133,6 +143,9 @@ where
                     });
                     assert_eq!(answer["error"], error, "{cell}");
                     assert_eq!(world.everything(), before, "{cell} changed something");
+                    if tried.insert((state_name, refusal.hint())) {
+                        played.hints += world.try_hints(&cell, &refusal.hint());
+                    }
                 }
             }
         }

@@ -33,6 +33,15 @@ fn orchestrate() {
     follow("orchestrate.md", 30);
 }
 
+#[test]
+fn agents() {
+    follow("agents/claude.md", 6);
+    follow("agents/codex.md", 3);
+    follow("agents/gemini.md", 3);
+    follow("agents/opencode.md", 3);
+    follow("agents/acp.md", 2);
+}
+
 fn follow(page: &str, commands_min: usize) {
     // Both guides show what only a person may do.
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -9,6 +9,24 @@ fn help() {
 }
 
 #[test]
+fn help_in_korean() {
+    let world = TestEnvironment::new();
+    check!(world.session(&[
+        "--lang ko --help",
+        "--lang ko help thinking start",
+        "thinking start -h --lang ko",
+        "--lang ko memory step",
+        "thinking start --lang ko",
+    ]));
+    let output = world.quietly("completions zsh --lang ko", 0);
+    let script = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        script.contains("상태 파일을 점검하고 복구합니다"),
+        "{script}"
+    );
+}
+
+#[test]
 fn wrong_usage() {
     let world = TestEnvironment::new();
     check!(world.session(&[

@@ -140,7 +140,7 @@ fn settings_of_a_person_are_kept() {
 }
 
 /// A command line on a terminal of its own, with what somebody types there.
-fn on_a_terminal(world: &TestEnvironment, line: &str, typed: &str) -> Option<Output> {
+pub(crate) fn on_a_terminal(world: &TestEnvironment, line: &str, typed: &str) -> Option<Output> {
     let command = format!("{} {line}", env!("CARGO_BIN_EXE_bowline"));
     let mut script = world.program("script");
     script.args(["-qec", &command, "/dev/null"]);

@@ -8,9 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 /// Nothing here takes this long unless it hangs.
-const BOUND: Duration = Duration::from_secs(60);
+pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
-const PLAN: &str = "\
+pub(crate) const PLAN: &str = "\
 # TASKS: 나루터
 
 ## Phase 0: Quay
@@ -25,7 +25,7 @@ const PLAN: &str = "\
 ";
 
 /// A repository with a plan, whose agent is a shell script.
-fn project(plan: &str, agent: &str, settings: &str) -> TestEnvironment {
+pub(crate) fn project(plan: &str, agent: &str, settings: &str) -> TestEnvironment {
     let world = TestEnvironment::new();
     world.write("TASKS.md", plan);
     let script = world.root().join("agent.sh");
@@ -42,7 +42,7 @@ fn project(plan: &str, agent: &str, settings: &str) -> TestEnvironment {
     world
 }
 
-fn git(world: &TestEnvironment, words: &[&str]) -> String {
+pub(crate) fn git(world: &TestEnvironment, words: &[&str]) -> String {
     let output = world
         .program("git")
         .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
@@ -58,17 +58,17 @@ fn git(world: &TestEnvironment, words: &[&str]) -> String {
 }
 
 /// The command in this world; time goes on in it.
-fn bowline(world: &TestEnvironment, words: &str) -> Command {
+pub(crate) fn bowline(world: &TestEnvironment, words: &str) -> Command {
     let mut command = world.bowline(words);
     command.env_remove("BOWLINE_CLOCK");
     command
 }
 
-fn ran(world: &TestEnvironment, words: &str) -> Output {
+pub(crate) fn ran(world: &TestEnvironment, words: &str) -> Output {
     bowline(world, words).output().unwrap()
 }
 
-fn report(world: &TestEnvironment, words: &str) -> (Value, Option<i32>) {
+pub(crate) fn report(world: &TestEnvironment, words: &str) -> (Value, Option<i32>) {
     let output = ran(world, words);
     let body = serde_json::from_slice(&output.stdout);
     (
@@ -78,7 +78,7 @@ fn report(world: &TestEnvironment, words: &str) -> (Value, Option<i32>) {
 }
 
 /// Nothing of a run is left but what it made.
-fn nothing_left(world: &TestEnvironment) {
+pub(crate) fn nothing_left(world: &TestEnvironment) {
     assert_eq!(git(world, &["worktree", "list"]).lines().count(), 1);
     assert_eq!(git(world, &["branch", "--list", "bowline/*"]), "");
     for beside in ["lock", "sock"] {
@@ -196,7 +196,7 @@ echo "try $BOWLINE_TRY" > "$id.txt"; echo "DONE:$id"
     nothing_left(&world);
 }
 
-fn begun(world: &TestEnvironment) -> Child {
+pub(crate) fn begun(world: &TestEnvironment) -> Child {
     bowline(world, "orchestrate run")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -312,7 +312,7 @@ fn a_plan_is_rehearsed_without_touching_anything() {
     assert_eq!(world.everything(), before);
 }
 
-fn executable(path: &Path) {
+pub(crate) fn executable(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -12,7 +12,7 @@ use bowline_formats::develop::seal::Seal;
 use bowline_formats::time;
 use bowline_gate::locate;
 use bowline_statefiles::{ContentHash, append_line};
-use bowline_words::message::{Advice, Why, Wrong};
+use bowline_words::message::{Advice, Change, Why, Wrong};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt as _;
@@ -151,7 +151,8 @@ impl Scene<'_> {
             let other = now
                 .iter()
                 .filter(|(path, hash)| seal.files.get(*path) != Some(hash));
-            let changes: Vec<String> = other.map(|(path, _)| format!("{path} (changed)")).collect();
+            let other = other.map(|(path, _)| Change::Changed { path: path.clone() });
+            let changes: Vec<Change> = other.collect();
             if !changes.is_empty() {
                 return Err(Error::StaleEvidence {
                     changes,

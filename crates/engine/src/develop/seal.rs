@@ -10,7 +10,7 @@ use bowline_formats::develop::seal::{FILE_NAME, Seal, VERSION};
 use bowline_formats::develop::settings;
 use bowline_formats::{glob, time};
 use bowline_statefiles::ContentHash;
-use bowline_words::message::{Advice, Why, Wrong};
+use bowline_words::message::{Advice, Change, Why, Wrong};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub enum SealState {
         /// The seal.
         seal: Box<Seal>,
         /// One line for each sealed file that is another now.
-        changes: Vec<String>,
+        changes: Vec<Change>,
     },
     /// The journal knows of a seal, and the file is not that one.
     Broken,
@@ -43,11 +43,13 @@ impl SealState {
     }
 
     /// Why evidence does not count any more.
-    pub fn changes(&self) -> Vec<String> {
+    pub fn changes(&self) -> Vec<Change> {
         match self {
             SealState::None => Vec::new(),
             SealState::Sealed { changes, .. } => changes.clone(),
-            SealState::Broken => vec![format!("{FILE_NAME} (changed)")],
+            SealState::Broken => vec![Change::Changed {
+                path: FILE_NAME.into(),
+            }],
         }
     }
 }

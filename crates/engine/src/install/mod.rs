@@ -1,13 +1,14 @@
-//! `bowline init`: hooks for agent clients and for git, and what git ignores. Everything is planned first, so that it can
+//! `bowline init`: hooks for agent clients and for git, the entry of our tools, and what git ignores. Everything is planned first, so that it can
 //! be shown; what is there already stays.
 
 mod git_hooks;
+mod tools;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::words::{shown, system};
 use crate::{history, process};
-use bowline_formats::client_hooks::{self, Dialect, PROGRAM};
+use bowline_formats::client_hooks::{self, Dialect, LAUNCHER, PROGRAM, Reach};
 use bowline_formats::json::JsonDocument;
 use bowline_gate::locate;
 use bowline_statefiles::write_whole;
@@ -16,9 +17,10 @@ use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// What git is told to ignore: a run's own folder, and what lies beside state files.
-const IGNORED: [&str; 6] = [
+/// What git is told to ignore: a run's own folder, a person's own settings, and what lies beside state files.
+const IGNORED: [&str; 7] = [
     ".develop-workflow/",
+    client_hooks::PERSONAL,
     "thinking_state.json.*",
     ".claude/memory/*.json.*",
     ".claude/memory/agents/*.json.*",
@@ -50,7 +52,7 @@ impl Client {
         Client::Opencode,
     ];
 
-    /// The file that names our hooks, below the root of a workspace.
+    /// The file of the project that names our hooks, below the root of a workspace.
     pub const fn settings(self) -> &'static str {
         match self {
             Client::Claude => ".claude/settings.json",
@@ -60,14 +62,31 @@ impl Client {
         }
     }
 
-    /// That file with our hooks in or out; `None` where there is nothing to take out.
-    fn edit(self, root: &Path, program: Option<&str>) -> Result<Option<Edit>, Error> {
-        let path = root.join(self.settings());
+    /// The file in which it keeps what is one person's, where it has one in a project.
+    const fn personal(self) -> Option<&'static str> {
         match self {
-            Client::Claude | Client::Codex => settings(&path, program, Dialect::Claude),
-            Client::Gemini => settings(&path, program, Dialect::Gemini),
-            Client::Opencode => plugin(path, program),
+            Client::Claude => Some(client_hooks::PERSONAL),
+            Client::Codex | Client::Gemini | Client::Opencode => None,
         }
+    }
+
+    /// Those files with our hooks in or out; none where there is nothing to take out.
+    fn edits(self, root: &Path, program: Option<&str>) -> Result<Vec<Edit>, Error> {
+        let path = root.join(self.settings());
+        let anywhere = program.map(|_| Reach::Anywhere);
+        let shared = match self {
+            Client::Claude | Client::Codex => settings(&path, anywhere, Dialect::Claude)?,
+            Client::Gemini => settings(&path, anywhere, Dialect::Gemini)?,
+            Client::Opencode => plugin(path, program.is_some())?,
+        };
+        let personal = match self.personal() {
+            Some(file) => {
+                let reach = program.map(Reach::Path);
+                settings(&root.join(file), reach, Dialect::Claude)?
+            }
+            None => None,
+        };
+        Ok(shared.into_iter().chain(personal).collect())
     }
 
     /// Whether a workspace has something of this client.
@@ -136,8 +155,9 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
     let program = shim.to_string_lossy();
     let mut edits = Vec::new();
     for client in &clients {
-        edits.extend(client.edit(&root, Some(&program))?);
+        edits.extend(client.edits(&root, Some(&program))?);
     }
+    edits.extend(launcher(&root, Some(&program))?);
     let git = locate::git_top(&root).is_some();
     let mut hooks_in_tree = false;
     if git {
@@ -147,6 +167,7 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
         edits.extend(git_hooks::put_in(&folder, shim)?);
         edits.push(ignored(&root, true)?);
     }
+    tools::plan(&root, &clients, true, &mut edits)?;
     edits.retain(Edit::changes);
     Ok(Plan {
         root,
@@ -163,13 +184,15 @@ pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
     let root = root_of(start);
     let mut edits = Vec::new();
     for client in Client::ALL {
-        edits.extend(client.edit(&root, None)?);
+        edits.extend(client.edits(&root, None)?);
     }
+    edits.extend(launcher(&root, None)?);
     let git = locate::git_top(&root).is_some();
     if git {
         edits.extend(git_hooks::take_out(&hooks_folder(&root)?)?);
         edits.push(ignored(&root, false)?);
     }
+    tools::plan(&root, &Client::ALL, false, &mut edits)?;
     edits.retain(Edit::changes);
     Ok(Plan {
         root,
@@ -212,10 +235,14 @@ pub fn shim() -> Result<PathBuf, Error> {
 }
 
 /// The settings of a client with our hooks in or out; `None` where there is nothing to take out.
-fn settings(path: &Path, program: Option<&str>, dialect: Dialect) -> Result<Option<Edit>, Error> {
+fn settings(
+    path: &Path,
+    reach: Option<Reach<'_>>,
+    dialect: Dialect,
+) -> Result<Option<Edit>, Error> {
     let before = read(path)?;
     let document = match &before {
-        None if program.is_none() => return Ok(None),
+        None if reach.is_none() => return Ok(None),
         None => JsonDocument::new(json!({})),
         Some(bytes) => JsonDocument::parse(bytes).map_err(|error| Error::BadInput {
             message: Wrong::InFile {
@@ -227,8 +254,8 @@ fn settings(path: &Path, program: Option<&str>, dialect: Dialect) -> Result<Opti
             hint: Advice::MendNothingChanged,
         })?,
     };
-    let value = match program {
-        Some(program) => client_hooks::installed(document.value(), program, dialect),
+    let value = match reach {
+        Some(reach) => client_hooks::installed(document.value(), reach, dialect),
         None => client_hooks::removed(document.value()),
     };
     let value = value.map_err(|error| Error::BadInput {
@@ -240,7 +267,7 @@ fn settings(path: &Path, program: Option<&str>, dialect: Dialect) -> Result<Opti
         },
         hint: Advice::MendNothingChanged,
     })?;
-    let ours_alone = program.is_none() && value == json!({});
+    let ours_alone = reach.is_none() && value == json!({});
     let after = (!ours_alone).then(|| document.reconcile(&value).text().as_bytes().to_vec());
     Ok(Some(Edit {
         path: path.to_owned(),
@@ -251,21 +278,29 @@ fn settings(path: &Path, program: Option<&str>, dialect: Dialect) -> Result<Opti
 }
 
 /// A plugin of ours, the whole file; one of that name that somebody else wrote is left alone.
-fn plugin(path: PathBuf, program: Option<&str>) -> Result<Option<Edit>, Error> {
-    let after = program.map(|program| client_hooks::plugin(program).into_bytes());
+fn plugin(path: PathBuf, put_in: bool) -> Result<Option<Edit>, Error> {
+    let after = put_in.then(|| client_hooks::plugin().into_bytes());
     let edit = Edit::of(path, after, None)?;
     match &edit.before {
-        Some(text) if !client_hooks::is_our_plugin(text) && program.is_some() => {
-            Err(Error::BadInput {
-                message: Wrong::NotOurs {
-                    path: shown(&edit.path),
-                },
-                hint: Advice::MoveNothingChanged,
-            })
-        }
+        Some(text) if !client_hooks::is_our_plugin(text) && put_in => Err(Error::BadInput {
+            message: Wrong::NotOurs {
+                path: shown(&edit.path),
+            },
+            hint: Advice::MoveNothingChanged,
+        }),
         Some(text) => Ok(client_hooks::is_our_plugin(text).then_some(edit)),
-        None => Ok(program.map(|_| edit)),
+        None => Ok(put_in.then_some(edit)),
     }
+}
+
+/// Where hooks of committed files find the program of this machine: in the clone, and in nothing that is sent on.
+fn launcher(root: &Path, program: Option<&str>) -> Result<Option<Edit>, Error> {
+    let common = locate::git_top(root).and_then(|top| locate::git_common_dir(&top));
+    let Some(common) = common else {
+        return Ok(None);
+    };
+    let after = program.map(|program| client_hooks::launcher(program).into_bytes());
+    Ok(Some(Edit::of(common.join(LAUNCHER), after, Some(true))?))
 }
 
 /// The repository's own list of what is ignored, which is not part of the work.

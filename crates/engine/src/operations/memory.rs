@@ -8,7 +8,7 @@ pub use bowline_formats::memory::agent_memory::AgentMemory;
 pub use bowline_formats::memory::shared_context::SharedContext;
 pub use bowline_machines::plan::{
     Artifact, Context as Request, FailureKind, HistoryEntry, Memory, NewStep, NewTask, PlanStep,
-    StepStatus, TRIES_MAX, Task, TaskResult, statistics,
+    StepStatus, TRIES_MAX, Task, TaskResult, TaskStatus, similar, statistics,
 };
 pub(crate) use consistency::finished_notice;
 pub use tasks::{Finish, NewlyBegun, StepFailed};
@@ -60,6 +60,17 @@ impl MemoryFolder {
             history: file(FileKind::TaskHistory, task_history::FILE_NAME),
             shared: file(FileKind::SharedContext, shared_context::FILE_NAME),
         }
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The current task and those behind it.
+    pub fn memory(&self, context: &Context) -> Result<Memory, Error> {
+        let view = self.state.view_or_empty(context)?;
+        Ok(view.memory().cloned().unwrap_or_default())
     }
 
     /// The file of the current task.
@@ -177,7 +188,14 @@ impl MemoryFolder {
             Err(error) => return Err(error.after(repaired)),
         };
         changed.view.notices.splice(0..0, repaired);
-        match self.settle(context) {
+        let settled = self.settle(context).and_then(|notices| {
+            // With the task goes what its agents no longer need.
+            if matches!(trigger, "FINISH" | "CANCEL") && !context.dry_run {
+                self.prune_caches(context)?;
+            }
+            Ok(notices)
+        });
+        match settled {
             Ok(notices) => changed.view.notices.extend(notices),
             // The change is committed and says so; what it owes the history is kept, and done by the next command.
             Err(error) => changed.view.notices.push(Notice::Keeper {
@@ -372,6 +390,13 @@ impl MemoryFolder {
                     Ok(changed)
                 })?;
         }
+        report.agents = self.prune_caches(context)?;
+        Ok(report)
+    }
+
+    /// Cuts the agents' caches to what is kept. Tells whose.
+    fn prune_caches(&self, context: &Context) -> Result<Vec<String>, Error> {
+        let mut agents = Vec::new();
         for path in FileKind::AgentMemory.files_at(&self.folder.join(agent_memory::FOLDER_NAME)) {
             let file = KnownFile::new(context, FileKind::AgentMemory, &path);
             let moved = Moved {
@@ -384,9 +409,9 @@ impl MemoryFolder {
                 cut = pruned.as_ref().map(|_| memory.agent.clone());
                 Ok(pruned.map(|pruned| *memory = pruned).is_some())
             })?;
-            report.agents.extend(cut);
+            agents.extend(cut);
         }
-        Ok(report)
+        Ok(agents)
     }
 }
 

@@ -1,11 +1,12 @@
 //! The verbs of `bowline thinking`.
 
 mod board;
+mod working;
 
 pub use board::{Board, Row, Standing, board};
 pub use bowline_formats::thinking::Sheet;
 pub use bowline_machines::thinking::{
-    Execution, Metric, RETRIES_MAX, Run, Stage, StageState, Status,
+    Execution, Metric, RETRIES_MAX, Refusal, Run, Stage, StageState, Status,
 };
 
 use crate::context::Context;
@@ -18,7 +19,7 @@ use bowline_formats::thinking::{FILE_NAME, new_document};
 use bowline_formats::thinking_settings::{
     self, CORE_VALUES, QUALITY_STANDARDS, SettingsError, Standards,
 };
-use bowline_machines::thinking::{AppliedLesson, Check, Command, Refusal, Seen, Weights};
+use bowline_machines::thinking::{AppliedLesson, Check, Command, Seen, Weights};
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -21,9 +21,34 @@ pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
         R::AlreadyCompleted { stage } => ThinkingNo::AlreadyCompleted {
             stage: stage.name(),
         },
-        R::NotInProgress { stage, status } => ThinkingNo::NotInProgress {
+        R::NotInProgress {
+            stage,
+            status,
+            current,
+            way,
+        } => {
+            let (stage, status) = (stage.name(), Status::of(status));
+            let current = current.name();
+            match way {
+                thinking::Way::Start => ThinkingNo::NotStarted {
+                    stage,
+                    status,
+                    current,
+                },
+                thinking::Way::Complete => ThinkingNo::OtherInProgress {
+                    stage,
+                    status,
+                    current,
+                },
+                thinking::Way::Reopen => ThinkingNo::OtherExhausted {
+                    stage,
+                    status,
+                    current,
+                },
+            }
+        }
+        R::AllCompleted { stage } => ThinkingNo::AllCompleted {
             stage: stage.name(),
-            status: Status::of(status),
         },
         R::RetriesExhausted { stage } => ThinkingNo::RetriesExhausted {
             stage: stage.name(),

@@ -2,6 +2,7 @@
 
 use super::policy::Policy;
 use crate::glob;
+use bowline_words::message::Change;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -47,18 +48,20 @@ impl Seal {
     }
 
     /// What is different now, one line for each path, sorted.
-    pub fn changes(&self, now: &BTreeMap<String, String>) -> Vec<String> {
+    pub fn changes(&self, now: &BTreeMap<String, String>) -> Vec<Change> {
         let mut changes = Vec::new();
         for (path, hash) in &self.files {
-            match now.get(path) {
-                None => changes.push(format!("{path} (removed)")),
-                Some(found) if found != hash => changes.push(format!("{path} (changed)")),
+            let found = now.get(path);
+            let path = path.clone();
+            match found {
+                None => changes.push(Change::Removed { path }),
+                Some(found) if found != hash => changes.push(Change::Changed { path }),
                 Some(_) => {}
             }
         }
         let added = now.keys().filter(|path| !self.files.contains_key(*path));
-        changes.extend(added.map(|path| format!("{path} (added)")));
-        changes.sort();
+        changes.extend(added.map(|path| Change::Added { path: path.clone() }));
+        changes.sort_by_key(ToString::to_string);
         changes
     }
 }
@@ -83,11 +86,9 @@ mod tests {
             files: files(&[("a", "1"), ("b", "2"), ("c", "3")]),
             environment: BTreeMap::new(),
         };
-        assert_eq!(seal.changes(&seal.files), [""; 0]);
+        assert_eq!(seal.changes(&seal.files), []);
         let now = files(&[("a", "1"), ("c", "4"), ("d", "5")]);
-        assert_eq!(
-            seal.changes(&now),
-            ["b (removed)", "c (changed)", "d (added)"]
-        );
+        let told: Vec<String> = seal.changes(&now).iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["b (removed)", "c (changed)", "d (added)"]);
     }
 }

@@ -39,6 +39,22 @@ pub enum ParseError {
     /// Nothing is there.
     #[error("the file is empty")]
     Empty,
+    /// Values within each other, more than anybody writes.
+    #[error("nested more than {NESTING_MAX} levels deep at line {line}, column {column}")]
+    TooDeep {
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+    },
+    /// A number such as `1e400`, which no reader could keep.
+    #[error("the number at line {line}, column {column} is too large")]
+    NumberTooLarge {
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+    },
     /// It is not JSON.
     #[error("not JSON: {message} at line {line}, column {column}")]
     Syntax {
@@ -57,6 +73,15 @@ impl ParseError {
         match self {
             ParseError::NotUtf8 { offset } => Found::NotUtf8 { offset: *offset },
             ParseError::Empty => Found::Empty,
+            ParseError::TooDeep { line, column } => Found::TooDeep {
+                max: NESTING_MAX,
+                line: *line,
+                column: *column,
+            },
+            ParseError::NumberTooLarge { line, column } => Found::NumberTooLarge {
+                line: *line,
+                column: *column,
+            },
             ParseError::Syntax {
                 message,
                 line,
@@ -86,10 +111,18 @@ impl JsonDocument {
             return Err(ParseError::Empty);
         }
         // `serde_json` decides what JSON is: it is strict and bounds the nesting.
-        let value = serde_json::from_str(body).map_err(|error| ParseError::Syntax {
-            message: reason(&error),
-            line: error.line(),
-            column: error.column(),
+        let value = serde_json::from_str(body).map_err(|error| {
+            let (message, line, column) = (reason(&error), error.line(), error.column());
+            // Both are JSON all the same; the parser has no other word for them.
+            match message.as_str() {
+                "recursion limit exceeded" => ParseError::TooDeep { line, column },
+                "number out of range" => ParseError::NumberTooLarge { line, column },
+                _ => ParseError::Syntax {
+                    message,
+                    line,
+                    column,
+                },
+            }
         })?;
         Ok(JsonDocument { text, value })
     }

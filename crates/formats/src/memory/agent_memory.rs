@@ -5,7 +5,7 @@ use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::JsonDocument;
-use crate::reading::{Reading, put, put_time, put_version};
+use crate::reading::{Reading, put, put_later, put_version};
 use crate::time::utc;
 use bowline_machines::Timestamp;
 use bowline_words::message::Found;
@@ -121,6 +121,6 @@ impl StateFormat for AgentMemoryFile {
         put(value, "/preferences", memory.preferences.clone().into());
         put(value, "/cache", memory.cache.clone().into());
         put(value, "/statistics", memory.statistics.clone().into());
-        put_time(value, "/last_updated", Some(at), utc);
+        put_later(value, "/last_updated", at, utc);
     }
 }

@@ -1,6 +1,6 @@
 //! Dotted paths into the open files of the memory: read, set or append one value, and leave the skeleton alone.
 
-use crate::reading::put_time;
+use crate::reading::put_later;
 use crate::time::utc;
 use bowline_machines::Timestamp;
 use serde_json::{Map, Value};
@@ -192,7 +192,7 @@ fn change(
     let mut changed = root.clone();
     let place = place(&mut changed, parts);
     write(place.ok_or_else(|| PathError::NoMembers { path: path.into() })?)?;
-    put_time(&mut changed, "/last_updated", Some(at), utc);
+    put_later(&mut changed, "/last_updated", at, utc);
     small_enough(".", &changed, DOCUMENT_BYTES_MAX)?;
     *root = changed;
     Ok(())

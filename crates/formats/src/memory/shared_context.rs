@@ -5,7 +5,7 @@ use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
 use crate::finding::{Finding, Read};
 use crate::json::JsonDocument;
-use crate::reading::{Reading, put, put_time, put_version};
+use crate::reading::{Reading, put, put_later, put_time, put_version};
 use crate::time::utc;
 use bowline_machines::Timestamp;
 use bowline_words::message::Found;
@@ -92,6 +92,6 @@ impl StateFormat for SharedContextFile {
         put_time(value, "/session/started_at", started, utc);
         put(value, "/shared_data", context.shared_data.clone().into());
         put(value, "/preferences", context.preferences.clone().into());
-        put_time(value, "/last_updated", Some(at), utc);
+        put_later(value, "/last_updated", at, utc);
     }
 }

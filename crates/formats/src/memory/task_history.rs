@@ -203,10 +203,9 @@ fn write_metrics(item: &mut Value, place: &str, metrics: &HistoryMetrics) {
         metrics.steps_completed.into(),
     );
     put(item, &field("retries"), metrics.retries.into());
-    if metrics.tokens_used.is_some() || item.pointer(&field("tokens_used")).is_some() {
-        let tokens = metrics.tokens_used.map_or(Value::Null, Value::from);
-        put(item, &field("tokens_used"), tokens);
-    }
+    // Always there, so that whoever adds them up need not ask: nobody knows is null.
+    let tokens = metrics.tokens_used.map_or(Value::Null, Value::from);
+    put(item, &field("tokens_used"), tokens);
 }
 
 fn check_statistics(reading: &mut Reading<'_>, entries: &[HistoryEntry]) {

@@ -7,11 +7,11 @@ use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_time, put_version};
+use crate::reading::{Reading, put, put_later, put_time, put_version, rule_broken};
 use crate::time::utc;
 use bowline_machines::plan::{
-    FailureKind, Issue, Memory, ORCHESTRATOR_DEFAULT, PlanMachine, PlanStep, Queued, Resolution,
-    StepError, StepStatus, TRIES_MAX, Task, TaskStatus,
+    FailureKind, Issue, Memory, ORCHESTRATOR_DEFAULT, PLAN_HAS_NO_CYCLE, PlanMachine, PlanStep,
+    Queued, Resolution, StepError, StepStatus, TRIES_MAX, Task, TaskStatus,
 };
 use bowline_machines::{Machine as _, Timestamp, Violation};
 use bowline_words::message::{Found, Kind, Repair};
@@ -69,6 +69,13 @@ impl StateFormat for TaskStateFile {
         let queue = read_queue(&mut reading, latest.unwrap_or(Timestamp(0)));
         last_updated(&mut reading, latest);
         let memory = Memory { current, queue };
+        let violations = PlanMachine::violations(&memory);
+        let circle = violations.iter().find(|it| it.rule == PLAN_HAS_NO_CYCLE);
+        if let Some(violation) = circle {
+            let place = place(&memory, violation);
+            let message = rule_broken(violation);
+            return Err(reading.give_up(&place, "circular_dependency", message));
+        }
         check_rules(&mut reading, &memory);
         Ok(reading.end(memory))
     }
@@ -76,7 +83,7 @@ impl StateFormat for TaskStateFile {
     fn write(memory: &Memory, value: &mut Value, at: Timestamp) {
         put_version(value, VERSION_MAJOR, VERSION);
         write_memory(memory, value);
-        put_time(value, "/last_updated", Some(at), utc);
+        put_later(value, "/last_updated", at, utc);
     }
 }
 

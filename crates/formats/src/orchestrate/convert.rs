@@ -84,11 +84,13 @@ impl<'v> Convert<'v> {
             }
             Some(_) | None => {}
         }
-        if let Some(key) = old.key(TOTAL)
-            && old.map[key].is_u64()
-        {
-            self.counts.insert("total".into(), old.map[key].clone());
-            self.moved.push(key);
+        if let Some(key) = old.key(TOTAL) {
+            let said = &old.map[key];
+            let text = said.as_str().and_then(counted).map(|(count, _)| count);
+            if let Some(total) = said.as_u64().or(text) {
+                self.counts.insert("total".into(), total.into());
+                self.moved.push(key);
+            }
         }
         self.nested_counts();
         let checkpoints = self.checkpoints();
@@ -169,8 +171,14 @@ impl<'v> Convert<'v> {
                 self.counts.insert(list.into(), value.clone());
                 self.moved.push(key);
             }
-            Value::String(_) => {
-                if let Some((id, _)) = entry(value) {
+            Value::String(text) => {
+                if let Some((count, total)) = counted(text).filter(|_| list == "completed") {
+                    self.counts.insert(list.into(), count.into());
+                    if let Some(total) = total {
+                        self.counts.insert("total".into(), total.into());
+                    }
+                    self.moved.push(key);
+                } else if let Some((id, _)) = entry(value) {
                     self.lists.push((list, id.to_owned()));
                     self.moved.push(key);
                 }
@@ -456,4 +464,15 @@ fn list_of(status: &Value) -> Option<&'static str> {
             _ => return None,
         },
     )
+}
+
+/// A number that is written as text: `13`, or `13/27` with that of all.
+fn counted(text: &str) -> Option<(u64, Option<u64>)> {
+    match text.split_once('/') {
+        Some((count, total)) => {
+            let total = total.trim().parse().ok()?;
+            Some((count.trim().parse().ok()?, Some(total)))
+        }
+        None => Some((text.trim().parse().ok()?, None)),
+    }
 }

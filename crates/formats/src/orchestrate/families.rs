@@ -47,7 +47,13 @@ pub(super) const LISTS: [(&str, &[&str]); 7] = [
     ("pending", PENDING),
     ("blocked", BLOCKED),
 ];
-pub(super) const TOTAL: &[&str] = &["total_tasks", "tasks_total", "task_count", "total"];
+pub(super) const TOTAL: &[&str] = &[
+    "total_tasks",
+    "tasks_total",
+    "task_count",
+    "total_count",
+    "total",
+];
 pub(super) const PHASE: &[&str] = &["current_phase", "phase"];
 pub(super) const PHASES_DONE: &[&str] = &["completed_phases", "phases_completed"];
 pub(super) const PHASE_STATUS: &[&str] = &["phase_status", "phases", "phase_statuses"];

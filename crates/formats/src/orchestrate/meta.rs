@@ -112,3 +112,44 @@ impl Meta {
         put(value, place, url.map_or(Value::Null, Value::from));
     }
 }
+
+/// Of what Slack wants to hear: `slack_config` of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlackWishes {
+    /// Every task that is done.
+    pub task_complete: bool,
+    /// Every task that failed.
+    pub task_fail: bool,
+    /// Every phase that is done, or did not land.
+    pub phase_complete: bool,
+}
+
+impl SlackWishes {
+    /// Reads them from a document; what it does not say is as the documents of the workflow have it.
+    pub fn read(value: &Value) -> SlackWishes {
+        let said = |name: &str| {
+            let places = ["/slack_config/", "/config/slack_config/"];
+            let mut said = places
+                .iter()
+                .filter_map(|place| value.pointer(&format!("{place}{name}")));
+            said.find_map(Value::as_bool)
+        };
+        SlackWishes {
+            task_complete: said("notify_on_task_complete").unwrap_or(false),
+            task_fail: said("notify_on_task_fail").unwrap_or(true),
+            phase_complete: said("notify_on_phase_complete")
+                .or_else(|| said("notify_on_checkpoint"))
+                .unwrap_or(true),
+        }
+    }
+
+    /// Whether an event is wanted, by its word.
+    pub fn wants(&self, event: &str) -> bool {
+        match event {
+            "task_done" => self.task_complete,
+            "task_failed" => self.task_fail,
+            "phase_done" | "phase_not_landed" => self.phase_complete,
+            _ => true,
+        }
+    }
+}

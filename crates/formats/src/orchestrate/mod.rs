@@ -16,7 +16,7 @@ mod write;
 pub const PHASE_DONE: &str = "완료";
 
 pub use families::{FOREIGN, plan_file};
-pub use meta::{Meta, Mode, WebhookUrl};
+pub use meta::{Meta, Mode, SlackWishes, WebhookUrl};
 pub use read::{Known, known};
 pub use step::RecordedStep;
 pub use summary::{Summary, masked, summary};

@@ -28,6 +28,12 @@ enum CommandShape {
     Start {
         id: Id,
     },
+    StartAhead {
+        id: Id,
+    },
+    Recall {
+        id: Id,
+    },
     Complete {
         id: Id,
     },
@@ -93,6 +99,8 @@ mod tests {
     fn every_command_has_one_shape() {
         let shapes = [
             r#"{"start":{"id":"T1.1"}}"#,
+            r#"{"start_ahead":{"id":"T1.1"}}"#,
+            r#"{"recall":{"id":"T1.1"}}"#,
             r#"{"complete":{"id":"T1.1"}}"#,
             r#"{"fail":{"id":"T1.1","reason":"망","retry":true}}"#,
             r#"{"force_complete":{"id":"T1.1","by":"person","reason":null}}"#,

@@ -152,21 +152,22 @@ fn phase(value: &Value) -> Value {
     }
 }
 
-/// A document as it may be shown: addresses that whoever knows them may post to are masked.
+/// A document as it may be shown: addresses that whoever knows them may post to are masked, wherever they stand.
 pub fn masked(value: &Value) -> Value {
+    within(value, false)
+}
+
+fn within(value: &Value, secret: bool) -> Value {
     match value {
         Value::Object(map) => map
             .iter()
             .map(|(key, value)| {
-                let secret = key.to_ascii_lowercase().contains("webhook") && value.is_string();
-                (
-                    key.clone(),
-                    if secret { "***".into() } else { masked(value) },
-                )
+                let secret = secret || key.to_ascii_lowercase().contains("webhook");
+                (key.clone(), within(value, secret))
             })
             .collect(),
-        Value::Array(items) => items.iter().map(masked).collect(),
-        Value::String(text) if text.contains("hooks.slack.com/") => "***".into(),
+        Value::Array(items) => items.iter().map(|item| within(item, secret)).collect(),
+        Value::String(text) if secret || text.contains("hooks.slack.com/") => "***".into(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }

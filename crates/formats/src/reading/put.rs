@@ -53,6 +53,24 @@ pub fn put_time(
     }
 }
 
+/// Puts the time of a change, which is never before the one that stands there: a clock may have been set back.
+pub fn put_later(
+    root: &mut Value,
+    pointer: &str,
+    at: Timestamp,
+    spell: impl Fn(Timestamp) -> String,
+) {
+    let known = lookup(root, pointer)
+        .and_then(Value::as_str)
+        .and_then(time::parse);
+    put_time(
+        root,
+        pointer,
+        Some(known.map_or(at, |known| at.max(known))),
+        spell,
+    );
+}
+
 /// Brings the version up to date. Another minor version of the same format is left alone.
 pub fn put_version(root: &mut Value, major: u32, written: &str) {
     let text = match root.pointer("/version") {

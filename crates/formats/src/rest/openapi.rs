@@ -2,13 +2,13 @@
 
 use super::routes::{Access, Answer, Method, ROUTES, Route};
 use super::{
-    Agent, Agents, AnswerRequest, Approval, Artifact, AskReport, ChangeRequest, Checkpoint,
-    Dependency, EditTask, ErrorBody, ErrorReport, EventBody, Health, InboxItem, NeedReport,
-    NewPermissionRule, NewTask, Node, Nothing, Page, Permission, PermissionBatch, PermissionRule,
-    Phase, PhaseCompleteReport, ProvideRequest, Question, RejectRequest, Reported, RestoreRequest,
-    Review, ReviewDiff, RuleTrial, SayRequest, Saying, Session, SignIn, SignInLink, Spend, Stats,
-    StepReport, Task, TaskType, TokensReport, Utterance, VerbRequest, Verification, Workspace,
-    WorkspaceChange, WorkspaceState,
+    Agent, Agents, AnswerRequest, App, Approval, Artifact, AskReport, ChangeRequest, Checkpoint,
+    Delivery, Dependency, EditTask, ErrorBody, ErrorReport, EventBody, Health, InboxItem,
+    NeedReport, NewPermissionRule, NewTask, Node, Nothing, Page, Permission, PermissionBatch,
+    PermissionRule, Phase, PhaseCompleteReport, ProvideRequest, Question, RejectRequest, Reported,
+    RestoreRequest, Review, ReviewDiff, RuleTrial, SayRequest, Saying, Session, SignIn, SignInLink,
+    Spend, Stats, StepReport, Task, TaskType, TokensReport, Utterance, VerbRequest, Verification,
+    Workspace, WorkspaceChange, WorkspaceState,
 };
 use crate::transition::Transition;
 use schemars::generate::SchemaSettings;
@@ -49,6 +49,8 @@ const ANSWERS: &[(&str, Shape)] = &[
     ("VerificationPage", shape::<Page<Verification>>),
     ("UtterancePage", shape::<Page<Utterance>>),
     ("ArtifactPage", shape::<Page<Artifact>>),
+    ("App", shape::<App>),
+    ("DeliveryPage", shape::<Page<Delivery>>),
     ("InboxPage", shape::<Page<InboxItem>>),
     ("Agents", shape::<Agents>),
     ("NodePage", shape::<Page<Node>>),

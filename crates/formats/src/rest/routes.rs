@@ -160,7 +160,7 @@ const fn route(
 
 /// Every route there is.
 #[rustfmt::skip]
-pub const ROUTES: [Route; 77] = [
+pub const ROUTES: [Route; 82] = [
     route(Method::Get, "/healthz", "health", Access::Open, &[], None, 200, Answer::Json("Health"), "Is the process up?"),
     route(Method::Get, "/readyz", "ready", Access::Open, &[], None, 200, Answer::Json("Health"), "Does it take requests? 503 while it starts or drains"),
     route(Method::Get, "/metrics", "metrics", Access::Read, &[], None, 200, Answer::Text, "Figures for Prometheus"),
@@ -222,6 +222,11 @@ pub const ROUTES: [Route; 77] = [
     route(Method::Delete, "/api/permission-rules/{id}", "removePermissionRule", Access::Person, &[], None, 204, Answer::Empty, "Take a rule back"),
     route(Method::Post, "/api/sayings/{id}/withdraw", "withdrawSaying", Access::Person, &[], Some("Nothing"), 200, Answer::Json("Saying"), "Take back what was said and is not delivered yet"),
     route(Method::Post, "/api/checkpoints/{id}/fork", "forkCheckpoint", Access::Person, &[], Some("Nothing"), 201, Answer::Json("Task"), "Make a new task that begins at a checkpoint"),
+    route(Method::Post, "/api/actions/{word}", "act", Access::Open, &[], None, 204, Answer::Empty, "Give the one answer that a button of a notice stands for; it counts once"),
+    route(Method::Get, "/api/tasks/{id}/app", "getApp", Access::Read, &[], None, 200, Answer::Json("App"), "The app of a task, where its type names one"),
+    route(Method::Post, "/api/tasks/{id}/app/start", "startApp", Access::Person, &[], Some("Nothing"), 200, Answer::Json("App"), "Start what the task has made, at a port of its own"),
+    route(Method::Post, "/api/tasks/{id}/app/stop", "stopApp", Access::Person, &[], Some("Nothing"), 200, Answer::Json("App"), "End it"),
+    route(Method::Get, "/api/tasks/{id}/deliveries", "listDeliveries", Access::Read, &[], None, 200, Answer::Json("DeliveryPage"), "What became of the notices of a task, oldest first"),
     route(Method::Get, "/api/inbox", "getInbox", Access::Read, &[], None, 200, Answer::Json("InboxPage"), "All that waits for a person, the longest waiting first"),
     route(Method::Get, "/api/agents", "getAgents", Access::Read, &[], None, 200, Answer::Json("Agents"), "Agents that can be started, and those that are"),
     route(Method::Get, "/api/nodes", "listNodes", Access::Read, &[], None, 200, Answer::Json("NodePage"), "Machines that run agents"),

@@ -53,6 +53,38 @@ pub enum InboxKind {
     Task,
 }
 
+/// What a task has made, started to be looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct App {
+    /// The task.
+    pub task_id: String,
+    /// Whether its process is there, looked at now.
+    pub running: bool,
+    /// Where it listens, on the machine of the server, while it runs.
+    pub url: Option<String>,
+    /// What is started.
+    pub command: Vec<String>,
+    /// What it printed last.
+    pub output: String,
+}
+
+/// A try to tell somebody elsewhere of an event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Delivery {
+    /// The number of the notice; several tries have the same.
+    pub notice: u64,
+    /// Which try, from 1.
+    pub attempt: u32,
+    /// When.
+    pub at: String,
+    /// How it went, without any address.
+    pub note: String,
+}
+
 /// An agent of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -277,6 +277,7 @@ fn task(
         progress,
         assignee: None,
         worktree: None,
+        touches: Vec::new(),
         dependencies: Vec::new(),
         parallel_with: Vec::new(),
         line: one.line,
@@ -387,9 +388,11 @@ fn phases(survey: &Survey<'_>) -> Vec<PhaseHeading> {
 /// The title of the file without a leading `TASKS:`; `# TASKS` alone names no project.
 fn project_name(heading: &str) -> Option<String> {
     const PREFIX: &str = "tasks";
-    let name = match heading.get(..PREFIX.len()) {
+    // A sign before the word is decoration, as in `📋 TASKS: Ferry`.
+    let bare = heading.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let name = match bare.get(..PREFIX.len()) {
         Some(head) if head.eq_ignore_ascii_case(PREFIX) => {
-            let rest = heading[PREFIX.len()..].trim_start();
+            let rest = bare[PREFIX.len()..].trim_start();
             match rest.strip_prefix([':', '：']) {
                 Some(name) => name.trim(),
                 None if rest.is_empty() || rest.eq_ignore_ascii_case(".md") => "",

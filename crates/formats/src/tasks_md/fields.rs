@@ -13,10 +13,11 @@ pub(super) enum Field {
     Beside,
     Status,
     Worktree,
+    Touches,
     Title,
 }
 
-const FIELD_NAMES: [(&str, Field); 64] = [
+const FIELD_NAMES: [(&str, Field); 67] = [
     ("담당", Field::Assignee),
     ("담당자", Field::Assignee),
     ("담당 에이전트", Field::Assignee),
@@ -81,6 +82,9 @@ const FIELD_NAMES: [(&str, Field); 64] = [
     ("worktree", Field::Worktree),
     ("git worktree", Field::Worktree),
     ("워크트리", Field::Worktree),
+    ("touches", Field::Touches),
+    ("수정 파일", Field::Touches),
+    ("수정파일", Field::Touches),
 ];
 
 /// Heads of columns beside the names above.
@@ -403,6 +407,23 @@ pub(super) fn worktree(value: &str) -> Option<&str> {
         && !path.split('/').any(|part| part == "..");
     // The main checkout is no worktree.
     (safe && !is_none(path) && !matches!(path, "main" | "master")).then_some(path)
+}
+
+/// The files and folders in a field of what a task touches: separated by commas, or each in code marks.
+pub(super) fn touches(value: &str) -> Vec<String> {
+    let coded = value.contains('`');
+    let parts = value.split(if coded { '`' } else { ',' }).enumerate();
+    parts
+        .filter(|(at, _)| !coded || at % 2 == 1)
+        .map(|(_, part)| {
+            part.trim()
+                .trim_start_matches("./")
+                .trim_end_matches(['*', '/'])
+        })
+        .filter(|path| !path.is_empty() && !is_none(path) && !path.starts_with('/'))
+        .filter(|path| path.split('/').all(|part| part != ".."))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether a value says that there is nothing.

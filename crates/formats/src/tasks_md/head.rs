@@ -261,7 +261,11 @@ fn phase_title(after: &str, word: PhaseWord) -> Option<&str> {
     let title = next
         .trim_start_matches(|c: char| c.is_whitespace() || ":：-–—.|,，)]*_`~&→/+·•".contains(c));
     let between = &next[..next.len() - title.len()];
-    if between.contains(['~', '&', '→', '/', '+', ',']) {
+    if between.contains(['~', '&', '→', '/', '+']) {
+        return None;
+    }
+    // `Phase 1, 2` is about several, `Phase 1, Sign-in` is not.
+    if between.contains(',') && (leading_number(title).is_some() || phase_prefix(title).is_some()) {
         return None;
     }
     // `Phase 1 - 3`, `P0 – P2`: several.

@@ -121,6 +121,8 @@ pub struct Task {
     pub assignee: Option<String>,
     /// Where it is worked on: its own field, else that of its phase.
     pub worktree: Option<String>,
+    /// The files and folders it says that it changes.
+    pub touches: Vec<String>,
     /// The tasks its dependency fields name (also those that are not in the file), without repeats.
     pub dependencies: Vec<TaskId>,
     /// The tasks its parallel fields name and the file has.

@@ -340,6 +340,7 @@ impl<'a> Reader<'a> {
         let mut lookup = Lookup::new(names, tasks.len(), self.findings);
         let mut who: HashMap<usize, String> = HashMap::new();
         let mut trees: HashMap<usize, String> = HashMap::new();
+        let mut touched: HashMap<usize, Vec<String>> = HashMap::new();
         for (field, meant) in self.pending.iter().zip(&meant) {
             match (field.field, field.owner) {
                 (Field::Needs, _) => lookup.field(field, meant),
@@ -364,6 +365,12 @@ impl<'a> Reader<'a> {
                         trees.entry(*task).or_insert_with(|| path.to_owned());
                     }
                 }
+                (Field::Touches, _) => {
+                    for task in meant {
+                        let paths = touched.entry(*task).or_default();
+                        paths.extend(fields::touches(field.value));
+                    }
+                }
                 (Field::Status | Field::Title, _) => {}
             }
         }
@@ -382,6 +389,7 @@ impl<'a> Reader<'a> {
             task.dependencies = std::mem::take(&mut written[at]);
             task.parallel_with = std::mem::take(&mut beside[at]);
             task.assignee = who.remove(&at);
+            task.touches = touched.remove(&at).unwrap_or_default();
             task.worktree = trees
                 .remove(&at)
                 .or_else(|| worktrees.get(&task.phase).cloned());

@@ -176,6 +176,31 @@ fn numbers_of_their_own_and_lists_that_are_numbers_make_the_total() {
 }
 
 #[test]
+fn numbers_that_are_written_as_text_are_numbers() {
+    for (value, done, total) in [
+        (
+            json!({"completed_tasks": "13/27", "current_phase": 1}),
+            13,
+            27,
+        ),
+        (
+            json!({"completedTasks": "13", "totalTasks": "27", "currentPhase": 1}),
+            13,
+            27,
+        ),
+        (
+            json!({"completed_count": 7, "total_count": 9, "current_phase": 2}),
+            7,
+            9,
+        ),
+    ] {
+        let found = read(&value);
+        assert_eq!((found.done, found.total), (done, total), "{value}");
+        changed(&value);
+    }
+}
+
+#[test]
 fn family_c_camel_case() {
     let value = json!({
         "currentPhase": 1,

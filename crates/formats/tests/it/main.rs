@@ -12,6 +12,7 @@ mod damage;
 mod develop;
 mod families;
 mod golden;
+mod import;
 mod markers;
 mod memory;
 mod orchestrate;

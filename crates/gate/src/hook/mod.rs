@@ -5,6 +5,7 @@
 
 mod card;
 mod others;
+mod recall;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -24,8 +25,9 @@ use crate::shell::Deed;
 use crate::verdict::{
     Offence, deeds_of, judge, offences_anywhere, offences_from_afar, offences_in,
 };
+use bowline_formats::client_hooks;
 use bowline_formats::hook::{Answer, Event, HookMessage, ToolCall};
-use bowline_words::message::{Card, Denied};
+use bowline_words::message::{Card, Cause, Denied, Unjudged};
 use std::io::{Read, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -36,6 +38,16 @@ const MESSAGE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const LOG_BYTES_MAX: u64 = 1024 * 1024;
 /// Where the root of a session is told when its message does not.
 const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
+
+/// Whether a person's own settings ask this hook in the project of the session, so that those of the project need not.
+pub fn is_asked_by_person() -> bool {
+    let project = locate::variable(PROJECT_VARIABLE).map(PathBuf::from);
+    let Some(folder) = project.or_else(|| std::env::current_dir().ok()) else {
+        return false;
+    };
+    let settings = std::fs::read_to_string(folder.join(client_hooks::PERSONAL));
+    settings.is_ok_and(|text| client_hooks::asks(&text))
+}
 
 /// Answers a client, whose process is noted as an agent's. `event` is the word on the command line, else the message names it. Never panics.
 pub fn answer(event: Option<&str>, input: impl Read) -> Answer {
@@ -53,9 +65,15 @@ fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> 
         let mut input = input.take(MESSAGE_BYTES_MAX + 1);
         input
             .read_to_end(&mut message)
-            .map_err(|error| format!("the client's message cannot be read: {error}"))?;
+            .map_err(|error| Unjudged::Unread {
+                cause: Cause::System {
+                    kind: error.kind(),
+                    number: error.raw_os_error(),
+                    text: error.to_string(),
+                },
+            })?;
         if message.len() as u64 > MESSAGE_BYTES_MAX {
-            return Err("the client's message is too long".to_owned());
+            return Err(Unjudged::TooLong);
         }
         decide(given, &message)
     }));
@@ -69,7 +87,7 @@ fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> 
     } else {
         // Nothing was judged here: the line has the reason alone.
         let why = match error {
-            Denied::CannotJudge { reason } => reason,
+            Denied::CannotJudge { reason } => reason.to_string(),
             other => other.to_string(),
         };
         log(&format!("{}: {why}", event.unwrap_or("hook")));
@@ -102,16 +120,18 @@ fn guess(message: &[u8]) -> Event {
         .unwrap_or(Event::PreToolUse)
 }
 
-fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, String> {
+fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, Unjudged> {
     let message = HookMessage::read(bytes).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-        format!("{error}{}", cause.unwrap_or_default())
+        Unjudged::NotUnderstood {
+            said: format!("{error}{}", cause.unwrap_or_default()),
+        }
     })?;
     let Some(event) = given.or(message.event) else {
         return Ok(Answer::silent());
     };
     if event == Event::PreToolUse && message.tool.is_empty() && message.call == ToolCall::Other {
-        return Err("the message names no tool".to_owned());
+        return Err(Unjudged::NoTool);
     }
     if event == Event::PreToolUse && message.call == ToolCall::Other {
         return Ok(Answer::silent());
@@ -120,7 +140,7 @@ fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, String> {
     let folder = folder
         .or_else(project)
         .or_else(|| std::env::current_dir().ok())
-        .ok_or("the folder of the session cannot be told")?;
+        .ok_or(Unjudged::NoFolder)?;
     let mut belief = belief::of_folder(&folder);
     if belief == Belief::Nothing
         && let Some(project) = project().filter(|it| *it != folder)

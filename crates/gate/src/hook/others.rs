@@ -1,6 +1,7 @@
 //! The other state files that are seen from a folder, a line for each.
 
 use super::card::short;
+use super::recall;
 use crate::belief::Belief;
 use crate::lang::Lang;
 use crate::locate;
@@ -37,16 +38,23 @@ pub(super) fn lines(belief: &Belief, folder: &Path, lang: Lang) -> Vec<String> {
         else {
             continue;
         };
-        let said = match read(&path) {
-            Some(value) => describe(&value),
+        let value = read(&path);
+        let said = match &value {
+            Some(value) => describe(value),
             None => Other::Unreadable,
         };
         lines.push(Card::AlsoHere { kind, name, said }.say(lang));
+        let more = value.iter().flat_map(|value| match kind {
+            "thinking" => recall::thinking(value),
+            "memory" => recall::memory(value, &path),
+            _ => Vec::new(),
+        });
+        lines.extend(more.map(|line| line.say(lang)));
     }
     lines
 }
 
-fn read(path: &Path) -> Option<Value> {
+pub(super) fn read(path: &Path) -> Option<Value> {
     if std::fs::metadata(path).ok()?.len() > FILE_BYTES_MAX {
         return None;
     }
@@ -75,7 +83,7 @@ fn memory(value: &Value) -> Other {
         Some(task) => Other::Memory {
             name: text(task, "/name"),
             status: Status::of(&text(task, "/status")),
-            step: task.pointer("/current_step").and_then(Value::as_u64),
+            step: recall::current_step(task),
         },
         None => Other::NoTask,
     }

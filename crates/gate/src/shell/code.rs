@@ -1,12 +1,12 @@
 //! Interpreters of other languages: where their code stands in a command line.
 
 use super::expand::is_unknown;
-use super::inline::{look, magic_argument};
+use super::inline::look;
 use super::interpret::typed;
 use super::walk::{Input, Walker};
 use bowline_words::message::Unseen;
 
-/// How an interpreter is called.
+/// How an interpreter whose code is read is called.
 struct Interpreter {
     names: &'static [&'static str],
     /// Short options that take code.
@@ -15,55 +15,25 @@ struct Interpreter {
     long: &'static [&'static str],
     /// Short options that take the rest of their group, or else the next word.
     valued: &'static str,
-    /// Short options that take the rest of their group, if there is one.
-    attached: &'static str,
-    /// Short options that take digits.
-    digits: &'static str,
     /// Long options that take the next word.
     long_valued: &'static [&'static str],
     /// What follows the first word that is no option belongs to the script.
     stops: bool,
 }
 
-const PLAIN: Interpreter = Interpreter {
-    names: &[],
-    takes_code: "",
-    long: &[],
-    valued: "",
-    attached: "",
-    digits: "",
-    long_valued: &[],
-    stops: true,
-};
-
 const ALL: &[Interpreter] = &[
     Interpreter {
         names: &["python", "pypy", "ipython", "micropython"],
         takes_code: "c",
+        long: &[],
         valued: "WXQ",
         long_valued: &["--check-hash-based-pycs"],
-        ..PLAIN
+        stops: true,
     },
     Interpreter {
-        names: &["perl"],
-        takes_code: "eE",
-        valued: "I",
-        attached: "iMmFxDVd",
-        digits: "l0C",
-        ..PLAIN
-    },
-    Interpreter {
-        names: &["ruby", "jruby", "irb"],
-        takes_code: "e",
-        valued: "ICrE",
-        attached: "iFKTWx",
-        digits: "0",
-        ..PLAIN
-    },
-    Interpreter {
-        names: &["node", "nodejs", "bun", "tsx", "ts-node", "qjs"],
+        names: &["node", "nodejs", "bun", "tsx", "ts-node", "qjs", "deno"],
         takes_code: "ep",
-        long: &["--eval", "--print"],
+        long: &["--eval", "--print", "eval"],
         valued: "rC",
         long_valued: &[
             "--require",
@@ -76,60 +46,12 @@ const ALL: &[Interpreter] = &[
             "--preload",
         ],
         stops: false,
-        ..PLAIN
-    },
-    Interpreter {
-        names: &["php"],
-        takes_code: "rRBE",
-        valued: "dfFzcSt",
-        ..PLAIN
-    },
-    Interpreter {
-        names: &["lua", "luajit"],
-        takes_code: "e",
-        valued: "l",
-        ..PLAIN
-    },
-    Interpreter {
-        names: &["deno"],
-        long: &["eval"],
-        stops: false,
-        ..PLAIN
-    },
-    Interpreter {
-        names: &[
-            "Rscript",
-            "R",
-            "bb",
-            "clojure",
-            "elixir",
-            "expect",
-            "ghc",
-            "gnuplot",
-            "groovy",
-            "guile",
-            "iex",
-            "julia",
-            "kotlin",
-            "octave",
-            "osascript",
-            "racket",
-            "scala",
-            "swift",
-            "tclsh",
-        ],
-        takes_code: "eEc",
-        long: &["--eval", "--print"],
-        stops: false,
-        ..PLAIN
-    },
-    Interpreter {
-        names: &["pwsh", "powershell", "sbcl", "erl"],
-        long: &["-c", "-Command", "-command", "--eval", "-eval"],
-        stops: false,
-        ..PLAIN
     },
 ];
+
+/// Languages that are scanned for words.
+const SCANNED: &str = "perl ruby jruby irb php lua luajit awk gawk mawk nawk original-awk Rscript R bb clojure elixir expect ghc \
+    gnuplot groovy guile iex julia kotlin octave osascript racket scala swift tclsh pwsh powershell sbcl erl";
 
 /// Options with which a language reads its program from its input or a terminal.
 const INTERACTIVE: &[&str] = &["-", "-i", "-q", "-u", "-a", "-s", "--interactive"];
@@ -140,11 +62,9 @@ struct Call {
     texts: Vec<String>,
     /// Code was given by an option.
     given: bool,
-    in_place: bool,
     module: Option<String>,
     /// The script, and its arguments.
     words: Vec<String>,
-    moved: bool,
     /// Nothing says what it shall run.
     waits: bool,
 }
@@ -156,12 +76,12 @@ pub(super) fn run(
     arguments: &[String],
     input: &Input,
 ) -> bool {
-    if matches!(name, "awk" | "gawk" | "mawk" | "nawk" | "original-awk") {
-        awk(walker, arguments, input);
-        return true;
-    }
     // `python3.12` is a python.
     let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    if SCANNED.split_whitespace().any(|it| it == plain) {
+        walker.inside(|walker| scanned(walker, plain, arguments, input));
+        return true;
+    }
     let Some(kind) = ALL
         .iter()
         .find(|it| it.names.contains(&name) || it.names.contains(&plain))
@@ -173,27 +93,86 @@ pub(super) fn run(
     call.waits = arguments
         .iter()
         .all(|it| INTERACTIVE.contains(&it.as_str()));
-    walker.inside(|walker| {
-        if call.moved {
-            walker.folders = vec![None];
-        }
-        judge(walker, plain, call, input);
-    });
+    walker.inside(|walker| judge(walker, plain, call, input));
     true
 }
 
+/// A language that is not read: all its words are scanned where one of them may be code, and files it changes in place count.
+fn scanned(walker: &mut Walker<'_>, name: &str, arguments: &[String], input: &Input) {
+    let awk = name.ends_with("awk");
+    let language = if awk { "awk" } else { name };
+    // `-pie CODE`, `-i.bak`; letters after these belong to a value.
+    let group = |it: &String| -> Option<String> {
+        let letters = it.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
+        Some(
+            letters
+                .chars()
+                .take_while(|it| !"IMmFeE".contains(*it))
+                .collect(),
+        )
+    };
+    let in_place = |it: &String| match awk {
+        true => it.contains("inplace"),
+        false => group(it).is_some_and(|it| it.contains('i')),
+    };
+    let takes_code =
+        |it: &String| it.starts_with('-') && it.contains(['e', 'E', 'r', 'R', 'B', 'c', 'C']);
+    let follows =
+        |at: usize, options: &[&str]| at > 0 && options.contains(&arguments[at - 1].as_str());
+    let code = |at: usize| {
+        at > 0
+            && arguments[at - 1].starts_with('-')
+            && arguments[at - 1].ends_with(['e', 'E', 'r', 'c'])
+    };
+    let operands: Vec<(usize, &String)> = arguments
+        .iter()
+        .enumerate()
+        .filter(|(at, it)| (!it.starts_with('-') || it.len() == 1) && !code(*at))
+        .filter(|(at, _)| !awk || !follows(*at, &["-v", "-F", "--assign", "--field-separator"]))
+        .collect();
+    if matches!(language, "perl" | "ruby" | "awk") && arguments.iter().any(in_place) {
+        operands.iter().for_each(|(_, it)| walker.write(it, name));
+    }
+    let from_file = |it: &String| it.starts_with("-f") || it.starts_with("--file");
+    let given = match awk {
+        true => !arguments.iter().any(from_file),
+        false => arguments.iter().any(takes_code),
+    };
+    let mut texts = Vec::new();
+    if given {
+        // What is not known matters where it is code, not where it names a file.
+        let first = operands.first().filter(|_| awk).map(|(at, _)| *at);
+        let kept = |at: usize, it: &String| !is_unknown(it) || code(at) || first == Some(at);
+        let words = arguments
+            .iter()
+            .enumerate()
+            .filter(|(at, it)| kept(*at, it));
+        texts.push(
+            words
+                .map(|(_, it)| it.as_str())
+                .collect::<Vec<_>>()
+                .join("\n"),
+        );
+    }
+    let fed = |(_, it): &(usize, &String)| *it == "-" || it.starts_with("/dev/");
+    if !given && (operands.is_empty() || operands.iter().any(fed)) {
+        if let Input::Text(text) = input {
+            texts.push(text.clone());
+        }
+        texts.extend(walker.processes.clone());
+        let waits = arguments
+            .iter()
+            .all(|it| INTERACTIVE.contains(&it.as_str()));
+        if waits && texts.is_empty() {
+            typed(walker, language, input);
+        }
+    }
+    if !texts.is_empty() {
+        known(walker, language, &texts.join("\n"));
+    }
+}
+
 fn judge(walker: &mut Walker<'_>, language: &str, mut call: Call, input: &Input) {
-    if call.in_place {
-        for word in &call.words {
-            walker.write(word, language);
-        }
-    }
-    if language == "perl" && call.given {
-        // The magic of `<>` runs them.
-        for command in call.words.iter().filter_map(|it| magic_argument(it)) {
-            walker.text(command);
-        }
-    }
     let fed = match &call.module {
         Some(module) => module_of_python(walker, module, &call.words, &mut call.texts),
         None => {
@@ -258,9 +237,6 @@ fn read(kind: &Interpreter, language: &str, arguments: &[String]) -> Call {
                 call.texts.push("eval".to_owned());
             }
         } else if argument.len() > 1 && argument.starts_with('-') {
-            if matches!(argument, "-EncodedCommand" | "-enc" | "-e") && kind.takes_code.is_empty() {
-                call.texts.push("eval".to_owned());
-            }
             group(kind, language, argument, &mut rest, &mut call);
             if call.module.is_some() {
                 call.words.extend(rest.cloned());
@@ -285,7 +261,6 @@ fn group(
     rest: &mut std::slice::Iter<'_, String>,
     call: &mut Call,
 ) {
-    let mut digits = false;
     for (at, letter) in argument.char_indices().skip(1) {
         let own = &argument[at + letter.len_utf8()..];
         let value = |rest: &mut std::slice::Iter<'_, String>| {
@@ -295,10 +270,6 @@ fn group(
                 Some(own.to_owned())
             }
         };
-        if digits && letter.is_ascii_hexdigit() && letter.is_ascii_digit() {
-            continue;
-        }
-        digits = kind.digits.contains(letter);
         if kind.takes_code.contains(letter) {
             // `-pe CODE`: the letters after it are options too, and only their last takes the code.
             let more = matches!(language, "node" | "nodejs" | "bun") && !own.is_empty();
@@ -315,21 +286,9 @@ fn group(
         }
         if kind.valued.contains(letter) {
             let value = value(rest);
-            call.moved |= language == "ruby" && letter == 'C';
-            let odd = value
-                .as_deref()
-                .is_some_and(|it| it == "un" || it.starts_with("data:"));
+            let odd = value.as_deref().is_some_and(|it| it.starts_with("data:"));
             if letter == 'r' && odd {
                 call.texts.push("eval".to_owned());
-            }
-            return;
-        }
-        if kind.attached.contains(letter) {
-            call.in_place |= letter == 'i';
-            if language == "perl" && matches!(letter, 'M' | 'm') {
-                let module = own.trim_start_matches('-').split('=').next();
-                call.texts
-                    .push(format!("use {};", module.unwrap_or_default()));
             }
             return;
         }
@@ -379,70 +338,4 @@ fn module_of_python(
         _ => {}
     }
     false
-}
-
-/// awk: the first word is its code, unless an option names it.
-fn awk(walker: &mut Walker<'_>, arguments: &[String], input: &Input) {
-    let mut texts: Vec<String> = Vec::new();
-    let mut operands: Vec<&String> = Vec::new();
-    let mut given = false;
-    let mut in_place = false;
-    let mut fed = false;
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        if argument == "--" {
-            operands.extend(rest);
-            break;
-        }
-        let Some(option) = argument.strip_prefix('-').filter(|it| !it.is_empty()) else {
-            operands.push(argument);
-            operands.extend(rest);
-            break;
-        };
-        let (name, own) = match option.strip_prefix('-') {
-            Some(long) => match long.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (long, None),
-            },
-            None => {
-                let end = option.chars().next().map_or(0, char::len_utf8);
-                let own = &option[end..];
-                (&option[..end], (!own.is_empty()).then(|| own.to_owned()))
-            }
-        };
-        match name {
-            "e" | "source" => {
-                given = true;
-                texts.extend(own.or_else(|| rest.next().cloned()));
-            }
-            "f" | "file" | "E" | "exec" => {
-                given = true;
-                let file = own.or_else(|| rest.next().cloned()).unwrap_or_default();
-                fed |= file == "-" || file.starts_with("/dev/");
-            }
-            "i" | "include" | "l" | "load" => {
-                let library = own.or_else(|| rest.next().cloned()).unwrap_or_default();
-                in_place |= library.contains("inplace");
-            }
-            "v" | "F" | "assign" | "field-separator" if own.is_none() => {
-                rest.next();
-            }
-            _ => {}
-        }
-    }
-    if !given && !operands.is_empty() {
-        texts.push(operands.remove(0).clone());
-    }
-    if in_place {
-        operands.iter().for_each(|it| walker.write(it, "awk"));
-    }
-    if fed {
-        if let Input::Text(text) = input {
-            texts.push(text.clone());
-        }
-        texts.extend(walker.processes.clone());
-    }
-    if !texts.is_empty() {
-        known(walker, "awk", &texts.join("\n"));
-    }
 }

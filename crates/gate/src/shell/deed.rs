@@ -46,6 +46,11 @@ pub enum Deed {
 pub enum Touched {
     /// It goes, and what is below it goes with it.
     Gone,
+    /// It goes if it belongs to a run, as what git does not know: what git ignores, too, or not.
+    Cleaned {
+        /// Whether what git ignores goes, too.
+        ignored: bool,
+    },
     /// It is there afterwards.
     Made,
     /// Its mode, its owner or its times change, or only what stands behind it does.

@@ -5,6 +5,7 @@ use super::expand::is_unknown;
 use super::host;
 use super::run::Environment;
 use super::walk::{Input, Walker};
+use bowline_formats::develop::FOLDER_NAME;
 use bowline_words::message::Unseen;
 
 /// Options of git itself that take the next word as their value.
@@ -164,6 +165,9 @@ fn subcommand(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environme
         }
         return;
     }
+    if command == "config" {
+        guards(walker, call);
+    }
     if call.folder.is_some() || call.told {
         // What it runs begins in another folder.
         walker.anywhere(|walker| nonfinishing(walker, command, call, environment, own));
@@ -205,10 +209,7 @@ fn nonfinishing(
             walker.anywhere(|walker| git(walker, &rest, environment));
         }
         "shell" => after("-c").iter().take(1).for_each(|it| walker.text(it)),
-        "config" => {
-            remember_alias(walker, call.arguments);
-            guards(walker, call.arguments);
-        }
+        "config" => remember_alias(walker, call.arguments),
         _ if own => {}
         _ => alias(walker, command, call, environment),
     }
@@ -252,6 +253,12 @@ fn only_shows(command: &str, arguments: &[String]) -> bool {
         "commit" | "pull" | "http-push" => dry(arguments, None),
         _ => false,
     }
+}
+
+/// Whether the words of a running git are those of a push that only shows what it would do.
+pub(crate) fn is_dry_push(words: &[String]) -> bool {
+    let at = words.iter().position(|it| it == "push");
+    at.is_some_and(|at| only_shows("push", &words[at + 1..]))
 }
 
 /// `--dry-run`, or its letter, where it cannot be the value of another option.
@@ -332,11 +339,32 @@ fn written(walker: &mut Walker<'_>, command: &str, call: &Call<'_>) {
                 |it: &String| it.starts_with('-') && !it.starts_with("--") && it.contains('u');
             call.arguments.iter().any(updates)
         }
-        // What git ignores does not count.
+        "clean" if dry(call.arguments, Some('n')) => false,
         "clean" => {
-            let only_ignored =
-                |it: &String| it.starts_with('-') && !it.starts_with("--") && it.contains('X');
-            !dry(call.arguments, Some('n')) && !call.arguments.iter().any(only_ignored)
+            let group = |letters: &[char]| {
+                let short = |it: &&String| it.starts_with('-') && !it.starts_with("--");
+                call.arguments
+                    .iter()
+                    .filter(short)
+                    .any(|it| it.contains(letters))
+            };
+            let how = Touched::Cleaned {
+                ignored: group(&['x', 'X']),
+            };
+            let kept = super::write::value_of(call.arguments, "-e", "--exclude");
+            let targets = super::write::operands(call.arguments, &["-e", "--exclude"]);
+            let everything = ".".to_owned();
+            let targets = match targets.is_empty() {
+                true => vec![&everything],
+                false => targets,
+            };
+            for target in targets {
+                if !kept.as_ref().is_some_and(|it| it.contains(FOLDER_NAME)) {
+                    walker.touch(&within(call, target), how, "git clean");
+                }
+            }
+            // Of files, what git ignores does not count.
+            !group(&['X'])
         }
         "bisect" => !matches!(
             first,
@@ -500,9 +528,9 @@ fn alias(walker: &mut Walker<'_>, command: &str, call: &Call<'_>, environment: &
     }
 }
 
-/// `git config alias.NAME VALUE`: known from here on.
 /// Settings by which git would ask other hooks, or run something else than its name says.
-fn guards(walker: &mut Walker<'_>, arguments: &[String]) {
+fn guards(walker: &mut Walker<'_>, call: &Call<'_>) {
+    let arguments = call.arguments;
     const CHANGES: &[&str] = &[
         "set",
         "unset",
@@ -526,14 +554,20 @@ fn guards(walker: &mut Walker<'_>, arguments: &[String]) {
     if !changes || arguments.iter().any(asks) {
         return;
     }
-    let guard = arguments.iter().find(|it| {
-        let key = it.to_lowercase();
-        key == "core"
-            || key == "core.hookspath"
-            || key.starts_with("alias.")
-            || key.starts_with("include")
-    });
-    if let Some(key) = guard {
+    if let Some(key) = arguments.iter().find(|it| leads_hooks_away(it)) {
+        // One repository's settings are its own; all others may be read by this one.
+        let local = |it: &String| {
+            !["--gl", "--sy", "--fi", "-f"]
+                .iter()
+                .any(|option| it.starts_with(option))
+        };
+        let here = !call.told && arguments.iter().all(local);
+        let folder = call.folder.as_deref().unwrap_or(".");
+        walker.finish_in(Some(folder).filter(|_| here), format!("git config {key}"));
+    } else if let Some(key) = arguments
+        .iter()
+        .find(|it| it.to_lowercase().starts_with("alias."))
+    {
         walker.add(Deed::Write {
             path: None,
             by: format!("git config {key}"),
@@ -541,6 +575,13 @@ fn guards(walker: &mut Walker<'_>, arguments: &[String]) {
     }
 }
 
+/// A setting with which git asks other hooks than those of the repository, itself or by a file it names.
+fn leads_hooks_away(key: &str) -> bool {
+    let key = key.to_lowercase();
+    key == "core" || key == "core.hookspath" || key.starts_with("include")
+}
+
+/// `git config alias.NAME VALUE`: known from here on.
 fn remember_alias(walker: &mut Walker<'_>, arguments: &[String]) {
     for pair in arguments.windows(2) {
         let key = pair[0].to_lowercase();
@@ -561,6 +602,9 @@ fn from_environment(walker: &mut Walker<'_>, setting: &str) {
     let Some((key, variable)) = setting.rsplit_once('=') else {
         return;
     };
+    if leads_hooks_away(key) {
+        walker.finish_in(None, format!("git --config-env={key}"));
+    }
     let values = walker.variables.get(variable).cloned().unwrap_or_default();
     for value in values.into_iter().flatten() {
         configured(walker, &format!("{key}={value}"));
@@ -575,6 +619,9 @@ fn configured(walker: &mut Walker<'_>, setting: &str) {
         return;
     };
     let lower = key.to_lowercase();
+    if leads_hooks_away(&lower) {
+        walker.finish_in(None, format!("git -c {key}"));
+    }
     if let Some(name) = lower.strip_prefix("alias.") {
         let known = walker.git_aliases.entry(name.to_owned()).or_default();
         if !known.iter().any(|it| it == value) {

@@ -11,6 +11,11 @@ const SHELLS: &[&str] = &[
     "zsh",
 ];
 
+/// Whether a program is a shell.
+pub(super) fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name)
+}
+
 /// Runs an interpreter. Says whether it was one.
 pub(super) fn run(
     walker: &mut Walker<'_>,

@@ -26,6 +26,7 @@ mod write;
 mod xargs;
 
 pub use deed::{Deed, Surroundings, Touched};
+pub(crate) use git::is_dry_push;
 pub(crate) use parse::UNKNOWN_NAME;
 pub use parse::Unreadable;
 pub use walk::deeds;

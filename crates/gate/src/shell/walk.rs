@@ -88,6 +88,11 @@ pub fn deeds(
     Ok(walker.deeds)
 }
 
+/// Variables by which git finds its settings.
+fn leads_git_away(name: &str) -> bool {
+    matches!(name, "HOME" | "XDG_CONFIG_HOME") || name.starts_with("GIT_CONFIG")
+}
+
 impl<'a> Walker<'a> {
     fn new(folder: &Path, around: &'a dyn Surroundings) -> Self {
         Walker {
@@ -446,6 +451,10 @@ impl<'a> Walker<'a> {
             ACTOR_VARIABLE => self.add(Deed::Person {
                 what: format!("{name}={}", value.join(" ")),
             }),
+            // Whatever runs from here on may ask other hooks of git's, or none.
+            _ if leads_git_away(name) && self.around.variable(name) != Some(value.join(" ")) => {
+                self.finish_in(None, format!("{name}="));
+            }
             // Read by every shell that is started, or run in place of what is asked for.
             "BASH_ENV" | "ENV" => value.iter().for_each(|text| {
                 self.prompt(text);

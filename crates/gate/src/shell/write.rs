@@ -198,8 +198,9 @@ pub(super) fn run(walker: &mut Walker<'_>, name: &str, arguments: &[String], inp
                 walker.touch(target, Touched::Made, name);
             }
         }
-        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => {
-            for target in operands(arguments, &[]) {
+        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "mount" | "umount" | "fusermount"
+        | "bindfs" => {
+            for target in operands(arguments, &["-t", "-o", "--types", "--options"]) {
                 walker.touch(target, Touched::Marked, name);
             }
         }

@@ -1,10 +1,15 @@
 //! `xargs`: a program whose words come from its input.
 
 use super::expand::{ALTERNATIVES_MAX, is_unknown};
+use super::interpret::is_shell;
 use super::output::unescape;
 use super::parse::UNKNOWN;
+use super::run::base_name;
 use super::walk::{Input, Walker};
 use super::wrap::options;
+
+/// A variable that nobody sets.
+const UNSEEN_WORD: &str = "${BOWLINE_WORD_OF_XARGS}";
 
 /// Options that take the next word as their value.
 const VALUED: &[&str] = &[
@@ -62,10 +67,16 @@ pub(super) fn run(walker: &mut Walker<'_>, arguments: &[String], input: &Input) 
     } else {
         rest.to_vec()
     };
+    let shell = command.iter().any(|it| is_shell(base_name(it)));
     let with = |items: &[String]| match &place {
         Some(place) => {
             let whole = items.join(" ");
-            command.iter().map(|it| it.replace(place, &whole)).collect()
+            let filled = |it: &String| match it != place && shell && is_unknown(&whole) {
+                // Within a text for a shell it is a value that nobody knows, as a variable's would be.
+                true => it.replace(place, UNSEEN_WORD),
+                false => it.replace(place, &whole),
+            };
+            command.iter().map(filled).collect()
         }
         None => command.iter().chain(items).cloned().collect(),
     };

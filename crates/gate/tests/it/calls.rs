@@ -14,7 +14,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const TABLES: [&str; 4] = [
+const TABLES: [&str; 6] = [
+    include_str!("calls_plain_sight.txt"),
+    include_str!("calls_costs.txt"),
     include_str!("calls.txt"),
     include_str!("calls_shell.txt"),
     include_str!("calls_attacks.txt"),
@@ -28,6 +30,8 @@ pub(crate) enum What {
     Write,
     Git,
     State,
+    /// It removes the run with the files.
+    Cleans,
     Hidden,
     Person,
 }
@@ -81,6 +85,7 @@ impl Repository {
         let text = text
             .replace('⏎', "\n")
             .replace("@ROOT@", &self.root.to_string_lossy())
+            .replace("@HOME@", &std::env::var("HOME").unwrap_or_default())
             .replace("@STATE@", &self.state.to_string_lossy());
         let message = json!({
             "hook_event_name": "PreToolUse", "cwd": self.root, "tool_name": tool,
@@ -127,6 +132,7 @@ pub(crate) fn rows() -> Vec<(What, &'static str, &'static str)> {
             "write" => What::Write,
             "git" => What::Git,
             "state" => What::State,
+            "cleans" => What::Cleans,
             "hidden" => What::Hidden,
             "person" => What::Person,
             other => panic!("{other} in {line}"),
@@ -160,6 +166,7 @@ fn denied(what: What, run: &Run, owned: bool) -> bool {
         What::Git => closed(Act::Finish),
         What::Hidden => closed(Act::Write) || closed(Act::Finish),
         What::State => owned,
+        What::Cleans => owned || closed(Act::Write),
         What::Person => true,
     }
 }
@@ -181,6 +188,7 @@ fn every_call_is_judged_right_in_every_phase_with_every_gate() {
                 | Offence::Guard { .. }
                 | Offence::Person { .. }
                 | Offence::State { .. } => true,
+                Offence::Cleaned { path } => !ignored(path),
             })
             .cloned()
             .collect();
@@ -298,7 +306,7 @@ fn without_a_run_only_a_persons_moves_are_denied_and_with_a_damaged_one_everythi
         let nowhere = judge(&Belief::Nothing, &found, &mut never);
         match what {
             What::Person => assert!(matches!(nowhere, Some(Denial::Person { .. })), "{text}"),
-            What::Nothing | What::Write | What::Git | What::State | What::Hidden => {
+            What::Nothing | What::Write | What::Git | What::State | What::Cleans | What::Hidden => {
                 assert_eq!(nowhere, None, "{text}");
             }
         }

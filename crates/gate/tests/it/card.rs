@@ -149,3 +149,55 @@ fn damage_and_a_missing_file_are_told_with_the_repair() {
         );
     }
 }
+
+#[test]
+fn what_the_files_know_is_recalled_for_what_is_in_hand() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::create_dir_all(root.join(".claude/memory/agents")).unwrap();
+    let files = [
+        (
+            "thinking_state.json",
+            r#"{"task_id":"essay-1","current_stage":"creation","overall_status":"in_progress","feedback":{"from_previous_tasks":[
+                {"task_id":"a","learnings":["short sentences"],"apply_to_stages":["creation"]},
+                {"task_id":"b","learnings":["more ideas"],"apply_to_stages":["planning"]}]}}"#,
+        ),
+        (
+            ".claude/memory/task-state.json",
+            r#"{"version":"1.0","current_task":{"name":"Ferry guide","status":"in_progress","plan":{"goal":"all night ferries","current_step":2,
+                "steps":[{"id":1,"name":"scout","agent":"scout"},{"id":2,"name":"write it","agent":"scribe"}]}}}"#,
+        ),
+        (
+            ".claude/memory/shared-context.json",
+            r#"{"shared_data":{"current_topic":"ferries","research_results":{}},"preferences":{"tone":"friendly"}}"#,
+        ),
+        (
+            ".claude/memory/agents/scribe.json",
+            r#"{"agent":"scribe","preferences":{"structure":"short"},"cache":{"recent_topics":[]},"statistics":{"posts":3}}"#,
+        ),
+        (
+            ".claude/memory/task-history.json",
+            r#"{"version":"1.0","tasks":[
+                {"id":"task-2026-01-01-001","name":"Train guide","result":"success","started_at":"2026-01-01T10:00:00Z","completed_at":"2026-01-01T11:00:00Z",
+                 "duration_seconds":3600,"summary":"night trains","artifacts":[],"metrics":{"steps_total":1,"steps_completed":1,"retries":0},"lessons":["begin with the timetable"]},
+                {"id":"task-2026-01-01-002","name":"Sweep","result":"success","started_at":"2026-01-01T10:00:00Z","completed_at":"2026-01-01T11:00:00Z",
+                 "duration_seconds":3600,"summary":"a clean desk","artifacts":[],"metrics":{"steps_total":1,"steps_completed":1,"retries":0},"lessons":["towards the door"]}]}"#,
+        ),
+    ];
+    for (name, text) in files {
+        fs::write(root.join(name), text).unwrap();
+    }
+    assert_eq!(
+        card(&Belief::Nothing, root, Lang::En).unwrap(),
+        "\
+Where the work stands, by bowline's state files (trust this over what you remember):
+Also here: thinking (thinking_state.json): 'essay-1', stage creation, in_progress. See `bowline status thinking`.
+Earlier tasks learnt for stage creation; apply it: short sentences
+Also here: memory (.claude/memory/task-state.json): 'Ferry guide', in_progress, step 2. See `bowline status memory`.
+Its goal: all night ferries
+Step 2 of scribe: write it.
+What all agents share: current_topic=ferries; tone=friendly
+What scribe remembers: structure=short; posts=3
+Similar tasks taught this; apply it: begin with the timetable"
+    );
+}

@@ -160,7 +160,7 @@ impl Refuse for Refusal {
                         gate.phase().name()
                     )
                 }
-                Some(gate) => format!("pass it with 'bowline develop gate pass {}'", gate.name()),
+                Some(gate) => format!("'bowline develop resume' says how '{}' is opened", gate.name()),
                 None => "see 'bowline develop status'".into(),
             },
             Refusal::GateAlreadyOpen { gate } => {

@@ -25,8 +25,8 @@ impl Machine for DevelopMachine {
     fn step(state: &State, command: Command, at: Timestamp) -> Outcome {
         let run = || {
             let mut run = state.clone().ok_or(Refusal::NoRun)?;
-            // A clock that was set back must not end a run before it began.
-            run.updated_at = at.max(run.started_at);
+            // A clock that was set back moves no time back.
+            run.updated_at = at.max(run.started_at).max(run.updated_at);
             Ok(run)
         };
         match command {

@@ -24,12 +24,17 @@ impl Catalogue for OrchestrateMachine {
         let first = ("T1.1", Completed);
         vec![
             ("pending", run(&[], 0)),
+            ("pending, its need in progress", behind_one_in_progress()),
             ("ready", run(&[first], 0)),
             (
                 "ready, no free place",
                 run(&[first, ("T1.9", InProgress)], 0),
             ),
             ("in progress", run(&[first, ("T1.2", InProgress)], 0)),
+            (
+                "in progress, begun ahead",
+                run(&[("T1.1", InProgress), ("T1.2", InProgress)], 0),
+            ),
             (
                 "in progress, last run",
                 run(&[first, ("T1.2", InProgress)], RETRY_LIMIT - 1),
@@ -65,6 +70,8 @@ impl Catalogue for OrchestrateMachine {
         vec![
             ("start", Command::Start { id: id() }),
             ("start, unknown", Command::Start { id: "T9.9".into() }),
+            ("start ahead", Command::StartAhead { id: id() }),
+            ("recall", Command::Recall { id: id() }),
             ("complete", Command::Complete { id: id() }),
             ("fail", fail(false)),
             ("fail --retry", fail(true)),
@@ -150,6 +157,15 @@ fn facts(claims: &[(&str, Status)], attempts: u32) -> Facts {
 
 fn run(claims: &[(&str, Status)], attempts: u32) -> Run {
     Run::from_facts(graph(), &facts(claims, attempts))
+}
+
+fn behind_one_in_progress() -> Run {
+    let run = run(&[("T1.1", Status::InProgress)], 0);
+    let config = Config {
+        max_parallel: 2,
+        ..run.config()
+    };
+    run.with_config(config)
 }
 
 fn all_done() -> Run {

@@ -172,6 +172,17 @@ pub enum Command {
         /// Which.
         id: Id,
     },
+    /// Begin a task of the current phase on the work of those it needs, all of them in progress or completed, before that work
+    /// has landed.
+    StartAhead {
+        /// Which.
+        id: Id,
+    },
+    /// Take such a task back, whose needs are still open: what it was begun on came to nothing. Counts no run.
+    Recall {
+        /// Which.
+        id: Id,
+    },
     /// End it well.
     Complete {
         /// Which.

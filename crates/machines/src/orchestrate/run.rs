@@ -3,6 +3,7 @@
 use super::{Config, Graph, Id, Landing, Status};
 use crate::kernel::Timestamp;
 use imbl::{OrdSet, Vector};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// One task of a run.
@@ -157,6 +158,38 @@ impl Run {
     pub fn ids(&self, status: Status) -> Vec<Id> {
         let with = self.nodes().filter(|(_, node)| node.status == status);
         with.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The first ready task, in the order of the task file, or the first behind another. However many there are, only it is
+    /// looked at.
+    pub fn ready_after(&self, id: Option<&Id>) -> Option<Id> {
+        let from = match id {
+            Some(id) => Bound::Excluded(self.graph.find(id)?),
+            None => Bound::Unbounded,
+        };
+        let mut behind = self.ready.range((from, Bound::Unbounded));
+        behind.next().map(|&node| self.graph.id(node).clone())
+    }
+
+    /// What a task needs that is not completed.
+    pub fn open_needs(&self, id: &str) -> Vec<Id> {
+        let Some(node) = self.graph.find(id).filter(|&it| self.at(it).open_needs > 0) else {
+            return Vec::new();
+        };
+        let mut needs = self.graph.needs(node).to_vec();
+        needs.retain(|&need| self.at(need).status != Status::Completed);
+        self.graph.names(&needs)
+    }
+
+    /// Whether a task needs one that failed, or that waits for one.
+    pub fn obstructed(&self, id: &str) -> bool {
+        self.node(id).is_some_and(|node| node.obstructions > 0)
+    }
+
+    /// The phase that waits to be finished, if one does.
+    pub fn phase_done(&self) -> Option<u32> {
+        let phase = self.open_phase().filter(|phase| phase.complete());
+        phase.map(|phase| phase.number)
     }
 
     /// How many tasks have that status.

@@ -32,7 +32,9 @@ impl Machine for OrchestrateMachine {
 
     fn advance(run: &mut Run, command: Command, at: Timestamp) -> Outcome {
         match command {
-            Command::Start { id } => start(run, &id, at),
+            Command::Start { id } => start(run, &id, false, at),
+            Command::StartAhead { id } => start(run, &id, true, at),
+            Command::Recall { id } => recall(run, &id, at),
             Command::Complete { id } => complete(run, &id, at),
             Command::Fail { id, reason, retry } => fail(run, &id, reason, retry, at),
             Command::ForceComplete { id, by, reason } => {
@@ -86,10 +88,11 @@ impl Machine for OrchestrateMachine {
     }
 }
 
-fn start(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
+fn start(run: &mut Run, id: &Id, ahead: bool, at: Timestamp) -> Outcome {
     let node = find(run, id)?;
     match run.at(node).status {
         Status::Ready => {}
+        Status::Pending if ahead && in_hand(run, node) => {}
         Status::Pending => {
             let (own, current) = (run.graph.place(node), run.current);
             let phases = run.graph.phases();
@@ -119,6 +122,24 @@ fn start(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
     draft.run.at_mut(node).started_at = Some(at);
     draft.put(node, Status::InProgress);
     draft.run.phases[place].started_at.get_or_insert(at);
+    Ok(draft.done())
+}
+
+/// Of the current phase, and somebody is at work on everything it still needs.
+fn in_hand(run: &Run, node: u32) -> bool {
+    let idle = |status| !matches!(status, Status::InProgress | Status::Completed);
+    run.graph.place(node) == run.current && needs_with(run, node, idle).is_empty()
+}
+
+fn recall(run: &mut Run, id: &Id, at: Timestamp) -> Outcome {
+    let node = in_progress(run, id, "recall")?;
+    if run.at(node).open_needs == 0 {
+        return Err(wrong_state(id, Status::InProgress, "recall"));
+    }
+    let rest = run.derived(node);
+    let mut draft = Draft::of(run, at);
+    draft.run.at_mut(node).started_at = None;
+    draft.put(node, rest);
     Ok(draft.done())
 }
 

@@ -483,6 +483,40 @@ fn the_worktree_of_a_phase_can_be_recorded() {
 }
 
 #[test]
+fn a_task_begins_ahead_only_on_work_that_somebody_has_in_hand() {
+    let ahead = |id: &str| Command::StartAhead { id: id.into() };
+    let recall = |id: &str| Command::Recall { id: id.into() };
+    let run = play(&do_all(&fresh(), &["T0.1"]), [finish(0, merged())]).unwrap();
+    // Nobody is at what it needs, and then somebody is; a task behind two of them still waits.
+    assert_eq!(code(&run, ahead("T1.2")), "not_ready");
+    let run = play(&run, [start("T1.1"), ahead("T1.2")]).unwrap();
+    assert_eq!(code(&run, ahead("T1.4")), "not_ready");
+    assert_eq!(run.open_needs("T1.2"), names(&["T1.1"]));
+    // What it was begun on fails: it is taken back, blocked, and no run is counted.
+    let failed = play(&run, [fail("T1.1", false)]).unwrap();
+    assert!(failed.obstructed("T1.2"));
+    let back = play(&failed, [recall("T1.2")]).unwrap();
+    let node = back.node("T1.2").unwrap();
+    assert_eq!((node.status, node.attempts), (Status::Blocked, 0));
+    assert_eq!(OrchestrateMachine::violations(&back), []);
+    // What it was begun on is done: there is nothing to take back.
+    let done = play(&run, [complete("T1.1")]).unwrap();
+    assert_eq!(code(&done, recall("T1.2")), "already_in_progress");
+    assert_eq!(OrchestrateMachine::violations(&done), []);
+}
+
+#[test]
+fn ready_tasks_are_found_one_behind_the_other() {
+    let run = play(&do_all(&fresh(), &["T0.1"]), [finish(0, merged())]).unwrap();
+    let first = run.ready_after(None).unwrap();
+    assert_eq!(&*first, "T1.1");
+    let second = run.ready_after(Some(&first)).unwrap();
+    assert_eq!(&*second, "T1.5");
+    assert_eq!(run.ready_after(Some(&second)), None);
+    assert_eq!(run.phase_done(), None);
+}
+
+#[test]
 fn a_clock_set_back_gives_no_negative_times() {
     let run = play(&fresh(), [start("T0.1")]).unwrap();
     let back = later(-600);

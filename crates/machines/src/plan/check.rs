@@ -5,6 +5,9 @@ use crate::dag::{Adjacency, cycle};
 use crate::kernel::Violation;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What no repair can mend: nobody can say which dependency is the wrong one.
+pub const PLAN_HAS_NO_CYCLE: &str = "plan_has_no_cycle";
+
 /// Refuses ids that are not unique and dependencies that are missing or run in a circle.
 pub(super) fn dependencies(steps: &[PlanStep]) -> Result<(), Refusal> {
     let mut places = BTreeMap::new();
@@ -56,7 +59,13 @@ pub(super) fn violations(memory: &Memory) -> Vec<Violation> {
             found.note("task_ids_unique", id, "is there twice".into());
         }
         if let Err(refusal) = dependencies(steps) {
-            found.note("plan_is_sound", id, refusal.to_string());
+            let circle = matches!(refusal, Refusal::CircularDependency { .. });
+            let rule = if circle {
+                PLAN_HAS_NO_CYCLE
+            } else {
+                "plan_is_sound"
+            };
+            found.note(rule, id, refusal.to_string());
         }
     }
     for queued in &memory.queue {

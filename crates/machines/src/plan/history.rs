@@ -2,6 +2,7 @@
 
 use super::Artifact;
 use crate::kernel::Timestamp;
+use std::collections::BTreeSet;
 
 /// Tasks the history keeps, the newest.
 pub const HISTORY_TASKS_MAX: usize = 100;
@@ -9,6 +10,8 @@ pub const HISTORY_TASKS_MAX: usize = 100;
 pub const HISTORY_DAYS_FULL: i64 = 30;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// Shorter words are in every text.
+const TERM_LETTERS_MIN: usize = 4;
 
 /// What a task came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,6 +101,49 @@ pub struct HistoryEntry {
     pub summary: String,
     /// Everything else; gone from old entries.
     pub details: Option<HistoryDetails>,
+}
+
+/// Finished tasks that have something to teach whoever works on `text`: those that share the most words with it first, the
+/// newest of equals first.
+pub fn similar<'h>(entries: &'h [HistoryEntry], text: &str) -> Vec<&'h HistoryEntry> {
+    let wanted = terms(text);
+    let shared = |entry: &HistoryEntry| {
+        let own = terms(&format!("{} {}", entry.name, entry.summary));
+        wanted.intersection(&own).count()
+    };
+    let teaches = |entry: &&HistoryEntry| {
+        let details = entry.details.as_ref();
+        details.is_some_and(|details| !details.lessons.is_empty())
+    };
+    let mut found: Vec<(usize, &HistoryEntry)> = entries
+        .iter()
+        .filter(teaches)
+        .map(|entry| (shared(entry), entry))
+        .filter(|(count, _)| *count > 0)
+        .collect();
+    found.sort_by_key(|(count, entry)| std::cmp::Reverse((*count, entry.completed_at)));
+    found.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// Words that say what a text is about: long ones as they are, and pairs of letters where words carry endings, as in Korean.
+fn terms(text: &str) -> BTreeSet<String> {
+    let text = text.to_lowercase();
+    let mut terms = BTreeSet::new();
+    for word in text.split(|letter: char| !letter.is_alphanumeric()) {
+        if word.is_ascii() {
+            if word.len() >= TERM_LETTERS_MIN {
+                terms.insert(word.to_owned());
+            }
+            continue;
+        }
+        let letters: Vec<char> = word.chars().collect();
+        terms.extend(
+            letters
+                .windows(2)
+                .map(|pair| pair.iter().collect::<String>()),
+        );
+    }
+    terms
 }
 
 /// What the whole history says. It covers exactly the entries that are kept.

@@ -146,11 +146,8 @@ fn step_add(memory: &Memory, new: NewStep, at: Timestamp) -> Outcome {
 fn step_start(memory: &Memory, id: u32, at: Timestamp) -> Outcome {
     let mut next = memory.clone();
     let task = startable(&mut next, "start a step")?;
-    let step = find(task, id)?;
-    match step.status {
-        StepStatus::Pending => {}
-        StepStatus::Failed if step.retries < TRIES_MAX => {}
-        StepStatus::Failed => return Err(Refusal::RetriesExhausted { id }),
+    match find(task, id)?.status {
+        StepStatus::Pending | StepStatus::Failed => may_start(task, id, "start a step")?,
         status @ (StepStatus::InProgress | StepStatus::Completed) => {
             return Err(Refusal::StepState {
                 id,
@@ -158,10 +155,6 @@ fn step_start(memory: &Memory, id: u32, at: Timestamp) -> Outcome {
                 verb: "start",
             });
         }
-    }
-    let missing = task.plan.missing_dependencies(step);
-    if !missing.is_empty() {
-        return Err(Refusal::DependencyNotCompleted { id, missing });
     }
     task.status = TaskStatus::InProgress;
     touch(task, at);
@@ -504,10 +497,29 @@ fn reportable<'a>(
     }
     match find(task, id)?.status {
         StepStatus::InProgress => Ok(task),
-        status @ (StepStatus::Pending | StepStatus::Completed | StepStatus::Failed) => {
+        status @ StepStatus::Completed => Err(Refusal::StepState { id, status, verb }),
+        status @ (StepStatus::Pending | StepStatus::Failed) => {
+            // Told to start it, nobody shall be refused for another reason.
+            may_start(task, id, verb)?;
             Err(Refusal::StepState { id, status, verb })
         }
     }
+}
+
+/// Whether a step that is not in progress could be started now.
+fn may_start(task: &Task, id: u32, verb: &'static str) -> Result<(), Refusal> {
+    let step = find(task, id)?;
+    if task.status == TaskStatus::Failed {
+        return Err(wrong_state(task, verb));
+    }
+    if step.status == StepStatus::Failed && step.retries >= TRIES_MAX {
+        return Err(Refusal::RetriesExhausted { id });
+    }
+    let missing = task.plan.missing_dependencies(step);
+    if !missing.is_empty() {
+        return Err(Refusal::DependencyNotCompleted { id, missing });
+    }
+    Ok(())
 }
 
 fn current_mut(memory: &mut Memory) -> Result<&mut Task, Refusal> {

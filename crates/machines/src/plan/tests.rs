@@ -460,6 +460,36 @@ fn entry(id: &str, completed_at: Timestamp) -> HistoryEntry {
 }
 
 #[test]
+fn similar_tasks_share_words_and_have_something_to_teach() {
+    let told = |name: &str, at: i64, lessons: &[&str]| HistoryEntry {
+        name: name.into(),
+        details: Some(HistoryDetails {
+            lessons: lessons.iter().map(|&text| text.into()).collect(),
+            ..HistoryDetails::default()
+        }),
+        ..entry(name, Timestamp(at))
+    };
+    let entries = [
+        told("Night ferry guide", 1, &["timetables first"]),
+        told("Ferry prices", 2, &["ask twice"]),
+        told("Ferry pictures", 3, &[]),
+        told("Desk", 4, &["sweep"]),
+        told("야간 여객선 안내", 5, &["시간표 먼저"]),
+        told("the and a", 6, &["nothing"]),
+    ];
+    let names = |text: &str| -> Vec<&str> {
+        let found = similar(&entries, text);
+        found.into_iter().map(|entry| entry.name.as_str()).collect()
+    };
+    assert_eq!(
+        names("A guide to the night FERRY"),
+        ["Night ferry guide", "Ferry prices"]
+    );
+    assert_eq!(names("여객선의 요금"), ["야간 여객선 안내"]);
+    assert!(names("to be or not").is_empty());
+}
+
+#[test]
 fn statistics_cover_exactly_the_entries() {
     let mut entries = vec![entry("a", NOON), entry("b", NOON), entry("c", NOON)];
     entries[1].result = TaskResult::Partial;

@@ -55,3 +55,15 @@ pub struct Feedback {
     /// Everything to do otherwise.
     pub improvements: Vec<String>,
 }
+
+impl Feedback {
+    /// What earlier tasks learnt for a stage, each with its task.
+    pub fn lessons_for(&self, stage: Stage) -> impl Iterator<Item = (&str, &str)> {
+        let for_it = move |lesson: &&AppliedLesson| lesson.stages.contains(&stage);
+        let lessons = self.from_previous_tasks.iter().filter(for_it);
+        lessons.flat_map(|lesson| {
+            let texts = lesson.learnings.iter();
+            texts.map(|text| (lesson.task_id.as_str(), text.as_str()))
+        })
+    }
+}

@@ -9,7 +9,7 @@ mod step;
 mod tests;
 
 pub use feedback::{AppliedLesson, Execution, Feedback, Lesson};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, Way};
 pub use scores::{Evaluation, Metric, Metrics, Score, Weights};
 pub use step::ThinkingMachine;
 
@@ -72,6 +72,15 @@ impl Stage {
             Stage::Selection => Some(Stage::Planning),
             Stage::Creation => Some(Stage::Selection),
             Stage::Reflection => Some(Stage::Creation),
+        }
+    }
+
+    /// What must be there before it is complete, where that has a name.
+    pub const fn required(self) -> Option<&'static str> {
+        match self {
+            Stage::Planning | Stage::Reflection => None,
+            Stage::Selection => Some("thinking/selection/selected.json"),
+            Stage::Creation => Some("drafts/draft_v*.md"),
         }
     }
 

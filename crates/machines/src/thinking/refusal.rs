@@ -3,6 +3,17 @@
 use super::{RETRIES_MAX, Stage};
 use crate::kernel::Refuse;
 
+/// How the stage to work on goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// It is begun, or tried again.
+    Start,
+    /// It is under way.
+    Complete,
+    /// Its tries are used up: a person reopens it.
+    Reopen,
+}
+
 /// Why a thinking run refuses a command.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
@@ -35,12 +46,22 @@ pub enum Refusal {
         stage: Stage,
     },
     /// The stage is not being worked on.
-    #[error("stage '{}' is not in progress; it is {status}", stage.name())]
+    #[error("stage '{}' is not in progress, it is {status}; current stage is '{}'", stage.name(), current.name())]
     NotInProgress {
         /// Which.
         stage: Stage,
         /// Where it stands.
         status: &'static str,
+        /// The stage to work on.
+        current: Stage,
+        /// What goes on there.
+        way: Way,
+    },
+    /// Every stage is done.
+    #[error("stage '{}' is not in progress: all stages are completed", stage.name())]
+    AllCompleted {
+        /// Which.
+        stage: Stage,
     },
     /// All tries are used up.
     #[error("stage '{}' failed {RETRIES_MAX} times; a person has to decide", stage.name())]
@@ -129,7 +150,7 @@ impl Refuse for Refusal {
             Refusal::OutputsMissing { .. } => "outputs_missing",
             Refusal::AlreadyInProgress { .. } => "already_in_progress",
             Refusal::AlreadyCompleted { .. } => "already_completed",
-            Refusal::NotInProgress { .. } => "not_in_progress",
+            Refusal::NotInProgress { .. } | Refusal::AllCompleted { .. } => "not_in_progress",
             Refusal::RetriesExhausted { .. } => "retries_exhausted",
             Refusal::NeedsPerson { .. } => "needs_person",
             Refusal::OverrideNotNeeded { .. } => "override_not_needed",
@@ -154,16 +175,25 @@ impl Refuse for Refusal {
             }
             Refusal::AlreadyInProgress { stage } => {
                 format!(
-                    "end it with 'bowline thinking complete {0}' or 'bowline thinking fail {0} --code CODE --message TEXT'",
+                    "end it with 'bowline thinking complete {0} --output PATH' or 'bowline thinking fail {0} --code CODE --message TEXT'",
                     stage.name()
                 )
             }
             Refusal::AlreadyCompleted { .. } => {
                 "a completed stage stays completed; 'bowline undo' goes back".into()
             }
-            Refusal::NotInProgress { stage, .. } => {
-                format!("start it with 'bowline thinking start {}'", stage.name())
-            }
+            Refusal::NotInProgress { current, way, .. } => match way {
+                Way::Start => format!("start it with 'bowline thinking start {}'", current.name()),
+                Way::Complete => format!(
+                    "complete it with 'bowline thinking complete {} --output PATH'",
+                    current.name()
+                ),
+                Way::Reopen => format!(
+                    "a person reopens it with 'bowline thinking start {} --override REASON'",
+                    current.name()
+                ),
+            },
+            Refusal::AllCompleted { .. } => "nothing to do".into(),
             Refusal::RetriesExhausted { stage } => format!(
                 "a person reopens it with 'bowline thinking start {} --override REASON'",
                 stage.name()

@@ -2,7 +2,7 @@
 
 use super::{
     AppliedLesson, Check, Command, Effect, Execution, Lesson, Metric, RETRIES_MAX, Refusal, Run,
-    Seen, Stage, StageError, Status, Weights,
+    Seen, Stage, StageError, Status, Way, Weights,
 };
 use crate::kernel::{Actor, Advice, Machine, Step, Timestamp, Violation};
 
@@ -12,6 +12,8 @@ pub struct ThinkingMachine;
 
 /// The highest score of a core value.
 const SCORE_MAX: f64 = 10.0;
+/// What the selection must leave.
+const SELECTED: &str = "thinking/selection/selected.json";
 /// The highest value of a metric.
 const METRIC_MAX: f64 = 1.0;
 
@@ -160,6 +162,7 @@ fn complete(
     let state = next.stage_mut(stage);
     merge_outputs(&mut state.outputs, outputs)?;
     require(stage, &state.outputs, seen)?;
+    found(stage, &mut state.outputs, seen);
     let below: Vec<String> = checks.iter().filter_map(shortfall).collect();
     if !below.is_empty() {
         return Err(Refusal::BelowThreshold {
@@ -295,10 +298,24 @@ fn in_progress(run: &Run, stage: Stage) -> Result<(), Refusal> {
     let status = run.stage(stage).status;
     match status {
         Status::InProgress => Ok(()),
-        Status::Pending | Status::Completed | Status::Failed => Err(Refusal::NotInProgress {
-            stage,
-            status: status.name(),
-        }),
+        Status::Pending | Status::Completed | Status::Failed => {
+            let open = |stage: &Stage| run.stage(*stage).status != Status::Completed;
+            let Some(current) = Stage::ALL.into_iter().find(open) else {
+                return Err(Refusal::AllCompleted { stage });
+            };
+            let state = run.stage(current);
+            let way = match state.status {
+                Status::InProgress => Way::Complete,
+                Status::Failed if state.exhausted() => Way::Reopen,
+                Status::Pending | Status::Failed | Status::Completed => Way::Start,
+            };
+            Err(Refusal::NotInProgress {
+                stage,
+                status: status.name(),
+                current,
+                way,
+            })
+        }
     }
 }
 
@@ -331,6 +348,23 @@ fn inside(path: &str) -> bool {
         && path.split('/').all(|part| part != "..")
 }
 
+/// Records the required files that are there and that nobody named.
+fn found(stage: Stage, outputs: &mut Vec<String>, seen: &Seen) {
+    match stage {
+        Stage::Planning | Stage::Reflection => {}
+        Stage::Selection => {
+            if !outputs.iter().any(|path| path == SELECTED) {
+                outputs.push(SELECTED.to_owned());
+            }
+        }
+        Stage::Creation => {
+            if !outputs.iter().any(|path| is_draft(path)) {
+                outputs.extend(seen.0.iter().filter(|path| is_draft(path)).cloned());
+            }
+        }
+    }
+}
+
 /// Refuses unless every recorded output, and what the stage requires, was seen on disk.
 fn require(stage: Stage, outputs: &[String], seen: &Seen) -> Result<(), Refusal> {
     let mut missing: Vec<String> = outputs
@@ -344,18 +378,18 @@ fn require(stage: Stage, outputs: &[String], seen: &Seen) -> Result<(), Refusal>
                 missing.push("at least one output".into());
             }
         }
-        Stage::Selection => {
-            let selected = "thinking/selection/selected.json";
-            if !seen.0.contains(selected) && !missing.iter().any(|path| path == selected) {
-                missing.push(selected.into());
+        Stage::Selection | Stage::Creation | Stage::Reflection => {
+            let found = |wanted: &str| match stage {
+                Stage::Creation => seen.0.iter().any(|path| is_draft(path)),
+                Stage::Planning | Stage::Selection | Stage::Reflection => seen.0.contains(wanted),
+            };
+            if let Some(wanted) = stage.required()
+                && !found(wanted)
+                && !missing.iter().any(|path| path == wanted)
+            {
+                missing.push(wanted.into());
             }
         }
-        Stage::Creation => {
-            if !seen.0.iter().any(|path| is_draft(path)) {
-                missing.push("drafts/draft_v*.md".into());
-            }
-        }
-        Stage::Reflection => {}
     }
     if missing.is_empty() {
         Ok(())

@@ -298,3 +298,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_lesson_is_for_the_stages_it_names() {
+    let feedback = Feedback {
+        from_previous_tasks: vec![AppliedLesson {
+            task_id: "ferries".into(),
+            learnings: vec!["short".into(), "early".into()],
+            stages: vec![Stage::Creation],
+        }],
+        ..Feedback::default()
+    };
+    let told: Vec<_> = feedback.lessons_for(Stage::Creation).collect();
+    assert_eq!(told, [("ferries", "short"), ("ferries", "early")]);
+    assert_eq!(feedback.lessons_for(Stage::Planning).count(), 0);
+}

@@ -4,12 +4,16 @@ use super::attempts::{Voice, prompt, raw};
 use bowline_formats::agents::Protocol;
 use bowline_formats::agents::launch::{self, Conversation};
 use bowline_formats::settings::Settings;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Variables every agent gets, if they are set.
 const VARIABLES: [&str; 9] = [
     "PATH", "HOME", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR",
 ];
+
+/// The clients that are there without being described.
+pub const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "scripted"];
 
 /// A client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,16 +123,27 @@ impl Client {
         }
     }
 
+    /// Its command line as it is described: program and arguments, before anything is filled in or added.
+    pub fn words(&self) -> Vec<String> {
+        match &self.how {
+            How::Claude => vec!["claude".to_owned()],
+            How::Codex => vec!["codex".to_owned()],
+            How::Command(words) => words.clone(),
+        }
+    }
+
+    /// Those of our variables that it gets; every other one is kept from it.
+    pub fn environment(
+        &self,
+        ours: impl Iterator<Item = (String, String)>,
+        settings: &Settings,
+    ) -> BTreeMap<String, String> {
+        ours.filter(|(name, _)| self.gets(name, settings)).collect()
+    }
+
     /// Whether it gets a variable.
-    pub fn gets(&self, variable: &str, settings: &Settings) -> bool {
-        let fits = |name: &String| match name.strip_suffix('*') {
-            Some(beginning) => variable.starts_with(beginning),
-            None => variable == name,
-        };
-        VARIABLES.contains(&variable)
-            || variable.starts_with("XDG_")
-            || self.env.iter().any(fits)
-            || settings.defaults.env.iter().any(fits)
+    fn gets(&self, variable: &str, settings: &Settings) -> bool {
+        for_everybody(variable, settings) || named(variable, &self.env)
     }
 
     /// How it is started for this.
@@ -176,6 +191,28 @@ impl Client {
             }
         }
     }
+}
+
+/// Those of our variables that every program gets that is started for a task: a client, a check, git.
+pub fn environment(
+    ours: impl Iterator<Item = (String, String)>,
+    settings: &Settings,
+) -> BTreeMap<String, String> {
+    ours.filter(|(name, _)| for_everybody(name, settings))
+        .collect()
+}
+
+fn for_everybody(variable: &str, settings: &Settings) -> bool {
+    VARIABLES.contains(&variable)
+        || variable.starts_with("XDG_")
+        || named(variable, &settings.defaults.env)
+}
+
+fn named(variable: &str, names: &[String]) -> bool {
+    names.iter().any(|name| match name.strip_suffix('*') {
+        Some(beginning) => variable.starts_with(beginning),
+        None => variable == name,
+    })
 }
 
 fn with_program(program: &str, arguments: Vec<String>) -> Vec<String> {

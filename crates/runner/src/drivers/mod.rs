@@ -1,3 +1,84 @@
-//! What single kinds of work need to have agents work on them.
+//! A module for each kind of work.
 
+pub mod develop;
 pub mod jobs;
+pub mod memory;
+mod prompts;
+pub mod thinking;
+
+use crate::core::clients::Client;
+use crate::core::crew::{Parts, Rules, Screen, Unit, Work};
+use bowline_engine::files::KnownFile;
+use bowline_engine::run_place::RunPlace;
+use bowline_engine::{Context, Error};
+use bowline_formats::develop::policy::FILE_NAME;
+use bowline_formats::settings::Settings;
+use std::path::Path;
+
+/// The client of work for which nobody names one.
+const CLIENT: &str = "claude";
+
+/// What would be started first, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Would {
+    /// What.
+    pub id: String,
+    /// The client.
+    pub agent: String,
+}
+
+/// The settings that hold in a folder: the nearest file upwards.
+pub fn settings_at(folder: &Path) -> Result<Settings, Error> {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let found = folder.ancestors().map(|folder| folder.join(FILE_NAME));
+    let Some(path) = found.into_iter().find(|path| path.is_file()) else {
+        return Ok(Settings::default());
+    };
+    let text = std::fs::read_to_string(&path).map_err(|error| Error::BadSettings {
+        path: path.clone(),
+        message: error.to_string(),
+    })?;
+    Settings::read(&text).map_err(|message| Error::BadSettings { path, message })
+}
+
+/// The client somebody named for everything, the one of a role, or the usual one. A role may be no client at all.
+fn client(settings: &Settings, named: Option<&str>, role: Option<&str>) -> Result<Client, Error> {
+    let me = std::env::current_exe().unwrap_or_default();
+    let of = |name: &str| Client::named(name, settings, &me);
+    if let (None, Some(client)) = (named, role.and_then(of)) {
+        return Ok(client);
+    }
+    let name = named.or(settings.defaults.agent.as_deref());
+    let name = name.unwrap_or(CLIENT);
+    of(name).ok_or_else(|| Error::NoAgent { name: name.into() })
+}
+
+/// What a run on a state file is made of, once nobody else runs there.
+fn parts<'s>(
+    context: &Context,
+    file: &KnownFile,
+    (identity, name): (String, String),
+    settings: &Settings,
+    rules: Rules,
+    screen: &'s mut dyn Screen,
+) -> Result<Parts<'s>, Error> {
+    Ok(Parts {
+        context: context.clone(),
+        place: RunPlace::take(context, file)?,
+        identity,
+        name,
+        settings: settings.clone(),
+        rules,
+        screen,
+    })
+}
+
+/// What a run would start now; changes nothing.
+fn would_start<W: Work>(mut work: W, parallel: usize) -> Result<Vec<Would>, Error> {
+    let units: Vec<Unit> = work.ready()?.into_iter().take(parallel).collect();
+    let would = |unit: Unit| {
+        let agent = work.client(&unit)?.name;
+        Ok(Would { id: unit.id, agent })
+    };
+    units.into_iter().map(would).collect()
+}

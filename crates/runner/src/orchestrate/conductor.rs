@@ -2,7 +2,9 @@
 //!
 //! Whatever it needs after a crash is durable before it is acted upon: the state file has the tasks, notes have their attempts.
 
+mod landings;
 mod outcomes;
+mod starts;
 
 use super::note::{Note, Stage};
 use super::ports::{Event, Job, Life, Ports, Told, Trouble, Wish};
@@ -10,7 +12,7 @@ use crate::core::ladder::{Verdict, climb};
 use bowline_engine::machines::orchestrate::{Command, Id, Next, PhaseEnd, Status, next};
 use bowline_engine::supervisor::Want;
 use outcomes::tripped;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Conflicts of one task with what landed before it; then a person has to resolve them.
 const CONFLICTS_MAX: u32 = 3;
@@ -20,6 +22,8 @@ const BLOCKED_MS: i64 = 2_000;
 const BLOCKED_TRIES_MAX: u32 = 15;
 /// The longest wait before a failed task is tried again.
 const BACKOFF_MS_MAX: i64 = 60_000;
+/// Between two looks at a machine that has too little of something.
+const SHORT_MS: i64 = 5_000;
 /// Attempts of one task in a row that never began, before that counts as a failure.
 const NOT_BEGUN_MAX: u32 = 3;
 const HOUR_MS: i64 = 60 * 60 * 1_000;
@@ -51,6 +55,12 @@ pub struct Rules {
     pub worked_ms_max: Option<i64>,
     /// Time without output.
     pub silent_ms_max: Option<i64>,
+    /// Between two looks at work that others decide about.
+    pub proposal_ms: i64,
+    /// Tasks begin on work that has not landed yet.
+    pub stack: bool,
+    /// Tasks that land at once: one where they land on a branch.
+    pub landings_max: usize,
 }
 
 /// How a run came to its end.
@@ -117,6 +127,18 @@ pub struct Conductor {
     /// Limits by agent.
     limits: BTreeMap<String, i64>,
     starts: VecDeque<i64>,
+    /// When the machine is looked at again that has too little of something.
+    short: Option<i64>,
+    /// People know of it.
+    told_short: bool,
+    /// Tasks to land, as they came.
+    queue: Vec<Id>,
+    /// Those that are landing.
+    landing: BTreeSet<Id>,
+    /// Pairs of tasks that do not fit to each other, the smaller id first.
+    overlaps: BTreeSet<(Id, Id)>,
+    /// What tasks in flight say that they change, where they say so.
+    touching: BTreeMap<Id, Vec<String>>,
     finishing: Option<u32>,
     phase_blocked: Option<(i64, u32)>,
     paused: bool,
@@ -134,6 +156,12 @@ impl Conductor {
             resting: BTreeMap::new(),
             limits: BTreeMap::new(),
             starts: VecDeque::new(),
+            short: None,
+            told_short: false,
+            queue: Vec::new(),
+            landing: BTreeSet::new(),
+            overlaps: BTreeSet::new(),
+            touching: BTreeMap::new(),
             finishing: None,
             phase_blocked: None,
             paused: false,
@@ -161,8 +189,9 @@ impl Conductor {
             }
             let flight = Flight::of(note.clone(), now);
             self.flights.insert(id.clone(), flight);
+            self.touch(ports, &id);
             match note.stage {
-                Stage::Landing => ports.ask(Job::Land { id }),
+                Stage::Landing => self.line_up(ports, &id),
                 Stage::Room if note.parked_until_ms.is_some() => {}
                 Stage::Room => self.room(ports, &id, &note),
                 Stage::Running => ports.attach(&id, &note),
@@ -182,7 +211,12 @@ impl Conductor {
         match event {
             Event::Room { id, result } => self.room_made(ports, &id, result)?,
             Event::Attempt { id, number, life } => self.lived(ports, &id, number, life)?,
-            Event::Landed { id, outcome } => self.landed(ports, &id, outcome)?,
+            Event::Landed { id, outcome } => {
+                self.landing.remove(&id);
+                self.landed(ports, &id, outcome)?;
+                self.land_next(ports);
+            }
+            Event::Forecast { id, overlaps } => self.forecast(ports, &id, overlaps),
             Event::PhaseEnded { phase, outcome } => self.phase_ended(ports, phase, outcome)?,
         }
         self.advance(ports)
@@ -240,6 +274,8 @@ impl Conductor {
                 return Ok(());
             }
             Command::Start { .. }
+            | Command::StartAhead { .. }
+            | Command::Recall { .. }
             | Command::Complete { .. }
             | Command::Fail { .. }
             | Command::ForceComplete { .. }
@@ -251,7 +287,7 @@ impl Conductor {
         ports.commit(command.clone())?;
         match command {
             Command::ForceComplete { id, .. } | Command::Complete { id } => {
-                if let Some(flight) = self.flights.remove(&id) {
+                if let Some(flight) = self.comes_down(&id) {
                     ports.want(&id, flight.note.attempt, Want::Ended);
                 }
             }
@@ -266,7 +302,9 @@ impl Conductor {
                 let note = ports.note(&id);
                 self.take_off(ports, &id, note);
             }
-            Command::Fail { .. }
+            Command::StartAhead { .. }
+            | Command::Recall { .. }
+            | Command::Fail { .. }
             | Command::Lost { .. }
             | Command::PhaseFinish { .. }
             | Command::SetWorktree { .. } => {}
@@ -296,12 +334,13 @@ impl Conductor {
         if quiet && self.rules.last_phase.is_some() && passed {
             return Some(Ended::AllDone);
         }
+        if !quiet {
+            return None;
+        }
         match next(ports.run()) {
-            Next::AllDone if quiet => Some(Ended::AllDone),
-            Next::Stalled(_) if quiet && self.resting.is_empty() => Some(Ended::Stalled),
-            Next::AllDone | Next::Stalled(_) | Next::Ready(_) | Next::Wait | Next::PhaseDone(_) => {
-                None
-            }
+            Next::AllDone => Some(Ended::AllDone),
+            Next::Stalled(_) if self.resting.is_empty() => Some(Ended::Stalled),
+            Next::Stalled(_) | Next::Ready(_) | Next::Wait | Next::PhaseDone(_) => None,
         }
     }
 
@@ -316,7 +355,10 @@ impl Conductor {
             let left = self.rules.worked_ms_max;
             let left = left.map(|max| max.saturating_sub(flight.note.worked_ms));
             [
-                flight.note.parked_until_ms,
+                flight
+                    .note
+                    .parked_until_ms
+                    .max(self.short.filter(|_| flight.note.parked_until_ms.is_some())),
                 flight.blocked.map(|(at, _)| at),
                 deadline(flight.heard_ms, self.rules.silent_ms_max),
                 deadline(flight.since_ms, left),
@@ -327,6 +369,7 @@ impl Conductor {
         flights
             .chain(resting)
             .chain([
+                self.short,
                 self.phase_blocked.map(|(at, _)| at),
                 hour.map(|first| first + HOUR_MS),
             ])
@@ -337,6 +380,7 @@ impl Conductor {
     /// Time has passed.
     pub fn tick(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
         let now = ports.now_ms();
+        self.short = self.short.filter(|at| *at > now);
         let ids: Vec<Id> = self.flights.keys().cloned().collect();
         for id in ids {
             self.look(ports, &id, now)?;
@@ -353,10 +397,14 @@ impl Conductor {
 
     fn look(&mut self, ports: &mut impl Ports, id: &Id, now: i64) -> Result<(), Trouble> {
         let (rules, paused) = (self.rules.clone(), self.paused);
+        let parked = |flight: &Flight| flight.note.parked_until_ms.is_some_and(|at| at <= now);
+        if self.flights.get(id).is_some_and(parked) && self.is_short(ports, now) {
+            return Ok(());
+        }
         let Some(flight) = self.flights.get_mut(id) else {
             return Ok(());
         };
-        if flight.note.parked_until_ms.is_some_and(|at| at <= now) {
+        if parked(flight) {
             flight.note.parked_until_ms = None;
             let note = flight.note.clone();
             ports.remember(id, &note)?;
@@ -367,7 +415,7 @@ impl Conductor {
             && at <= now
         {
             flight.blocked = Some((i64::MAX, tries));
-            ports.ask(Job::Land { id: id.clone() });
+            self.line_up(ports, id);
             return Ok(());
         }
         if flight.note.stage != Stage::Running || flight.ended.is_some() || paused {
@@ -388,74 +436,10 @@ impl Conductor {
         Ok(())
     }
 
-    /// Starts what may be started.
-    fn advance(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
-        if self.leaving || self.paused || self.stuck.is_some() {
-            return Ok(());
-        }
-        let now = ports.now_ms();
-        let current = ports.run().current_phase();
-        if self.rules.last_phase.is_some_and(|last| current > last) {
-            return Ok(());
-        }
-        match next(ports.run()) {
-            Next::PhaseDone(phase) => {
-                if self.finishing.is_none() {
-                    self.finishing = Some(phase);
-                    ports.ask(Job::FinishPhase { phase });
-                }
-            }
-            Next::Ready(_) => {
-                for id in ports.run().ids(Status::Ready) {
-                    if !self.room_for_one_more(ports, now) {
-                        break;
-                    }
-                    if self.resting.contains_key(&id) || ports.waits_for_section(&id) {
-                        continue;
-                    }
-                    let agent = ports.agent_of(&id);
-                    if self.limits.get(&agent).is_some_and(|until| *until > now) {
-                        continue;
-                    }
-                    ports.commit(Command::Start { id: id.clone() })?;
-                    let note = ports.note(&id);
-                    self.take_off(ports, &id, note);
-                }
-            }
-            Next::Wait | Next::AllDone | Next::Stalled(_) => {}
-        }
-        Ok(())
-    }
-
-    fn room_for_one_more(&mut self, ports: &impl Ports, now: i64) -> bool {
-        while self
-            .starts
-            .front()
-            .is_some_and(|first| *first + HOUR_MS <= now)
-        {
-            self.starts.pop_front();
-        }
-        let many = self.rules.starts_per_hour;
-        let free = ports.run().free_places() != Some(0);
-        free && self.flights.len() < self.rules.flights_max
-            && many.is_none_or(|max| (self.starts.len() as u64) < max)
-    }
-
-    fn take_off(&mut self, ports: &mut impl Ports, id: &Id, mut note: Note) {
-        // A person may have given it a fresh start while nobody ran it.
-        if ports.run().node(id).is_some_and(|node| node.attempts == 0) {
-            note.forgive();
-        }
-        note.stage = Stage::Room;
-        self.starts.push_back(ports.now_ms());
-        self.flights
-            .insert(id.clone(), Flight::of(note.clone(), ports.now_ms()));
-        self.room(ports, id, &note);
-    }
-
     fn room(&mut self, ports: &mut impl Ports, id: &Id, note: &Note) {
         let (id, merge) = (id.clone(), note.merge);
-        ports.ask(Job::Room { id, merge });
+        let on = note.on.as_deref().map(Id::from);
+        ports.ask(Job::Room { id, merge, on });
     }
 
     fn room_made(
@@ -474,6 +458,9 @@ impl Conductor {
     }
 
     fn begin(&mut self, ports: &mut impl Ports, id: &Id) -> Result<(), Trouble> {
+        if self.came_to_nothing(ports, id) {
+            return self.recall(ports, id);
+        }
         let now = ports.now_ms();
         let Some(flight) = self.flights.get_mut(id) else {
             return Ok(());
@@ -537,7 +524,7 @@ impl Conductor {
                 ports.commit(Command::Lost {
                     gone: vec![id.clone()],
                 })?;
-                self.flights.remove(id);
+                self.comes_down(id);
                 let again = ports.run().node(id).map(|node| node.status) != Some(Status::Failed);
                 ports.tell(Told::Failed {
                     id: id.clone(),

@@ -1,22 +1,16 @@
 //! What of an agent's output counts for its task.
 
 use super::ports::Word;
-use bowline_engine::formats::agents::{Event, Protocol, Since, What};
+use crate::core::hearing::{self, Word as Heard};
+use bowline_engine::formats::agents::{Event, Protocol};
 use bowline_engine::formats::tasks_md::wire::TaskReply;
-
-/// The end of an agent's words that is kept, for whoever asks why it failed.
-const TAIL_BYTES: usize = 2 << 10;
-/// A line that is longer says nothing.
-const LINE_BYTES_MAX: usize = 4 << 10;
 
 /// Listens to one attempt.
 #[derive(Debug)]
 pub(super) struct Hearing {
     task: String,
     promise: String,
-    protocol: Protocol,
-    line: Vec<u8>,
-    tail: String,
+    inner: hearing::Hearing,
 }
 
 impl Hearing {
@@ -24,54 +18,49 @@ impl Hearing {
         Hearing {
             task: task.to_owned(),
             promise: promise.to_owned(),
-            protocol,
-            line: Vec::new(),
-            tail: String::new(),
+            inner: hearing::Hearing::new(protocol),
         }
     }
 
     pub(super) fn tail(&self) -> &str {
-        &self.tail
+        self.inner.tail()
     }
 
     /// What bytes of the output and their events say.
     pub(super) fn hear(&mut self, bytes: &[u8], events: &[Event<'_>]) -> Vec<Word> {
-        let mut words = vec![Word::Something];
-        if self.protocol == Protocol::Markers {
-            self.bytes(bytes, &mut words);
-        }
-        for event in events {
-            self.event(&event.what, &mut words);
-        }
-        words
+        let heard = self.inner.hear(bytes, events);
+        heard
+            .into_iter()
+            .flat_map(|word| self.meant(word))
+            .collect()
     }
 
     /// The output is over: a last line needs no end.
     pub(super) fn over(&mut self) -> Vec<Word> {
+        let heard = self.inner.over();
+        heard
+            .into_iter()
+            .flat_map(|word| self.meant(word))
+            .collect()
+    }
+
+    /// What a word means for the task.
+    fn meant(&self, word: Heard) -> Vec<Word> {
+        vec![match word {
+            Heard::Line(line) => return self.line(&line),
+            Heard::Something => Word::Something,
+            Heard::Complete => Word::Done,
+            Heard::Failed(message) => Word::Fail(message),
+            Heard::Session(id) => Word::Session(id),
+            Heard::Limit { until_ms } => Word::Limit { until_ms },
+            Heard::LimitFor { seconds } => Word::LimitFor { seconds },
+            Heard::TurnEnded => Word::TurnEnded,
+            Heard::Used { tokens, usd } => Word::Used { tokens, usd },
+        }]
+    }
+
+    fn line(&self, line: &str) -> Vec<Word> {
         let mut words = Vec::new();
-        let line = std::mem::take(&mut self.line);
-        self.line(&String::from_utf8_lossy(&line), &mut words);
-        words
-    }
-
-    fn bytes(&mut self, bytes: &[u8], words: &mut Vec<Word>) {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.line.len() < LINE_BYTES_MAX {
-                self.line.extend_from_slice(part);
-            }
-            if part.ends_with(b"\n") {
-                let line = std::mem::take(&mut self.line);
-                self.line(&String::from_utf8_lossy(&line), words);
-            }
-        }
-    }
-
-    fn line(&mut self, line: &str, words: &mut Vec<Word>) {
-        let line = line.trim();
-        if line.is_empty() {
-            return;
-        }
-        self.keep(line);
         match line.parse::<TaskReply>() {
             Ok(TaskReply::Done { id, .. }) if id.as_str() == self.task => words.push(Word::Done),
             Ok(TaskReply::Fail { id, reason, .. }) if id.as_str() == self.task => {
@@ -84,71 +73,7 @@ impl Hearing {
         if bare == self.promise || bare == format!("<promise>{}</promise>", self.promise) {
             words.push(Word::Promise);
         }
-    }
-
-    fn keep(&mut self, line: &str) {
-        self.tail.push_str(line);
-        self.tail.push('\n');
-        let mut from = self.tail.len().saturating_sub(TAIL_BYTES);
-        while !self.tail.is_char_boundary(from) {
-            from += 1;
-        }
-        self.tail.drain(..from);
-    }
-
-    fn event(&mut self, what: &What<'_>, words: &mut Vec<Word>) {
-        match what {
-            What::Session { id, .. } => words.push(Word::Session(id.to_string())),
-            What::Said(text) => {
-                for line in text.lines() {
-                    self.line(line, words);
-                }
-            }
-            What::TaskComplete { .. } => words.push(Word::Done),
-            What::Limit {
-                until,
-                retry_after_s,
-                ..
-            } => {
-                let after = retry_after_s.and_then(|seconds| i64::try_from(seconds).ok());
-                words.push(match (until, after) {
-                    (Some(until), _) => Word::Limit {
-                        until_ms: Some(until.as_millisecond()),
-                    },
-                    (None, Some(seconds)) => Word::LimitFor { seconds },
-                    (None, None) => Word::Limit { until_ms: None },
-                });
-            }
-            What::Usage(usage) => {
-                let tokens = match usage.since {
-                    Since::Turn => usage.input + usage.output,
-                    Since::Session => 0,
-                };
-                words.push(Word::Used {
-                    tokens,
-                    usd: usage.cost_usd.unwrap_or(0.0),
-                });
-            }
-            What::TurnEnded(_) => words.push(Word::TurnEnded),
-            What::Failed { message, .. } => {
-                self.keep(message);
-                words.push(Word::Fail(message.to_string()));
-            }
-            What::ToolUsed { .. }
-            | What::Asks { .. }
-            | What::WantsPermission { .. }
-            | What::Withdrawn { .. }
-            | What::Needs(_)
-            | What::PhaseComplete { .. }
-            | What::Verified { .. }
-            | What::Step { .. }
-            | What::PhaseStarting { .. }
-            | What::Retrying { .. }
-            | What::Noticed { .. }
-            | What::Malformed(_)
-            | What::Ignored { .. }
-            | What::ProtocolError(_) => {}
-        }
+        words
     }
 }
 

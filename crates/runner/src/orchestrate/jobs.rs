@@ -1,74 +1,122 @@
-//! The threads that do a run's git work: one for rooms, one for landings, each one thing at a time.
+//! The threads that do a run's git work: one for rooms, one for landings, one that looks ahead, each one thing at a time.
 
 use super::ports::{Event, Job, Landed, PhaseEnded, Wish};
-use super::repo::{PhasePlace, Repo, TaskPlace, command};
+use super::repo::{Forecasts, PhasePlace, Repo, TaskPlace, command};
 use super::run::Heard;
 use bowline_engine::formats::run_settings::Orchestrate;
 use bowline_engine::machines::orchestrate::{Id, PhaseEnd};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
 /// Something to do, with all that git has to know.
 pub(super) enum Work {
-    Room { task: TaskPlace, merge: bool },
-    Clean { task: TaskPlace },
-    Land { task: TaskPlace },
-    Finish { phase: PhasePlace, title: String },
+    Room {
+        task: TaskPlace,
+        merge: bool,
+        on: Option<Id>,
+    },
+    Clean {
+        name: String,
+    },
+    Forecast {
+        id: Id,
+        others: Vec<Id>,
+    },
+    Land {
+        task: TaskPlace,
+    },
+    Finish {
+        phase: PhasePlace,
+        title: String,
+    },
 }
 
 /// The way to them. They leave when it is gone.
 pub(super) struct Jobs {
     rooms: Sender<Work>,
     landings: Sender<Work>,
+    forecasts: Sender<Work>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Jobs {
     pub(super) fn begin(repo: &Repo, heard: &Sender<Heard>) -> std::io::Result<Jobs> {
-        let rooms = thread("rooms", repo.beside("rooms"), heard.clone())?;
-        let landings = thread("landings", repo.beside("landings"), heard.clone())?;
-        Ok(Jobs { rooms, landings })
+        let mut threads = Vec::new();
+        let mut begin = |name| -> std::io::Result<Sender<Work>> {
+            let (send, thread) = thread(name, repo.beside(name), heard.clone())?;
+            threads.push(thread);
+            Ok(send)
+        };
+        Ok(Jobs {
+            rooms: begin("rooms")?,
+            landings: begin("landings")?,
+            forecasts: begin("forecasts")?,
+            threads,
+        })
+    }
+
+    /// Waits until all that was asked for is done.
+    pub(super) fn finish(self) {
+        drop((self.rooms, self.landings, self.forecasts));
+        for thread in self.threads {
+            // One that panicked has nothing more to do.
+            let _ = thread.join();
+        }
     }
 
     pub(super) fn ask(&self, work: Work) {
         let to = match &work {
             Work::Room { .. } | Work::Clean { .. } => &self.rooms,
             Work::Land { .. } | Work::Finish { .. } => &self.landings,
+            Work::Forecast { .. } => &self.forecasts,
         };
         // They live as long as this does.
         let _ = to.send(work);
     }
 }
 
-fn thread(name: &str, repo: Repo, heard: Sender<Heard>) -> std::io::Result<Sender<Work>> {
+fn thread(
+    name: &str,
+    repo: Repo,
+    heard: Sender<Heard>,
+) -> std::io::Result<(Sender<Work>, JoinHandle<()>)> {
     let (send, work) = channel();
-    std::thread::Builder::new()
+    let thread = std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(move || {
+            let mut seen = Forecasts::default();
             while let Ok(work) = work.recv() {
-                if let Some(event) = carry_out(&repo, work)
+                if let Some(event) = carry_out(&repo, &mut seen, work)
                     && heard.send(Heard::Event(event)).is_err()
                 {
                     return;
                 }
             }
         })?;
-    Ok(send)
+    Ok((send, thread))
 }
 
-fn carry_out(repo: &Repo, work: Work) -> Option<Event> {
+fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
     match work {
-        Work::Room { task, merge } => {
-            let result = repo.room(&task, merge);
+        Work::Room { task, merge, on } => {
+            let result = repo.room(&task, merge, on.as_deref());
             Some(Event::Room {
                 id: Id::from(task.id.as_str()),
                 result: result.map(drop).map_err(|error| error.to_string()),
             })
         }
-        Work::Clean { task } => {
+        Work::Clean { name } => {
             // What cannot be taken away now is found again by the next run.
-            let _ = repo.clean(&task);
+            let _ = repo.clean(&name);
             None
         }
+        // An agent may be writing in the very moment: there will be another look.
+        Work::Forecast { id, others } => repo
+            .forecast(seen, &id, &others)
+            .ok()
+            .map(|overlaps| Event::Forecast { id, overlaps }),
         Work::Land { task } => {
             let outcome = repo.land(&task).unwrap_or_else(|error| Landed::Blocked {
                 why: error.to_string(),
@@ -91,7 +139,13 @@ fn carry_out(repo: &Repo, work: Work) -> Option<Event> {
 }
 
 /// The same where there is no git: everybody works in the project itself, which is tested where it stands.
-pub(super) fn without_git(job: Job, root: PathBuf, settings: &Orchestrate, heard: &Sender<Heard>) {
+pub(super) fn without_git(
+    job: Job,
+    root: PathBuf,
+    settings: &Orchestrate,
+    environment: BTreeMap<String, String>,
+    heard: &Sender<Heard>,
+) {
     let (evidence, checks) = (settings.evidence.clone(), settings.checks.clone());
     let (heard, told) = (heard.clone(), heard.clone());
     let work = move || {
@@ -99,14 +153,14 @@ pub(super) fn without_git(job: Job, root: PathBuf, settings: &Orchestrate, heard
             Job::Room { id, .. } => Event::Room { id, result: Ok(()) },
             Job::Land { id } => Event::Landed {
                 id,
-                outcome: match red(&[evidence], &root) {
+                outcome: match red(&[evidence], &root, &environment) {
                     Some(tail) => Landed::Red { tail },
                     None => Landed::Done,
                 },
             },
-            Job::Clean { .. } => return,
+            Job::Clean { .. } | Job::Forecast { .. } => return,
             Job::FinishPhase { phase } => {
-                let why = red(&checks, &root);
+                let why = red(&checks, &root, &environment);
                 let end = match why {
                     Some(_) => PhaseEnd::ChecksRed,
                     None => PhaseEnd::NoGit,
@@ -123,9 +177,15 @@ pub(super) fn without_git(job: Job, root: PathBuf, settings: &Orchestrate, heard
 }
 
 /// The end of the output of the first command that fails.
-fn red(commands: &[Vec<String>], folder: &Path) -> Option<String> {
+fn red(
+    commands: &[Vec<String>],
+    folder: &Path,
+    environment: &BTreeMap<String, String>,
+) -> Option<String> {
     let commands = commands.iter().filter(|words| !words.is_empty());
     commands
-        .map(|words| command(words, folder).unwrap_or_else(|error| Some(error.to_string())))
+        .map(|words| {
+            command(words, folder, environment).unwrap_or_else(|error| Some(error.to_string()))
+        })
         .find_map(|tail| tail)
 }

@@ -1,23 +1,31 @@
 //! `bowline orchestrate run`: a plan worked off by agents, each task in a worktree of its own, landed one after the other.
 
+mod announcer;
 mod conductor;
 pub mod door;
 mod hearing;
 mod jobs;
+mod ledger;
 mod note;
+mod orders;
 mod ports;
 mod prompt;
 mod real;
 mod rehearsal;
 mod repo;
+mod report;
 mod run;
+mod space;
 
-/// What a run is made of, for whoever shows one.
-pub use bowline_engine::machines::Actor;
-pub use bowline_engine::machines::orchestrate::{Config, Id, Next, Run, Status, next};
+/// What a screen shows of a run while it goes on.
+pub use bowline_engine::machines::orchestrate::{Id, Run, Status};
 pub use conductor::{Conductor, Ended, Rules};
-pub use note::{Failure, Note, Stage};
-pub use ports::{Event, Job, Landed, Life, PhaseEnded, Ports, Told, Trouble, Wish, Word};
+pub use ledger::Ledger;
+pub use note::{Failure, Note, Stage, Used};
+pub use ports::{
+    Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Wish, Word,
+};
 pub use rehearsal::{Odds, Rehearsed, rehearse, rehearse_from};
-pub use repo::{Customs, PhasePlace, Repo, TaskPlace};
-pub use run::{Options, Report, Screen, Stopper, rules, run, settings_of};
+pub use repo::{Customs, Forecasts, Kept, PhasePlace, Proposals, Repo, TaskPlace};
+pub use report::{FailedTask, Progress, Prospect, Rehearsal, Report, prospect, would_start};
+pub use run::{Options, Screen, Stopper, rules, run, settings_of};

@@ -17,6 +17,8 @@ pub enum Job {
         id: Id,
         /// With the work of its phase brought in.
         merge: bool,
+        /// On the work of another, which may not have landed yet.
+        on: Option<Id>,
     },
     /// The task's work onto the branch of its phase.
     Land {
@@ -27,6 +29,13 @@ pub enum Job {
     Clean {
         /// The task.
         id: Id,
+    },
+    /// How far what a task has changed so far fits to what others have.
+    Forecast {
+        /// The task.
+        id: Id,
+        /// The others.
+        others: Vec<Id>,
     },
     /// The phase onto the main line.
     FinishPhase {
@@ -61,6 +70,56 @@ pub enum Landed {
     Blocked {
         /// What.
         why: String,
+    },
+    /// It is proposed, and others decide; asked for again later.
+    Proposed {
+        /// Where it can be looked at.
+        url: String,
+    },
+    /// Those who looked at it want something else.
+    SentBack {
+        /// What they say.
+        why: String,
+    },
+    /// Those who looked at it do not want it.
+    Declined {
+        /// What they say.
+        why: String,
+    },
+}
+
+/// Another task that changes the same places, so that the two do not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    /// The other.
+    pub with: Id,
+    /// The files.
+    pub paths: Vec<String>,
+}
+
+/// What the machine has too little of for one more agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shortage {
+    /// Memory.
+    Memory {
+        /// Free, in megabytes.
+        free: u64,
+        /// Wanted.
+        wanted: u64,
+    },
+    /// Disk.
+    Disk {
+        /// Free, in megabytes.
+        free: u64,
+        /// Wanted.
+        wanted: u64,
+    },
+    /// Files that can be made.
+    Inodes {
+        /// Free.
+        free: u64,
+        /// Wanted.
+        wanted: u64,
     },
 }
 
@@ -181,6 +240,13 @@ pub enum Event {
         /// How.
         outcome: Landed,
     },
+    /// What a task has changed was held against others.
+    Forecast {
+        /// The task.
+        id: Id,
+        /// Those it does not fit to.
+        overlaps: Vec<Overlap>,
+    },
     /// The end of a phase was tried.
     PhaseEnded {
         /// Which.
@@ -231,6 +297,36 @@ pub enum Told {
         /// What.
         why: String,
     },
+    /// Worktrees that an earlier run left are taken away.
+    Cleaned {
+        /// How many.
+        worktrees: usize,
+        /// The disk they hold.
+        bytes: u64,
+    },
+    /// Nothing more is begun while the machine has too little of something.
+    Short(Shortage),
+    /// Two tasks are about to meet in the same files.
+    Overlap {
+        /// The one.
+        id: Id,
+        /// And what it meets.
+        overlap: Overlap,
+    },
+    /// A task is taken back, as what it was begun on failed.
+    Recalled {
+        /// The task.
+        id: Id,
+        /// What it was begun on.
+        on: Id,
+    },
+    /// A task is proposed to those who decide.
+    Proposed {
+        /// The task.
+        id: Id,
+        /// Where.
+        url: String,
+    },
     /// A phase is on the main line.
     PhaseDone {
         /// Which.
@@ -255,6 +351,10 @@ pub trait Ports {
     fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble>;
     /// What a ready task waits for because it is in a later section of its phase.
     fn waits_for_section(&self, id: &Id) -> bool;
+    /// What the machine has too little of for one more agent.
+    fn shortage(&mut self) -> Option<Shortage>;
+    /// The files and folders a task says that it changes.
+    fn touches(&self, id: &Id) -> Vec<String>;
     /// What is remembered of a task.
     fn note(&mut self, id: &Id) -> Note;
     /// Remembers it, durably.

@@ -2,6 +2,7 @@
 
 use super::note::Note;
 use crate::core::ladder::{Rung, Verdict, climb};
+use crate::core::text::{begin, end};
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::wire::TaskRequest;
 use bowline_engine::formats::tasks_md::{TaskId, TasksFile};
@@ -131,16 +132,4 @@ fn request(facts: &Facts<'_>) -> String {
     let path = facts.room.to_string_lossy();
     let request = request.map(|request| request.clone().with_worktree(&path).unwrap_or(request));
     request.map_or_else(|| format!("TASK_ID:{}", facts.id), |it| it.to_string())
-}
-
-fn begin(text: &str, chars: usize) -> String {
-    match text.char_indices().nth(chars) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
-}
-
-fn end(text: &str, chars: usize) -> String {
-    let count = text.chars().count();
-    text.chars().skip(count.saturating_sub(chars)).collect()
 }

@@ -1,25 +1,25 @@
 //! The ports of a run in the world: the state file, git, and agents through their shims.
 
+use super::announcer::Announcer;
 use super::hearing::Hearing;
-use super::jobs::{Jobs, Work, without_git};
+use super::jobs::Jobs;
+use super::ledger::Ledger;
 use super::note::Note;
-use super::ports::{Event, Job, Life, Ports, Told, Trouble};
+use super::ports::{Event, Job, Life, Ports, Shortage, Told, Trouble};
 use super::prompt::{Facts, prompt};
 use super::repo::{PhasePlace, Repo, TaskPlace};
 use super::run::{Heard, Screen};
-use crate::core::attempts::{Attempts, Begin, Happened, Known, News, raw};
+use super::space::shortage;
+use crate::core::attempts::{Attempts, Begin, Happened, News};
 use crate::core::clients::{Ask, Client};
-use bowline_engine::formats::agents::{
-    Delivery, Event as Said, ProtocolError, Resume, ToAgent, What, Writer,
-};
+use crate::core::hearing::reply;
+use bowline_engine::Context;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
-use bowline_engine::operations::orchestrate::Owned;
 use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{Spec, Want};
-use bowline_engine::{Context, Error};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -44,7 +44,7 @@ struct Voice {
 
 pub(super) struct Real<'s> {
     pub(super) context: Context,
-    pub(super) owned: Owned,
+    pub(super) ledger: Ledger,
     pub(super) side: PathBuf,
     pub(super) repo: Option<Repo>,
     pub(super) jobs: Option<Jobs>,
@@ -58,13 +58,29 @@ pub(super) struct Real<'s> {
     pub(super) key: String,
     pub(super) project: String,
     pub(super) screen: &'s mut dyn Screen,
+    pub(super) announcer: Option<Announcer>,
     voices: BTreeMap<Arc<str>, Voice>,
+    /// What is to be done once it is durable why.
+    pub(super) orders: Vec<Order>,
+}
+
+/// Something that follows from a decision.
+pub(super) enum Order {
+    Ask(Job),
+    Begin(Id, Note),
+    Attach(Id, Note),
+    Want(Id, u32, Want),
+    Repeat(Id, u32),
+    HangUp(Id, u32),
+    Tick(Id),
+    /// With the run as it was then.
+    Tell(Told, Run),
 }
 
 /// What a [`Real`] is made of.
 pub(super) struct Parts<'s> {
     pub(super) context: Context,
-    pub(super) owned: Owned,
+    pub(super) ledger: Ledger,
     pub(super) side: PathBuf,
     pub(super) repo: Option<Repo>,
     pub(super) jobs: Option<Jobs>,
@@ -76,14 +92,15 @@ pub(super) struct Parts<'s> {
     pub(super) promise: String,
     pub(super) key: String,
     pub(super) screen: &'s mut dyn Screen,
+    pub(super) announcer: Option<Announcer>,
 }
 
 impl<'s> Real<'s> {
     pub(super) fn new(parts: Parts<'s>) -> Real<'s> {
-        let project = parts.owned.meta().project;
+        let project = parts.ledger.owned.meta().project;
         let real = Real {
             context: parts.context,
-            owned: parts.owned,
+            ledger: parts.ledger,
             side: parts.side,
             repo: parts.repo,
             jobs: parts.jobs,
@@ -96,34 +113,31 @@ impl<'s> Real<'s> {
             key: parts.key,
             project,
             screen: parts.screen,
+            announcer: parts.announcer,
             voices: BTreeMap::new(),
+            orders: Vec::new(),
         };
         real.trim_log();
         real
     }
 
-    fn note_path(&self, id: &Id) -> PathBuf {
-        let name = format!("{}.json", Repo::name(id));
-        self.side.join("tasks").join(name)
-    }
-
-    fn attempt_id(&self, id: &Id, number: u32) -> String {
+    pub(super) fn attempt_id(&self, id: &Id, number: u32) -> String {
         format!("{}-{}-{number}", self.key, Repo::name(id))
     }
 
-    fn attempt_folder(&self, attempt: &str) -> PathBuf {
+    pub(super) fn attempt_folder(&self, attempt: &str) -> PathBuf {
         self.side.join("attempts").join(attempt)
     }
 
     fn room_of(&self, id: &Id) -> PathBuf {
         match &self.repo {
             Some(repo) => repo.workplace_of(id),
-            None => self.owned.orchestration().root().to_owned(),
+            None => self.ledger.owned.orchestration().root().to_owned(),
         }
     }
 
     pub(super) fn task_place(&self, id: &Id) -> TaskPlace {
-        let plan = self.owned.plan();
+        let plan = self.ledger.owned.plan();
         let task = plan.and_then(|plan| plan.file.task(id));
         let phase = self.run().graph().phase_of(id).unwrap_or(0);
         TaskPlace {
@@ -133,18 +147,19 @@ impl<'s> Real<'s> {
         }
     }
 
-    /// Where a phase is worked on: as its plan says, else by its number and title. Phase 0 is the main line itself.
-    fn phase_place(&self, number: u32) -> PhasePlace {
-        let root = self.owned.orchestration().root();
+    /// Where a phase is worked on: as its plan says, else by its number and title. Phase 0 is the main line itself; where work
+    /// is proposed, every phase is.
+    pub(super) fn phase_place(&self, number: u32) -> PhasePlace {
+        let root = self.ledger.owned.orchestration().root();
         let target = self.repo.as_ref().map_or("", Repo::target).to_owned();
-        if number == 0 {
+        if number == 0 || self.repo.as_ref().is_some_and(Repo::proposes) {
             return PhasePlace {
                 number,
                 branch: target,
                 folder: None,
             };
         }
-        let file = self.owned.plan().map(|plan| &plan.file);
+        let file = self.ledger.owned.plan().map(|plan| &plan.file);
         let slug = file.map_or_else(|| format!("phase-{number}"), |file| file.phase_slug(number));
         let heading = file.and_then(|file| file.phases.iter().find(|it| it.number == number));
         let told = heading.and_then(|heading| heading.worktree.as_deref());
@@ -164,7 +179,7 @@ impl<'s> Real<'s> {
 
     pub(super) fn client(&self, id: &Id) -> Result<Client, String> {
         let assignee = || {
-            let task = self.owned.plan().and_then(|plan| plan.file.task(id));
+            let task = self.ledger.owned.plan().and_then(|plan| plan.file.task(id));
             task.and_then(|task| task.assignee.clone())
         };
         let me = std::env::current_exe().unwrap_or_default();
@@ -235,8 +250,8 @@ impl<'s> Real<'s> {
         Some(Event::Attempt { id, number, life })
     }
 
-    fn log(&self, line: &str) {
-        let path = self.owned.orchestration().root().join(LOG);
+    pub(super) fn log(&self, line: &str) {
+        let path = self.ledger.owned.orchestration().root().join(LOG);
         let at = time::utc(self.context.now());
         let at = at.trim_end_matches('Z');
         let file = OpenOptions::new().append(true).create(true).open(path);
@@ -245,7 +260,7 @@ impl<'s> Real<'s> {
     }
 
     fn trim_log(&self) {
-        let path = self.owned.orchestration().root().join(LOG);
+        let path = self.ledger.owned.orchestration().root().join(LOG);
         let long = path.metadata().is_ok_and(|it| it.len() > LOG_BYTES_MAX);
         if let (true, Ok(bytes)) = (long, std::fs::read(&path)) {
             let from = bytes.len().saturating_sub(LOG_BYTES_KEPT);
@@ -255,11 +270,11 @@ impl<'s> Real<'s> {
         }
     }
 
-    fn begin_attempt(&mut self, id: &Id, note: &Note) -> Result<(), String> {
+    pub(super) fn begin_attempt(&mut self, id: &Id, note: &Note) -> Result<(), String> {
         let client = self.client(id)?;
         let room = self.room_of(id);
         let attempt = self.attempt_id(id, note.attempt);
-        let plan = self.owned.plan();
+        let plan = self.ledger.owned.plan();
         let text = prompt(&Facts {
             project: &self.project,
             id,
@@ -281,12 +296,7 @@ impl<'s> Real<'s> {
             phase,
             session: note.session.as_deref(),
         });
-        let mut environment: BTreeMap<String, String> = self
-            .context
-            .variables
-            .texts()
-            .filter(|(name, _)| client.gets(name, &self.settings))
-            .collect();
+        let mut environment = client.environment(self.context.variables.texts(), &self.settings);
         for (name, value) in [
             ("BOWLINE_TASK_ID", id.to_string()),
             ("BOWLINE_PHASE", phase.to_string()),
@@ -298,9 +308,13 @@ impl<'s> Real<'s> {
         ] {
             environment.insert(name.to_owned(), value);
         }
+        if let Some(repo) = &self.repo {
+            let own = repo.variables(&repo.room_of(id)).into_iter();
+            environment.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        }
         let mut spec = Spec::new(&attempt, call.command, room);
         spec.name = format!("{} {id}", self.project);
-        spec.fence = self.owned.sequence();
+        spec.fence = self.ledger.owned.sequence();
         self.listen(id, note, &client);
         self.attempts.begin(Begin {
             folder: self.attempt_folder(&attempt),
@@ -314,7 +328,7 @@ impl<'s> Real<'s> {
         Ok(())
     }
 
-    fn listen(&mut self, id: &Id, note: &Note, client: &Client) {
+    pub(super) fn listen(&mut self, id: &Id, note: &Note, client: &Client) {
         let voice = Voice {
             task: id.clone(),
             number: note.attempt,
@@ -322,14 +336,6 @@ impl<'s> Real<'s> {
         };
         let attempt = self.attempt_id(id, note.attempt);
         self.voices.insert(attempt.into(), voice);
-    }
-
-    fn not_begun(&self, id: &Id, number: u32, why: Option<String>) {
-        let _ = self.heard.send(Heard::Event(Event::Attempt {
-            id: id.clone(),
-            number,
-            life: Life::NotBegun { why },
-        }));
     }
 }
 
@@ -345,167 +351,82 @@ fn plain(name: &str) -> bool {
         && !name.ends_with(".lock")
 }
 
-/// Answers what a client asks while nobody is there: tools may be used in its own worktree, and questions it decides itself.
-fn reply(attempts: &Attempts, attempt: &str, event: &Said<'static>) {
-    let say = |message: Box<dyn FnMut(&mut Writer) -> Delivery + Send>| {
-        attempts.say(attempt, None, false, message);
-    };
-    match &event.what {
-        What::WantsPermission { request, .. } => {
-            let request = request.clone();
-            say(Box::new(move |writer| {
-                writer.write(ToAgent::Permit { request: &request })
-            }));
-        }
-        What::Asks {
-            request: Some(request),
-            ..
-        } => {
-            let request = request.clone();
-            say(Box::new(move |writer| {
-                writer.write(ToAgent::Deny {
-                    request: &request,
-                    reason: "nobody is here to answer; decide yourself and say what you assumed",
-                })
-            }));
-        }
-        What::ProtocolError(ProtocolError::Unsupported { request, .. }) => {
-            let request = request.clone();
-            say(Box::new(move |writer| {
-                writer.write(ToAgent::Unsupported { request: &request })
-            }));
-        }
-        _ => {}
-    }
-}
-
 impl Ports for Real<'_> {
     fn now_ms(&self) -> i64 {
         self.context.clock.now_ms()
     }
 
     fn run(&self) -> &Run {
-        self.owned.run()
+        self.ledger.owned.run()
     }
 
     fn commit(&mut self, command: Command) -> Result<Vec<Effect>, Trouble> {
-        let effects = self.owned.commit(&self.context, command)?;
+        let effects = self.ledger.commit(&self.context, command)?;
         for effect in &effects {
             if let Effect::TickTask(id) = effect {
-                let landed = self.repo.as_ref().is_some_and(Repo::ticks);
-                // The landing brought it, unless the plan is not a part of what lands.
-                if !landed && let Err(error) = self.owned.tick(&self.context, id) {
-                    self.log(&format!("NOT_TICKED:{id}:{error}"));
-                }
+                self.orders.push(Order::Tick(id.clone()));
             }
         }
         Ok(effects)
     }
 
     fn waits_for_section(&self, id: &Id) -> bool {
-        !self.owned.waits_for(id).is_empty()
+        !self.ledger.owned.waits_for(id).is_empty()
+    }
+
+    fn shortage(&mut self) -> Option<Shortage> {
+        let root = self.ledger.owned.orchestration().root();
+        shortage(&[root, &self.side], self.settings.orchestrate.free)
+    }
+
+    fn touches(&self, id: &Id) -> Vec<String> {
+        let task = self.ledger.owned.plan().and_then(|plan| plan.file.task(id));
+        task.map(|task| task.touches.clone()).unwrap_or_default()
     }
 
     fn note(&mut self, id: &Id) -> Note {
-        let text = std::fs::read(self.note_path(id)).unwrap_or_default();
-        // One that cannot be read is as none: its task is begun anew.
-        serde_json::from_slice(&text).unwrap_or_default()
+        let note = self.ledger.note(id);
+        self.screen.used(id, note.used);
+        note
     }
 
     fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble> {
-        let text = serde_json::to_vec(note).unwrap_or_default();
-        write_whole(&*self.context.disk, &self.note_path(id), &text, None).map_err(Error::File)
+        self.screen.used(id, note.used);
+        self.ledger.remember(id, note);
+        Ok(())
     }
 
     fn ask(&mut self, job: Job) {
-        let Some(jobs) = &self.jobs else {
-            let root = self.owned.orchestration().root().to_owned();
-            return without_git(job, root, &self.settings.orchestrate, &self.heard);
-        };
-        jobs.ask(match &job {
-            Job::Room { id, merge } => Work::Room {
-                task: self.task_place(id),
-                merge: *merge,
-            },
-            Job::Land { id } => Work::Land {
-                task: self.task_place(id),
-            },
-            Job::Clean { id } => Work::Clean {
-                task: self.task_place(id),
-            },
-            Job::FinishPhase { phase } => {
-                let file = self.owned.plan().map(|plan| &plan.file);
-                let heading =
-                    file.and_then(|file| file.phases.iter().find(|it| it.number == *phase));
-                Work::Finish {
-                    phase: self.phase_place(*phase),
-                    title: heading.map(|it| it.title.clone()).unwrap_or_default(),
-                }
-            }
-        });
+        self.orders.push(Order::Ask(job));
     }
 
     fn begin(&mut self, id: &Id, note: &Note) {
-        if let Err(why) = self.begin_attempt(id, note) {
-            self.not_begun(id, note.attempt, Some(why));
-        }
+        self.orders.push(Order::Begin(id.clone(), note.clone()));
     }
 
     fn attach(&mut self, id: &Id, note: &Note) {
-        let attempt = self.attempt_id(id, note.attempt);
-        let folder = self.attempt_folder(&attempt);
-        let Ok(client) = self.client(id) else {
-            return self.not_begun(id, note.attempt, None);
-        };
-        if !folder.join("spec.json").is_file() {
-            return self.not_begun(id, note.attempt, None);
-        }
-        self.listen(id, note, &client);
-        self.tell(Told::Found { id: id.clone() });
-        let known = Known {
-            folder,
-            fence: self.owned.sequence(),
-            voice: crate::core::attempts::Voice {
-                protocol: client.protocol,
-                nonce: None,
-            },
-            resume: Resume::default(),
-            session: note.session.clone(),
-        };
-        self.attempts.attach(&attempt, known);
+        self.orders.push(Order::Attach(id.clone(), note.clone()));
     }
 
     fn want(&mut self, id: &Id, number: u32, want: Want) {
-        self.attempts.want(&self.attempt_id(id, number), want);
+        self.orders.push(Order::Want(id.clone(), number, want));
     }
 
     fn repeat(&mut self, id: &Id, number: u32) -> bool {
-        let Ok(client) = self.client(id) else {
-            return false;
-        };
-        let attempt = self.attempt_id(id, number);
-        let path = self.side.join("prompts").join(format!("{attempt}.md"));
-        let Ok(text) = std::fs::read_to_string(path) else {
-            return false;
-        };
-        if !client.talks() {
-            return false;
+        let hears = self.client(id).is_ok_and(|client| client.talks());
+        if hears {
+            self.orders.push(Order::Repeat(id.clone(), number));
         }
-        let message = crate::core::attempts::prompt(text);
-        self.attempts.say(&attempt, None, false, message);
-        true
+        hears
     }
 
     fn hang_up(&mut self, id: &Id, number: u32) {
-        if self.client(id).is_ok_and(|client| client.talks()) {
-            let attempt = self.attempt_id(id, number);
-            self.attempts.say(&attempt, None, true, raw(String::new()));
-        }
+        self.orders.push(Order::HangUp(id.clone(), number));
     }
 
     fn worktree_of(&self, phase: u32) -> Option<Arc<str>> {
         self.repo.as_ref()?;
-        let root = self.owned.orchestration().root();
+        let root = self.ledger.owned.orchestration().root();
         let folder = self.phase_place(phase).folder?;
         let path = folder.strip_prefix(root).unwrap_or(&folder);
         Some(path.to_string_lossy().into())
@@ -518,21 +439,7 @@ impl Ports for Real<'_> {
     }
 
     fn tell(&mut self, told: Told) {
-        let line = match &told {
-            Told::Begun { id, attempt: 1 } => format!("EXECUTE:{id}"),
-            Told::Begun { id, attempt } => format!("EXECUTE:{id}:attempt={attempt}"),
-            Told::Found { id } => format!("ATTACH:{id}"),
-            Told::Done { id } => format!("DONE:{id}"),
-            Told::Failed { id, error, again } => match again {
-                true => format!("RETRY:{id}:{error}"),
-                false => format!("FAIL:{id}:{error}"),
-            },
-            Told::Parked { id, seconds } => format!("PARKED:{id}:{seconds}s"),
-            Told::Waits { why } => format!("WAIT:{why}"),
-            Told::PhaseDone { phase } => format!("PHASE_DONE:{phase}"),
-            Told::PhaseNotLanded { phase, why } => format!("PHASE_NOT_LANDED:{phase}:{why}"),
-        };
-        self.log(&line.replace('\n', " "));
-        self.screen.told(&told, self.owned.run());
+        let run = self.run().clone();
+        self.orders.push(Order::Tell(told, run));
     }
 }

@@ -4,7 +4,9 @@
 
 use super::conductor::{Conductor, Ended, Rules};
 use super::note::Note;
-use super::ports::{Event, Job, Landed, Life, PhaseEnded, Ports, Told, Trouble, Word};
+use super::ports::{
+    Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Word,
+};
 use bowline_engine::Error;
 use bowline_engine::machines::orchestrate::{
     Command, Config, Effect, Graph, Id, OrchestrateMachine, PhaseEnd, Run, Status,
@@ -32,6 +34,12 @@ pub struct Odds {
     pub conflict: u64,
     /// The evidence is red.
     pub red: u64,
+    /// Landing waits for others, who may send it back.
+    pub proposed: u64,
+    /// Two tasks do not fit to each other while they are at work.
+    pub overlap: u64,
+    /// The machine has too little of something, whenever it is looked at.
+    pub short: u64,
     /// The conductor crashes, at any event.
     pub crash: u64,
 }
@@ -44,6 +52,9 @@ impl Odds {
         limited: 0,
         conflict: 0,
         red: 0,
+        proposed: 0,
+        overlap: 0,
+        short: 0,
         crash: 0,
     };
     /// A bad day.
@@ -53,6 +64,9 @@ impl Odds {
         limited: 40,
         conflict: 60,
         red: 40,
+        proposed: 200,
+        overlap: 300,
+        short: 100,
         crash: 30,
     };
 }
@@ -125,6 +139,8 @@ struct World {
     merged: BTreeSet<u32>,
     /// What will be heard, by time; forgotten at a crash.
     heard: BTreeMap<(i64, u64), Event>,
+    /// One task at a time lands.
+    landing: bool,
     count: u64,
     wrong: Vec<String>,
 }
@@ -198,6 +214,20 @@ impl Ports for World {
         false
     }
 
+    fn shortage(&mut self) -> Option<Shortage> {
+        let short = self.chance.one_in_thousand(self.odds.short);
+        short.then_some(Shortage::Disk { free: 0, wanted: 1 })
+    }
+
+    /// Every third task says that it changes one of two folders.
+    fn touches(&self, id: &Id) -> Vec<String> {
+        let sum: u32 = id.bytes().map(u32::from).sum();
+        match sum % 3 {
+            0 => vec![format!("part-{}", sum % 2)],
+            _ => Vec::new(),
+        }
+    }
+
     fn note(&mut self, id: &Id) -> Note {
         self.notes.get(id).cloned().unwrap_or_default()
     }
@@ -212,10 +242,36 @@ impl Ports for World {
         match job {
             Job::Room { id, .. } => self.soon(after, Event::Room { id, result: Ok(()) }),
             Job::Clean { .. } => {}
+            Job::Forecast { id, others } => {
+                let odds = self.odds.overlap;
+                let mut overlaps = Vec::new();
+                for with in others {
+                    if self.chance.one_in_thousand(odds) {
+                        let paths = vec!["shared".into()];
+                        overlaps.push(Overlap { with, paths });
+                    }
+                }
+                self.soon(after, Event::Forecast { id, overlaps });
+            }
             Job::Land { id } => {
                 let odds = self.odds;
+                if !self.run.open_needs(&id).is_empty() {
+                    self.wrong.push(format!("{id} lands before what it needs"));
+                }
+                if std::mem::replace(&mut self.landing, true) {
+                    self.wrong.push(format!("{id} lands beside another"));
+                }
                 let outcome = if self.landed.contains(&id) {
                     Landed::Done
+                } else if self.chance.one_in_thousand(odds.proposed) {
+                    match self.chance.next() % 8 {
+                        0 => Landed::SentBack {
+                            why: format!("reviewer {} says no", self.chance.next() % 9),
+                        },
+                        _ => Landed::Proposed {
+                            url: "http://localhost/1".into(),
+                        },
+                    }
                 } else if self.chance.one_in_thousand(odds.conflict) {
                     Landed::Conflict {
                         paths: vec!["shared".into()],
@@ -356,6 +412,7 @@ pub fn rehearse_from(
         begun: BTreeSet::new(),
         merged: BTreeSet::new(),
         heard: BTreeMap::new(),
+        landing: false,
         count: 0,
         wrong: Vec::new(),
     };
@@ -375,6 +432,7 @@ pub fn rehearse_from(
             crashes += 1;
             // What was under way comes to its end unheard; what lives is found again.
             world.heard.clear();
+            world.landing = false;
             conductor = Conductor::new(rules.clone());
             conductor.resume(&mut world)?;
             continue;
@@ -388,6 +446,9 @@ pub fn rehearse_from(
                         && !matches!(life, Life::Running | Life::Said(_))
                     {
                         world.agents.remove(id);
+                    }
+                    if let Event::Landed { .. } = &event {
+                        world.landing = false;
                     }
                     conductor.hear(&mut world, event)?;
                 }

@@ -1,19 +1,24 @@
 //! The loop of a run: everything that happens comes through one channel, and the conductor decides.
 
+use super::announcer::Announcer;
 use super::conductor::{Conductor, Ended, Rules};
 use super::door::{Answer, Door, Refused, Request};
-use super::jobs::Jobs;
+use super::jobs::{Jobs, Work};
+use super::ledger::Ledger;
+use super::note::Used;
 use super::ports::{Event, Ports as _, Told, Wish};
 use super::real::{Parts, Real};
-use super::repo::{Customs, Repo};
+use super::repo::{Customs, Kept, Proposals, Repo};
+use super::report::{Report, names};
 use crate::core::attempts::{Attempts, News};
 use bowline_engine::agents::shim;
 use bowline_engine::formats::develop::policy::FILE_NAME;
 use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::formats::settings::{Seconds, Settings};
 use bowline_engine::machines::orchestrate::{Command, Config, Id, Run, Status};
 use bowline_engine::machines::{Actor, Refuse as _};
-use bowline_engine::operations::orchestrate::{Orchestration, Owned};
+use bowline_engine::operations::orchestrate::{Announced, Orchestration, Owned};
 use bowline_engine::statefiles::{ContentHash, write_whole};
 use bowline_engine::{Context, Error};
 use rustix::fs::{FlockOperation, flock};
@@ -24,8 +29,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The state file is written this often at the most, and at every stop.
-const WRITE_MS: u64 = 250;
+/// Things heard that share one flush.
+const EVENTS_AT_ONCE: usize = 256;
 /// Without any reason, everything is looked at this often.
 const LOOK_MS: i64 = 5_000;
 /// The plan is looked at this often: people edit it while a run goes on.
@@ -34,6 +39,8 @@ const PLAN_MS: u64 = 1_000;
 const EARLIER_MS_MAX: u64 = 60_000;
 /// Time without output after which an agent is ended, where nobody says otherwise.
 const SILENT: Seconds = Seconds(30 * 60);
+/// Between two looks at a pull request.
+const PROPOSAL: Seconds = Seconds(30);
 /// Wait before a failed task is tried again.
 const BACKOFF: Seconds = Seconds(1);
 /// Wait after a rate limit that does not say how long.
@@ -53,6 +60,11 @@ pub(super) enum Heard {
     News(News),
     Asked(Request, Sender<Answer>),
     Wish(Wish),
+    /// News of a line of the journal went out, or were given up.
+    Announced {
+        seq: Option<u64>,
+        trouble: Option<String>,
+    },
 }
 
 /// What a run is started with.
@@ -70,6 +82,10 @@ pub struct Options {
     pub promise: Option<String>,
     /// Repetitions in mode ralph.
     pub iterations: Option<u32>,
+    /// How work lands, where somebody says so.
+    pub landing: Option<Landing>,
+    /// Tasks begin on work that has not landed yet.
+    pub stack: bool,
 }
 
 /// Who is shown what happens.
@@ -78,6 +94,10 @@ pub trait Screen {
     fn told(&mut self, told: &Told, run: &Run);
     /// The plan was changed, and its tasks were taken over.
     fn plan_changed(&mut self, run: &Run);
+    /// What a task has used so far.
+    fn used(&mut self, id: &Id, used: Used);
+    /// News for people elsewhere, in words.
+    fn announce(&self, news: &Announced, project: &str) -> String;
 }
 
 /// Asks a run to leave, from another thread.
@@ -94,21 +114,6 @@ impl Stopper {
     pub fn stop(&self) {
         let _ = self.0.send(Heard::Wish(Wish::Stop));
     }
-}
-
-/// What a run came to.
-#[derive(Debug)]
-pub struct Report {
-    /// How it ended.
-    pub ended: Ended,
-    /// The run as it is now.
-    pub run: Run,
-    /// Tasks whose agents go on.
-    pub going_on: Vec<Id>,
-    /// The branch that phases are merged into, where there is git.
-    pub target: Option<String>,
-    /// Whether phases were checked by a command.
-    pub checked: bool,
 }
 
 /// What a run has to know of its beginning whenever it goes on.
@@ -162,7 +167,8 @@ pub fn run(
         .chars()
         .take(10)
         .collect();
-    let repo = open_repo(context, &owned, &side, &key, &settings)?;
+    let landing = options.landing.unwrap_or(settings.orchestrate.land);
+    let repo = open_repo(context, &owned, &side, &key, &settings, landing)?;
     let (heard, events) = channel();
     let jobs = match &repo {
         Some(repo) => Some(Jobs::begin(repo, &heard).map_err(thread_failed)?),
@@ -181,13 +187,19 @@ pub fn run(
         .as_deref()
         .and_then(Mode::from_name);
     let mode = options.mode.or(told).unwrap_or(meta.mode);
-    let rules = rules(options, &settings, mode);
+    let mut rules = rules(options, &settings, mode);
+    if repo.is_none() {
+        // There is no branch on which one would have to come after the other.
+        rules.landings_max = usize::MAX;
+    }
     let promise = options.promise.clone();
     let promise = promise.or(settings.orchestrate.completion_promise.clone());
     let checked = !settings.orchestrate.checks.is_empty();
+    let announcer = Announcer::begin(context, &owned, &settings, &side, &key, &heard);
+    let ledger = Ledger::open(owned, &side, &key)?;
     let mut real = Real::new(Parts {
         context: context.clone(),
-        owned,
+        ledger,
         side,
         repo,
         jobs,
@@ -199,6 +211,7 @@ pub fn run(
         promise: promise.unwrap_or_else(|| PROMISE.into()),
         key,
         screen,
+        announcer,
     });
     if let Some(name) = &options.agent {
         let id = Id::from("");
@@ -207,22 +220,29 @@ pub fn run(
     }
     real.clean_up();
     begun(Stopper(heard));
+    real.announce_left()?;
     let mut conductor = Conductor::new(rules);
     conductor.resume(&mut real)?;
+    real.flush()?;
     let ended = conduct(&mut conductor, &mut real, &events)?;
+    real.await_announced(&events)?;
     drop(door);
-    real.owned.write(context)?;
-    let done = matches!(ended, Ended::AllDone);
-    if let (true, Some(repo)) = (done, &real.repo) {
-        real.jobs = None;
+    real.ledger.owned.write(context)?;
+    if let (false, Some(jobs)) = (matches!(ended, Ended::Left), real.jobs.take()) {
+        // What was begun to be taken away is gone before we are.
+        jobs.finish();
+    }
+    if let (Ended::AllDone, Some(repo)) = (&ended, &real.repo) {
         repo.leave()?;
     }
+    let kept = real.repo.as_ref().map(Repo::rooms).transpose()?;
+    let flying: Vec<Id> = conductor.flying().map(|(id, _)| id.clone()).collect();
     Ok(Report {
-        ended,
-        run: real.owned.run().clone(),
-        going_on: conductor.flying().map(|(id, _)| id.clone()).collect(),
+        going_on: names(&flying),
         target: real.repo.as_ref().map(|repo| repo.target().to_owned()),
         checked,
+        kept: kept.unwrap_or_default(),
+        ..Report::of(real.ledger.owned.run(), ended)
     })
 }
 
@@ -232,7 +252,6 @@ fn conduct(
     events: &std::sync::mpsc::Receiver<Heard>,
 ) -> Result<Ended, Error> {
     let context = real.context.clone();
-    let mut written = Instant::now();
     let mut planned = Instant::now();
     loop {
         if let Some(ended) = conductor.ended(real) {
@@ -243,33 +262,46 @@ fn conduct(
             .wakes_ms()
             .map_or(LOOK_MS, |at| (at - now).clamp(0, LOOK_MS));
         let wait = Duration::from_millis(wake.unsigned_abs()).min(Duration::from_millis(PLAN_MS));
-        match events.recv_timeout(wait) {
-            Ok(Heard::Event(event)) => conductor.hear(real, event)?,
-            Ok(Heard::News(news)) => {
-                if let Some(event) = real.news(news) {
-                    conductor.hear(real, event)?;
-                }
-            }
-            Ok(Heard::Wish(wish)) => conductor.wish(real, wish)?,
-            Ok(Heard::Asked(request, reply)) => {
-                let answer = asked(conductor, real, request)?;
-                let _ = reply.send(answer);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
+        let mut heard = match events.recv_timeout(wait) {
+            Ok(heard) => Some(heard),
+            Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return Ok(Ended::Left),
+        };
+        // What comes at once is decided at once, and one flush makes all of it durable.
+        let mut answers = Vec::new();
+        for more in (0..EVENTS_AT_ONCE).rev() {
+            match heard.take() {
+                Some(Heard::Event(event)) => conductor.hear(real, event)?,
+                Some(Heard::News(news)) => {
+                    if let Some(event) = real.news(news) {
+                        conductor.hear(real, event)?;
+                    }
+                }
+                Some(Heard::Wish(wish)) => conductor.wish(real, wish)?,
+                Some(Heard::Announced { seq, trouble }) => real.announced(seq, trouble)?,
+                Some(Heard::Asked(request, reply)) => {
+                    answers.push((asked(conductor, real, request)?, reply));
+                }
+                None => break,
+            }
+            if more > 0 {
+                heard = events.try_recv().ok();
+            }
         }
         if conductor.wakes_ms().is_some_and(|at| at <= real.now_ms()) {
             conductor.tick(real)?;
         }
-        if written.elapsed() >= Duration::from_millis(WRITE_MS) {
-            real.owned.write(&context)?;
-            written = Instant::now();
+        real.flush()?;
+        for (answer, reply) in answers {
+            let _ = reply.send(answer);
         }
+        real.ledger.write_now_and_then(&context)?;
         if planned.elapsed() >= Duration::from_millis(PLAN_MS) {
             planned = Instant::now();
-            if real.owned.reread_plan(&context)? {
-                real.screen.plan_changed(real.owned.run());
+            if real.ledger.owned.reread_plan(&context)? {
+                real.screen.plan_changed(real.ledger.owned.run());
                 conductor.tick(real)?;
+                real.flush()?;
             }
         }
     }
@@ -280,7 +312,7 @@ fn asked(
     real: &mut Real<'_>,
     request: Request,
 ) -> Result<Answer, Error> {
-    let named = |real: &Real<'_>, name: &str| real.owned.resolve(name);
+    let named = |real: &Real<'_>, name: &str| real.ledger.owned.resolve(name);
     let mut task = None;
     let wish = match request {
         Request::Pause {} => Ok(Wish::Pause),
@@ -362,6 +394,7 @@ fn open_repo(
     side: &Path,
     key: &str,
     settings: &Settings,
+    landing: Landing,
 ) -> Result<Option<Repo>, Error> {
     let orchestration = owned.orchestration();
     std::fs::create_dir_all(side).map_err(thread_failed)?;
@@ -379,6 +412,11 @@ fn open_repo(
         link: run.link.clone(),
         copy: run.copy.clone(),
         setup: run.setup.clone(),
+        regenerate: run.regenerate.clone(),
+        ports: run.ports,
+        first_port: run.first_port,
+        environment: context.variables.for_commands(),
+        proposals: (landing == Landing::PullRequest).then(|| Proposals::of(&run.pull_request)),
     };
     let plan = owned.plan().map(|plan| plan.path.as_path());
     let root = orchestration.root();
@@ -433,6 +471,9 @@ pub fn rules(options: &Options, settings: &Settings, mode: Mode) -> Rules {
         usd_max: limits.usd,
         worked_ms_max: limits.wall_time.map(Seconds::ms),
         silent_ms_max: Some(limits.no_progress.unwrap_or(SILENT).ms()),
+        proposal_ms: run.pull_request.every.unwrap_or(PROPOSAL).ms(),
+        stack: options.stack || run.stack,
+        landings_max: 1,
     }
 }
 
@@ -452,6 +493,25 @@ impl Real<'_> {
         for id in self.run().ids(Status::Completed) {
             if repo.has_leftovers(&id) {
                 self.ask(super::ports::Job::Clean { id });
+            }
+        }
+        // Those of tasks that are done, and those of tasks that the plan has no more.
+        let open = |kept: &Kept| {
+            let mut nodes = self.run().nodes();
+            nodes.any(|(id, node)| node.status != Status::Completed && Repo::name(id) == kept.name)
+        };
+        let mut gone = repo.rooms().unwrap_or_default();
+        gone.retain(|kept| !open(kept));
+        if gone.is_empty() {
+            return;
+        }
+        self.tell(Told::Cleaned {
+            worktrees: gone.len(),
+            bytes: gone.iter().map(|kept| kept.bytes).sum(),
+        });
+        for Kept { name, .. } in gone {
+            if let Some(jobs) = &self.jobs {
+                jobs.ask(Work::Clean { name });
             }
         }
     }

@@ -21,6 +21,9 @@ fn rules() -> Rules {
         usd_max: None,
         worked_ms_max: None,
         silent_ms_max: Some(30 * 60_000),
+        proposal_ms: 30_000,
+        stack: false,
+        landings_max: 1,
     }
 }
 
@@ -86,6 +89,43 @@ fn whatever_goes_wrong_nothing_is_lost_or_done_twice_and_every_run_ends() {
             "{done} {stalled} {crashes}"
         );
     }
+}
+
+#[test]
+fn stacked_tasks_land_behind_what_they_were_begun_on_whatever_goes_wrong() {
+    let graph = graph();
+    let stacked = Rules {
+        stack: true,
+        ..rules()
+    };
+    let (mut done, mut took) = (0, [0, 0]);
+    for seed in 0..SEEDS {
+        let takes = (1_000, 20 * 60_000);
+        let runs = [&stacked, &rules()].map(|rules| {
+            rehearse(
+                graph.clone(),
+                Config::default(),
+                rules,
+                Odds::BAD,
+                takes,
+                seed,
+            )
+            .unwrap()
+        });
+        let outcome = &runs[0];
+        assert_eq!(outcome.wrong, Vec::<String>::new(), "seed {seed}");
+        assert!(
+            matches!(outcome.ended, Ended::AllDone | Ended::Stalled),
+            "seed {seed}: {:?}",
+            outcome.ended
+        );
+        done += u64::from(outcome.ended == Ended::AllDone);
+        for (sum, run) in took.iter_mut().zip(&runs) {
+            *sum += run.took_ms;
+        }
+    }
+    // Nobody waits for a landing: that saves time, or it would not be worth it.
+    assert!(done > 0 && took[0] < took[1], "{done} {took:?}");
 }
 
 #[test]

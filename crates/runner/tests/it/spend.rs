@@ -12,7 +12,7 @@ text() { printf '{"type":"assistant","session_id":"s","parent_tool_use_id":null,
 ended() { printf '{"type":"result","subtype":"success","session_id":"s","is_error":false,"terminal_reason":"completed","usage":{"input_tokens":%s,"output_tokens":%s,"cache_read_input_tokens":9000},"total_cost_usd":%s}\n' "$1" "$2" "$3"; }
 wait_for '"type":"user"'
 echo '{"type":"system","subtype":"init","session_id":"s","model":"m"}'
-if [ "$BOWLINE_ATTEMPT" = 1 ]; then
+if [ "${BOWLINE_ATTEMPT##*-}" = 1 ]; then
   text 'Green tea it is.'
   ended 100 20 0.5
   wait_for '"type":"user"'

@@ -67,6 +67,7 @@ fn start(folder: &std::path::Path, script: &str, slots: u32, protocol: Protocol)
         name: "tea".into(),
         phases: vec![phase("Planning"), phase("Design")],
         complete_on_exit: false,
+        app: Vec::new(),
     };
     config.types.insert("tea".into(), tea);
     let store = Arc::new(Sqlite::open(&folder.join("store.db")).unwrap());

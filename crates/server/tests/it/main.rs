@@ -10,5 +10,6 @@ mod desk;
 mod events;
 mod files;
 mod hostile;
+mod mcp;
 mod walk;
 mod workspaces;

@@ -262,3 +262,42 @@ fn idle_connections_do_not_keep_anybody_from_ending_the_agent() {
     until_state(&mut handle, State::Ended);
     drop(idle);
 }
+
+#[test]
+fn an_end_sends_sigcont_once_and_not_twenty_times_a_second() {
+    let script =
+        "exec perl -e '$| = 1; $SIG{TERM} = \"IGNORE\"; $SIG{CONT} = sub { print \"cont\\n\" };
+        print \"ready\\n\"; sleep 1 while 1'";
+    let world = World::with(script, |spec| spec.bounds.grace_ms = 1_500);
+    let mut handle = world.go();
+    world.until_said("ready");
+    handle.want(Want::Ended, 1).unwrap();
+    until_state(&mut handle, State::Ended);
+    let said = world.output(Stream::Out);
+    assert_eq!(said.matches("cont").count(), 1, "{said}");
+}
+
+/// How often a process has given the processor up by itself.
+fn wakeups(pid: i32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn an_idle_shim_does_not_wake_up() {
+    // The agent's own time is the measure: three looks of the old two seconds would fit in.
+    let world = World::script("echo ready; sleep 7; echo over; sleep 1000");
+    let mut handle = world.go();
+    world.until_said("ready");
+    let shim = handle.hello().shim;
+    let before = wakeups(shim);
+    world.until_said("over");
+    let woken = wakeups(shim) - before;
+    // Once for the line that was read, and as much again for chance.
+    assert!(woken <= 2, "{woken}");
+    handle.want(Want::Ended, 1).unwrap();
+    until_state(&mut handle, State::Ended);
+}

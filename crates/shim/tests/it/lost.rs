@@ -148,3 +148,31 @@ fn asking_whether_an_attempt_is_alive_does_not_keep_a_shim_away() {
     let mut handle = world.attach();
     handle.want(Want::Ended, 1).unwrap();
 }
+
+#[test]
+fn a_child_with_an_emptied_environment_is_found_by_its_session() {
+    let world = World::script(
+        "env -i PATH=/usr/bin:/bin sh -c 'trap \"\" TERM HUP; echo $$; while :; do sleep 0.05; done' & wait",
+    );
+    let handle = world.go();
+    assert!(wait_until(BOUND, || world
+        .output(Stream::Out)
+        .contains('\n')));
+    let child: i32 = world.output(Stream::Out).trim().parse().unwrap();
+    let alive = || {
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        stat.rsplit(") ")
+            .next()
+            .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+    };
+    assert!(alive());
+    signal(handle.hello().shim, Signal::KILL);
+    assert!(wait_until(BOUND, || world.attempt.condition().unwrap()
+        == Condition::Lost));
+    let swept = sweep(&world.attempt).unwrap();
+    assert!(
+        swept.killed.contains(&child) && swept.left.is_empty(),
+        "{swept:?}"
+    );
+    assert!(wait_until(BOUND, || !alive()));
+}

@@ -302,8 +302,10 @@ impl Control {
                         held: None,
                     });
                 }
-                // A stopped process takes its SIGTERM when it goes on.
-                process.signal(Signal::CONT);
+                // A stopped process takes its SIGTERM when it goes on. Once for everybody, for a stop may be on its way.
+                if !known || process.stopped() {
+                    process.signal(Signal::CONT);
+                }
             }
             return false;
         }

@@ -85,7 +85,7 @@ fn take(prefix: &[&str], folder: &Path) -> Result<Run, String> {
         ..Owner::default()
     };
     write_owner(&lock, &owner).map_err(failed("write the lock"))?;
-    let place = Place::new(place, lock);
+    let place = Place::new(place, lock, attempt.folder());
     Ok(Run::new(
         prefix, attempt, place, owner, signals, listener, exit,
     ))

@@ -2,13 +2,21 @@
 
 use super::relay::SOCKET;
 use crate::attempt::{FILE_MODE, FOLDER_MODE};
+use rustix::fs::inotify;
 use rustix::fs::{AtFlags, FileType, Mode, RawMode, Stat, chmodat, fchmod, fstat, statat};
 use rustix::io::Errno;
 use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the files.
+/// Between two looks at the files, where the kernel does not tell what becomes of them.
 const LOOK_MS: u64 = 2_000;
+/// The same where it does.
+const WATCHED_LOOK_MS: u64 = 600_000;
+
+/// What the kernel tells is read in parts of this size and not looked at.
+const EVENT_BYTES: usize = 4096;
 
 /// What others must be able to open.
 const FILES: [&str; 7] = [
@@ -31,17 +39,39 @@ pub(super) struct Place {
     pub(super) lock: File,
     /// When to look at the files again.
     pub(super) next: Instant,
+    /// Readable when somebody has changed a mode, or removed something.
+    pub(super) watch: Option<OwnedFd>,
     gone: bool,
 }
 
 impl Place {
-    pub(super) fn new(folder: File, lock: File) -> Place {
-        Place {
+    pub(super) fn new(folder: File, lock: File, path: &Path) -> Place {
+        let mut place = Place {
             folder,
             lock,
-            next: Instant::now() + Duration::from_millis(LOOK_MS),
+            next: Instant::now(),
+            watch: watch(path).ok(),
             gone: false,
+        };
+        place.next = place.later(Instant::now());
+        place
+    }
+
+    fn later(&self, now: Instant) -> Instant {
+        let pause = match self.watch {
+            Some(_) => WATCHED_LOOK_MS,
+            None => LOOK_MS,
+        };
+        now + Duration::from_millis(pause)
+    }
+
+    /// Something was changed: what it was is seen by a look.
+    pub(super) fn changed(&mut self, now: Instant) {
+        let mut events = [0; EVENT_BYTES];
+        if let Some(watch) = &self.watch {
+            while rustix::io::read(watch, &mut events).is_ok_and(|count| count > 0) {}
         }
+        self.next = now;
     }
 
     /// Gives folder and files back the modes that were taken from them, which a sandbox does not prevent. Whether somebody has
@@ -55,7 +85,7 @@ impl Place {
             let _ = fchmod(&self.folder, Mode::from_raw_mode(FOLDER_MODE));
         }
         if now >= self.next {
-            self.next = now + Duration::from_millis(LOOK_MS);
+            self.next = self.later(now);
             self.look_at_files();
         }
         self.gone
@@ -83,4 +113,16 @@ impl Place {
     fn stat(&self, name: &str) -> Result<Stat, Errno> {
         statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW)
     }
+}
+
+/// Tells when modes of the folder or of what is in it change, or when something goes. Writing into a file is none of it.
+fn watch(folder: &Path) -> Result<OwnedFd, Errno> {
+    let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+    let flags = inotify::WatchFlags::ATTRIB
+        | inotify::WatchFlags::DELETE
+        | inotify::WatchFlags::DELETE_SELF
+        | inotify::WatchFlags::MOVED_FROM
+        | inotify::WatchFlags::ONLYDIR;
+    inotify::add_watch(&watch, folder, flags)?;
+    Ok(watch)
 }

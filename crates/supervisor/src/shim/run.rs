@@ -47,6 +47,7 @@ enum Source {
     Signals,
     Listener,
     Relays,
+    Place,
     Out,
     Err,
     Input,
@@ -194,6 +195,7 @@ impl Run {
                         relays.serve(&self.prefix, &self.attempt, self.owner.pid);
                     }
                 }
+                Source::Place => self.place.changed(now),
                 // Pumped in every round.
                 Source::Out | Source::Err => {}
                 Source::Input => self.input.pump(),
@@ -208,6 +210,10 @@ impl Run {
         if self.clients.have_room(now) {
             sources.push(Source::Listener);
             fds.push(PollFd::new(&self.listener, PollFlags::IN));
+        }
+        if let Some(watch) = &self.place.watch {
+            sources.push(Source::Place);
+            fds.push(PollFd::new(watch, PollFlags::IN));
         }
         // Nothing is begun for an agent that is being ended.
         let open = self.relays.as_ref();

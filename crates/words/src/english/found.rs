@@ -59,6 +59,8 @@ table! {
         TooManyNodes { count, max } => "{count} tasks are more than {max}";
         NotUtf8 { offset } => "not UTF-8 text: bad byte at offset {offset}";
         Empty => "the file is empty";
+        TooDeep { max, line, column } => "nested more than {max} levels deep at line {line}, column {column}";
+        NumberTooLarge { line, column } => "the number at line {line}, column {column} is too large";
         NotJson { text, line, column } => "not JSON: {text} at line {line}, column {column}";
         FileGone => "the file is gone, but its journal is here";
         AllGone => "the file and its journal are gone, but a copy is here";

@@ -16,8 +16,17 @@ table! {
         State { path } => "[PHASE GATE] {path} is changed by bowline only.";
         Missing { path } => "[PHASE GATE] a develop run is open, but its file {path} is missing.";
         Damaged { path, reason } => "[PHASE GATE] {path} cannot be read: {reason}.";
-        CannotJudge { reason } => "[PHASE GATE] the gate cannot judge this call: {reason}.";
+        CannotJudge { reason } => "[PHASE GATE] the gate cannot judge this call: {0}." [reason.say(En)];
         GateFailed => "[PHASE GATE] the gate cannot judge this call: it failed while it was deciding; this is a fault of bowline.";
+    }
+
+    unjudged: Unjudged => text {
+        Unread { cause } => "the client's message cannot be read: {0}" [cause.say(En)];
+        TooLong => "the client's message is too long";
+        NotUnderstood { said } => "{said}";
+        NoTool => "the message names no tool";
+        NoFolder => "the folder of the session cannot be told";
+        GitUnread => "what git sent cannot be read";
     }
 
     unseen: Unseen => text {
@@ -38,8 +47,6 @@ table! {
         Prompt => "a prompt that is put together while it runs";
         NotFoundHandler => "a function for commands that are not there";
         StartFile => "a start file that is put together while it runs";
-        AwkRunsText => "code for awk that runs a text it puts together";
-        AwkByName => "code for awk that calls or loads by name";
         Anything { language, by } => "code for {language} that may run anything, by {by}";
         CronTable => "a table of cron";
     }
@@ -83,6 +90,12 @@ table! {
         Over => "The run is over.";
         StopTo { id, attempt, max, next } => "Checkpoint {id} is in progress (attempt {attempt} of {max}). Read the failing output, fix it, and run its check: `{next}`. If this attempt failed, say so: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` (DESIGN_MISMATCH and ENV_ISSUE ask a person at once).";
         AlsoHere { kind, name, said } => "Also here: {kind} ({name}): {0}. See `bowline status {kind}`." [said.say(En)];
+        LessonsFor { stage, lessons } => "Earlier tasks learnt for stage {stage}; apply it: {lessons}";
+        StepInHand { step, name, agent } => "Step {step} of {agent}: {name}.";
+        TaskGoal { goal } => "Its goal: {goal}";
+        Shared { facts } => "What all agents share: {facts}";
+        Remembers { agent, facts } => "What {agent} remembers: {facts}";
+        Taught { lessons } => "Similar tasks taught this; apply it: {lessons}";
     }
 
     other: Other => text {

@@ -9,6 +9,13 @@ table! {
         StageMissing => "the stage is missing";
         UndoByNumber { number } => "undo takes the last transition back, not transition {number}";
         NoGraph { path } => "{path} makes no graph of tasks";
+        NothingToImport { path } => "no tasks to take over at {path}";
+        SeveralToImport { path, names } => "{path} has tasks of several programs: {names}";
+        NotOfProgram { path, program } => "{path} cannot be read as tasks of {program}";
+        ImportTooLarge { path } => "{path} holds more than a plan can";
+        NoRescue { name } => "nothing is kept as '{name}'";
+        SeveralRescues { name, names } => "'{name}' fits several: {names}";
+        BadBranch { name } => "the branch '{name}' is there already, or cannot be called so";
         NoGraphTogether { path } => "{path} and the state file make no graph";
         NotThere { path } => "{path} is not there";
         HoldsHome { path } => "{path} cannot be granted: it holds the home folder";
@@ -39,6 +46,7 @@ table! {
         Scenario { path, cause } => "the scenario {path} cannot be read: {0}" [cause.say(En)];
         NoSuchTurn { turn, last } => "there is no turn {turn}: the last wait is number {last}";
         ValueUnreadable { cause } => "the value cannot be read: {0}" [cause.say(En)];
+        ValueTooDeep { max } => "the value is nested more than {max} levels deep";
         TooLargeNumber { number } => "{number} is too large to be kept exactly";
         NotKeyValue { text } => "'{text}' is not KEY=VALUE";
         NotNameValue { text } => "'{text}' is not NAME=VALUE";
@@ -98,6 +106,11 @@ table! {
     advice: Advice => text {
         StageFirst => "name the stage first: 'bowline thinking complete STAGE --output PATH'";
         RestoreTo { number } => "'bowline restore {number}' brings the file back as it was after transition {number}";
+        NameImport => "name tasks.json of task-master, issues.jsonl of beads, tasks.md of spec-kit, the folder of Backlog.md, or the project that holds one";
+        SayFrom => "say which with --from, or name the file itself";
+        SplitImport => "take over a part of it: a plan has less than 10 MB";
+        ListRescues => "'bowline orchestrate rescue' lists what is kept";
+        OtherBranch => "name another with --branch";
         SeePlan => "see 'bowline orchestrate plan'";
         SeeVerify => "see 'bowline orchestrate verify'";
         NameInnerFolders => "name the folders in it that the agent needs";

@@ -27,4 +27,29 @@ table! {
         NeedsLater { id, own, needed, phase } => "task `{id}` of phase {own} needs `{needed}` of the later phase {phase}";
         Circle { path } => "tasks need each other in a circle: {path}";
     }
+
+    unplaced: Unplaced => text {
+        NothingNeeded { id, other } => "`{id}` needs `{other}`, which is not there: left out";
+        NeedsItself { id } => "`{id}` needs itself: left out";
+        NeedsLater { id, other } => "`{id}` needs `{other}` of a later phase, which would wait for it: left out";
+        OrderLeftOut { id, other } => "`{id}` would come after `{other}` by its place, which would make a circle: left out";
+        Renamed { was, id } => "`{was}` cannot be an id in a plan: it is `{id}` here";
+        IdTwice { id, new } => "`{id}` is there twice: the second is `{new}` here";
+        NotATask { count } => "{count} entries are no tasks: left out";
+        DoneWithOpenParts { id, open } => "`{id}` is done, but {open} of its parts are not: both are kept";
+        CountsAsDone { id, status } => "`{id}` is '{status}': ticked, so that nothing waits for it";
+        StatusInText { id, status } => "`{id}` is '{status}', for which a plan has no sign: in its text";
+        LinkInText { id, link, other } => "`{id}` names `{other}` ({link}), which orders nothing: in its text";
+        Grouped { id, title, parts } => "`{id}` ({title}) holds {parts} others and is no task of its own: told at the top of the plan";
+        Deleted { id } => "`{id}` is deleted: left out";
+        LaterLineCounts { id, line } => "`{id}` is there again on line {line}, which counts";
+        LineUnread { line } => "line {line} is no issue: left out";
+        LineWithoutId { line, text } => "line {line} has a box and no id: left out ({text})";
+        SaidAgain { id, line } => "`{id}` is there again on line {line} with other words: the first counts";
+        FileUnread { name } => "{name} has no front matter with an id: left out";
+        PutAway { name, files } => "{files} files in {name}: left out";
+        TitleInText { id } => "the title of `{id}` would be read as something else: whole in its text";
+        Field { name, tasks } => "{name}, of {tasks} task(s): in their text";
+        FieldLeftOut { name, tasks } => "{name}, of {tasks} task(s): left out";
+    }
 }

@@ -6,9 +6,12 @@ table! {
     thinking_no: ThinkingNo => told {
         DependencyNotCompleted { stage, dependency } => "cannot start '{stage}': dependency '{dependency}' not completed" / "complete '{dependency}' first";
         OutputsMissing { stage, missing } => "'{stage}' lacks required outputs: {missing}" / "create {missing} and try again";
-        AlreadyInProgress { stage } => "stage '{stage}' is already in progress" / "end it with 'bowline thinking complete {stage}' or 'bowline thinking fail {stage} --code CODE --message TEXT'";
+        AlreadyInProgress { stage } => "stage '{stage}' is already in progress" / "end it with 'bowline thinking complete {stage} --output PATH' or 'bowline thinking fail {stage} --code CODE --message TEXT'";
         AlreadyCompleted { stage } => "stage '{stage}' is already completed" / "a completed stage stays completed; 'bowline undo' goes back";
-        NotInProgress { stage, status } => "stage '{stage}' is not in progress; it is {0}" [status.say(En)] / "start it with 'bowline thinking start {stage}'";
+        NotStarted { stage, status, current } => "stage '{stage}' is not in progress, it is {0}; current stage is '{current}'" [status.say(En)] / "start it with 'bowline thinking start {current}'";
+        OtherInProgress { stage, status, current } => "stage '{stage}' is not in progress, it is {0}; current stage is '{current}'" [status.say(En)] / "complete it with 'bowline thinking complete {current} --output PATH'";
+        OtherExhausted { stage, status, current } => "stage '{stage}' is not in progress, it is {0}; current stage is '{current}'" [status.say(En)] / "a person reopens it with 'bowline thinking start {current} --override REASON'";
+        AllCompleted { stage } => "stage '{stage}' is not in progress: all stages are completed" / "nothing to do";
         RetriesExhausted { stage, tries } => "stage '{stage}' failed {tries} times; a person has to decide" / "a person reopens it with 'bowline thinking start {stage} --override REASON'";
         NeedsPerson { stage } => "only a person may override stage '{stage}'" / "ask the person you work for";
         OverrideNotNeeded { stage, status } => "stage '{stage}' needs no override; it is {0}" [status.say(En)] / "leave --override away";
@@ -74,7 +77,7 @@ table! {
         WrongPhase { what, phase, wanted } => "cannot {what} in phase {phase}; that belongs to {wanted}" / "see 'bowline develop status'; it is possible in {wanted}";
         NotBack { phase, to } => "cannot go back to {to} from {phase}" / "name an earlier phase";
         GatesClosed { missing } => "closed gates: {missing}" / "see 'bowline develop status'";
-        GatesClosedHere { missing, gate } => "closed gates: {missing}" / "pass it with 'bowline develop gate pass {gate}'";
+        GatesClosedHere { missing, gate } => "closed gates: {missing}" / "'bowline develop resume' says how '{gate}' is opened";
         GatesClosedBefore { missing, phase } => "closed gates: {missing}" / "a person goes back with 'bowline develop back {phase}'";
         GateAlreadyOpen { gate } => "gate '{gate}' is already open" / "to run it again, 'bowline develop gate reset {gate}' first";
         CheckpointsOpen { checkpoints } => "checkpoints not passed: {checkpoints}" / "pass every checkpoint first; 'bowline develop resume' says which comes next";

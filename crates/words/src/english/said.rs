@@ -80,6 +80,12 @@ table! {
         NodeFresh { id } => "✓ Task '{id}' has a fresh start";
         PhaseFinished { phase, current } => "✓ Phase {phase} finished; phase {current} is current";
         AllFinished { phase } => "✓ Phase {phase} finished; all is done";
+        PlanTaken { program, total, done, path } => "✓ {total} tasks of {program}, {done} of them done, are the plan {path}";
+        RunExported { path, done, total } => "✓ {path} has {done}/{total} tasks done";
+        RescueRestored { name, branch } => "✓ '{name}' is the branch '{branch}'";
+        RescueRestoredIn { name, branch, path } => "✓ '{name}' is the branch '{branch}' in {path}";
+        RescueDropped { name } => "✓ '{name}' is no longer kept";
+        FileWritten { path } => "✓ {path} is written";
         PlanAgrees => "✓ Plan and state file agree";
         PlanDiffers => "✗ Plan and state file differ";
         WouldRun { folder, command } => "would run in {folder}: {command}";
@@ -106,6 +112,8 @@ table! {
         UpdateBowline => "update Bowline to change this file";
         EditFile { path } => "a person edits {path}, then: bowline doctor {path}";
         EditPlaces { path, places } => "a person edits {path} at {places}, then: bowline doctor {path}";
+        AskGoal => "What is the task for (its goal)?";
+        NoGoal => "the task has no goal; 'bowline thinking new ID --goal TEXT' gives one, and \"goal\" in the file takes one later";
         CodexTrusts => "codex runs hooks only after you trust them; it skips others without a word";
         GeminiTrusts => "gemini reads the settings of a project only in a folder you trust";
         HooksInTree => "core.hooksPath leads into the work tree; a linked worktree is held only if these hooks are in it too";
@@ -118,6 +126,9 @@ table! {
         CodeReviewAgain => "Begin again at phase 4: the review of the code is run again.";
         RunDone => "The run is done.";
         PersonsMove => "(a person's move)";
+        PlanHidden { path } => "{path} is found first; name the new plan, or take the other away";
+        NotTickedInExport { ids } => "done, and without a box in the plan: {ids}";
+        NothingRescued => "Nothing is kept: no worktree held work that was in no commit.";
         DrawnInPart { max, left } => "only the first {max} tasks are drawn; {left} are left out";
         RunBegun { id, attempt } => "▸ {id} started (attempt {attempt})";
         RunFound { id } => "▸ {id} goes on";
@@ -126,6 +137,14 @@ table! {
         RunFailed { id, error } => "✗ {id} failed: {error}";
         RunParked { id, seconds } => "⏸ {id} waits {seconds} s for a limit to be lifted";
         RunWaits { why } => "⏸ waits: {why}";
+        RunCleaned { count, size } => "{count} worktrees of an earlier run are taken away: {size}";
+        RunShortMemory { free, wanted } => "⏸ nothing more is started: {free} MB of memory are free, {wanted} MB are wanted";
+        RunShortDisk { free, wanted } => "⏸ nothing more is started: {free} MB of disk are free, {wanted} MB are wanted";
+        RunShortInodes { free, wanted } => "⏸ nothing more is started: the disk has room for {free} files, {wanted} are wanted";
+        RunOverlap { id, other, paths } => "⚠ {id} and {other} are about to meet in {paths}";
+        RunRecalled { id, on } => "⏸ {id} waits again: {on}, on whose work it was begun, failed";
+        RunProposed { id, url } => "▸ {id} is proposed: {url}";
+        RunWorktrees { count, size } => "{count} worktrees are kept and hold {size}";
         RunPhaseDone { phase, done, total } => "✓ phase {phase} is done ({done}/{total})";
         RunPhaseNotLanded { phase, why } => "✗ phase {phase} did not land: {why}";
         RunPlanChanged { tasks } => "the plan was changed: {tasks} tasks now";
@@ -138,6 +157,12 @@ table! {
         RunTold => "✓ told the run";
         RunToldOf { id, status } => "✓ told the run: '{id}' is {status}";
         RunWouldStart { ids } => "would start {ids}";
+        RunWouldStartNothing => "would start nothing";
+        RunChecking { id } => "▸ {id} is checked";
+        RunLeaving => "▸ leaving; Ctrl-C once more ends the agents";
+        RunUnitsDone { done, total } => "✓ {done}/{total} done";
+        RunUnitsKept { done, total } => "{done}/{total} are done and kept";
+        RunUnitsLeft { done, total, command } => "left with {done}/{total} done; '{command}' goes on";
         Rehearsed { ended, runs } => "{ended} of {runs} simulated runs come to their end";
         RehearsedTime { least, middle, most } => "  time: {least} at the least, {middle} in the middle, nine in ten within {most}";
         RehearsedBlocks { id, count } => "  {id} would block {count}";
@@ -150,6 +175,16 @@ table! {
         AgentBlocked { why } => "the agent is {0}; it goes on when that is mended" [why.say(En)];
         OutputUnwritten { cause } => "standard output could not be written: {0}" [cause.say(En)];
         OutputUnwrittenHint => "see where it goes; a change that was asked for has been made";
+    }
+
+    announcement: Announcement => text {
+        Started { project, done, total } => "[{project}] the run begins: {done}/{total} tasks are done";
+        TaskDone { project, id, done, total } => "[{project}] {id} is done ({done}/{total})";
+        TaskFailed { project, id, error } => "[{project}] {id} failed: {error}";
+        PhaseDone { project, phase, done, total } => "[{project}] phase {phase} is done ({done}/{total})";
+        PhaseNotLanded { project, phase } => "[{project}] phase {phase} is complete and did not land";
+        AllDone { project, total } => "[{project}] all {total} tasks are done";
+        Stalled { project, ids, done, total } => "[{project}] stalled at {done}/{total}: {ids} failed";
     }
 
     label: Label => text {
@@ -169,6 +204,7 @@ table! {
         Score => "score";
         Quality => "quality";
         GoalAchievement => "goal achievement";
+        LessonsFor { stage } => "lessons for {stage}";
         Minutes { count } => "{count} min";
         Hours { count } => "{count} h";
         Days { count } => "{count} d";
@@ -181,6 +217,7 @@ table! {
         Queued => "queued";
         After => "after";
         MayStart => "may start";
+        Summary { text } => "{text}";
         Totals { tasks, percent, average } => "{tasks} task{0} · success {percent}% · average {average}" [s(*tasks)];
         Earlier { count } => "… and {count} earlier";
         ColumnTask => "TASK";
@@ -198,6 +235,16 @@ table! {
         ExitCode => "exit code";
         Phase => "phase";
         Group => "group";
+        Try => "attempt";
+        SlowestPath => "slowest path";
+        LongestChain => "longest chain";
+        Idle => "nothing happened";
+        Lost => "lost";
+        Elapsed => "elapsed";
+        Expected => "left, about";
+        Tokens { count } => "{count} tokens";
+        Files { count } => "{count} files";
+        Commits => "commits";
         Line => "line";
         TickedNotCompleted => "ticked, not completed";
         CompletedNotTicked => "completed, not ticked";
@@ -214,6 +261,7 @@ table! {
         Yes => "yes";
         No => "no";
         Sandbox => "sandbox (Landlock)";
+        NoGroup { reason } => "{reason}";
         ControlGroups => "control groups";
         TooMuchUnshown => "blocked: too much output was not shown";
         DiskFull => "blocked: disk full";

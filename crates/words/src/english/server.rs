@@ -106,6 +106,25 @@ table! {
         WantsLeave => "asks leave";
         NoRules => "no rules";
         RulePast { answers, asked, differs, waiting } => "so far it would have answered {answers} of {asked} tool calls, {differs} of them otherwise than a person did; {waiting} wait now";
+        RebuiltGoesOn { id, title, phase } => "{id} ({title}) goes on in phase {phase} from its latest checkpoint";
+        RebuiltCold { id, title, phase } => "{id} ({title}) has no checkpoint and begins with phase {phase}";
+        RebuiltKept { id, title, status } => "{id} ({title}) is {status} as before";
+        RebuiltNot { id, why } => "{id} cannot be found again: {why}";
+        RebuiltAll { count, lost } => "{count} task(s) found again, {lost} not; values that were given are asked for again";
+        AgentReady => "ready";
+        AgentDefault => "taken when a task names none";
+        AgentMissing { program } => "'{program}' is not on this machine";
+        AgentInstall { program } => "install {program}, or name another program in bowline.toml";
+        AgentUnsure => "it does not tell its version";
+        CapsuleMade { path, moves, bytes } => "{path}: {moves} moves, {bytes} bytes of output";
+        CapsuleOf { version, made } => "made by Bowline {version} at {made}";
+        CapsuleBroken { sequence } => "move #{sequence} does not follow from the one before";
+        CapsuleWhole { moves } => "{moves} moves, each follows from the one before";
+        NoCapsule { path } => "{path} is no capsule";
+        FoundAgain { title, status, starts } => "{title}: {status}, as it was; agents started for it: {starts}";
+        OfferToDie => "k and Enter: this server dies at once, as by kill -9, and takes up what is there";
+        GardenDone => "the orchestration beside it is done";
+        MakeCapsule => "make one with 'bowline capsule TASK'";
         BadField { text } => "'{text}' is no FIELD=PATTERN";
         HoldsSecret => "  holds a secret: not in the ZIP";
     }

@@ -1,7 +1,7 @@
 //! What did not work: message / hint.
 
 use crate::Lang::En;
-use crate::message::Owner;
+use crate::message::{Change, Doubt, Owner};
 
 /// Who holds a lock, as far as can be told.
 fn owner(owner: &Owner) -> String {
@@ -29,12 +29,16 @@ table! {
         UnknownKind { path } => "{path} is not a state file of any kind Bowline knows" / "name one of the files 'bowline' lists";
         Foreign { path } => "{path} is not an orchestration" / "it belongs to another program and is left alone; move it away to begin here";
         NoPlan { path } => "there is no plan at {path}" / "name it: 'bowline orchestrate plan FILE'; else it is looked for as docs/planning/06-tasks.md, docs/planning/TASKS.md and TASKS.md";
+        OutputThere { path } => "{path} already exists" / "'--force' replaces it, '--output FILE' writes another";
         AlreadyExists { path } => "{path} already exists" / "choose another folder, or go on with the one there: 'bowline status'";
         OrchestrationExists { path } => "{path} already exists" / "go on with it: 'bowline orchestrate status'; 'bowline orchestrate rebuild' takes over what the plan says";
         BadPlan { path, line, found } => "{path}:{line}: {0}" [found.say(En)] / "mend the plan; 'bowline orchestrate plan' shows how it is read";
         AmbiguousTask { name, fitting } => "several tasks fit '{name}': {fitting}" / "give more of its id";
         NobodyRuns { path } => "nobody runs the orchestration of {path}" / "begin with 'bowline orchestrate run'";
         NoAgent { name } => "there is no agent '{name}'" / "describe it as [agent.{name}] in bowline.toml, or take claude, codex, gemini, opencode or scripted";
+        Breaker { id, why } => "'{id}' used up what it is allowed: {why}" / "raise it in the table [limits] of bowline.toml, then run again";
+        StartsSpent { max } => "{max} agents were started, as many as asked for" / "run again to go on";
+        NoValidation { id } => "nothing tells whether checkpoint '{id}' is done" / "hand in a contract with 'validation: {{ command: … }}' for it: bowline develop review --contract FILE";
         BadSettings { path, message } => "{path} cannot be used: {message}" / "mend it; 'bowline schema config' has all keys";
         NoBranch { path } => "{path} is on no branch" / "check out the branch that the work shall land on, then run it again";
         NoCommit { path, branch } => "branch {branch} of {path} has no commit" / "make a first commit: 'git commit --allow-empty -m begin'";
@@ -51,9 +55,9 @@ table! {
         NothingToUndo { path } => "{path} has nothing to undo" / "nothing to do";
         EffectsLeft { sequence, trigger } => "transition {sequence} ({trigger}) had effects outside the file" / "with --state-only the file goes back and what was done outside it stays";
         NoCopy { which, folder } => "there is no copy '{which}…' in {folder}" / "'bowline memory backup' makes copies";
-        StaleTree { changes } => "changed since it was sealed or verified: {changes}" / "run the gate again: 'bowline develop gate reset NAME', then 'bowline develop gate pass NAME'";
-        StaleSeal { changes } => "changed since it was sealed or verified: {changes}" / "a person looks at it and seals it anew with 'bowline develop seal'";
-        NotVerified { reasons } => "not verified: {reasons}" / "pass the gates again on this tree";
+        StaleTree { changes } => "changed since it was sealed or verified: {0}" [Change::all(changes, En)] / "run the gate again: 'bowline develop gate reset NAME', then 'bowline develop gate pass NAME'";
+        StaleSeal { changes } => "changed since it was sealed or verified: {0}" [Change::all(changes, En)] / "a person looks at it and seals it anew with 'bowline develop seal'";
+        NotVerified { reasons } => "not verified: {0}" [Doubt::all(reasons, En)] / "pass the gates again on this tree";
         ProgramFailed { program, said } => "'{program}' failed: {said}" / "see what it said";
         NoAttempt { id } => "there is no attempt '{id}'" / "'bowline attach' lists the attempts";
         AmbiguousId { id, fitting } => "several attempts begin with '{id}': {fitting}" / "give more letters of the id";
@@ -71,7 +75,7 @@ table! {
         NoControlGroup { what, reason } => "{what} cannot be had here: {reason}" / "'bowline run-agent --sandbox-report' says what this machine permits";
         StateInSandbox { root, folder } => "the sandboxed agent could write to {root}, which holds Bowline's own {folder}" / "let the agent work in a folder below, or set XDG_STATE_HOME to a place outside";
         RootThroughLink { link, target } => "{link} is a link out of a folder that agents write: it leads to {target}" / "remove the link, or name the place it leads to if that is what you want";
-        NotRelayed { what, reason } => "'{what}' is not carried out for an agent in a sandbox: {reason}" / "work in your own folder; for anything else ask the person you work for";
+        NotRelayed { what, reason } => "'{what}' is not carried out for an agent in a sandbox: {0}" [reason.say(En)] / "work in your own folder; for anything else ask the person you work for";
         NoFolder { path } => "{path} is not a folder, or was removed" / "go to a folder that is there, or name one";
         OutputAfterEnd => "the output could not be shown" / "the agent has ended; 'bowline attach ID' shows the rest";
         OutputGone => "the output could not be shown" / "the agent goes on: 'bowline attach' lists the attempts";
@@ -132,10 +136,10 @@ table! {
 
     evidence_trouble: EvidenceTrouble => told {
         Damaged { path, said } => "{path} {said}" / "write it again where the run is: 'bowline develop evidence export FILE --key FILE'";
-        Unsigned { what } => "nobody signed {what}" / "pass the gates with BOWLINE_EVIDENCE_KEY_FILE set, then 'bowline develop evidence export FILE --key FILE'";
-        Forged { what } => "the signature of {what} is not that of this key" / "use the key the gates were passed with; if that is this one, somebody changed the file";
+        Unsigned { what } => "nobody signed {0}" [what.say(En)] / "pass the gates with BOWLINE_EVIDENCE_KEY_FILE set, then 'bowline develop evidence export FILE --key FILE'";
+        Forged { what } => "the signature of {0} is not that of this key" [what.say(En)] / "use the key the gates were passed with; if that is this one, somebody changed the file";
         OtherRun { gate, found, run } => "the evidence of gate '{gate}' is of run '{found}', not of '{run}'" / "export the evidence of one run";
-        OtherPolicy { changes } => "what was sealed is not what is here: {changes}" / "a person seals what is here, and the gates are passed again on it";
+        OtherPolicy { changes } => "what was sealed is not what is here: {0}" [Change::all(changes, En)] / "a person seals what is here, and the gates are passed again on it";
         OtherTree { wanted, found } => "the evidence is of tree {wanted}, and this is {found}" / "check out the commit that was verified, with nothing else lying around, or pass the last gate again on this one";
         NoTree { found } => "the evidence is of tree nothing, and this is {found}" / "check out the commit that was verified, with nothing else lying around, or pass the last gate again on this one";
     }

@@ -26,6 +26,7 @@ fn rule(name: &str) -> &'static str {
         "landed_phase_is_complete" => "병합된 단계(phase)는 완료되어 있어야 합니다",
         "outputs_inside_folder" => "산출물은 작업 폴더 안에 있어야 합니다",
         "pending_task_is_not_begun" => "대기 중인 작업은 시작한 단계가 없어야 합니다",
+        "plan_has_no_cycle" => "계획의 단계가 서로를 기다려서는 안 됩니다",
         "plan_is_sound" => "계획의 단계 번호와 의존성이 올바라야 합니다",
         "ready_exactly_when_free_in_the_current_phase" => {
             "현재 단계(phase)에서 선행 작업이 모두 끝났을 때만 실행 대기입니다"
@@ -104,6 +105,8 @@ table! {
         TooManyNodes { count, max } => "작업 {count}개는 한도 {max}개를 넘습니다";
         NotUtf8 { offset } => "UTF-8 글이 아닙니다. 처음 잘못된 바이트: {offset}";
         Empty => "파일이 비어 있습니다";
+        TooDeep { max, line, column } => "{max}단계보다 깊이 중첩되어 있습니다: {line}행 {column}열";
+        NumberTooLarge { line, column } => "{line}행 {column}열의 수가 너무 큽니다";
         NotJson { text: _, line, column } => "JSON이 아닙니다: {line}행 {column}열";
         FileGone => "파일이 사라졌지만 저널은 남아 있습니다";
         AllGone => "파일과 저널이 사라졌지만 사본은 남아 있습니다";

@@ -30,6 +30,15 @@ fn odd(what: &str) -> &str {
     }
 }
 
+/// What would finish work: a command, or what git is about to do.
+fn deed(what: &str) -> String {
+    match what.strip_prefix("moving ") {
+        Some("a branch") => "브랜치 이동".to_owned(),
+        Some(branch) => format!("{branch} 이동"),
+        None => what.to_owned(),
+    }
+}
+
 /// By what code may run anything: words of ours, or a name of the language.
 fn means(by: &str) -> &str {
     match by {
@@ -48,16 +57,25 @@ table! {
         WriteByTool { phase, path } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path} (도구)";
         WriteSomewhere { phase, by } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 ({by})";
         WriteSomewhereByTool { phase } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: 알 수 없음 (도구)";
-        Finish { phase, what } => "[PHASE GATE] {phase} phase에서 종료 명령이 차단되었습니다.\n대상: {what}";
+        Finish { phase, what } => "[PHASE GATE] {phase} phase에서 종료 명령이 차단되었습니다.\n대상: {0}" [deed(what)];
         Hidden { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n무엇을 실행할지 알 수 없습니다: {0}" [what.say(Ko)];
         Guard { phase, path } => "[PHASE GATE] {phase} phase에서 파일 수정이 차단되었습니다.\n대상: {path}";
         PersonHere { phase, what } => "[PHASE GATE] {phase} phase에서 명령이 차단되었습니다.\n대상: {what}";
         Person { what } => "[PHASE GATE] '{what}'{은} 사람만 할 수 있습니다.";
         State { path } => "[PHASE GATE] {path}{은} bowline만 바꿀 수 있습니다.";
         Missing { path } => "[PHASE GATE] 개발 실행이 진행 중인데 파일 {path}{이} 없습니다.";
-        Damaged { path, reason } => "[PHASE GATE] {path}{을} 읽을 수 없습니다: {reason}.";
-        CannotJudge { reason } => "[PHASE GATE] 이 호출을 판단할 수 없어 차단했습니다: {reason}.";
+        Damaged { path, reason: _ } => "[PHASE GATE] {path}{이} 손상되어 읽을 수 없습니다.";
+        CannotJudge { reason } => "[PHASE GATE] 이 호출을 판단할 수 없어 차단했습니다: {0}." [reason.say(Ko)];
         GateFailed => "[PHASE GATE] 이 호출을 판단할 수 없어 차단했습니다: 판단하는 중에 실패했습니다. bowline의 잘못입니다.";
+    }
+
+    unjudged: Unjudged => text {
+        Unread { cause } => "클라이언트의 메시지를 읽을 수 없습니다: {0}" [cause.say(Ko)];
+        TooLong => "클라이언트의 메시지가 너무 깁니다";
+        NotUnderstood { said: _ } => "클라이언트의 메시지를 이해할 수 없습니다";
+        NoTool => "메시지에 도구의 이름이 없습니다";
+        NoFolder => "세션의 폴더를 알 수 없습니다";
+        GitUnread => "git이 보낸 것을 읽을 수 없습니다";
     }
 
     unseen: Unseen => text {
@@ -78,8 +96,6 @@ table! {
         Prompt => "실행 중에 만들어지는 프롬프트";
         NotFoundHandler => "없는 명령을 대신하는 함수";
         StartFile => "실행 중에 만들어지는 시작 파일";
-        AwkRunsText => "만들어 낸 글을 실행하는 awk 코드";
-        AwkByName => "이름으로 부르거나 불러오는 awk 코드";
         Anything { language, by } => "무엇이든 실행할 수 있는 {language} 코드: {0}" [means(by)];
         CronTable => "cron 표";
     }
@@ -98,9 +114,9 @@ table! {
         NotBelievedIn { path, what } => "{path}에서 bowline이 아닌 것이 바꾸어 인정하지 않는 값: {what}. 명령을 쓰세요: `bowline develop --help`.";
         Head => "bowline의 상태 파일에 기록된 현재 상황입니다(기억보다 이것을 믿으세요):";
         RunMissing { path } => "진행 중인 개발 실행의 파일 {path}{이} 없습니다. 돌아올 때까지 파일 수정과 커밋이 차단됩니다.";
-        RunDamaged { path, reason } => "개발 실행의 파일 {path}{을} 읽을 수 없습니다({reason}). 파일 수정과 커밋이 차단됩니다.";
+        RunDamaged { path, reason: _ } => "개발 실행의 파일 {path}{이} 손상되어 읽을 수 없습니다. 파일 수정과 커밋이 차단됩니다.";
         FileMissing { path, next } => "개발 실행이 진행 중인데 {path}{이} 없습니다. {next}";
-        FileDamaged { path, reason, next } => "{path}{을} 읽을 수 없습니다({reason}). {next}";
+        FileDamaged { path, reason: _, next } => "{path}{이} 손상되어 읽을 수 없습니다. {next}";
         About { feature, phase } => "개발 실행 '{feature}', {phase} phase.";
         When { began, moved, utc, strategy } => "시작 {began}, 마지막 변경 {moved} ({0}){1}." [if *utc { "UTC" } else { "현지 시각" }, strategy.map(|name| format!(", 전략 {name}")).unwrap_or_default()];
         LatestChanges { changes } => "최근 변경: {changes}";
@@ -123,6 +139,12 @@ table! {
         Over => "이전 완료.";
         StopTo { id, attempt, max, next } => "체크포인트 {id}{이} 진행 중입니다({attempt}/{max}번째 시도). 실패한 출력을 읽고 고친 뒤 확인하세요: `{next}`. 이번 시도가 실패했다면 알리세요: `bowline develop checkpoint fail {id} --class LOGIC_ERROR` (DESIGN_MISMATCH와 ENV_ISSUE는 바로 사람에게 묻습니다).";
         AlsoHere { kind, name, said } => "함께 있음: {kind} ({name}): {0}. `bowline status {kind}`로 확인하세요." [said.say(Ko)];
+        LessonsFor { stage, lessons } => "이전 작업에서 {stage} 단계에 대해 배운 점, 적용하세요: {lessons}";
+        StepInHand { step, name, agent } => "{agent}의 단계 {step}: {name}.";
+        TaskGoal { goal } => "목표: {goal}";
+        Shared { facts } => "모든 에이전트가 공유하는 것: {facts}";
+        Remembers { agent, facts } => "{agent}{이} 기억하는 것: {facts}";
+        Taught { lessons } => "비슷한 작업에서 배운 점, 적용하세요: {lessons}";
     }
 
     other: Other => text {

@@ -10,6 +10,13 @@ table! {
         StageMissing => "단계가 빠졌습니다";
         UndoByNumber { number } => "undo는 마지막 전이를 되돌립니다. 전이 {number}번을 고를 수는 없습니다";
         NoGraph { path } => "{path}{으로} 작업 그래프를 만들 수 없습니다";
+        NothingToImport { path } => "{path}에 가져올 작업이 없습니다";
+        SeveralToImport { path, names } => "{path}에 여러 프로그램의 작업이 있습니다: {names}";
+        NotOfProgram { path, program } => "{path}{을} {program}의 작업으로 읽을 수 없습니다";
+        ImportTooLarge { path } => "{path}에 계획이 담을 수 있는 것보다 많은 내용이 있습니다";
+        NoRescue { name } => "'{name}'{으로} 보관된 것이 없습니다";
+        SeveralRescues { name, names } => "'{name}'에 맞는 것이 여러 개입니다: {names}";
+        BadBranch { name } => "브랜치 '{name}'{이} 이미 있거나 쓸 수 없는 이름입니다";
         NoGraphTogether { path } => "{path}{과} 상태 파일로 작업 그래프를 만들 수 없습니다";
         NotThere { path } => "{path}{이} 없습니다";
         HoldsHome { path } => "{path}{은} 홈 폴더를 포함하므로 허용할 수 없습니다";
@@ -40,6 +47,7 @@ table! {
         Scenario { path, cause } => "시나리오 {path}{을} 읽을 수 없습니다: {0}" [cause.say(Ko)];
         NoSuchTurn { turn, last } => "{turn}번째 턴은 없습니다. 마지막 wait는 {last}번째입니다";
         ValueUnreadable { cause } => "값을 읽을 수 없습니다: {0}" [cause.say(Ko)];
+        ValueTooDeep { max } => "값이 {max}단계보다 깊이 중첩되어 있습니다";
         TooLargeNumber { number } => "{number}{은} 너무 커서 그대로 저장할 수 없습니다";
         NotKeyValue { text } => "'{text}'{은} 키=값 꼴이 아닙니다";
         NotNameValue { text } => "'{text}'{은} 이름=값 꼴이 아닙니다";
@@ -50,7 +58,7 @@ table! {
         BadClock { variable, text } => "{variable} 값 '{text}'{은} 시각이 아닙니다";
         NoSuchSchema { name } => "'{name}'{이다}라는 스키마는 없습니다";
         SeveralIds { given, ids } => "'{given}'{으로} 시작하는 id가 여럿입니다: {ids}";
-        LimitWithoutGroup => "한도를 두려면 제어 그룹이 필요한데 '--cgroup off'로 껐습니다";
+        LimitWithoutGroup => "한도를 두려면 컨트롤 그룹이 필요한데 '--cgroup off'로 껐습니다";
         ValueTwice { metric } => "'{metric}'에도 값이 있고 --from에도 있습니다";
         NoTarget { path } => "{path}에 목표가 없습니다";
         NotANumber { text } => "'{text}'{은} 숫자가 아닙니다";
@@ -99,6 +107,11 @@ table! {
     advice: Advice => text {
         StageFirst => "단계를 먼저 적으세요: 'bowline thinking complete STAGE --output PATH'";
         RestoreTo { number } => "전이 {number}번 직후로 돌아가려면: 'bowline restore {number}'";
+        NameImport => "task-master의 tasks.json, beads의 issues.jsonl, spec-kit의 tasks.md, Backlog.md의 폴더, 또는 그것이 있는 프로젝트를 지정하세요";
+        SayFrom => "--from으로 고르거나 파일을 직접 지정하세요";
+        SplitImport => "일부만 가져오세요. 계획은 10 MB 미만이어야 합니다";
+        ListRescues => "'bowline orchestrate rescue'로 보관된 것을 볼 수 있습니다";
+        OtherBranch => "--branch로 다른 이름을 지정하세요";
         SeePlan => "'bowline orchestrate plan'으로 확인하세요";
         SeeVerify => "'bowline orchestrate verify'로 확인하세요";
         NameInnerFolders => "그 안에서 에이전트에게 필요한 폴더를 지정하세요";

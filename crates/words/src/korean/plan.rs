@@ -29,4 +29,29 @@ table! {
         NeedsLater { id, own, needed, phase } => "작업 `{id}`(단계 {own})에 필요한 `{needed}`{이} 더 나중 단계 {phase}에 있습니다";
         Circle { path } => "작업들이 서로를 기다립니다: {path}";
     }
+
+    unplaced: Unplaced => text {
+        NothingNeeded { id, other } => "`{id}`에 필요한 `{other}`{이} 없어 뺐습니다";
+        NeedsItself { id } => "`{id}`{이} 자기 자신을 기다려 그 의존을 뺐습니다";
+        NeedsLater { id, other } => "`{id}`에 필요한 `{other}`{이} 더 나중 단계에 있어 뺐습니다";
+        OrderLeftOut { id, other } => "`{id}`{은} 위치상 `{other}` 다음이지만 서로를 기다리게 되어 뺐습니다";
+        Renamed { was, id } => "`{was}`{은} 계획의 ID가 될 수 없어 여기서는 `{id}`입니다";
+        IdTwice { id, new } => "`{id}`{이} 두 번 있어 둘째는 여기서 `{new}`입니다";
+        NotATask { count } => "항목 {count}개는 작업이 아니어서 뺐습니다";
+        DoneWithOpenParts { id, open } => "`{id}`{은} 완료지만 하위 작업 {open}개는 아닙니다. 둘 다 그대로 두었습니다";
+        CountsAsDone { id, status } => "`{id}`{은} '{status}' 상태여서 아무것도 기다리지 않도록 체크했습니다";
+        StatusInText { id, status } => "`{id}`의 상태 '{status}'{은} 계획에 표시가 없어 본문에 적었습니다";
+        LinkInText { id, link, other } => "`{id}`{과} `{other}`의 관계({link}){은} 순서를 만들지 않아 본문에 적었습니다";
+        Grouped { id, title, parts } => "`{id}`({title}){은} 다른 작업 {parts}개의 묶음이어서 작업이 아니라 계획 맨 위에 적었습니다";
+        Deleted { id } => "`{id}`{은} 삭제된 것이어서 뺐습니다";
+        LaterLineCounts { id, line } => "`{id}`{이} {line}번째 줄에 다시 있어 그것을 따릅니다";
+        LineUnread { line } => "{line}번째 줄은 이슈가 아니어서 뺐습니다";
+        LineWithoutId { line, text } => "{line}번째 줄에 체크박스는 있지만 ID가 없어 뺐습니다 ({text})";
+        SaidAgain { id, line } => "`{id}`{이} {line}번째 줄에 다른 내용으로 다시 있어 처음 것을 따릅니다";
+        FileUnread { name } => "{name}에 ID가 있는 머리말이 없어 뺐습니다";
+        PutAway { name, files } => "{name}의 파일 {files}개를 뺐습니다";
+        TitleInText { id } => "`{id}`의 제목은 다르게 읽힐 수 있어 본문에 온전히 적었습니다";
+        Field { name, tasks } => "작업 {tasks}개의 {name}{은} 본문에 적었습니다";
+        FieldLeftOut { name, tasks } => "작업 {tasks}개의 {name}{은} 뺐습니다";
+    }
 }

@@ -7,9 +7,12 @@ table! {
     thinking_no: ThinkingNo => told {
         DependencyNotCompleted { stage, dependency } => "'{stage}'{을} 시작할 수 없습니다: '{dependency}' 단계가 완료되지 않았습니다" / "먼저 '{dependency}'{을} 완료하세요";
         OutputsMissing { stage, missing } => "'{stage}' 단계의 필수 산출물이 없습니다: {missing}" / "{missing}{을} 만든 뒤 다시 시도하세요";
-        AlreadyInProgress { stage } => "'{stage}' 단계는 이미 진행 중입니다" / "'bowline thinking complete {stage}' 또는 'bowline thinking fail {stage} --code 코드 --message 내용'으로 끝내세요";
+        AlreadyInProgress { stage } => "'{stage}' 단계는 이미 진행 중입니다" / "'bowline thinking complete {stage} --output 경로' 또는 'bowline thinking fail {stage} --code 코드 --message 내용'으로 끝내세요";
         AlreadyCompleted { stage } => "'{stage}' 단계는 이미 완료되었습니다" / "완료된 단계는 그대로 남습니다. 되돌리려면 'bowline undo'를 쓰세요";
-        NotInProgress { stage, status } => "'{stage}' 단계는 진행 중이 아닙니다. 현재 상태: {0}" [status.say(Ko)] / "'bowline thinking start {stage}'{으로} 시작하세요";
+        NotStarted { stage, status, current } => "'{stage}' 단계는 진행 중이 아닙니다(현재 상태: {0}). 지금 할 단계: '{current}'" [status.say(Ko)] / "'bowline thinking start {current}'{으로} 시작하세요";
+        OtherInProgress { stage, status, current } => "'{stage}' 단계는 진행 중이 아닙니다(현재 상태: {0}). 지금 할 단계: '{current}'" [status.say(Ko)] / "'bowline thinking complete {current} --output 경로'로 완료하세요";
+        OtherExhausted { stage, status, current } => "'{stage}' 단계는 진행 중이 아닙니다(현재 상태: {0}). 지금 할 단계: '{current}'" [status.say(Ko)] / "사람이 'bowline thinking start {current} --override 이유'로 다시 엽니다";
+        AllCompleted { stage } => "'{stage}' 단계는 진행 중이 아닙니다: 모든 단계가 완료되었습니다" / "할 일이 없습니다";
         RetriesExhausted { stage, tries } => "'{stage}' 단계가 {tries}번 실패했습니다. 사람이 결정해야 합니다" / "사람이 'bowline thinking start {stage} --override 이유'로 다시 엽니다";
         NeedsPerson { stage } => "'{stage}' 단계는 사람만 다시 열 수 있습니다" / "함께 일하는 사람에게 요청하세요";
         OverrideNotNeeded { stage, status } => "'{stage}' 단계에는 --override가 필요 없습니다. 현재 상태: {0}" [status.say(Ko)] / "--override를 빼세요";
@@ -75,7 +78,7 @@ table! {
         WrongPhase { what: _, phase, wanted } => "{phase} 단계에서는 할 수 없습니다. {wanted} 단계의 일입니다" / "'bowline develop status'로 확인하세요";
         NotBack { phase, to } => "{phase}에서 {to}{으로} 되돌아갈 수 없습니다" / "앞선 단계를 지정하세요";
         GatesClosed { missing } => "닫힌 게이트: {missing}" / "'bowline develop status'로 확인하세요";
-        GatesClosedHere { missing, gate } => "닫힌 게이트: {missing}" / "'bowline develop gate pass {gate}'{으로} 통과하세요";
+        GatesClosedHere { missing, gate } => "닫힌 게이트: {missing}" / "'{gate}'{을} 여는 방법은 'bowline develop resume'으로 볼 수 있습니다";
         GatesClosedBefore { missing, phase } => "닫힌 게이트: {missing}" / "사람이 'bowline develop back {phase}'{으로} 되돌아갑니다";
         GateAlreadyOpen { gate } => "게이트 '{gate}'{은} 이미 열려 있습니다" / "다시 확인하려면 먼저 'bowline develop gate reset {gate}'{을} 실행하세요";
         CheckpointsOpen { checkpoints } => "통과하지 못한 체크포인트: {checkpoints}" / "모든 체크포인트를 먼저 통과하세요. 다음 차례는 'bowline develop resume'이 알려 줍니다";

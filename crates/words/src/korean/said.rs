@@ -1,7 +1,17 @@
 //! 명령이 한 일과 보여 주는 것.
 
+use super::troubles::no_group;
 use crate::Lang::Ko;
 use crate::particle::*;
+
+/// How a task ended: in somebody's own words, or in those that are written where nobody gave any.
+fn summary(text: &str) -> String {
+    match text.split(' ').collect::<Vec<_>>()[..] {
+        [done, "of", total, "steps", "completed"] => format!("{total}단계 중 {done}단계 완료"),
+        ["cancelled"] => "취소됨".to_owned(),
+        _ => text.to_owned(),
+    }
+}
 
 table! {
     did: Did => text {
@@ -76,6 +86,12 @@ table! {
         NodeFresh { id } => "✓ 작업 '{id}'{을} 처음부터 다시 합니다";
         PhaseFinished { phase, current } => "✓ 단계 {phase}{을} 마쳤습니다. 현재 단계 {current}";
         AllFinished { phase } => "✓ 단계 {phase}{을} 마쳤습니다. 모두 끝났습니다";
+        PlanTaken { program, total, done, path } => "✓ {program}의 작업 {total}개(완료 {done}개){을} 계획 {path}에 담았습니다";
+        RunExported { path, done, total } => "✓ {path}: 작업 {done}/{total} 완료";
+        RescueRestored { name, branch } => "✓ '{name}'{을} 브랜치 '{branch}'{으로} 되살렸습니다";
+        RescueRestoredIn { name, branch, path } => "✓ '{name}'{을} {path}의 브랜치 '{branch}'{으로} 되살렸습니다";
+        RescueDropped { name } => "✓ '{name}'{을} 더 이상 보관하지 않습니다";
+        FileWritten { path } => "✓ {path}{을} 썼습니다";
         PlanAgrees => "✓ 계획과 상태 파일이 일치합니다";
         PlanDiffers => "✗ 계획과 상태 파일이 다릅니다";
         WouldRun { folder, command } => "{folder}에서 실행: {command}";
@@ -102,6 +118,8 @@ table! {
         UpdateBowline => "이 파일을 바꾸려면 Bowline을 업데이트하세요";
         EditFile { path } => "사람이 {path}{을} 직접 고친 뒤: bowline doctor {path}";
         EditPlaces { path, places } => "사람이 {path}의 {places}{을} 직접 고친 뒤: bowline doctor {path}";
+        AskGoal => "이 작업의 목표는 무엇입니까?";
+        NoGoal => "작업에 목표가 없습니다. 'bowline thinking new ID --goal 목표'로 줄 수 있고, 나중에 파일의 \"goal\"에 적어도 됩니다";
         CodexTrusts => "codex는 신뢰한 훅만 실행하며, 나머지는 말없이 건너뜁니다";
         GeminiTrusts => "gemini는 신뢰한 폴더에서만 프로젝트 설정을 읽습니다";
         HooksInTree => "core.hooksPath가 작업 트리 안에 있어, 같은 훅이 없는 연결된 worktree는 막지 못합니다";
@@ -114,6 +132,9 @@ table! {
         CodeReviewAgain => "Phase 4부터 재시작 (코드 리뷰 재실행)";
         RunDone => "이전 완료.";
         PersonsMove => "(사람이 해야 합니다)";
+        PlanHidden { path } => "{path}{이} 먼저 쓰입니다. 새 계획을 지정하거나 그 파일을 치우세요";
+        NotTickedInExport { ids } => "완료되었지만 계획에 체크박스가 없습니다: {ids}";
+        NothingRescued => "보관된 것이 없습니다. 커밋되지 않은 작업이 남은 작업 트리가 없었습니다.";
         DrawnInPart { max, left } => "처음 {max}개 작업만 그렸습니다. {left}개는 빠졌습니다";
         RunBegun { id, attempt } => "▸ {id} 시작 ({attempt}번째 시도)";
         RunFound { id } => "▸ {id} 이어 감";
@@ -122,6 +143,14 @@ table! {
         RunFailed { id, error } => "✗ {id} 실패: {error}";
         RunParked { id, seconds } => "⏸ {id}: 한도가 풀릴 때까지 {seconds}초 기다립니다";
         RunWaits { why } => "⏸ 기다립니다: {why}";
+        RunCleaned { count, size } => "이전 실행의 워크트리 {count}개를 치웁니다: {size}";
+        RunShortMemory { free, wanted } => "⏸ 새로 시작하지 않습니다: 남은 메모리 {free} MB, 필요 {wanted} MB";
+        RunShortDisk { free, wanted } => "⏸ 새로 시작하지 않습니다: 남은 디스크 {free} MB, 필요 {wanted} MB";
+        RunShortInodes { free, wanted } => "⏸ 새로 시작하지 않습니다: 디스크에 파일을 {free}개 더 만들 수 있고 {wanted}개가 필요합니다";
+        RunOverlap { id, other, paths } => "⚠ {id}, {other}: 같은 곳을 고치고 있습니다: {paths}";
+        RunRecalled { id, on } => "⏸ {id}: 바탕이 된 {on} 작업이 실패해 다시 기다립니다";
+        RunProposed { id, url } => "▸ {id}: 풀 리퀘스트를 올렸습니다: {url}";
+        RunWorktrees { count, size } => "워크트리 {count}개가 남아 {size}를 차지합니다";
         RunPhaseDone { phase, done, total } => "✓ 단계 {phase} 완료 ({done}/{total})";
         RunPhaseNotLanded { phase, why } => "✗ 단계 {phase}{을} 합치지 못했습니다: {why}";
         RunPlanChanged { tasks } => "계획이 바뀌었습니다: 이제 작업 {tasks}개";
@@ -134,6 +163,12 @@ table! {
         RunTold => "✓ 실행 중인 명령에 전했습니다";
         RunToldOf { id, status } => "✓ 실행 중인 명령에 전했습니다: '{id}' {status}";
         RunWouldStart { ids } => "시작할 작업 {ids}";
+        RunWouldStartNothing => "시작할 것이 없습니다";
+        RunChecking { id } => "▸ {id} 확인 중";
+        RunLeaving => "▸ 나갑니다. Ctrl-C를 한 번 더 누르면 에이전트도 끝냅니다";
+        RunUnitsDone { done, total } => "✓ {done}/{total} 완료";
+        RunUnitsKept { done, total } => "{done}/{total} 완료된 것은 그대로 있습니다";
+        RunUnitsLeft { done, total, command } => "{done}/{total} 완료하고 나갑니다. '{command}'으로 이어 갑니다";
         Rehearsed { ended, runs } => "모의 실행 {runs}번 가운데 {ended}번이 끝까지 갔습니다";
         RehearsedTime { least, middle, most } => "  시간: 가장 짧게 {least}, 가운데 {middle}, 열에 아홉은 {most} 안";
         RehearsedBlocks { id, count } => "  {id}: 실패하면 {count}개가 막힙니다";
@@ -146,6 +181,16 @@ table! {
         AgentBlocked { why } => "에이전트가 {0}. 해결되면 계속합니다" [why.say(Ko)];
         OutputUnwritten { cause } => "표준 출력에 쓸 수 없습니다: {0}" [cause.say(Ko)];
         OutputUnwrittenHint => "출력이 가는 곳을 확인하세요. 요청한 변경은 이미 되었습니다";
+    }
+
+    announcement: Announcement => text {
+        Started { project, done, total } => "[{project}] 실행을 시작합니다: 작업 {done}/{total} 완료";
+        TaskDone { project, id, done, total } => "[{project}] {id} 완료 ({done}/{total})";
+        TaskFailed { project, id, error } => "[{project}] {id} 실패: {error}";
+        PhaseDone { project, phase, done, total } => "[{project}] 단계 {phase} 완료 ({done}/{total})";
+        PhaseNotLanded { project, phase } => "[{project}] 단계 {phase}{은} 끝났지만 병합되지 않았습니다";
+        AllDone { project, total } => "[{project}] 작업 {total}개를 모두 완료했습니다";
+        Stalled { project, ids, done, total } => "[{project}] {done}/{total}에서 멈췄습니다. 실패: {ids}";
     }
 
     label: Label => text {
@@ -165,6 +210,7 @@ table! {
         Score => "점수";
         Quality => "품질";
         GoalAchievement => "목표 달성률";
+        LessonsFor { stage } => "{stage} 단계에 적용할 교훈";
         Minutes { count } => "{count}분";
         Hours { count } => "{count}시간";
         Days { count } => "{count}일";
@@ -177,6 +223,7 @@ table! {
         Queued => "대기열";
         After => "선행";
         MayStart => "시작 가능";
+        Summary { text } => "{0}" [summary(text)];
         Totals { tasks, percent, average } => "{tasks}개 작업 · 성공률 {percent}% · 평균 {average}";
         Earlier { count } => "… 이전 작업 {count}개";
         ColumnTask => "작업";
@@ -194,6 +241,16 @@ table! {
         ExitCode => "종료 코드";
         Phase => "단계";
         Group => "묶음";
+        Try => "시도";
+        SlowestPath => "가장 오래 걸린 경로";
+        LongestChain => "가장 긴 경로";
+        Idle => "진행 없음";
+        Lost => "응답 없이 끊김";
+        Elapsed => "경과";
+        Expected => "남은 시간 약";
+        Tokens { count } => "토큰 {count}";
+        Files { count } => "파일 {count}개";
+        Commits => "커밋";
         Line => "줄";
         TickedNotCompleted => "체크됨, 완료 아님";
         CompletedNotTicked => "완료, 체크 안 됨";
@@ -210,6 +267,7 @@ table! {
         Yes => "가능";
         No => "불가";
         Sandbox => "샌드박스 (Landlock)";
+        NoGroup { reason } => "{0}" [no_group(reason)];
         ControlGroups => "컨트롤 그룹";
         TooMuchUnshown => "막힘: 보지 않은 출력이 너무 많음";
         DiskFull => "막힘: 디스크가 가득 참";

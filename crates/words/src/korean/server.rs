@@ -1,5 +1,6 @@
 //! 작업 서버가 거부하는 일: 내용 / 힌트.
 
+use super::troubles::bad_setting;
 use crate::Lang::Ko;
 use crate::particle::*;
 
@@ -12,6 +13,8 @@ fn thing(what: &str) -> &str {
         "dependency" => "의존성",
         "permission" => "권한 요청",
         "rule" => "규칙",
+        "app" => "실행할 앱",
+        "action" => "버튼",
         "message" => "메시지",
         "checkpoint" => "체크포인트",
         "workspace" => "작업 공간",
@@ -25,6 +28,33 @@ fn thing(what: &str) -> &str {
     }
 }
 
+/// 값을 받지 않는 이유.
+fn bad_value(why: &str) -> String {
+    let number: String = why.chars().filter(char::is_ascii_digit).collect();
+    match why {
+        "the value is empty" => "비어 있습니다".into(),
+        "the value contains a NUL character" => "NUL 문자가 있습니다".into(),
+        "a service is an http:// or https:// address" => {
+            "서비스는 http://나 https://로 시작하는 주소입니다".into()
+        }
+        "a file path must not contain '..'" => "파일 경로에 '..'이 있으면 안 됩니다".into(),
+        "a permission is true, false, yes or no" => {
+            "권한은 true, false, yes, no 가운데 하나입니다".into()
+        }
+        _ if why.starts_with("an API key has only") => {
+            "API 키에는 영문자, 숫자, '_', '-'만 쓸 수 있습니다".into()
+        }
+        _ if why.starts_with("an API key has at least") => {
+            format!("API 키는 {number}자 이상이어야 합니다")
+        }
+        _ if why.starts_with("the value exceeds") => format!("{number}자를 넘습니다"),
+        _ if why.starts_with("a package is") => {
+            "패키지는 left-pad나 @scope/left-pad처럼 소문자 이름입니다".into()
+        }
+        other => other.to_owned(),
+    }
+}
+
 table! {
     server_no: ServerNo => told {
         NoToken => "토큰이 필요합니다" / "서버의 토큰 파일 내용을 'Authorization: Bearer 토큰'으로 보내거나 'bowline serve'가 알려 준 링크로 로그인하세요";
@@ -32,19 +62,19 @@ table! {
         ForeignHost { host } => "'{host}'{은} 이 서버의 이름이 아닙니다" / "'bowline serve'가 알려 준 주소를 쓰세요";
         ForeignOrigin { origin } => "'{origin}'의 페이지는 이 서버에 요청할 수 없습니다" / "서버의 페이지를 여세요";
         NeedsPerson { what: _ } => "사람만 할 수 있는 일입니다" / "함께 일하는 사람에게 요청하세요. 스크립트는 BOWLINE_ACTOR=person을 씁니다";
-        NeedsAgent => "작업의 에이전트만 보고할 수 있습니다" / "그 실행이 도는 동안 BOWLINE_AGENT_TOKEN_FILE의 토큰 파일을 쓰세요";
+        NeedsAgent => "작업의 에이전트만 보고할 수 있습니다" / "에이전트 실행 중에 BOWLINE_AGENT_TOKEN_FILE의 토큰 파일을 쓰세요";
         NoRoute { path } => "{path}에는 아무것도 없습니다" / "GET /api/openapi.json에 목록이 있습니다";
         WrongMethod { method, allowed } => "{method}{은} 여기에 쓸 수 없습니다" / "{allowed}{을} 쓰세요";
         NoSuch { what, id } => "{0} '{id}'{이} 없습니다" [thing(what)] / "목록에서 id를 확인하세요";
         NotInQuery { name, value } => "'{value}'{은} {name}에 쓸 수 없는 값입니다" / "쓸 수 있는 값은 GET /api/openapi.json에 있습니다";
-        BadBody { said } => "본문을 읽을 수 없습니다: {said}" / "본문의 형식은 GET /api/openapi.json에 있습니다";
+        BadBody { said } => "본문을 읽을 수 없습니다: {0}" [bad_setting(said)] / "본문의 형식은 GET /api/openapi.json에 있습니다";
         BadTime { text } => "'{text}'{은} 시각이 아닙니다" / "2026-11-16T09:30:00Z처럼 적으세요";
         NotJson => "본문이 JSON이 아닙니다" / "'Content-Type: application/json'으로 보내세요";
         BodyTooBig { max } => "본문이 {max}바이트보다 큽니다" / "나누어 보내세요";
         TooSlow => "요청이 제때 도착하지 않았습니다" / "다시 보내세요";
         TooManyRequests { seconds } => "요청이 너무 많습니다" / "{seconds}초 뒤에 다시 요청하세요";
         TooManyConnections => "연결이 너무 많습니다" / "몇 개를 닫거나 잠시 뒤에 다시 연결하세요";
-        Draining => "서버가 멈추는 중입니다" / "에이전트는 계속 돕니다. 서버가 돌아오면 다시 요청하세요";
+        Draining => "서버가 멈추는 중입니다" / "에이전트는 계속 실행됩니다. 서버가 돌아오면 다시 요청하세요";
         Starting => "서버가 시작하는 중입니다" / "잠시 뒤에 다시 요청하세요";
         Changed { version } => "그 사이 작업이 바뀌었습니다. 지금 버전은 {version}입니다" / "다시 보고 결정하세요";
         RequestReused => "이 요청 id는 다른 요청에 쓰였습니다" / "요청마다 새 id를 쓰세요";
@@ -56,7 +86,7 @@ table! {
         NoSuchVerb { verb, known } => "'{verb}' 동사는 여기에 없습니다" / "{known} 중 하나를 쓰세요";
         VerbLacks { verb, field } => "'{verb}'에는 '{field}'{이} 필요합니다" / "본문에 추가하세요";
         Cycle { path } => "작업들이 서로를 기다리게 됩니다: {path}" / "의존성 하나를 빼세요";
-        BadValue { why } => "쓸 수 없는 값입니다: {why}" / "다른 값을 주세요";
+        BadValue { why } => "쓸 수 없는 값입니다: {0}" [bad_value(why)] / "다른 값을 주세요";
         NearMiss { answer, suggestion } => "'{answer}'{은} 선택지에 없습니다" / "'{suggestion}'{을} 말씀하시나요?";
         Internal => "서버 안에서 오류가 났습니다" / "서버의 로그를 보세요";
     }
@@ -69,7 +99,7 @@ table! {
         OpenToOthers { path } => "{path}{을} 다른 사용자가 읽을 수 있습니다" / "chmod 600 {path}{을} 실행하거나, 지워서 새로 만들게 하세요";
         AlreadyServing { path } => "다른 서버가 {path}{을} 쓰고 있습니다" / "그 서버를 멈추거나 --data로 다른 폴더를 고르세요";
         Store { cause } => "저장소를 열 수 없습니다: {0}" [cause.say(Ko)] / "쓰고 있는 다른 프로세스를 멈추거나 '--data 폴더'로 다른 곳을 지정하세요. 복사본을 되돌려 놓을 수도 있습니다";
-        BadConfig { path, said } => "{path}{을} 쓸 수 없습니다: {said}" / "형식은 'bowline schema config'에 있습니다";
+        BadConfig { path, said } => "{path}{을} 쓸 수 없습니다: {0}" [bad_setting(said)] / "형식은 'bowline schema config'에 있습니다";
         BadStore { url } => "'{url}'{은} 이 프로그램이 아는 저장소가 아닙니다" / "sqlite:경로를 쓰세요";
         Unreachable { place, cause } => "{place}에서 응답하는 서버가 없습니다: {0}" [cause.say(Ko)] / "'bowline serve'로 시작하거나 --server와 --token-file로 지정하세요";
         BadAnswer { place } => "{place}에서 응답하는 것은 Bowline 서버가 아닙니다" / "--server와 --token-file로 지정하세요";
@@ -129,6 +159,25 @@ table! {
         WantsLeave => "도구 사용 요청";
         NoRules => "규칙이 없습니다";
         RulePast { answers, asked, differs, waiting } => "지금까지의 도구 요청 {asked}건 중 {answers}건에 이 규칙이 답했을 것입니다. 사람의 답과 다른 것 {differs}건, 지금 기다리는 것 {waiting}건";
+        RebuiltGoesOn { id, title, phase } => "{id} ({title}): 마지막 체크포인트에서 {phase}단계를 이어 갑니다";
+        RebuiltCold { id, title, phase } => "{id} ({title}): 체크포인트가 없어 {phase}단계부터 시작합니다";
+        RebuiltKept { id, title, status } => "{id} ({title}): 상태 그대로입니다 ({status})";
+        RebuiltNot { id, why } => "{id}{을} 되찾지 못했습니다: {why}";
+        RebuiltAll { count, lost } => "작업 {count}개를 되찾았고 {lost}개는 되찾지 못했습니다. 제공했던 값은 다시 요청합니다";
+        AgentReady => "준비됨";
+        AgentDefault => "작업에 에이전트가 없을 때 쓰입니다";
+        AgentMissing { program } => "'{program}'{이} 이 컴퓨터에 없습니다";
+        AgentInstall { program } => "{program}{을} 설치하거나 bowline.toml에 다른 프로그램을 적으세요";
+        AgentUnsure => "버전을 알려 주지 않습니다";
+        CapsuleMade { path, moves, bytes } => "{path}: 전이 {moves}개, 출력 {bytes}바이트";
+        CapsuleOf { version, made } => "Bowline {version}, {made}에 만듦";
+        CapsuleBroken { sequence } => "전이 #{sequence}{이} 앞의 전이와 이어지지 않습니다";
+        CapsuleWhole { moves } => "전이 {moves}개가 모두 이어집니다";
+        NoCapsule { path } => "{path}{은} 캡슐이 아닙니다";
+        FoundAgain { title, status, starts } => "{title}: 그대로입니다 ({status}). 시작한 에이전트 수: {starts}";
+        OfferToDie => "k와 Enter: 이 서버는 kill -9처럼 바로 죽고, 남은 것을 이어받습니다";
+        GardenDone => "옆의 오케스트레이션도 끝났습니다";
+        MakeCapsule => "'bowline capsule 작업'으로 만드세요";
         BadField { text } => "'{text}'{은} 필드=패턴 꼴이 아닙니다";
         HoldsSecret => "  비밀 값이 들어 있어 ZIP에서 빠집니다";
     }

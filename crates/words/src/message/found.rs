@@ -60,6 +60,8 @@ messages! {
         TooManyNodes { count: usize, max: usize },
         NotUtf8 { offset: usize },
         Empty,
+        TooDeep { max: usize, line: usize, column: usize },
+        NumberTooLarge { line: usize, column: usize },
         NotJson { text: String, line: usize, column: usize },
         FileGone,
         AllGone,

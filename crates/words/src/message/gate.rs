@@ -1,5 +1,7 @@
 //! What the gate says: denials, and the card of a run.
 
+use super::Cause;
+
 messages! {
     /// Why a tool call is denied, without the command that was given and what opens the way.
     Denied, denied => text {
@@ -15,8 +17,18 @@ messages! {
         State { path: String },
         Missing { path: String },
         Damaged { path: String, reason: String },
-        CannotJudge { reason: String },
+        CannotJudge { reason: Unjudged },
         GateFailed,
+    }
+
+    /// Why a call could not be looked at.
+    Unjudged, unjudged => text {
+        Unread { cause: Cause },
+        TooLong,
+        NotUnderstood { said: String },
+        NoTool,
+        NoFolder,
+        GitUnread,
     }
 
     /// Why it cannot be seen what a command would run.
@@ -38,8 +50,6 @@ messages! {
         Prompt,
         NotFoundHandler,
         StartFile,
-        AwkRunsText,
-        AwkByName,
         Anything { language: String, by: String },
         CronTable,
     }
@@ -84,6 +94,12 @@ messages! {
         Over,
         StopTo { id: String, attempt: u32, max: u32, next: String },
         AlsoHere { kind: &'static str, name: &'static str, said: Other },
+        LessonsFor { stage: String, lessons: String },
+        StepInHand { step: u64, name: String, agent: String },
+        TaskGoal { goal: String },
+        Shared { facts: String },
+        Remembers { agent: String, facts: String },
+        Taught { lessons: String },
     }
 
     /// Another state file in a few words.

@@ -28,4 +28,30 @@ messages! {
         NeedsLater { id: String, own: u32, needed: String, phase: u32 },
         Circle { path: String },
     }
+
+    /// What of another program's tasks had no place in a plan, or another one than it had.
+    Unplaced, unplaced => text {
+        NothingNeeded { id: String, other: String },
+        NeedsItself { id: String },
+        NeedsLater { id: String, other: String },
+        OrderLeftOut { id: String, other: String },
+        Renamed { was: String, id: String },
+        IdTwice { id: String, new: String },
+        NotATask { count: usize },
+        DoneWithOpenParts { id: String, open: usize },
+        CountsAsDone { id: String, status: String },
+        StatusInText { id: String, status: String },
+        LinkInText { id: String, link: String, other: String },
+        Grouped { id: String, title: String, parts: usize },
+        Deleted { id: String },
+        LaterLineCounts { id: String, line: usize },
+        LineUnread { line: usize },
+        LineWithoutId { line: usize, text: String },
+        SaidAgain { id: String, line: usize },
+        FileUnread { name: String },
+        PutAway { name: String, files: usize },
+        TitleInText { id: String },
+        Field { name: String, tasks: usize },
+        FieldLeftOut { name: String, tasks: usize },
+    }
 }

@@ -4,6 +4,8 @@ mod input;
 mod processes;
 mod voice;
 
+pub(crate) use processes::become_this_again;
+
 use crate::output::Output;
 use bowline_engine::Error;
 use bowline_engine::formats::scenario::{Scenario, Speech, Step};

@@ -64,3 +64,11 @@ pub(super) fn become_another(command: &[String]) -> io::Error {
         [program, arguments @ ..] => Command::new(program).args(arguments).exec(),
     }
 }
+
+/// Becomes this program again, with other words. Comes back only with the reason why not.
+pub(crate) fn become_this_again(words: impl Iterator<Item = std::ffi::OsString>) -> io::Error {
+    match std::env::current_exe() {
+        Ok(me) => Command::new(me).args(words).exec(),
+        Err(error) => error,
+    }
+}

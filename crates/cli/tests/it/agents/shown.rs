@@ -165,8 +165,28 @@ fn a_reader_that_goes_away_has_not_seen_the_rest() {
 fn a_closed_output_is_an_error_and_acknowledges_nothing() {
     let world = World::new();
     let id = world.ended("-- echo hi");
-    let template = world.0.bowline(&format!("attach {id}"));
-    let closed = Command::new("sh")
+    let closed = closed(&world, &format!("attach {id}"));
+    assert_eq!(closed.status.code(), Some(70));
+    let told = text(closed.stderr);
+    assert!(told.contains("standard output is closed"), "{told}");
+    assert_eq!(world.text(&format!("attach {id}")), "hi\n");
+}
+
+#[test]
+fn run_agent_with_a_closed_output_starts_nothing() {
+    let world = World::new();
+    let closed = closed(&world, "run-agent -- sh -c 'echo hi > made'");
+    assert_eq!(closed.status.code(), Some(70));
+    let told = text(closed.stderr);
+    assert!(told.contains("standard output is closed"), "{told}");
+    assert!(world.attempts().is_empty());
+    assert!(!world.0.path("made").exists());
+}
+
+/// A command line whose standard output is closed.
+fn closed(world: &World, line: &str) -> std::process::Output {
+    let template = world.0.bowline(line);
+    Command::new("sh")
         .args(["-c", "exec \"$0\" \"$@\" >&-"])
         .arg(template.get_program())
         .args(template.get_args())
@@ -177,11 +197,7 @@ fn a_closed_output_is_an_error_and_acknowledges_nothing() {
         )
         .current_dir(template.get_current_dir().unwrap())
         .output()
-        .unwrap();
-    assert_eq!(closed.status.code(), Some(70));
-    let told = text(closed.stderr);
-    assert!(told.contains("standard output is closed"), "{told}");
-    assert_eq!(world.text(&format!("attach {id}")), "hi\n");
+        .unwrap()
 }
 
 /// Attempts that ended go when there are many; those whose output nobody saw stay much longer.
@@ -403,4 +419,37 @@ fn a_shim_that_falls_silent_is_told() {
     let told = String::from_utf8(output.unwrap().stderr).unwrap();
     assert!(told.contains("error[shim_unreachable]"), "{told}");
     assert!(told.contains(&format!("kill -CONT {shim}")), "{told}");
+}
+
+/// Patience ends after half a minute, which this takes: the agent may ask for a longer grace.
+#[test]
+fn an_order_that_is_not_carried_out_in_time_says_not_yet() {
+    use bowline_engine::supervisor::{Attempt, Handle, Shim, Spec};
+    let world = World::new();
+    let id = "deaf";
+    let folder = world.0.root().join("home/state/bowline/attempts").join(id);
+    std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    let script = "trap '' TERM; echo ready; while :; do sleep 0.1; done";
+    let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+    let mut spec = Spec::new(id, command, world.0.path(""));
+    spec.bounds.grace_ms = 45_000;
+    let attempt = Attempt::create(&folder, spec).unwrap();
+    let shim = std::path::Path::new(env!("CARGO_BIN_EXE_bowline")).with_file_name("bowline-shim");
+    Shim::new(&shim, &[]).start(&attempt).unwrap();
+    let mut handle = Handle::attach(&attempt, 1).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    handle.go(&[("PATH".to_owned(), path)].into()).unwrap();
+    drop(handle);
+    assert!(wait_until(BOUND, || folder
+        .join("log")
+        .metadata()
+        .is_ok_and(|it| it.len() > 0)));
+    let late = world
+        .0
+        .bowline(&format!("attach {id} --end --json"))
+        .output()
+        .unwrap();
+    let told: Value = serde_json::from_slice(&late.stdout).unwrap();
+    assert_eq!(told["error"]["code"], "not_yet", "{told}");
+    assert_ne!(late.status.code(), Some(0));
 }

@@ -115,13 +115,48 @@ fn claude_is_held_back_and_knows_why() {
     assert!(!told.contains("[PHASE GATE]"), "{told}");
     assert_eq!(model.left(), 0);
     world.held();
-    // One process before a tool, and one more after those that ran and may have changed something.
+    // One process of each settings file before a tool (that of the project leaves it to the person's), and the same after those
+    // that ran and may have changed something.
     let count = |beginning: &str| {
         let ours = hooks.iter().filter(|name| name.starts_with(beginning));
         ours.count()
     };
-    assert_eq!(count("PreToolUse"), 8, "{hooks:?}");
-    assert_eq!(count("PostToolUse"), 1, "{hooks:?}");
+    assert_eq!(count("PreToolUse"), 16, "{hooks:?}");
+    assert_eq!(count("PostToolUse"), 2, "{hooks:?}");
+}
+
+#[test]
+fn claude_does_not_switch_git_off_in_plain_sight() {
+    let Some(program) = installed("BOWLINE_CLAUDE") else {
+        return;
+    };
+    let world = Guarded::new("claude");
+    let reference = world.0.path(".git/refs/heads/other");
+    let commands = [
+        "git config core.hooksPath /dev/null",
+        "git config --global core.hooksPath /dev/null",
+        "git -c core.hooksPath=/dev/null branch -f other HEAD",
+        "GIT_CONFIG_GLOBAL=/tmp/none ./release.sh",
+        "HOME=/tmp ./release.sh",
+        "chmod -R a-x .git/hooks",
+        "git rev-parse HEAD > .git/refs/heads/other",
+        "git clean -fdx",
+        "echo '{}' > \"$HOME/.claude/settings.json\"",
+        "git commit -n -m 'too early'",
+        "sed -i s/false/true/ .develop-workflow/state.json",
+    ];
+    let mut replies: Vec<Reply> = commands.iter().map(|it| shell(it)).collect();
+    let write = json!({"file_path": reference, "content": "x\n"});
+    replies.push(Reply::tool("I write.", "Write", write));
+    replies.push(Reply::text("They do not let me."));
+    let model = ModelServer::start(replies).unwrap();
+    run(&world, &program, &model, &["finish it"]);
+    let denied: &[&str] = &["[PHASE GATE]"];
+    let mut words: Vec<&[&str]> = vec![&["finish it"]];
+    words.extend(vec![denied; commands.len() + 1]);
+    each_has(&model.asked(), &words);
+    world.held();
+    assert!(!reference.exists());
 }
 
 #[test]

@@ -7,7 +7,9 @@
 mod claude;
 mod codex;
 mod gemini;
+mod orchestrated;
 mod sandboxed;
+mod tools;
 
 use crate::environment::TestEnvironment;
 use bowline_engine::actor::ACTOR_VARIABLE;

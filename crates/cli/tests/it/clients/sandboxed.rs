@@ -4,7 +4,7 @@
 use super::{Guarded, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What an agent tries after it has done its work; every line of it must come to nothing.
@@ -152,6 +152,34 @@ fn gemini_works_in_the_sandbox() {
     assert_eq!(std::fs::read_to_string(settings).unwrap(), before);
 }
 
+/// Writes its settings; where, and what.
+pub(super) fn opencode_settings(world: &Guarded, model: &ModelServer) -> (PathBuf, String) {
+    let folder = world.0.root().join("home/config/opencode");
+    std::fs::create_dir_all(&folder).unwrap();
+    let settings = folder.join("opencode.json");
+    let text = json!({
+        "model": "anthropic/claude-sonnet-4-5",
+        "small_model": "anthropic/claude-sonnet-4-5",
+        "autoupdate": false,
+        "share": "disabled",
+        "provider": {"anthropic": {"options": {"baseURL": format!("{}/v1", model.url()), "apiKey": "opens-nothing"}}},
+    })
+    .to_string();
+    std::fs::write(&settings, &text).unwrap();
+    (settings, text)
+}
+
+pub(super) fn opencode_arguments(client: &mut Command, prompt: &str) {
+    client
+        .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
+        .env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")
+        .env("OPENCODE_DISABLE_AUTOUPDATE", "1")
+        // For a plugin it would fetch a package, and wait for that.
+        .env("npm_config_registry", "http://127.0.0.1:9")
+        .env("npm_config_fetch_retries", "0")
+        .args(["run", "--print-logs", "--format", "json", prompt]);
+}
+
 #[test]
 fn opencode_works_in_the_sandbox() {
     let Some(program) = installed("BOWLINE_OPENCODE") else {
@@ -170,27 +198,9 @@ fn opencode_works_in_the_sandbox() {
         Reply::text("Done."),
     ])
     .unwrap();
-    let folder = world.0.root().join("home/config/opencode");
-    std::fs::create_dir_all(&folder).unwrap();
-    let settings = folder.join("opencode.json");
-    let text = json!({
-        "model": "anthropic/claude-sonnet-4-5",
-        "small_model": "anthropic/claude-sonnet-4-5",
-        "autoupdate": false,
-        "share": "disabled",
-        "provider": {"anthropic": {"options": {"baseURL": format!("{}/v1", model.url()), "apiKey": "opens-nothing"}}},
-    })
-    .to_string();
-    std::fs::write(&settings, &text).unwrap();
+    let (settings, text) = opencode_settings(&world, &model);
     let mut client = sandboxed(&world, &program, &model);
-    client
-        .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
-        .env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")
-        .env("OPENCODE_DISABLE_AUTOUPDATE", "1")
-        // For a plugin it would fetch a package, and wait for that.
-        .env("npm_config_registry", "http://127.0.0.1:9")
-        .env("npm_config_fetch_retries", "0")
-        .args(["run", "--print-logs", "--format", "json", "write the file"]);
+    opencode_arguments(&mut client, "write the file");
     let printed = world.run(client);
     done(&world, &model, &printed);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), text);

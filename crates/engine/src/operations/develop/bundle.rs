@@ -14,7 +14,8 @@ use bowline_formats::time;
 use bowline_gate::locate;
 use bowline_machines::develop::Gate;
 use bowline_statefiles::ContentHash;
-use bowline_words::message::{Advice, Why, Wrong};
+use bowline_words::Lang;
+use bowline_words::message::{Advice, Change, Doubt, Signed, Why, Wrong};
 use std::path::{Path, PathBuf};
 
 /// A file of evidence may be this long.
@@ -35,13 +36,13 @@ pub enum Fault {
     #[error("nobody signed {what}")]
     Unsigned {
         /// The file, or the evidence of a gate in it.
-        what: String,
+        what: Signed,
     },
     /// The signature is not that of the key.
     #[error("the signature of {what} is not that of this key")]
     Forged {
         /// The file, or the evidence of a gate in it.
-        what: String,
+        what: Signed,
     },
     /// Evidence of several runs.
     #[error("the evidence of gate '{gate}' is of run '{found}', not of '{run}'")]
@@ -54,10 +55,13 @@ pub enum Fault {
         run: String,
     },
     /// Other commands or protected files than those of this checkout.
-    #[error("what was sealed is not what is here: {}", changes.join(", "))]
+    #[error(
+        "what was sealed is not what is here: {}",
+        Change::all(changes, Lang::En)
+    )]
     OtherPolicy {
         /// What differs.
-        changes: Vec<String>,
+        changes: Vec<Change>,
     },
     /// Another tree.
     #[error("the evidence is of tree {}, and this is {found}", wanted.as_deref().unwrap_or("nothing"))]
@@ -238,7 +242,7 @@ fn read(path: &Path) -> Result<Bundle, Error> {
 
 /// The file as a whole, and each piece when it was gathered.
 fn signed(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(), Error> {
-    let what = || path.display().to_string();
+    let what = || Signed::File { path: shown(path) };
     let Some(signature) = &bundle.signature else {
         return Err(Fault::Unsigned { what: what() }.into());
     };
@@ -246,10 +250,8 @@ fn signed(key: &[u8; 32], bundle: &Bundle, path: &Path) -> Result<(), Error> {
         return Err(Fault::Forged { what: what() }.into());
     }
     for record in &bundle.gates {
-        let what = format!(
-            "the evidence of gate '{}'",
-            record.gate.as_deref().unwrap_or("?")
-        );
+        let gate = record.gate.as_deref().unwrap_or("?").to_owned();
+        let what = Signed::Evidence { gate };
         if record.signature.is_none() {
             return Err(Fault::Unsigned { what }.into());
         }
@@ -268,7 +270,10 @@ fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
         let name = gate.name();
         let of_gate = |record: &&Record| record.gate.as_deref() == Some(name);
         let Some(record) = bundle.gates.iter().find(of_gate) else {
-            reasons.push(format!("gate '{name}' is closed in phase {}", bundle.phase));
+            reasons.push(Doubt::GateClosed {
+                gate: name.into(),
+                phase: bundle.phase.to_string(),
+            });
             continue;
         };
         if record.run != bundle.run {
@@ -281,7 +286,7 @@ fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
         }
         let reason = record.reason.as_deref().unwrap_or_default();
         if record.exit_code != 0 || record.source == Source::ByHand && reason.trim().is_empty() {
-            reasons.push(format!("the evidence of gate '{name}' is not green"));
+            reasons.push(Doubt::NotGreen { gate: name.into() });
         }
         verified.push(Verified {
             gate,
@@ -297,25 +302,23 @@ fn gates(bundle: &Bundle) -> Result<Vec<Verified>, Error> {
 /// What was sealed is what this checkout asks for, and the last gate was passed under it.
 fn same_policy(root: &Path, sealed: Option<&Seal>, gates: &[Verified]) -> Result<(), Error> {
     let here = seal::policy_of(root)?;
-    let other = |changes: Vec<String>| Err(Error::from(Fault::OtherPolicy { changes }));
+    let other = |changes: Vec<Change>| Err(Error::from(Fault::OtherPolicy { changes }));
     let Some(sealed) = sealed else {
         return match here.gates.is_empty() {
             true => Ok(()),
-            false => other(vec![
-                "nothing was sealed, and bowline.toml has commands".into(),
-            ]),
+            false => other(vec![Change::NothingSealed]),
         };
     };
     let text = Seal::policy_text(&sealed.rules, &sealed.files);
     if ContentHash::of(text.as_bytes()).to_string() != sealed.policy {
-        return other(vec!["the seal is not what its hash says".into()]);
+        return other(vec![Change::SealHash]);
     }
     let changes = sealed.changes(&seal::sealed_files(root, &sealed.rules)?);
     if !changes.is_empty() {
         return other(changes);
     }
     if sealed.rules != here {
-        return other(vec!["the rules in bowline.toml".into()]);
+        return other(vec![Change::Rules]);
     }
     for one in gates {
         let record = &one.evidence;
@@ -325,7 +328,7 @@ fn same_policy(root: &Path, sealed: Option<&Seal>, gates: &[Verified]) -> Result
             && (record.command.as_deref() != sealed.rules.command(one.gate)
                 || last && record.policy.as_deref() != Some(sealed.policy.as_str()))
         {
-            return other(vec![format!("gate '{name}' was passed under another seal")]);
+            return other(vec![Change::OtherSeal { gate: name.into() }]);
         }
     }
     Ok(())

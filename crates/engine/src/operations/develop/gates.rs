@@ -10,7 +10,7 @@ use crate::files::Changed;
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
 use bowline_machines::Actor;
 use bowline_machines::develop::{Command, Evidence, FailureClass, Gate, Refusal, Run};
-use bowline_words::message::{Advice, Wrong};
+use bowline_words::message::{Advice, Change, Wrong};
 use serde_json::{Value, json};
 
 /// Why a gate should open.
@@ -103,7 +103,7 @@ impl DevelopRun {
             let now = self.known(context)?;
             if now.ledger.seal != known.ledger.seal {
                 return Err(Error::StaleEvidence {
-                    changes: vec!["the seal of the run".into()],
+                    changes: vec![Change::Seal],
                     tree_only: true,
                 });
             }

@@ -4,6 +4,7 @@ mod bundle;
 mod gates;
 mod verify;
 
+pub use bowline_formats::develop::contract::Planned;
 pub use bowline_machines::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, FailureClass, Gate, Phase, Run,
 };
@@ -24,7 +25,7 @@ use crate::kinds::{Develop, FileKind};
 use crate::words::{cannot_be_read, contract_fault, shown, system};
 use crate::{tree, workspace};
 use bowline_formats::StateFormat as _;
-use bowline_formats::develop::contract::{self, Planned};
+use bowline_formats::develop::contract;
 use bowline_formats::develop::evidence::Evidence as Record;
 use bowline_formats::develop::settings::{self, Settings};
 use bowline_formats::develop::{DevelopFile, new_document};
@@ -128,6 +129,15 @@ impl DevelopRun {
         &self.file
     }
 
+    /// The run as somebody takes it up again: where that means another review, it comes first.
+    pub fn resume(&self, context: &Context) -> Result<View, Error> {
+        let mut view = self.file.view(context)?;
+        if let Some(review) = view.run().and_then(advice::review_again) {
+            view.examined.next.insert(0, review);
+        }
+        Ok(view)
+    }
+
     /// The folder whose work it is: commands run here.
     pub fn root(&self) -> &Path {
         locate::root_of(&self.file.path)
@@ -149,6 +159,21 @@ impl DevelopRun {
 
     fn known(&self, context: &Context) -> Result<Known, Error> {
         known(context, &self.file.path, &self.file.file)
+    }
+
+    /// What tells this run from every other one in the same place.
+    pub fn identity(&self, context: &Context) -> Result<String, Error> {
+        match Ledger::read(&self.file.file)?.run {
+            Some(id) => Ok(id),
+            None => Ok(self.run(context)?.map_or_else(String::new, |run| {
+                format!("{} {}", run.started_at.0, run.feature)
+            })),
+        }
+    }
+
+    /// The contract that was handed in with the design; empty where none was.
+    pub fn contract(&self, context: &Context) -> Result<Vec<Planned>, Error> {
+        contract_of(context, &self.known(context)?.folder)
     }
 
     /// Begins a run; the policy is sealed when a person does.

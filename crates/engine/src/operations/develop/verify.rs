@@ -11,6 +11,7 @@ use crate::tree;
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
 use bowline_gate::locate;
 use bowline_machines::develop::{Act, Gate, needed};
+use bowline_words::message::{Change, Doubt};
 use serde_json::json;
 use std::path::Path;
 
@@ -37,6 +38,7 @@ impl DevelopRun {
                 Some(before) => before.changes(&seal.files),
                 None => Vec::new(),
             };
+            let changed: Vec<String> = changed.iter().map(ToString::to_string).collect();
             let facts = json!({
                 "run": known.folder.id, "seal": hash, "policy": seal.policy, "changed": changed,
             });
@@ -70,21 +72,19 @@ impl DevelopRun {
             .into_iter()
             .filter(|gate| run.gates.is_open(*gate))
         {
-            let name = gate.name();
+            let name = || gate.name().to_owned();
             let Some(record) = known.evidence_of(gate)? else {
-                reasons.push(format!("gate '{name}' is open without evidence"));
+                reasons.push(Doubt::NoEvidence { gate: name() });
                 continue;
             };
-            if record.exit_code != 0 || record.gate.as_deref() != Some(name) {
-                reasons.push(format!("the evidence of gate '{name}' is not green"));
+            if record.exit_code != 0 || record.gate.as_deref() != Some(gate.name()) {
+                reasons.push(Doubt::NotGreen { gate: name() });
             }
             if record.run != known.folder.id {
-                reasons.push(format!("the evidence of gate '{name}' is of another run"));
+                reasons.push(Doubt::OtherRun { gate: name() });
             }
             if key.is_some_and(|key| !evidence::is_signed(&key, &record)) {
-                reasons.push(format!(
-                    "the evidence of gate '{name}' has no good signature"
-                ));
+                reasons.push(Doubt::NoSignature { gate: name() });
             }
             verified.push(Verified {
                 gate,
@@ -93,26 +93,30 @@ impl DevelopRun {
         }
         // Work may be committed only behind these; a tree that got past them is not a good one.
         for gate in run.gates.missing(needed(run.phase, Act::Finish)) {
-            let (name, phase) = (gate.name(), run.phase.name());
-            reasons.push(format!("gate '{name}' is closed in phase {phase}"));
+            reasons.push(Doubt::GateClosed {
+                gate: gate.name().into(),
+                phase: run.phase.name().into(),
+            });
         }
         if verified.is_empty() && reasons.is_empty() {
-            reasons.push("no gate is open, so nothing shows that this tree is good".into());
+            reasons.push(Doubt::NothingOpen);
         }
         let mut changes = known.seal.changes();
         let tree_only = changes.is_empty();
         if let Some(last) = verified.last() {
             // Earlier gates were passed on earlier trees, and a person who seals anew has looked at them.
             if last.evidence.source == Source::Sealed && last.evidence.policy.as_deref() != policy {
-                let name = last.gate.name();
-                reasons.push(format!("gate '{name}' was passed under another seal"));
+                let gate = last.gate.name().into();
+                reasons.push(Doubt::Is {
+                    change: Change::OtherSeal { gate },
+                });
             }
             changes.extend(self.tree_change(context, &last.evidence)?);
         }
         if reasons.is_empty() && !changes.is_empty() {
             return Err(Error::StaleEvidence { changes, tree_only });
         }
-        reasons.extend(changes.into_iter().map(|change| format!("{change} since")));
+        reasons.extend(changes.into_iter().map(|change| Doubt::Since { change }));
         match reasons.is_empty() {
             true => Ok(verified),
             false => Err(Error::NotVerified { reasons }),
@@ -135,9 +139,9 @@ impl DevelopRun {
         Ok(known)
     }
 
-    fn tree_change(&self, context: &Context, record: &Record) -> Result<Option<String>, Error> {
+    fn tree_change(&self, context: &Context, record: &Record) -> Result<Option<Change>, Error> {
         let side = locate::side_folder(&self.file.path);
         let now = tree::hash(context, self.root(), &side)?;
-        Ok((record.tree.as_deref() != Some(now.as_str())).then(|| "the tree (changed)".to_owned()))
+        Ok((record.tree.as_deref() != Some(now.as_str())).then_some(Change::Tree))
     }
 }

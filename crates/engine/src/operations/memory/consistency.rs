@@ -80,7 +80,7 @@ impl MemoryFolder {
     }
 
     /// The tasks that are over; none where there is no history yet.
-    fn past(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
+    pub fn past(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
         past(context, &self.history)
     }
 
@@ -145,6 +145,6 @@ fn past(context: &Context, history: &KnownFile) -> Result<Vec<HistoryEntry>, Err
 fn owed(pending: &Pending) -> Option<HistoryEntry> {
     match Owed::of_raw(&pending.effects)? {
         Owed::PushHistory(entry) => Some(*entry),
-        Owed::Tick { .. } => None,
+        Owed::Tick { .. } | Owed::Announce(_) => None,
     }
 }

@@ -1,16 +1,21 @@
 //! The graph of an orchestration as a picture, with its critical path.
 
+use super::Plan;
+use super::timeline_svg::cut;
 use super::verbs::Orchestration;
 use crate::context::Context;
 use crate::error::Error;
 use crate::kinds::FileKind;
 use crate::rebuild::run_of;
 use bowline_machines::orchestrate::{Config, Graph, Id, Run, Status};
+use bowline_words::Lang;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 /// Tasks that are drawn; of a larger graph nobody could see more.
-pub const DRAWN_MAX: usize = 500;
+pub const DRAWN_MAX: usize = 2_000;
+/// Columns of a title that are drawn.
+const TITLE_COLUMNS: usize = 40;
 
 /// A language of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,23 +41,29 @@ pub struct Drawing {
 
 impl Orchestration {
     /// Draws the graph; before a run has begun, that of the plan. Writes nothing.
-    pub fn draw(&self, context: &Context, picture: Picture) -> Result<Drawing, Error> {
-        let run = match self.run(context) {
+    pub fn draw(&self, context: &Context, picture: Picture, lang: Lang) -> Result<Drawing, Error> {
+        let (run, plan) = match self.run(context) {
             Err(Error::NoFile { .. }) => {
                 let plan = self.plan(context)?;
                 plan.usable()?;
                 let now = context.now_for(FileKind::Orchestrate);
-                run_of(&plan.file, Config::default(), now)
-                    .ok_or(Error::NoPlan { path: plan.path })?
+                let run = run_of(&plan.file, Config::default(), now);
+                let run = run.ok_or_else(|| Error::NoPlan {
+                    path: plan.path.clone(),
+                })?;
+                (run, Some(plan))
             }
-            run => run?.1,
+            run => {
+                let (view, run) = run?;
+                (run, self.plan_beside(&view.document))
+            }
         };
-        let sketch = Sketch::of(&run);
+        let sketch = Sketch::of(&run, plan.as_ref());
         Ok(Drawing {
             text: match picture {
                 Picture::Dot => sketch.dot(),
                 Picture::Mermaid => sketch.mermaid(),
-                Picture::Svg => sketch.svg(),
+                Picture::Svg => sketch.svg(lang),
             },
             critical: sketch.critical.iter().map(ToString::to_string).collect(),
             left_out: run.graph().len() - sketch.tasks.len(),
@@ -122,17 +133,18 @@ fn critical_path(graph: &Graph, steps: &HashMap<Id, usize>) -> Vec<Id> {
 }
 
 /// What is drawn, whatever the language.
-struct Sketch<'r> {
-    run: &'r Run,
-    tasks: Vec<Id>,
+pub(super) struct Sketch<'r> {
+    pub(super) run: &'r Run,
+    plan: Option<&'r Plan>,
+    pub(super) tasks: Vec<Id>,
     numbers: HashMap<Id, usize>,
-    steps: HashMap<Id, usize>,
+    pub(super) steps: HashMap<Id, usize>,
     critical: Vec<Id>,
-    marked: HashSet<Id>,
+    pub(super) marked: HashSet<Id>,
 }
 
 impl<'r> Sketch<'r> {
-    fn of(run: &'r Run) -> Self {
+    fn of(run: &'r Run, plan: Option<&'r Plan>) -> Self {
         let graph = run.graph();
         let steps = steps(graph);
         let critical = critical_path(graph, &steps);
@@ -145,31 +157,47 @@ impl<'r> Sketch<'r> {
                 .collect(),
             marked: critical.iter().cloned().collect(),
             run,
+            plan,
             tasks,
             steps,
             critical,
         }
     }
 
-    fn status(&self, id: &str) -> Status {
+    /// The title of a task, as the plan has it.
+    pub(super) fn title(&self, id: &str) -> &str {
+        let task = self.plan.and_then(|plan| plan.file.task(id));
+        task.map_or("", |task| &task.title)
+    }
+
+    /// What a phase is called.
+    pub(super) fn phase_title(&self, phase: u32) -> &str {
+        let headings = self.plan.map(|plan| &plan.file.phases);
+        let heading = headings.and_then(|all| all.iter().find(|it| it.number == phase));
+        heading.map_or("", |heading| &heading.title)
+    }
+
+    /// `T1.1: Model`, one line that is no longer than it can be read.
+    fn label(&self, id: &str) -> String {
+        named(id, self.title(id))
+    }
+
+    fn phase_label(&self, phase: u32) -> String {
+        named(&format!("Phase {phase}"), self.phase_title(phase))
+    }
+
+    pub(super) fn status(&self, id: &str) -> Status {
         self.run
             .node(id)
             .map_or(Status::Pending, |node| node.status)
     }
 
     fn colour(&self, id: &str) -> &'static str {
-        match self.status(id) {
-            Status::Pending => "#eeeeee",
-            Status::Ready => "#cfe8ff",
-            Status::InProgress => "#fff3bf",
-            Status::Completed => "#d3f9d8",
-            Status::Failed => "#ffc9c9",
-            Status::Blocked => "#ffe3e3",
-        }
+        colour(self.status(id))
     }
 
     /// The edges between drawn tasks, and whether each is on the critical path.
-    fn edges(&self) -> Vec<(usize, usize, bool)> {
+    pub(super) fn edges(&self) -> Vec<(usize, usize, bool)> {
         let follows: HashSet<(&Id, &Id)> = self
             .critical
             .iter()
@@ -187,7 +215,7 @@ impl<'r> Sketch<'r> {
     }
 
     /// The drawn tasks of every phase, with their numbers.
-    fn phases(&self) -> Vec<(u32, Vec<(usize, &Id)>)> {
+    pub(super) fn phases(&self) -> Vec<(u32, Vec<(usize, &Id)>)> {
         let graph = self.run.graph();
         let of = |phase| {
             let tasks = self.tasks.iter().enumerate();
@@ -201,10 +229,18 @@ impl<'r> Sketch<'r> {
     fn mermaid(&self) -> String {
         let mut text = "graph LR\n".to_owned();
         for (phase, tasks) in self.phases() {
-            let _ = writeln!(text, "  subgraph phase_{phase}[\"Phase {phase}\"]");
+            let _ = writeln!(
+                text,
+                "  subgraph phase_{phase}[\"{}\"]",
+                escaped(&self.phase_label(phase))
+            );
             for (at, id) in tasks {
                 let status = self.status(id).name();
-                let _ = writeln!(text, "    t{at}[\"{}\"]:::{status}", escaped(id));
+                let _ = writeln!(
+                    text,
+                    "    t{at}[\"{}\"]:::{status}",
+                    escaped(&self.label(id))
+                );
             }
             text.push_str("  end\n");
         }
@@ -242,7 +278,8 @@ impl<'r> Sketch<'r> {
         for (phase, tasks) in self.phases() {
             let _ = writeln!(
                 text,
-                "  subgraph cluster_{phase} {{\n    label=\"Phase {phase}\";"
+                "  subgraph cluster_{phase} {{\n    label=\"{}\";",
+                quoted(&self.phase_label(phase))
             );
             for (at, id) in tasks {
                 let wide = if self.marked.contains(id) {
@@ -250,10 +287,7 @@ impl<'r> Sketch<'r> {
                 } else {
                     ""
                 };
-                let (label, colour) = (
-                    id.replace('\\', "\\\\").replace('"', "\\\""),
-                    self.colour(id),
-                );
+                let (label, colour) = (quoted(&self.label(id)), self.colour(id));
                 let _ = writeln!(
                     text,
                     "    t{at} [label=\"{label}\", fillcolor=\"{colour}\"{wide}];"
@@ -268,52 +302,39 @@ impl<'r> Sketch<'r> {
         text.push_str("}\n");
         text
     }
-
-    fn svg(&self) -> String {
-        const WIDTH: usize = 170;
-        const HEIGHT: usize = 30;
-        const COLUMN: usize = 220;
-        const ROW: usize = 46;
-        let mut rows: HashMap<usize, usize> = HashMap::new();
-        let mut places = Vec::new();
-        for id in &self.tasks {
-            let step = self.steps[id];
-            let row = rows.entry(step).or_default();
-            places.push((20 + (step - 1) * COLUMN, 20 + *row * ROW));
-            *row += 1;
-        }
-        let width = 20 + rows.keys().max().copied().unwrap_or(0) * COLUMN;
-        let height = 20 + rows.values().max().copied().unwrap_or(0) * ROW;
-        let mut text = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-        );
-        for (from, to, critical) in self.edges() {
-            let ((x1, y1), (x2, y2)) = (places[from], places[to]);
-            let (x1, y1, y2) = (x1 + WIDTH, y1 + HEIGHT / 2, y2 + HEIGHT / 2);
-            let (wide, middle) = (if critical { 3 } else { 1 }, x1.midpoint(x2));
-            let _ = writeln!(
-                text,
-                "<path d=\"M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}\" fill=\"none\" stroke=\"#555\" stroke-width=\"{wide}\"/>"
-            );
-        }
-        for (id, (x, y)) in self.tasks.iter().zip(places) {
-            let wide = if self.marked.contains(id) { 3 } else { 1 };
-            let (label, fill) = (escaped(id), self.colour(id));
-            let (text_x, text_y) = (x + 8, y + 19);
-            let _ = writeln!(
-                text,
-                "<rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"4\" fill=\"{fill}\" stroke=\"#333\" stroke-width=\"{wide}\"/><text x=\"{text_x}\" y=\"{text_y}\">{label}</text>"
-            );
-        }
-        text.push_str("</svg>\n");
-        text
-    }
 }
 
-/// A text that ends no quotes and no tag.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
+/// A text in the quotes of Graphviz.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// A text that ends no quotes and no tag, without letters that no picture may hold.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace(|letter: char| letter.is_control() && letter != '\n', "")
+        .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
+}
+
+/// The colour of a status.
+pub(super) fn colour(status: Status) -> &'static str {
+    match status {
+        Status::Pending => "#eeeeee",
+        Status::Ready => "#cfe8ff",
+        Status::InProgress => "#fff3bf",
+        Status::Completed => "#d3f9d8",
+        Status::Failed => "#ffc9c9",
+        Status::Blocked => "#ffe3e3",
+    }
+}
+
+/// A name and what it is called, in one line.
+fn named(name: &str, title: &str) -> String {
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    match title.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name}: {}", cut(&title, TITLE_COLUMNS)),
+    }
 }

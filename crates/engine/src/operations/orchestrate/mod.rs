@@ -1,17 +1,27 @@
 //! The verbs of `bowline orchestrate`. Here: what is looked at, a plan, and a state file whatever its family.
 
+mod announced;
 mod answer;
 mod compare;
 mod drawing;
+mod drawing_svg;
+mod exchange;
 mod merge;
 mod owned;
+mod rescue;
+mod timeline;
+mod timeline_svg;
 mod verbs;
 
+pub use announced::{Announced, News};
 pub use answer::answer;
 pub use bowline_machines::orchestrate::Status;
 pub use compare::{Comparison, PhaseDifference};
 pub use drawing::{DRAWN_MAX, Drawing, Picture};
+pub use exchange::{ExportFormat, Exported, Taken, plan_place, save, take_over};
 pub use owned::Owned;
+pub use rescue::{Rescued, Restored};
+pub use timeline::{Bar, Lane, Timeline, Try, TryEnd};
 pub use verbs::{Begin, Begun, Orchestration, PhaseFinished, TaskMoved};
 
 use crate::advice;

@@ -1,15 +1,16 @@
 //! An orchestration whose file somebody holds for a whole run: many moves, each durable at once, the file written now and then.
 
-use super::Plan;
 use super::merge::{Ticks, merged};
 use super::verbs::{Orchestration, resolve, waits_for_section};
+use super::{Announced, Plan};
 use crate::context::Context;
+use crate::effects::Owed;
 use crate::error::Error;
 use crate::files::Moved;
 use crate::kinds::FileKind;
 use bowline_formats::StateFormat as _;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::orchestrate::{Meta, OrchestrateFile, RecordedStep};
+use bowline_formats::orchestrate::{Meta, OrchestrateFile, RecordedStep, SlackWishes};
 use bowline_machines::Machine as _;
 use bowline_machines::orchestrate::{Command, Config, Effect, Id, OrchestrateMachine, Run, Status};
 use bowline_statefiles::{Change, Held, Step, Written};
@@ -26,8 +27,15 @@ pub struct Owned {
     run: Run,
     document: JsonDocument,
     plan: Option<Plan>,
+    /// Moves that are decided and not durable yet.
+    staged: Vec<Step>,
     /// Moves were committed that the file does not show.
     loose: bool,
+    /// Somebody elsewhere wants to hear of it.
+    announces: bool,
+    /// News of moves that are staged, by their place there, and of durable ones, by the line that keeps them.
+    staged_news: Vec<(usize, Vec<Announced>)>,
+    news: Vec<(u64, Vec<Announced>)>,
 }
 
 impl Orchestration {
@@ -61,7 +69,11 @@ impl Orchestration {
             run,
             document,
             plan,
+            staged: Vec::new(),
             loose: false,
+            announces: false,
+            staged_news: Vec::new(),
+            news: Vec::new(),
         };
         // Steps are replayed on what the file alone tells: it must know the graph they are decided on.
         owned.rewrite(context, "RUN")?;
@@ -109,8 +121,8 @@ impl Owned {
         waits_for_section(&self.run, self.plan.as_ref(), id)
     }
 
-    /// Makes a move durable, and says what follows. A refused one changes nothing.
-    pub fn commit(&mut self, context: &Context, command: Command) -> Result<Vec<Effect>, Error> {
+    /// Makes a move, and says what follows once it is durable, which [`Owned::flush`] makes it. A refused one changes nothing.
+    pub fn stage(&mut self, context: &Context, command: Command) -> Result<Vec<Effect>, Error> {
         let at = context.now_for(FileKind::Orchestrate);
         let mut next = self.run.clone();
         let effects = OrchestrateMachine::advance(&mut next, command.clone(), at)
@@ -124,16 +136,73 @@ impl Owned {
             at: request.at.clone(),
             logical: raw(&step),
             transition: Some(file.transition(context, self.document.value(), &moved)),
-            effects: None,
+            effects: self.owed(&effects, &next),
         };
-        self.held.commit(&request, &[step])?;
+        self.staged.push(step);
         self.run = next;
-        self.loose = true;
         Ok(effects)
+    }
+
+    /// Makes all moves durable that are not, with one flush.
+    pub fn flush(&mut self, context: &Context) -> Result<(), Error> {
+        if self.staged.is_empty() {
+            return Ok(());
+        }
+        self.held.commit(&context.request(), &self.staged)?;
+        let (last, count) = (self.sequence(), self.staged.len());
+        self.staged.clear();
+        self.loose = true;
+        // Every step is a line of its own, the last one the newest.
+        for (place, news) in self.staged_news.drain(..) {
+            let behind = u64::try_from(count - 1 - place).unwrap_or_default();
+            self.news.push((last.saturating_sub(behind), news));
+        }
+        Ok(())
+    }
+
+    /// What a move that is about to be staged owes to people elsewhere, as the journal keeps it.
+    fn owed(&mut self, effects: &[Effect], run: &Run) -> Option<Box<serde_json::value::RawValue>> {
+        let news = Announced::all(effects, run);
+        if !self.announces || news.is_empty() {
+            return None;
+        }
+        self.staged_news.push((self.staged.len(), news.clone()));
+        Some(Owed::Announce(news).to_raw())
+    }
+
+    /// From here on moves are kept with the news they have for people elsewhere, until [`Owned::announced`] settles them.
+    /// Gives back what earlier runs left.
+    pub fn announce(&mut self) -> Result<Vec<(u64, Vec<Announced>)>, Error> {
+        self.announces = true;
+        let pending = self.orchestration.file().file.pending_effects()?;
+        let news = pending
+            .iter()
+            .filter_map(|one| match Owed::of_raw(&one.effects) {
+                Some(Owed::Announce(news)) => Some((one.seq, news)),
+                Some(Owed::Tick { .. } | Owed::PushHistory(_)) | None => None,
+            });
+        Ok(news.collect())
+    }
+
+    /// News of moves that are durable, each with the line of the journal that keeps it.
+    pub fn take_news(&mut self) -> Vec<(u64, Vec<Announced>)> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// News of a line were delivered, or given up.
+    pub fn announced(&mut self, context: &Context, seq: u64) -> Result<(), Error> {
+        self.held.effects_done(&context.request(), &[seq])?;
+        Ok(())
+    }
+
+    /// Of what Slack wants to hear.
+    pub fn slack_wishes(&self) -> SlackWishes {
+        SlackWishes::read(self.document.value())
     }
 
     /// Writes the file, where it lacks moves.
     pub fn write(&mut self, context: &Context) -> Result<(), Error> {
+        self.flush(context)?;
         if !self.loose {
             return Ok(());
         }
@@ -273,6 +342,8 @@ impl Owned {
         };
         match command {
             Command::Start { id } => task(id, "START").with(json!({ "task": &**id })),
+            Command::StartAhead { id } => task(id, "START_AHEAD").with(json!({ "task": &**id })),
+            Command::Recall { id } => task(id, "RECALL").with(json!({ "task": &**id })),
             Command::Complete { id } => task(id, "COMPLETE").with(json!({ "task": &**id })),
             Command::Fail { id, reason, retry } => {
                 task(id, "FAIL").with(json!({ "task": &**id, "reason": reason, "retry": retry }))

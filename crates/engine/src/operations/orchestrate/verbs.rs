@@ -121,6 +121,11 @@ impl Orchestration {
         &self.file
     }
 
+    /// Where whoever asks stands.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The root of the project.
     pub fn root(&self) -> &Path {
         &self.root

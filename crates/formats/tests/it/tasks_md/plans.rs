@@ -32,3 +32,15 @@ fn every_plan_is_read_as_it_was_meant() {
     assert!(count > 20, "{count} plans");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn what_a_task_says_that_it_changes_is_read_and_stays_inside() {
+    let file = bowline_formats::tasks_md::parse(
+        "## Phase 1: A\n### [ ] T1.1: One\n- touches: src/a.rs, ./docs/, ../x, /etc\n\
+         ### [ ] T1.2: Two\n- **수정 파일**: `src/b c.rs`, `web/**`\n### [ ] T1.3: Three\n- touches: none\n",
+    );
+    let touches = |id: &str| file.task(id).unwrap().touches.clone();
+    assert_eq!(touches("T1.1"), ["src/a.rs", "docs"]);
+    assert_eq!(touches("T1.2"), ["src/b c.rs", "web"]);
+    assert_eq!(touches("T1.3"), Vec::<String>::new());
+}

@@ -155,6 +155,7 @@ fn phase_headings() {
         ("## 3. Phase 3: x", "phase 3 \"x\" x"),
         ("## [x] Phase 4: y", "phase 4 \"y\" y"),
         ("## Phase 5 · 결제", "phase 5 \"결제\""),
+        ("## Phase 6, 배송", "phase 6 \"배송\""),
     ] {
         let text = describe(&parse(&format!("{heading}\n### [ ] T9.1: a\n")));
         assert!(text.contains(expected), "{heading}: {text}");
@@ -489,4 +490,12 @@ fn a_plan_that_is_too_large_says_where() {
             .collect::<Vec<_>>(),
         [(FindingCode::TooLarge, 625_000)]
     );
+}
+
+#[test]
+fn a_sign_before_the_name_of_the_project_is_no_part_of_it() {
+    for heading in ["📋 TASKS: Ferry", "TASKS: Ferry", "Ferry"] {
+        let file = parse(&format!("# {heading}\n### [ ] T1.1: a\n"));
+        assert_eq!(file.project.as_deref(), Some("Ferry"), "{heading}");
+    }
 }

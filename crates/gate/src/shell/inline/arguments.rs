@@ -10,36 +10,14 @@ const ARGUMENTS_MAX: usize = 2000;
 impl Looker<'_, '_> {
     /// The pieces of each argument of a call; nothing when there is no call here.
     pub(super) fn arguments(&self, from: usize) -> Option<Vec<Vec<Token>>> {
-        let brackets = self.is_sign(from, '(');
-        if !brackets && (!self.language.bare || self.tokens.get(from).is_none()) {
+        if !self.is_sign(from, '(') {
             return None;
         }
         let mut arguments = vec![Vec::new()];
         let mut depth = 0_usize;
-        let start = from + usize::from(brackets);
-        for token in self.tokens.iter().skip(start).take(ARGUMENTS_MAX) {
-            let ends = match token {
-                Token::Sign(')') if brackets => depth == 0,
-                Token::Sign(')' | '}' | ';' | '\n') if !brackets => depth == 0,
-                Token::Word(word) if !brackets && depth == 0 => matches!(
-                    word.as_str(),
-                    "if" | "unless"
-                        | "or"
-                        | "and"
-                        | "while"
-                        | "until"
-                        | "for"
-                        | "foreach"
-                        | "do"
-                        | "then"
-                        | "end"
-                ),
-                _ => false,
-            };
-            if ends {
-                return Some(finished(arguments));
-            }
+        for token in self.tokens.iter().skip(from + 1).take(ARGUMENTS_MAX) {
             match token {
+                Token::Sign(')') if depth == 0 => return Some(finished(arguments)),
                 Token::Sign('(' | '[' | '{') => depth += 1,
                 Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
                 Token::Sign(',') if depth == 0 => {
@@ -51,25 +29,21 @@ impl Looker<'_, '_> {
             }
             arguments.last_mut()?.push(token.clone());
         }
-        (!brackets && start + ARGUMENTS_MAX > self.tokens.len()).then(|| finished(arguments))
+        None
     }
 
     /// An argument that is a text, or begins with a path that what follows cannot lead out of.
     pub(super) fn literal(&self, argument: &[Token]) -> Option<String> {
         match argument {
             [Token::Text(text)] => Some(text.clone()),
-            [Token::Word(name)] | [Token::Sign('$'), Token::Word(name)] => {
-                self.constants.get(name).cloned()
-            }
+            [Token::Word(name)] => self.constants.get(name).cloned(),
             [
                 Token::Word(name),
                 Token::Sign('('),
                 Token::Text(text),
                 Token::Sign(')'),
             ] if name == "Path" => Some(text.clone()),
-            [Token::Text(text), Token::Sign('+' | '.'), ..]
-                if text.starts_with('/') && !self.climbs =>
-            {
+            [Token::Text(text), Token::Sign('+'), ..] if text.starts_with('/') && !self.climbs => {
                 Some(format!("{text}{UNKNOWN_NAME}"))
             }
             // Code that was put into the text.

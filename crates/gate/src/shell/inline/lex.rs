@@ -22,13 +22,6 @@ pub(super) enum Token {
 pub(super) enum Kind {
     Python,
     Script,
-    Perl,
-    Ruby,
-    Php,
-    Lua,
-    Awk,
-    /// Not known: everything is code.
-    Other,
 }
 
 /// Code within texts within code.
@@ -37,8 +30,7 @@ const DEPTH_MAX: usize = 16;
 /// Words after which a value follows, so that a slash begins a pattern.
 const BEFORE_VALUES: &[&str] = &[
     "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "do", "else", "if",
-    "unless", "and", "or", "not", "split", "grep", "map", "while", "until", "when", "yield",
-    "await", "elsif", "print", "puts", "p",
+    "while", "yield", "await",
 ];
 
 pub(super) struct Lexer<'a> {
@@ -63,7 +55,7 @@ fn within(kind: Kind, letters: &[char], depth: usize) -> Vec<Token> {
         letters,
         at: 0,
         tokens: Vec::new(),
-        raw: kind == Kind::Other || depth > DEPTH_MAX,
+        raw: depth > DEPTH_MAX,
         depth,
     };
     while lexer.at < letters.len() {
@@ -127,7 +119,6 @@ impl Lexer<'_> {
                 let lower = word.to_lowercase();
                 self.python_text(mark, lower.contains('r'), lower.contains(['f', 't']));
             }
-            (Kind::Perl, Some(_)) if self.perl_quote(start, &word) => {}
             _ => self.tokens.push(Token::Word(word)),
         }
     }
@@ -142,66 +133,11 @@ impl Lexer<'_> {
             (Kind::Script, '/') if self.peek(1) == Some('*') => self.block_comment(),
             (Kind::Script, '`') => self.template(),
             (Kind::Script, '<') if self.looking_at("<!--") => self.raw = true,
-            (Kind::Script | Kind::Lua, mark @ ('"' | '\'')) => self.text(mark),
-            (Kind::Lua, '-') if self.looking_at("--") && self.peek(2) != Some('[') => {
-                self.comment();
-            }
-            (Kind::Lua, '[') if matches!(self.peek(1), Some('[' | '=')) => self.raw = true,
-            (Kind::Lua, '-') if self.looking_at("--[") => self.raw = true,
-            (Kind::Awk, '"') => self.text('"'),
-            (Kind::Awk, '#') => self.comment(),
-            (Kind::Perl | Kind::Ruby, '#') if self.begins_comment() => self.comment(),
-            (Kind::Perl | Kind::Ruby | Kind::Php, mark @ ('"' | '\'')) => {
-                if self.after_sigil() || self.kind == Kind::Perl && self.after_letter() {
-                    self.raw = true;
-                } else {
-                    self.text(mark);
-                }
-            }
-            (Kind::Perl | Kind::Ruby | Kind::Php, '`') => {
-                self.tokens.push(Token::Sign('`'));
-                self.text('`');
-            }
-            (Kind::Perl | Kind::Ruby | Kind::Php, '<') if self.begins_here_document() => {
-                self.raw = true;
-            }
-            (Kind::Perl | Kind::Ruby, '=') if self.at_line_start() => self.raw = true,
-            (Kind::Ruby, '%') => self.ruby_quote(),
-            (Kind::Ruby, '?') if matches!(self.peek(1), Some('"' | '\'' | '`' | '/')) => {
-                self.raw = true;
-            }
-            (Kind::Script | Kind::Perl | Kind::Ruby | Kind::Awk, '/') => return self.pattern(),
+            (Kind::Script, mark @ ('"' | '\'')) => self.text(mark),
+            (Kind::Script, '/') => return self.pattern(),
             _ => return false,
         }
         true
-    }
-
-    fn before(&self) -> Option<char> {
-        self.at.checked_sub(1).map(|at| self.letters[at])
-    }
-
-    fn after_sigil(&self) -> bool {
-        matches!(self.before(), Some('$' | '@' | '%' | '&'))
-    }
-
-    fn after_letter(&self) -> bool {
-        self.before().is_some_and(is_word)
-    }
-
-    fn at_line_start(&self) -> bool {
-        matches!(self.before(), None | Some('\n')) && self.peek(1).is_some_and(char::is_alphabetic)
-    }
-
-    fn begins_comment(&self) -> bool {
-        self.before()
-            .is_none_or(|it| it.is_whitespace() || it == ';')
-    }
-
-    fn begins_here_document(&self) -> bool {
-        self.looking_at("<<")
-            && self
-                .peek(2)
-                .is_some_and(|it| is_word(it) || matches!(it, '"' | '\'' | '~' | '-' | '<'))
     }
 
     fn comment(&mut self) {
@@ -218,16 +154,16 @@ impl Lexer<'_> {
         self.at = (self.at + 2).min(self.letters.len());
     }
 
-    /// A text up to its mark. One that does not end, or holds code, is not read as a text.
+    /// A text up to its mark. One that does not end on its line is not read as a text.
     fn text(&mut self, mark: char) {
         let start = self.at;
         self.at += 1;
         match self.delimited(mark) {
-            Some(inside) if !self.holds_code(&inside, mark) => {
+            Some(inside) => {
                 let text = read(&inside, false);
                 self.tokens.push(Token::Text(text));
             }
-            _ => {
+            None => {
                 self.at = start;
                 self.raw = true;
                 self.sign(mark);
@@ -235,38 +171,20 @@ impl Lexer<'_> {
         }
     }
 
-    /// The letters up to a mark, which is passed. Nothing when there is none, or a line end where none may be.
-    pub(super) fn delimited(&mut self, mark: char) -> Option<Vec<char>> {
-        let lines = matches!(self.kind, Kind::Perl | Kind::Ruby | Kind::Php);
+    /// The letters up to a mark, which is passed. Nothing when there is none on this line.
+    fn delimited(&mut self, mark: char) -> Option<Vec<char>> {
         let start = self.at;
         while let Some(letter) = self.peek(0) {
             self.at += 1;
             match letter {
                 '\\' => self.at += 1,
-                '\n' if !lines => return None,
+                '\n' => return None,
                 _ if letter == mark => return Some(self.letters[start..self.at - 1].to_vec()),
                 _ => {}
             }
         }
         self.at = self.letters.len();
         None
-    }
-
-    /// Whether a text may have code in it, which its language runs.
-    pub(super) fn holds_code(&self, inside: &[char], mark: char) -> bool {
-        if mark == '\'' {
-            return false;
-        }
-        let has = |pair: [char; 2]| inside.windows(2).any(|it| it == pair);
-        match self.kind {
-            Kind::Perl => {
-                inside.iter().any(|it| matches!(it, '$' | '@'))
-                    && inside.iter().any(|it| matches!(it, '[' | '{' | '('))
-            }
-            Kind::Ruby => has(['#', '{']),
-            Kind::Php => inside.contains(&'$'),
-            Kind::Python | Kind::Script | Kind::Lua | Kind::Awk | Kind::Other => false,
-        }
     }
 
     /// A slash: a pattern, or a division. Says whether letters were hidden.
@@ -279,11 +197,8 @@ impl Lexer<'_> {
                 // Either; with another slash on the line that matters.
                 let rest = &self.letters[self.at + 1..];
                 let mut line = rest.iter().take_while(|it| **it != '\n');
-                if line.any(|it| *it == '/') && self.kind != Kind::Awk {
-                    self.raw = true;
-                }
-                self.kind == Kind::Awk
-                    && !matches!(self.tokens.last(), Some(Token::Sign(')' | ']')))
+                self.raw |= line.any(|it| *it == '/');
+                false
             }
             Some(Token::Sign(_)) => true,
         };
@@ -293,21 +208,13 @@ impl Lexer<'_> {
         let start = self.at;
         self.at += 1;
         let mut class = false;
-        let mut codes = false;
         while let Some(letter) = self.peek(0) {
             match letter {
                 '\n' => break,
                 '\\' => self.at += 1,
-                '[' if self.kind == Kind::Script => class = true,
+                '[' => class = true,
                 ']' => class = false,
-                '[' if self.kind == Kind::Awk => codes = true,
-                '{' if self.kind != Kind::Script => {
-                    codes |= matches!(self.before(), Some('#' | '$' | '@' | '?'));
-                }
                 '/' if !class => {
-                    if codes {
-                        break;
-                    }
                     self.at += 1;
                     while self.peek(0).is_some_and(char::is_alphabetic) {
                         self.at += 1;
@@ -322,42 +229,6 @@ impl Lexer<'_> {
         self.at = start;
         self.raw = true;
         false
-    }
-
-    /// `%x(…)` and its like.
-    fn ruby_quote(&mut self) {
-        let (Some(kind), Some(mark)) = (self.peek(1), self.peek(2)) else {
-            self.sign('%');
-            return;
-        };
-        if kind == 'x' && !is_word(mark) && !mark.is_whitespace() {
-            self.at += 3;
-            self.tokens.push(Token::Sign('`'));
-            match self.delimited(closing(mark)) {
-                Some(inside) if !self.holds_code(&inside, '"') => {
-                    let text = read(&inside, false);
-                    self.tokens.push(Token::Text(text));
-                }
-                _ => self.raw = true,
-            }
-        } else if "wWqQiIrs".contains(kind) && !is_word(mark) && !mark.is_whitespace()
-            || matches!(kind, '(' | '[' | '{' | '<' | '|' | '!')
-        {
-            self.raw = true;
-        } else {
-            self.sign('%');
-        }
-    }
-}
-
-/// What closes a bracket, or the same sign.
-pub(super) fn closing(open: char) -> char {
-    match open {
-        '(' => ')',
-        '[' => ']',
-        '{' => '}',
-        '<' => '>',
-        other => other,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Walks the pieces of a code and judges every use of a name that could write or run.
 
 use super::arguments::{arrow, key, split_text};
-use super::languages::{self, Language, Module, Use};
+use super::languages::{Language, Module, Use};
 use super::lex::{Kind, Token, lex};
 use crate::shell::parse::{UNKNOWN, UNKNOWN_NAME};
 use crate::shell::walk::{Input, Walker};
@@ -43,16 +43,13 @@ pub(super) struct Looker<'w, 'a> {
     pub(super) constants: BTreeMap<String, String>,
     /// It changes its folder, so that relative paths may lead anywhere.
     moved: bool,
-    /// `copy` and `move` of perl's `File::Copy` are there.
-    pub(super) copies: bool,
     /// A text in it leads upwards.
     pub(super) climbs: bool,
     uses: usize,
 }
 
 /// Finds what a piece of code would do.
-pub(super) fn look(walker: &mut Walker<'_>, name: &str, code: &str) {
-    let language = languages::find(name);
+pub(super) fn look(walker: &mut Walker<'_>, language: &'static Language, name: &str, code: &str) {
     let tokens = lex(language.kind, code);
     let moved = tokens
         .iter()
@@ -69,7 +66,6 @@ pub(super) fn look(walker: &mut Walker<'_>, name: &str, code: &str) {
         skip: BTreeSet::new(),
         constants: BTreeMap::new(),
         moved,
-        copies: false,
         climbs,
         uses: 0,
     };
@@ -81,9 +77,6 @@ pub(super) fn look(walker: &mut Walker<'_>, name: &str, code: &str) {
     }
     looker.imports();
     looker.find_constants();
-    if language.kind == Kind::Perl {
-        looker.perl_signs();
-    }
     for at in 0..looker.tokens.len() {
         if looker.uses > USES_MAX {
             looker.anything("very many calls");
@@ -154,40 +147,12 @@ impl Looker<'_, '_> {
             return;
         }
         match self.tokens[at].clone() {
-            Token::Sign(sign) => self.sign(at, sign),
-            Token::Text(text) => {
-                let command = text.trim_start().strip_prefix('|');
-                if self.language.kind == Kind::Ruby
-                    && let Some(command) = command
-                {
-                    self.started(command);
-                }
-                if self.language.kind == Kind::Perl && (text.ends_with('|') || command.is_some()) {
-                    // A name of a file that `<>` would run.
-                    self.walker.suspect(text.trim_matches(['|', ' ']));
-                }
-                let named = |(name, it): &(&str, Use)| *name == text && *it != Use::Read;
-                if self.language.kind == Kind::Php && self.language.words.iter().any(named) {
-                    self.anything(&text);
-                }
-            }
-            Token::Word(word) => self.name(at, &word),
-        }
-    }
-
-    fn sign(&mut self, at: usize, sign: char) {
-        match (self.language.kind, sign) {
-            (Kind::Perl | Kind::Ruby | Kind::Php, '`') => match self.tokens.get(at + 1).cloned() {
-                Some(Token::Text(text)) => self.started(&text),
-                _ => self.anything("a command in it"),
-            },
-            (Kind::Php, '$') if self.word(at + 1).is_some() && self.is_sign(at + 2, '(') => {
-                self.anything("a call without a name");
-            }
             // A name may be spelled with escapes.
-            (Kind::Script, '\\') => self.anything("a name in disguise"),
-            (Kind::Other, '`' | '>') => self.anything("a sign in it"),
-            _ => {}
+            Token::Sign('\\') if self.language.kind == Kind::Script => {
+                self.anything("a name in disguise");
+            }
+            Token::Sign(_) | Token::Text(_) => {}
+            Token::Word(word) => self.name(at, &word),
         }
     }
 
@@ -196,9 +161,7 @@ impl Looker<'_, '_> {
         if kind == Kind::Python && word.chars().any(is_odd) {
             self.anything("a name in disguise");
         }
-        let dotted = at > 0
-            && (self.is_sign(at - 1, '.')
-                || at > 1 && self.is_sign(at - 1, '>') && self.is_sign(at - 2, '-'));
+        let dotted = at > 0 && self.is_sign(at - 1, '.');
         let known =
             |table: &[(&str, Use)]| table.iter().find(|(name, _)| *name == word).map(|it| it.1);
         if dotted {
@@ -219,20 +182,10 @@ impl Looker<'_, '_> {
             Some(Meaning::Function(it)) => return self.judge(at, it, false),
             None => {}
         }
-        match (kind, word) {
-            (Kind::Perl, "open") => self.perl_open(at),
-            (Kind::Perl, "copy" | "move" | "cp" | "mv") if self.copies => {
-                self.judge(at, Use::Write(1), false);
-            }
-            // A key of a table, a variable, or a block.
-            (Kind::Perl | Kind::Php, _) if at > 0 && self.is_sign(at - 1, '$') => {}
-            (Kind::Perl, "eval") if self.is_sign(at + 1, '{') => {}
-            (Kind::Python, "getattr") => self.getattr(at),
-            _ => {
-                if let Some(it) = known(self.language.words) {
-                    self.judge(at, it, false);
-                }
-            }
+        if kind == Kind::Python && word == "getattr" {
+            self.getattr(at);
+        } else if let Some(it) = known(self.language.words) {
+            self.judge(at, it, false);
         }
     }
 
@@ -253,9 +206,7 @@ impl Looker<'_, '_> {
             if self.is_sign(next, '?') && self.is_sign(next + 1, '.') {
                 next += 1;
             }
-            if self.is_sign(next, ':') && self.is_sign(next + 1, ':') {
-                next += 1;
-            } else if !self.is_sign(next, '.') {
+            if !self.is_sign(next, '.') {
                 return self.anything(module.name);
             }
             next += 1;
@@ -339,7 +290,6 @@ impl Looker<'_, '_> {
                         let target = self.literal(argument);
                         self.write(target);
                     }
-                    None if self.language.kind == Kind::Php => {}
                     None => self.write(None),
                 }
             }

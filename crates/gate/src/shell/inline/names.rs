@@ -269,7 +269,7 @@ impl Looker<'_, '_> {
     pub(super) fn find_constants(&mut self) {
         let shadows = |token: &Token| {
             matches!(token, Token::Word(word)
-                if matches!(word.as_str(), "def" | "lambda" | "function" | "sub" | "fn" | "exec" | "eval"))
+                if matches!(word.as_str(), "def" | "lambda" | "function" | "exec" | "eval"))
         };
         let arrows = |pair: &[Token]| pair == [Token::Sign('='), Token::Sign('>')];
         if self.tokens.iter().any(shadows) || self.tokens.windows(2).any(arrows) {
@@ -332,7 +332,7 @@ impl Looker<'_, '_> {
         let counted = matches!(next, Some(Token::Sign(sign)) if "+-*/%|&.?^<>:".contains(*sign))
             && (self.is_sign(at + 2, '=') || self.is_sign(at + 3, '='));
         let told = matches!(before, Some(Token::Word(word))
-            if matches!(word.as_str(), "for" | "foreach" | "as" | "case" | "del" | "global" | "nonlocal" | "import"));
+            if matches!(word.as_str(), "for" | "as" | "case" | "del" | "global" | "nonlocal" | "import"));
         let comma = Some(&Token::Sign(','));
         counted
             || told

@@ -215,18 +215,33 @@ impl Desk {
         environment
     }
 
-    /// What the workspace itself says of its task, so that a lost store can be rebuilt.
-    fn describe(&self, row: &JobRow, workspace: &Path) -> std::io::Result<()> {
-        let job = &row.job;
+    /// What the workspace itself says of its task, so that a lost store can be rebuilt. A folder that a person named and that
+    /// is not there is not made.
+    pub(super) fn describe(&self, row: &JobRow, workspace: &Path) -> std::io::Result<()> {
+        let (job, about) = (&row.job, &row.about);
         let utc = bowline_formats::time::utc;
-        let text = serde_json::json!({
-            "id": row.id, "title": job.title, "type": row.about.type_name, "status": job.task_status().name(),
-            "description": job.description, "createdAt": utc(bowline_machines::Timestamp(row.about.created_at)),
-            "startedAt": job.started_at.map(utc), "updatedAt": utc(self.now()), "currentPhase": job.current_phase(),
-            "totalPhases": job.total_phases(), "workingDir": workspace,
+        let paused_by = match &job.life {
+            Life::Paused(by) => Some(by.name()),
+            _ => None,
+        };
+        let failure = job.failure().map(|it| {
+            serde_json::json!({ "code": it.code.name(), "message": it.message, "at": utc(it.at) })
         });
-        let text = format!("{text:#}\n");
-        std::fs::write(workspace.join(".metadata/task.json"), text)
+        let text = serde_json::json!({
+            "id": row.id, "title": job.title, "type": about.type_name, "status": job.task_status().name(),
+            "description": job.description, "createdAt": utc(bowline_machines::Timestamp(about.created_at)),
+            "startedAt": job.started_at.map(utc), "updatedAt": utc(self.now()), "currentPhase": job.current_phase(),
+            "totalPhases": job.total_phases(), "workingDir": workspace, "agent": about.agent,
+            "agentStatus": job.agent_status().name(), "pausedBy": paused_by, "priority": about.priority.name(),
+            "label": about.label, "dependsOn": job.depends_on, "scheduledFor": job.scheduled_for.map(utc),
+            "budget": about.budget, "retryOf": job.retry_of, "archived": job.archived, "failure": failure,
+        });
+        let folder = workspace.join(".metadata");
+        match about.workspace.is_none() || workspace.is_dir() {
+            true => std::fs::create_dir_all(&folder)?,
+            false => return Ok(()),
+        }
+        std::fs::write(folder.join("task.json"), format!("{text:#}\n"))
     }
 
     /// Writes to an attempt, under a number: told again, it is heard once.

@@ -1,6 +1,7 @@
 //! The one thread that decides: takes what has come, has the machines decide, commits all of it at once, and then acts.
 
 use super::carry::Told;
+use super::index::Index;
 use super::wish::{Answered, Asked, Refused};
 use super::workshop::{Finished, Workshop};
 use super::{Config, Listeners, Reply, Tokens};
@@ -115,6 +116,10 @@ pub(super) struct Desk {
     /// Verifications by job: effect and when they began.
     pub(super) verifying: BTreeMap<String, u64>,
     pub(super) live: BTreeMap<String, Live>,
+    /// Which jobs and timers are next for something.
+    pub(super) index: Index,
+    /// Jobs whose folder does not say yet where they stand.
+    untold: BTreeSet<String>,
     /// Jobs whose client has asked leave for a tool since rules were last looked at.
     pub(super) asking: BTreeSet<String>,
     batch: Vec<(Advance, After)>,
@@ -160,6 +165,8 @@ impl Desk {
             busy: BTreeSet::new(),
             verifying: BTreeMap::new(),
             live: BTreeMap::new(),
+            index: Index::default(),
+            untold: BTreeSet::new(),
             asking: BTreeSet::new(),
             batch: Vec::new(),
             requests: BTreeSet::new(),
@@ -173,6 +180,7 @@ impl Desk {
     /// Everything that is not over, as the store has it.
     fn load(&mut self) -> Result<(), Refused> {
         for row in self.store.open_jobs()? {
+            self.index.job(None, Some(&row));
             self.rows.insert(row.id.clone(), row);
         }
         let open = RecordQuery {
@@ -183,6 +191,7 @@ impl Desk {
             self.open.insert(record.id.clone(), record);
         }
         for timer in self.store.timers()? {
+            self.index.timer(None, Some(&timer));
             self.timers
                 .insert((timer.job.clone(), timer.key.clone()), timer);
         }
@@ -255,7 +264,7 @@ impl Desk {
 
     fn patience(&self) -> Duration {
         let now = self.now().0;
-        let next = self.timers.values().map(|timer| timer.due.0 - now).min();
+        let next = self.index.next_timer().map(|due| due.0 - now);
         let due = self.effects.values().filter_map(VecDeque::front);
         let due = due
             .map(|effect| effect.due.0 - now)
@@ -310,12 +319,23 @@ impl Desk {
                         job: (**job).clone(),
                         about: (**about).clone(),
                     };
+                    let before = self.rows.get(&row.id);
+                    if tells_anew(before, &row) {
+                        self.untold.insert(row.id.clone());
+                    }
+                    self.index.job(before, Some(&row));
+                    if matches!(row.job.life, Life::Completed { .. }) {
+                        let waiting = self.store.dependents(&row.id).unwrap_or_default();
+                        let waiting = waiting.iter().filter_map(|id| self.rows.get(id));
+                        waiting.for_each(|row| self.index.wake(row));
+                    }
                     self.rows.insert(row.id.clone(), row);
                 }
                 Next::Same => {}
                 Next::Gone => {
-                    self.rows.remove(&change.job);
-                    self.timers.retain(|(job, _), _| *job != change.job);
+                    let before = self.rows.remove(&change.job);
+                    self.index.job(before.as_ref(), None);
+                    self.forget_timers(&change.job);
                     self.effects.remove(&change.job);
                 }
             }
@@ -332,10 +352,13 @@ impl Desk {
                             due: *due,
                             body: body.clone(),
                         };
-                        self.timers.insert((change.job.clone(), key.clone()), row);
+                        let place = (change.job.clone(), key.clone());
+                        self.index.timer(self.timers.get(&place), Some(&row));
+                        self.timers.insert(place, row);
                     }
                     TimerChange::Clear { key } | TimerChange::Fired { key, .. } => {
-                        self.timers.remove(&(change.job.clone(), key.clone()));
+                        let gone = self.timers.remove(&(change.job.clone(), key.clone()));
+                        self.index.timer(gone.as_ref(), None);
                     }
                 }
             }
@@ -344,6 +367,20 @@ impl Desk {
             self.requests.insert(request.id.clone());
         }
         self.batch.push((advance, after));
+    }
+
+    fn forget_timers(&mut self, job: &str) {
+        for key in self.timer_keys(job) {
+            let gone = self.timers.remove(&(job.to_owned(), key));
+            self.index.timer(gone.as_ref(), None);
+        }
+    }
+
+    /// The timers of a job.
+    pub(super) fn timer_keys(&self, job: &str) -> Vec<String> {
+        let of = self.timers.range((job.to_owned(), String::new())..);
+        let of = of.take_while(|((owner, _), _)| owner == job);
+        of.map(|((_, key), _)| key.clone()).collect()
     }
 
     /// What a change says was used since the one before, so that it is written down with whatever told of it.
@@ -440,10 +477,17 @@ impl Desk {
             }
         }
         self.open.retain(|_, record| record.open);
+        for id in std::mem::take(&mut self.untold) {
+            if let Ok(row) = self.row(&id) {
+                // For a day on which the store is lost; nothing else waits for it.
+                let _ = self.describe(&row, &self.config.workspace(&row));
+            }
+        }
         let over = |job: &Job| matches!(job.life, Life::Completed { .. } | Life::Failed(_));
         for id in changed {
             if self.rows.get(&id).is_some_and(|row| over(&row.job)) {
-                self.rows.remove(&id);
+                let gone = self.rows.remove(&id);
+                self.index.job(gone.as_ref(), None);
             }
         }
     }
@@ -451,15 +495,14 @@ impl Desk {
     /// Timers that are due come back, each once.
     fn fire(&mut self) {
         let now = self.now();
-        let due: Vec<TimerRow> = self
-            .timers
-            .values()
-            .filter(|timer| timer.due <= now)
-            .cloned()
+        let due = self.index.timers_until(now);
+        let due: Vec<TimerRow> = due
+            .filter_map(|place| self.timers.get(place).cloned())
             .collect();
         for timer in due {
             let Ok(row) = self.row(&timer.job) else {
-                self.timers.remove(&(timer.job, timer.key));
+                let gone = self.timers.remove(&(timer.job, timer.key));
+                self.index.timer(gone.as_ref(), None);
                 continue;
             };
             let fired = TimerChange::Fired {
@@ -510,32 +553,24 @@ impl Desk {
 
     /// Gives queued jobs their agents, the most urgent and oldest first, while there are places.
     fn assign(&mut self) {
-        let works = |row: &&JobRow| matches!(row.job.life, Life::Running | Life::Verifying { .. });
-        let mut free =
-            (self.config.slots as usize).saturating_sub(self.rows.values().filter(works).count());
-        let mut queue: Vec<JobRow> = self
-            .rows
-            .values()
-            .filter(|row| row.job.life == Life::Pending)
-            .cloned()
-            .collect();
-        queue.sort_by(|a, b| {
-            let place =
-                |row: &JobRow| (std::cmp::Reverse(row.about.priority), row.about.created_at);
-            place(a).cmp(&place(b)).then_with(|| a.id.cmp(&b.id))
-        });
-        for row in queue {
-            if free == 0 {
+        while self.index.working() < self.config.slots as usize {
+            let Some(row) = self
+                .index
+                .queued()
+                .and_then(|id| self.rows.get(id))
+                .cloned()
+            else {
                 return;
-            }
+            };
             let done = |id: &&String| {
                 let row = self.row(id);
                 row.is_ok_and(|row| matches!(row.job.life, Life::Completed { .. }))
             };
             let completed = row.job.depends_on.iter().filter(done).cloned().collect();
-            if let Ok(change) = self.step(&row, Command::Assign { completed }) {
-                free -= 1;
-                self.stage_change(change);
+            match self.step(&row, Command::Assign { completed }) {
+                Ok(change) => self.stage_change(change),
+                // It waits for its time or for another; either of them wakes it.
+                Err(_) => self.index.hold(&row),
             }
         }
     }
@@ -543,16 +578,15 @@ impl Desk {
     /// Stopped agents beyond four times the places make room, the longest waiting first.
     fn shed(&mut self) {
         let kept = self.config.slots as usize * 4;
-        let mut stopped: Vec<(i64, String)> = self
-            .rows
-            .values()
-            .filter(|row| super::follow::stopped(&row.job.life))
-            .filter(|row| row.job.process == bowline_machines::job::Process::Live)
-            .map(|row| (row.about.waits_since.unwrap_or(0), row.id.clone()))
+        let beyond = self.index.stopped().len().saturating_sub(kept);
+        let longest: Vec<String> = self
+            .index
+            .stopped()
+            .iter()
+            .take(beyond)
+            .map(|(_, id)| id.clone())
             .collect();
-        stopped.sort();
-        let beyond = stopped.len().saturating_sub(kept);
-        for (_, id) in stopped.into_iter().take(beyond) {
+        for id in longest {
             let Ok(row) = self.row(&id) else { continue };
             let attempt = row.job.attempt;
             if let Ok(change) = self.step(&row, Command::Shed { attempt }) {
@@ -560,4 +594,17 @@ impl Desk {
             }
         }
     }
+}
+
+/// Whether the folder of a job says something else of it than it did.
+fn tells_anew(before: Option<&JobRow>, row: &JobRow) -> bool {
+    let told = |job: &Job| {
+        (
+            job.task_status(),
+            job.agent_status(),
+            job.phase,
+            job.archived,
+        )
+    };
+    row.job.life != Life::Draft && before.is_none_or(|it| told(&it.job) != told(&row.job))
 }

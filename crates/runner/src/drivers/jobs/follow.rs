@@ -172,9 +172,8 @@ impl Desk {
             (true, since) => since.or(Some(at.0)),
         };
         if matches!(next.life, Life::Completed { .. } | Life::Failed(_)) {
-            let keys = self.timers.keys().filter(|(job, _)| job == id);
-            let clear = keys.map(|(_, key)| TimerChange::Clear { key: key.clone() });
-            change.timers = clear.collect();
+            let keys = self.timer_keys(id).into_iter();
+            change.timers = keys.map(|key| TimerChange::Clear { key }).collect();
         }
         about.updated_at = at.0;
         change.next = bowline_store::Next::Is(Box::new(next), Box::new(about));

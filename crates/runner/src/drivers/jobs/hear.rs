@@ -95,7 +95,7 @@ impl Desk {
             // Words of an attempt that is over: acknowledged, so that it can end, and not listened to; but a client tells what a
             // turn cost behind the words that ended the task.
             self.attempts.processed(id, upto, resume);
-            self.count_late(row, events);
+            self.count_late(row, number, events);
             return;
         }
         let mut caused = false;
@@ -114,7 +114,11 @@ impl Desk {
         }
     }
 
-    fn count_late(&mut self, mut row: JobRow, events: Vec<Event<'static>>) {
+    fn count_late(&mut self, mut row: JobRow, attempt: u32, events: Vec<Event<'static>>) {
+        if row.job.attempt != attempt {
+            // The next one counts its own money already.
+            return;
+        }
         let mut used = false;
         for event in events {
             if let What::Usage(usage) = event.what {
@@ -177,6 +181,7 @@ impl Desk {
             return false;
         };
         if row.job.attempt != attempt || row.job.process == Process::Gone {
+            self.count_late(row, attempt, vec![event]);
             return false;
         }
         row.about.place.resume = event.resume;
@@ -363,7 +368,12 @@ impl Desk {
     /// Stops a job that has used up what it may use.
     fn break_if_over(&mut self, job: &str) {
         let Ok(row) = self.row(job) else { return };
-        let budget = row.about.budget;
+        let (own, usual) = (row.about.budget, self.config.budget);
+        let budget = bowline_store::Budget {
+            tokens: own.tokens.or(usual.tokens),
+            usd: own.usd.or(usual.usd),
+            minutes: own.minutes.or(usual.minutes),
+        };
         let cost = row.about.cost();
         let minutes = row.job.started_at.map_or(0, |start| {
             u64::try_from(self.now().seconds_since(start) / 60).unwrap_or(0)

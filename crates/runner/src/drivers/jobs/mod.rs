@@ -15,26 +15,33 @@
 //! - `workshop`: what takes its time (checkpoints, checks of a phase, archives), on threads of its own.
 //! - `prompt`: what agents are told.
 //! - `types`: types of work.
+//! - `index`: which jobs are next for something, so that nobody looks at all of them.
+//! - `rebuild`: a lost store, from what workspaces tell.
 
+mod app;
 mod begin;
 mod carry;
 mod decide;
 mod desk;
 mod follow;
 mod hear;
+mod index;
 mod permits;
 mod prompt;
+mod rebuild;
 mod types;
 mod wish;
 mod workshop;
 
+pub use app::App;
+pub use rebuild::{How, Rebuilt, rebuild};
 pub use types::{Phase, TypeSpec, Verifier};
 pub use wish::{Answered, Asked, Edit, Refused, Wish};
 
 use bowline_engine::clock::Clock;
 use bowline_formats::agents::Protocol;
 use bowline_machines::job::Limits;
-use bowline_store::{EventRow, JobRow, Key, Store};
+use bowline_store::{Budget, EventRow, JobRow, Key, Store};
 use bowline_supervisor::{Attempt, Condition, Shim};
 use desk::{Desk, Input};
 use std::collections::BTreeMap;
@@ -73,6 +80,8 @@ pub struct Config {
     pub turns_max: u32,
     /// Seconds a check or a verifying agent may take.
     pub verify_s: u64,
+    /// What a task may use that says nothing of it.
+    pub budget: Budget,
     /// Somebody delivers notifications; otherwise they are settled at once.
     pub notifies: bool,
 }
@@ -96,6 +105,7 @@ impl Config {
             runs_per_hour: 60,
             turns_max: 1_000,
             verify_s: 15 * 60,
+            budget: Budget::default(),
             notifies: false,
         }
     }
@@ -141,6 +151,9 @@ pub struct Jobs {
     key: Key,
     tokens: Tokens,
 }
+
+/// What words for one answer are sealed for.
+const ACTION_PURPOSE: &str = "action";
 
 type Listeners = Arc<Mutex<Vec<Sender<EventRow>>>>;
 type Tokens = Arc<Mutex<BTreeMap<String, (String, u32)>>>;
@@ -227,6 +240,18 @@ impl Jobs {
     /// Where jobs are kept.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// A word that stands for one answer of a person, for those who cannot show a token: whoever has it may give that answer,
+    /// and nobody can make one. It counts once, because every answer does.
+    pub fn seal_action(&self, action: &str) -> Option<String> {
+        self.key.seal(ACTION_PURPOSE, action.as_bytes()).ok()
+    }
+
+    /// The answer that such a word stands for.
+    pub fn open_action(&self, word: &str) -> Option<String> {
+        let opened = self.key.open_sealed(ACTION_PURPOSE, word).ok()?;
+        String::from_utf8(opened).ok()
     }
 
     /// Whose token that is: task and attempt, while that attempt is the present one.

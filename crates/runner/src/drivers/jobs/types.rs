@@ -11,6 +11,8 @@ pub struct TypeSpec {
     pub phases: Vec<Phase>,
     /// A process that ends with 0 has completed its phase.
     pub complete_on_exit: bool,
+    /// What a reviewer starts to look at what was made; `{port}` is filled in. None where it is empty.
+    pub app: Vec<String>,
 }
 
 /// A phase of a type.
@@ -108,6 +110,7 @@ impl TypeSpec {
             name: name.into(),
             phases,
             complete_on_exit: false,
+            app: Vec::new(),
         };
         vec![
             spec(

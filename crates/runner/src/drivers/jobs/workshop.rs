@@ -151,6 +151,11 @@ impl Workshop {
         for attempt in 1..=row.job.attempt {
             folders.push(config.attempt(&super::attempt_id(&row.id, attempt)));
         }
+        let app = super::app::folder(&config.data, &row.id);
+        for start in super::app::starts(&app) {
+            super::rebuild::end(start.folder());
+        }
+        folders.push(app);
         for folder in folders {
             // One that is not there is gone already.
             let _ = std::fs::remove_dir_all(folder);
@@ -483,7 +488,7 @@ fn files(workspace: &Path) -> (Vec<String>, Option<Timestamp>) {
 }
 
 /// What is wrong with a finished phase, and what it left.
-fn check(
+pub(super) fn check(
     workspace: &Path,
     phase: &Phase,
     limit: Duration,

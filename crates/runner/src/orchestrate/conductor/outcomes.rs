@@ -16,7 +16,7 @@ impl Conductor {
         let Some(flight) = self.flights.get_mut(id) else {
             return Ok(());
         };
-        let mut learnt = false;
+        let (mut learnt, mut turned) = (false, false);
         for word in words {
             match word {
                 Word::Something => {}
@@ -46,7 +46,7 @@ impl Conductor {
                 }
                 Word::TurnEnded => {
                     flight.note.used.turns += 1;
-                    learnt = true;
+                    (learnt, turned) = (true, true);
                     let number = flight.note.attempt;
                     let open = rules.ralph && !flight.promised && flight.failed.is_none();
                     let more = flight.note.iterations + 1 < rules.iterations_max;
@@ -71,6 +71,9 @@ impl Conductor {
             flight.ended = Some(why);
             ports.want(id, flight.note.attempt, Want::Ended);
         }
+        if turned {
+            self.look_ahead(ports, id);
+        }
         Ok(())
     }
 
@@ -82,6 +85,9 @@ impl Conductor {
         asked: bool,
         tail: &str,
     ) -> Result<(), Trouble> {
+        if self.came_to_nothing(ports, id) {
+            return self.recall(ports, id);
+        }
         let now = ports.now_ms();
         let ralph = self.rules.ralph;
         let Some(flight) = self.flights.get_mut(id) else {
@@ -140,7 +146,8 @@ impl Conductor {
         flight.note.stage = Stage::Landing;
         let note = flight.note.clone();
         ports.remember(id, &note)?;
-        ports.ask(Job::Land { id: id.clone() });
+        self.look_ahead(ports, id);
+        self.line_up(ports, id);
         Ok(())
     }
 
@@ -156,7 +163,7 @@ impl Conductor {
         match outcome {
             Landed::Done => {
                 ports.commit(Command::Complete { id: id.clone() })?;
-                self.flights.remove(id);
+                self.comes_down(id);
                 ports.tell(Told::Done { id: id.clone() });
                 ports.ask(Job::Clean { id: id.clone() });
                 Ok(())
@@ -173,10 +180,7 @@ impl Conductor {
                 self.fail(ports, id, &why, person)
             }
             Landed::Red { tail } => {
-                if let Some(flight) = self.flights.get_mut(id) {
-                    // Green alone may be red together: the next attempt sees what landed before it.
-                    flight.note.merge = true;
-                }
+                self.fits(id);
                 self.fail(
                     ports,
                     id,
@@ -184,7 +188,28 @@ impl Conductor {
                     false,
                 )
             }
+            Landed::SentBack { why } => {
+                self.fits(id);
+                self.fail(ports, id, &why, false)
+            }
+            Landed::Declined { why } => self.fail(ports, id, &why, true),
             Landed::Unfit { why } => self.fail(ports, id, &why, false),
+            Landed::Proposed { url } => {
+                let at = ports.now_ms() + self.rules.proposal_ms;
+                let Some(flight) = self.flights.get_mut(id) else {
+                    return Ok(());
+                };
+                // However long others take, nothing is in the way.
+                flight.blocked = Some((at, 0));
+                if flight.note.proposed.as_ref() != Some(&url) {
+                    flight.note.proposed = Some(url.clone());
+                    let note = flight.note.clone();
+                    ports.remember(id, &note)?;
+                    let id = id.clone();
+                    ports.tell(Told::Proposed { id, url });
+                }
+                Ok(())
+            }
             Landed::Blocked { why } => {
                 let now = ports.now_ms();
                 let Some(flight) = self.flights.get_mut(id) else {
@@ -197,11 +222,20 @@ impl Conductor {
                 }
                 if tries >= BLOCKED_TRIES_MAX {
                     // It stays where it is, and lands when the run goes on.
-                    self.flights.remove(id);
+                    self.comes_down(id);
                     self.stuck = Some(why);
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Green alone may be red together: it met no conflict, and the next attempt sees what landed before it.
+    fn fits(&mut self, id: &Id) {
+        if let Some(flight) = self.flights.get_mut(id) {
+            flight.note.merge = true;
+            flight.note.conflicts = 0;
+            flight.note.hunks = None;
         }
     }
 
@@ -267,7 +301,7 @@ impl Conductor {
         for_good: bool,
     ) -> Result<(), Trouble> {
         let now = ports.now_ms();
-        let Some(flight) = self.flights.remove(id) else {
+        let Some(flight) = self.comes_down(id) else {
             return Ok(());
         };
         let mut note = flight.note;

@@ -1,5 +1,6 @@
 //! Landings: a task onto the branch of its phase, a phase onto the main line. What is tested is the very tree that lands.
 
+use super::regenerate::Remade;
 use super::trees::Merged;
 use super::{PhasePlace, Repo, TaskPlace};
 use crate::orchestrate::ports::{Landed, PhaseEnded};
@@ -14,7 +15,7 @@ const TRIES_MAX: usize = 5;
 const HUNK_BYTES_MAX: usize = 16 << 10;
 
 /// What came of moving a branch.
-enum Moved {
+pub(super) enum Moved {
     Done,
     /// It is not where it was.
     Elsewhere,
@@ -22,18 +23,23 @@ enum Moved {
 }
 
 /// What came of putting the work of a task behind others'.
-enum Rebased {
+pub(super) enum Rebased {
     /// The last commit.
     Commit(String),
     Conflict {
         paths: Vec<String>,
         hunks: String,
     },
+    /// What a command should have made was not made.
+    Red(String),
 }
 
 impl Repo {
     /// Lands a task on the branch of its phase. Done before is done.
     pub fn land(&self, task: &TaskPlace) -> Result<Landed, Error> {
+        if let Some(how) = &self.customs.proposals {
+            return self.propose(task, how);
+        }
         self.phase_branch(&task.phase)?;
         for _ in 0..TRIES_MAX {
             let tip = self.tip(&task.phase.branch)?;
@@ -43,19 +49,14 @@ impl Repo {
             if let Err(why) = self.commit_rest(task)? {
                 return Ok(Landed::Unfit { why });
             }
-            let room = self.git.in_folder(&self.room_of(&task.id));
-            let head = room.text(&["rev-parse", "--verify", "HEAD"])?;
-            let kept = format!("refs/bowline/task/{}", Repo::name(&task.id));
-            self.git.text(&["update-ref", &kept, &head])?;
+            let head = self.keep_head(task)?;
             let commit = match self.rebased(task, &tip, &head)? {
                 Rebased::Commit(commit) => commit,
                 Rebased::Conflict { paths, hunks } => return Ok(Landed::Conflict { paths, hunks }),
+                Rebased::Red(tail) => return Ok(Landed::Red { tail }),
             };
-            if !self.customs.evidence.is_empty() {
-                let place = self.checked_out(&commit)?;
-                if let Some(tail) = self.command(&self.customs.evidence, &place)? {
-                    return Ok(Landed::Red { tail });
-                }
+            if let Some(tail) = self.evidence(&commit)? {
+                return Ok(Landed::Red { tail });
             }
             match self.move_branch(&task.phase.branch, &tip, &commit)? {
                 Moved::Done => {
@@ -73,8 +74,30 @@ impl Repo {
         Ok(Landed::Blocked { why })
     }
 
+    /// The last commit of a task's branch, kept as its agent made it.
+    pub(super) fn keep_head(&self, task: &TaskPlace) -> Result<String, Error> {
+        let room = self.git.in_folder(&self.room_of(&task.id));
+        let head = room.text(&["rev-parse", "--verify", "HEAD"])?;
+        let kept = format!("refs/bowline/task/{}", Repo::name(&task.id));
+        self.git.text(&["update-ref", &kept, &head])?;
+        Ok(head)
+    }
+
+    /// The end of what the evidence command said of a commit, where it failed.
+    pub(super) fn evidence(&self, commit: &str) -> Result<Option<String>, Error> {
+        if self.customs.evidence.is_empty() {
+            return Ok(None);
+        }
+        let place = self.checked_out(commit)?;
+        self.command(&self.customs.evidence, &place)
+    }
+
     /// The commit by which a task of this run landed.
-    fn landed_before(&self, task: &TaskPlace, tip: &str) -> Result<Option<String>, Error> {
+    pub(super) fn landed_before(
+        &self,
+        task: &TaskPlace,
+        tip: &str,
+    ) -> Result<Option<String>, Error> {
         let patterns = [
             format!("--grep=^Bowline-Task: {}$", escaped(&task.id)),
             format!("--grep=^Bowline-Run: {}$", self.run),
@@ -92,10 +115,16 @@ impl Repo {
     }
 
     /// The task's commits behind what landed before, ticked and signed as this task's.
-    fn rebased(&self, task: &TaskPlace, tip: &str, head: &str) -> Result<Rebased, Error> {
+    pub(super) fn rebased(
+        &self,
+        task: &TaskPlace,
+        tip: &str,
+        head: &str,
+    ) -> Result<Rebased, Error> {
         let end = self.git.run(&["merge-base", tip, head])?;
-        let base = match end.code {
-            Some(0) => end.printed,
+        let base = match (end.code, self.stacked_on(task, head)?) {
+            (Some(0), Some(below)) => below,
+            (Some(0), None) => end.printed,
             _ => {
                 return Ok(Rebased::Conflict {
                     paths: vec!["the whole history".into()],
@@ -137,7 +166,10 @@ impl Repo {
         let Some((parent, tree, message, like)) = series else {
             return Ok(Rebased::Commit(tip.to_owned()));
         };
-        let tree = self.ticked(&tree, &task.id)?;
+        let tree = match self.remade(&tree, &base, [tip, head], !straight)? {
+            Remade::Tree(tree) => self.ticked(&tree, &task.id)?,
+            Remade::Failed(tail) => return Ok(Rebased::Red(tail)),
+        };
         let message = format!(
             "{}\n\nBowline-Task: {}\nBowline-Run: {}\n",
             message.trim_end(),
@@ -146,6 +178,18 @@ impl Repo {
         );
         let commit = self.commit_tree(&tree, &[&parent], &message, like.as_deref())?;
         Ok(Rebased::Commit(commit))
+    }
+
+    /// The work of another that a task was begun on, which is not its own.
+    fn stacked_on(&self, task: &TaskPlace, head: &str) -> Result<Option<String>, Error> {
+        let name = format!("refs/bowline/stack/{}", Repo::name(&task.id));
+        let Some(below) = self.git.commit(&name)? else {
+            return Ok(None);
+        };
+        let below_it = self
+            .git
+            .says(&["merge-base", "--is-ancestor", &below, head])?;
+        Ok(below_it.then_some(below))
     }
 
     /// A straight series of commits put behind another: the parent of the last, its tree and message. Nothing where one does
@@ -179,16 +223,17 @@ impl Repo {
         Ok(last.map(|(tree, message, like)| (parent, tree, message, Some(like))))
     }
 
-    /// A conflict in the plan alone is none: its boxes are ticked by whoever lands, so that the landed one stands.
+    /// A conflict in the plan is none: its boxes are ticked by whoever lands, so that the landed one stands. Neither is one in
+    /// a file that a command makes, which it does afterwards.
     fn settled(&self, tree: &str, paths: &[String], tip: &str) -> Result<Option<String>, Error> {
-        let Some(plan) = &self.plan else {
-            return Ok(None);
-        };
-        if paths.iter().any(|path| path != plan) {
-            return Ok(None);
+        let mut files = Vec::new();
+        for path in paths {
+            if self.plan.as_ref() != Some(path) && !self.is_made(path) {
+                return Ok(None);
+            }
+            files.push((path.as_str(), self.blob_in(tip, path)?));
         }
-        let blob = self.blob_in(tip, plan)?;
-        self.with_files(tree, &[(plan, blob)]).map(Some)
+        self.with_files(tree, &files).map(Some)
     }
 
     /// What a conflict looks like, file by file.
@@ -223,7 +268,7 @@ impl Repo {
     }
 
     /// A place of our own with exactly this commit in it. What is ignored stays from the last time: it may be costly.
-    fn checked_out(&self, commit: &str) -> Result<PathBuf, Error> {
+    pub(super) fn checked_out(&self, commit: &str) -> Result<PathBuf, Error> {
         let place = self.side.join("landing");
         let git = self.git.in_folder(&place);
         let whole = place.is_dir() && git.run(&["rev-parse", "--git-dir"])?.code == Some(0);
@@ -233,8 +278,8 @@ impl Repo {
             self.git.text(&[
                 "worktree", "add", "--quiet", "--force", "--detach", &path, commit,
             ])?;
-            self.furnish(&place)?;
         }
+        self.furnish_once(&place)?;
         let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
         // Only we work here, and one at a time.
         let _ = std::fs::remove_file(PathBuf::from(own).join("index.lock"));
@@ -245,7 +290,7 @@ impl Repo {
 
     /// Moves a branch from where it was to a commit that follows it. A checkout that is on it is brought along where nobody's
     /// changes are in the way.
-    fn move_branch(&self, branch: &str, old: &str, new: &str) -> Result<Moved, Error> {
+    pub(super) fn move_branch(&self, branch: &str, old: &str, new: &str) -> Result<Moved, Error> {
         let name = format!("refs/heads/{branch}");
         let on_it = self.worktrees()?.into_iter();
         let mut on_it = on_it.filter(|(_, on)| on.as_deref() == Some(branch));
@@ -302,6 +347,14 @@ impl Repo {
                         });
                     }
                 },
+            };
+            let end = self.git.run(&["merge-base", &tip, &work])?;
+            let tree = match end.code {
+                Some(0) => match self.remade(&tree, &end.printed, [&tip, &work], false)? {
+                    Remade::Tree(tree) => tree,
+                    Remade::Failed(tail) => return Ok(red(tail)),
+                },
+                _ => tree,
             };
             let number = phase.number;
             let head = match title {
@@ -375,7 +428,7 @@ impl Repo {
     }
 }
 
-fn title(task: &TaskPlace) -> String {
+pub(super) fn title(task: &TaskPlace) -> String {
     let text = format!("{}: {}", task.id, task.title);
     text.trim_end_matches([':', ' ']).to_owned()
 }
@@ -396,7 +449,7 @@ fn red(tail: String) -> PhaseEnded {
     }
 }
 
-fn first_lines(text: &str) -> String {
+pub(super) fn first_lines(text: &str) -> String {
     text.lines()
         .take(6)
         .map(str::trim)

@@ -3,15 +3,24 @@
 //! Branches are moved by their expected old value, and trees are merged without a checkout (`git merge-tree`): a crash at any
 //! moment leaves either the old or the new state. What a worktree holds is never removed before it is kept on a hidden ref.
 
+mod forecast;
 mod landing;
+mod leases;
+mod proposals;
+mod regenerate;
 mod rooms;
 mod trees;
 
+pub use forecast::Forecasts;
+pub use proposals::Proposals;
+
 use crate::core::quoted;
 use bowline_engine::Error;
+use bowline_engine::formats::run_settings::Regenerate;
 use bowline_engine::git::Git;
 use bowline_engine::process;
 use bowline_engine::statefiles::ContentHash;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +30,8 @@ use std::time::Duration;
 const WORKTREES: &str = "worktree";
 /// The beginning of the branches of tasks.
 const TASK_BRANCHES: &str = "bowline/";
+/// The beginning of their names.
+const TASK_NAMES: &str = "task-";
 /// How long a command of the project may take.
 const COMMAND_SECONDS_MAX: u64 = 60 * 60;
 /// Letters of the hash that makes a name unique.
@@ -61,6 +72,25 @@ pub struct Customs {
     pub copy: Vec<String>,
     /// Run in every new worktree.
     pub setup: Vec<String>,
+    /// Files that commands make.
+    pub regenerate: Vec<Regenerate>,
+    /// Ports of every worktree.
+    pub ports: Option<u16>,
+    /// The first of all.
+    pub first_port: Option<u16>,
+    /// The variables of the commands above.
+    pub environment: BTreeMap<String, String>,
+    /// How work is proposed, where it does not land by itself.
+    pub proposals: Option<Proposals>,
+}
+
+/// A worktree of a task that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its name.
+    pub name: String,
+    /// The disk it holds.
+    pub bytes: u64,
 }
 
 /// The repository of a run.
@@ -157,6 +187,11 @@ impl Repo {
         &self.target
     }
 
+    /// Whether work is proposed and others land it.
+    pub fn proposes(&self) -> bool {
+        self.customs.proposals.is_some()
+    }
+
     /// What is ours is not the project's: worktrees and state files are ignored, by this clone alone.
     fn exclude(&self) -> Result<(), Error> {
         let path = self
@@ -203,16 +238,25 @@ impl Repo {
             .collect();
         let plain = plain.trim_matches(['-', '.']).to_owned();
         match plain == id && !plain.ends_with(".lock") {
-            true => format!("task-{plain}"),
+            true => format!("{TASK_NAMES}{plain}"),
             false => {
                 let hash = ContentHash::of(id.as_bytes()).to_string();
-                format!("task-{}-{}", plain.replace('.', "-"), &hash[..HASH_LETTERS])
+                format!(
+                    "{TASK_NAMES}{}-{}",
+                    plain.replace('.', "-"),
+                    &hash[..HASH_LETTERS]
+                )
             }
         }
     }
 
     fn task_branch(id: &str) -> String {
         format!("{TASK_BRANCHES}{}", Repo::name(id))
+    }
+
+    /// The checkout that the run was begun in.
+    fn top(&self) -> PathBuf {
+        self.git.folder().to_owned()
     }
 
     /// Where a task is worked on.
@@ -251,15 +295,22 @@ impl Repo {
 
     /// Runs a command of the project in a checkout; the end of its output where it fails.
     fn command(&self, words: &[String], checkout: &Path) -> Result<Option<String>, Error> {
-        command(words, &checkout.join(&self.prefix))
+        let mut environment = self.customs.environment.clone();
+        let own = self.variables(checkout).into_iter();
+        environment.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        command(words, &checkout.join(&self.prefix), &environment)
     }
 }
 
 /// Runs a command in a folder; the end of its output where it fails.
-pub(super) fn command(words: &[String], folder: &Path) -> Result<Option<String>, Error> {
+pub(super) fn command(
+    words: &[String],
+    folder: &Path,
+    environment: &BTreeMap<String, String>,
+) -> Result<Option<String>, Error> {
     let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>();
     let limit = Duration::from_secs(COMMAND_SECONDS_MAX);
-    let ran = process::run_here(&line.join(" "), folder, limit, &mut |_| {})?;
+    let ran = process::run_in(&line.join(" "), folder, environment, limit)?;
     let why = format!("{} ended with {}", words.join(" "), ran.exit_code);
     Ok((ran.exit_code != 0).then(|| format!("{}\n{why}", ran.output_tail)))
 }

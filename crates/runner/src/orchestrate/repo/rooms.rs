@@ -1,19 +1,25 @@
 //! Rooms: a worktree and a branch for every task, and what becomes of them.
 
-use super::{PhasePlace, Repo, TaskPlace, failed, real};
+use super::{
+    Kept, PhasePlace, Repo, TASK_BRANCHES, TASK_NAMES, TaskPlace, WORKTREES, failed, real,
+};
 use bowline_engine::Error;
 use bowline_engine::git::Git;
 use std::path::{Path, PathBuf};
 
 /// No commit at all, as the expected old value of a branch that is to be made.
 const NOTHING: &str = "0000000000000000000000000000000000000000";
+/// What disks are counted in.
+const BLOCK_BYTES: u64 = 512;
+/// A file of git's own folder of a worktree that has all it needs.
+const FURNISHED: &str = "bowline-furnished";
 /// Lines by which a conflict that nobody resolved is known.
 const MARKS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
 impl Repo {
     /// A place to work in for a task, made or found; with `merge`, what its phase has landed since is brought in, and a
-    /// conflict is left there to be resolved.
-    pub fn room(&self, task: &TaskPlace, merge: bool) -> Result<PathBuf, Error> {
+    /// conflict is left there to be resolved. A new one may begin `on` the work of another task that has not landed.
+    pub fn room(&self, task: &TaskPlace, merge: bool, on: Option<&str>) -> Result<PathBuf, Error> {
         self.phase_branch(&task.phase)?;
         let tip = self.tip(&task.phase.branch)?;
         let (room, branch) = (self.room_of(&task.id), Repo::task_branch(&task.id));
@@ -31,15 +37,37 @@ impl Repo {
                 self.git
                     .run(&["worktree", "remove", "--force", "--force", &path])?;
             }
+            let ahead = on.map(|on| self.work_of(on)).transpose()?.flatten();
+            if let Some(ahead) = &ahead {
+                // From here on the work is its own.
+                let stack = format!("refs/bowline/stack/{}", Repo::name(&task.id));
+                self.git.text(&["update-ref", &stack, ahead])?;
+            }
+            let tip = ahead.unwrap_or(tip);
             self.add_worktree(&room, &branch, &tip)?;
             let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
             self.git.text(&["update-ref", &base, &tip])?;
-            self.furnish(&room)?;
         }
+        self.furnish_once(&room)?;
         if merge {
-            self.bring_in(&git, &task.phase.branch)?;
+            self.bring_in(&git, &room, &task.phase.branch)?;
         }
         Ok(room)
+    }
+
+    /// All the work of a task as it is in its room, in a commit of our own; nothing where it has no room any more, and so has
+    /// landed.
+    fn work_of(&self, id: &str) -> Result<Option<String>, Error> {
+        let room = self.room_of(id);
+        if !room.is_dir() {
+            return Ok(None);
+        }
+        let Some(head) = self.git.in_folder(&room).commit("HEAD")? else {
+            return Ok(None);
+        };
+        let tree = self.tree_of(&room, "stack")?;
+        self.commit_tree(&tree, &[&head], &format!("{id} as it was"), None)
+            .map(Some)
     }
 
     fn add_worktree(&self, room: &Path, branch: &str, tip: &str) -> Result<(), Error> {
@@ -63,8 +91,21 @@ impl Repo {
         Ok(())
     }
 
+    /// Furnishes a worktree, once. One whose furnishing never came to its end is furnished again.
+    pub(super) fn furnish_once(&self, room: &Path) -> Result<(), Error> {
+        self.lease(room)?;
+        let git = self.git.in_folder(room);
+        let own = PathBuf::from(git.text(&["rev-parse", "--absolute-git-dir"])?);
+        let mark = own.join(FURNISHED);
+        if mark.exists() {
+            return Ok(());
+        }
+        self.furnish(room)?;
+        std::fs::write(&mark, "").map_err(|error| failed("furnish a worktree", &error))
+    }
+
     /// Links, copies and the set-up command of the project.
-    pub(super) fn furnish(&self, room: &Path) -> Result<(), Error> {
+    fn furnish(&self, room: &Path) -> Result<(), Error> {
         for (names, link) in [(&self.customs.link, true), (&self.customs.copy, false)] {
             for name in names {
                 let (from, to) = (self.root.join(name), room.join(&self.prefix).join(name));
@@ -94,14 +135,15 @@ impl Repo {
     }
 
     /// Brings the work of a phase into a room. What does not fit stays there with its marks.
-    fn bring_in(&self, git: &Git, branch: &str) -> Result<(), Error> {
+    fn bring_in(&self, git: &Git, room: &Path, branch: &str) -> Result<(), Error> {
         if git.commit("MERGE_HEAD")?.is_some() {
             return Ok(());
         }
         let name = format!("refs/heads/{branch}");
         let end = git.run(&["merge", "--quiet", "--no-edit", &name])?;
         match (end.code, git.commit("MERGE_HEAD")?) {
-            (Some(0), _) | (_, Some(_)) => Ok(()),
+            (Some(0), _) => Ok(()),
+            (_, Some(_)) => self.remake_in(git, room),
             (_, None) => end.good().map(drop),
         }
     }
@@ -146,20 +188,42 @@ impl Repo {
     }
 
     /// Takes away what is left of a task. Work that has not landed is kept on a hidden ref first.
-    pub fn clean(&self, task: &TaskPlace) -> Result<(), Error> {
-        let (room, branch) = (self.room_of(&task.id), Repo::task_branch(&task.id));
+    pub fn clean(&self, name: &str) -> Result<(), Error> {
+        let room = self.root.join(WORKTREES).join(name);
         if room.is_dir() {
-            self.remove_worktree(&room, &Repo::name(&task.id))?;
+            self.remove_worktree(&room, name)?;
         }
-        let name = format!("refs/heads/{branch}");
-        if let Some(tip) = self.git.commit(&name)? {
-            let kept = format!("refs/bowline/task/{}", Repo::name(&task.id));
+        let branch = format!("refs/heads/{TASK_BRANCHES}{name}");
+        if let Some(tip) = self.git.commit(&branch)? {
+            let kept = format!("refs/bowline/task/{name}");
             self.git.text(&["update-ref", &kept, &tip])?;
-            self.git.text(&["update-ref", "-d", &name, &tip])?;
+            self.git.text(&["update-ref", "-d", &branch, &tip])?;
         }
-        let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
-        self.git.run(&["update-ref", "-d", &base])?;
+        for ours in ["base", "stack"] {
+            let ours = format!("refs/bowline/{ours}/{name}");
+            self.git.run(&["update-ref", "-d", &ours])?;
+        }
         Ok(())
+    }
+
+    /// Worktrees of tasks, each with the disk it holds. Those of branches that are not ours are somebody else's.
+    pub fn rooms(&self) -> Result<Vec<Kept>, Error> {
+        let folder = real(&self.root.join(WORKTREES));
+        let ours = self.worktrees()?.into_iter().filter(|(path, branch)| {
+            let ours = branch.as_deref();
+            let ours = ours.is_none_or(|branch| branch.starts_with(TASK_BRANCHES));
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            ours && path.parent() == Some(folder.as_path()) && name.starts_with(TASK_NAMES)
+        });
+        let kept = ours.map(|(path, _)| Kept {
+            name: path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into(),
+            bytes: bytes_of(&path),
+        });
+        Ok(kept.collect())
     }
 
     /// Whether anything is left of a task.
@@ -179,7 +243,7 @@ impl Repo {
             end.good()?;
         }
         self.git.text(&["worktree", "prune"])?;
-        Ok(())
+        self.give_back(folder)
     }
 
     /// Keeps what a worktree holds, untracked files included, on a hidden ref; where there is nothing to keep, none.
@@ -203,20 +267,7 @@ impl Repo {
         if !dirty && (!loose.is_empty() || known.as_deref() == Some(&head)) {
             return Ok(None);
         }
-        let index = self.scratch(&format!("rescue-{name}"), b"")?;
-        let own = PathBuf::from(git.text(&["rev-parse", "--git-path", "index"])?);
-        let own = if own.is_absolute() {
-            own
-        } else {
-            folder.join(own)
-        };
-        if std::fs::copy(&own, &index).is_err() {
-            std::fs::remove_file(&index)
-                .map_err(|error| failed("remove a scratch file", &error))?;
-        }
-        let with = git.with("GIT_INDEX_FILE", &index);
-        with.text(&["add", "--all"])?;
-        let tree = with.text(&["write-tree"])?;
+        let tree = self.tree_of(folder, &format!("rescue-{name}"))?;
         let message = format!("rescued from {}", folder.display());
         let commit = self.commit_tree(&tree, &[&head], &message, None)?;
         let ref_ = format!("refs/bowline/rescue/{name}-{}", &commit[..12]);
@@ -273,6 +324,18 @@ impl Repo {
         }
         Ok(())
     }
+}
+
+/// The disk that a folder holds. What is linked is held elsewhere.
+fn bytes_of(folder: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(it) if it.is_dir() => bytes_of(&entry.path()).saturating_add(it.blocks() * BLOCK_BYTES),
+        Ok(it) => it.blocks() * BLOCK_BYTES,
+        Err(_) => 0,
+    });
+    sizes.sum()
 }
 
 fn same(one: &Path, other: &Path) -> bool {

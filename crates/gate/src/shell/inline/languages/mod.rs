@@ -1,14 +1,10 @@
 //! What the names of each language do.
 
-mod plain;
 mod python;
-mod ruby;
 mod script;
 
 use super::lex::Kind;
-use plain::{LUA, OTHER, PERL, PHP};
 use python::PYTHON;
-use ruby::RUBY;
 use script::SCRIPT;
 
 /// What a use of a name does.
@@ -48,8 +44,6 @@ pub(super) struct Module {
 pub(super) struct Language {
     pub(super) names: &'static [&'static str],
     pub(super) kind: Kind,
-    /// Arguments may stand without brackets.
-    pub(super) bare: bool,
     pub(super) words: &'static [(&'static str, Use)],
     /// Names after a dot, of whatever.
     pub(super) methods: &'static [(&'static str, Use)],
@@ -78,10 +72,9 @@ const fn wild(name: &'static str) -> Module {
     }
 }
 
-/// The language of that name.
-pub(super) fn find(name: &str) -> &'static Language {
-    let all = [&PYTHON, &SCRIPT, &PERL, &RUBY, &PHP, &LUA];
-    all.into_iter()
+/// The language of that name, when it is one of those that are read.
+pub(super) fn find(name: &str) -> Option<&'static Language> {
+    [&PYTHON, &SCRIPT]
+        .into_iter()
         .find(|it| it.names.contains(&name))
-        .unwrap_or(&OTHER)
 }

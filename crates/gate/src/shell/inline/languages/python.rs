@@ -7,7 +7,6 @@ use crate::shell::inline::lex::Kind;
 pub(super) static PYTHON: Language = Language {
     names: &["python", "pypy", "pypy3", "ipython", "micropython"],
     kind: Kind::Python,
-    bare: false,
     words: &[
         ("open", Open),
         ("exec", Eval),

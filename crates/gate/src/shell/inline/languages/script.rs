@@ -7,7 +7,6 @@ use crate::shell::inline::lex::Kind;
 pub(super) static SCRIPT: Language = Language {
     names: &["node", "nodejs", "bun", "deno", "tsx", "ts-node", "qjs"],
     kind: Kind::Script,
-    bare: false,
     words: &[
         ("eval", Eval),
         ("Function", Eval),

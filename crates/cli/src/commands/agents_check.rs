@@ -1,0 +1,88 @@
+//! `bowline agents check`: can the agents of the settings be started here?
+
+use super::remote::tell;
+use crate::output::{Output, Tone};
+use bowline_engine::formats::client_hooks::quoted;
+use bowline_engine::{Context, Error, process};
+use bowline_server::jobs::{config_file, is_there, known_agents};
+use bowline_words::message::Desk;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long a program may take to tell its version.
+const VERSION_TIME: Duration = Duration::from_secs(20);
+/// Letters of a version that are shown.
+const VERSION_MAX: usize = 80;
+
+pub(crate) fn run(context: &Context, output: &Output, folder: &Path) -> Result<ExitCode, Error> {
+    let config = config_file(context, folder, None);
+    let (agents, usual) = match known_agents(context, config.as_deref()) {
+        Ok(known) => known,
+        Err(trouble) => return Ok(tell(output, &trouble)),
+    };
+    let mut items = Vec::new();
+    let mut lines = Vec::new();
+    let mut good = true;
+    for (name, agent) in &agents {
+        let program = agent.command.first().cloned().unwrap_or_default();
+        let found = is_there(&program);
+        let is_default = *name == usual;
+        good &= found || !is_default;
+        let version = found.then(|| version(context, folder, &program)).flatten();
+        let missing = (!found).then(|| {
+            let program = program.clone();
+            Desk::AgentMissing { program }.say(output.lang)
+        });
+        let next = (!found).then(|| Desk::AgentInstall { program }.say(output.lang));
+        let state = match (&missing, &version) {
+            (Some(missing), _) => output.tone(Tone::Bad, missing),
+            (None, Some(version)) => {
+                let ready = output.tone(Tone::Good, &Desk::AgentReady.say(output.lang));
+                format!("{ready}: {version}")
+            }
+            (None, None) => {
+                let ready = output.tone(Tone::Good, &Desk::AgentReady.say(output.lang));
+                format!("{ready} ({})", Desk::AgentUnsure.say(output.lang))
+            }
+        };
+        let usual = match is_default {
+            true => format!("  ({})", Desk::AgentDefault.say(output.lang)),
+            false => String::new(),
+        };
+        lines.push(format!(
+            "{name:<12} {:<18} {state}{usual}",
+            agent.protocol.as_str()
+        ));
+        if let Some(next) = &next {
+            lines.push(output.tone(Tone::Faint, &format!("    {next}")));
+        }
+        items.push(json!({
+            "name": name, "protocol": agent.protocol.as_str(), "command": agent.command, "found": found,
+            "version": version, "isDefault": is_default, "missing": missing, "next": next,
+        }));
+    }
+    output.done(json!({ "items": items, "ok": good }), &lines);
+    Ok(match good {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    })
+}
+
+/// What a program says of itself, on one line.
+fn version(context: &Context, folder: &Path, program: &str) -> Option<String> {
+    let variables: BTreeMap<String, String> = ["PATH", "HOME"]
+        .iter()
+        .filter_map(|name| {
+            let value = context.variables.get(name)?.to_str()?;
+            Some(((*name).to_owned(), value.to_owned()))
+        })
+        .collect();
+    let command = format!("{} --version </dev/null", quoted(program));
+    let ran = process::run_in(&command, folder, &variables, VERSION_TIME).ok()?;
+    let line = ran.output_tail.lines().find(|it| !it.trim().is_empty())?;
+    let line: String = line.trim().chars().take(VERSION_MAX).collect();
+    (ran.exit_code == 0 && line.bytes().any(|it| it.is_ascii_digit())).then_some(line)
+}

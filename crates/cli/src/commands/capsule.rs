@@ -1,0 +1,397 @@
+//! `bowline capsule` and `bowline replay`: an incident in one file that can be mailed, and looked at without a server.
+
+use super::remote::{Remote, Told, encoded, find, tell};
+use crate::args::task::{CapsuleArgs, ReplayArgs};
+use crate::output::{Output, Tone};
+use bowline_engine::formats::time::{parse, utc};
+use bowline_engine::words::system;
+use bowline_engine::{Context, Error};
+use bowline_server::code_of;
+use bowline_words::message::{Desk, ServeTrouble};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What the file says it is.
+const KIND: &str = "bowline-capsule";
+const VERSION: u64 = 1;
+/// Output of an agent that is kept, from its end.
+const OUTPUT_BYTES_MAX: usize = 8 << 20;
+const OUTPUT_BYTES: u64 = 1 << 20;
+/// Bytes that are no text stand behind this letter in the output, so that none is lost.
+const NO_TEXT: u32 = 0x10_ff00;
+/// How the keys of well-known services begin; words that do are hidden at equal length.
+const KEYS: [&str; 9] = [
+    "sk-",
+    "sk_",
+    "pk_",
+    "rk_",
+    "ghp_",
+    "gho_",
+    "github_pat_",
+    "xox",
+    "AKIA",
+];
+const KEY_LETTERS_MIN: usize = 16;
+/// Lists of a task that are kept whole.
+const LISTS: [&str; 9] = [
+    "phases",
+    "checkpoints",
+    "reviews",
+    "questions",
+    "dependencies",
+    "permissions",
+    "verifications",
+    "sayings",
+    "spend",
+];
+
+pub(crate) fn make(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    args: &CapsuleArgs,
+) -> Result<ExitCode, Error> {
+    let done = find(context, output, &args.place).and_then(|remote| {
+        let task = remote.task(&args.task)?;
+        let (mut capsule, bytes) = gathered(&remote, &task)?;
+        capsule["made"] = utc(context.clock.now()).into();
+        let places = hidden(context, &capsule);
+        redact(&mut capsule, &places);
+        let name = args
+            .to
+            .clone()
+            .unwrap_or_else(|| format!("{task}.capsule.json").into());
+        let path = folder.join(name);
+        if !output.dry_run {
+            let text = format!("{capsule:#}\n");
+            let made = std::fs::File::create_new(&path);
+            let written = made.and_then(|mut file| {
+                use std::io::Write as _;
+                file.write_all(text.as_bytes())
+            });
+            if let Err(error) = written {
+                let trouble = ServeTrouble::File {
+                    path: path.display().to_string(),
+                    cause: system(&error),
+                };
+                return Err(tell(output, &trouble));
+            }
+        }
+        let moves = capsule["transitions"].as_array().map_or(0, Vec::len);
+        let shown = path.display().to_string();
+        let said = Desk::CapsuleMade {
+            path: shown.clone(),
+            moves,
+            bytes,
+        };
+        let body = json!({ "path": shown, "transitions": moves, "outputBytes": bytes });
+        output.done(body, &[format!("✓ {}", said.say(output.lang))]);
+        Ok(ExitCode::SUCCESS)
+    });
+    Ok(done.unwrap_or_else(|code| code))
+}
+
+/// Everything the server tells of a task, and how much its agent printed.
+fn gathered(remote: &Remote<'_>, task: &str) -> Told<(Value, usize)> {
+    let path = format!("/api/tasks/{}", encoded(task));
+    let session = remote.get("/api/session")?;
+    let mut capsule = json!({
+        "kind": KIND, "version": VERSION,
+        "program": { "version": session["version"], "system": std::env::consts::OS, "machine": std::env::consts::ARCH },
+        "task": remote.get(&path)?, "agent": remote.get(&format!("{path}/agent"))?,
+    });
+    for list in LISTS {
+        capsule[list] = remote.get(&format!("{path}/{list}"))?["items"].clone();
+    }
+    let mut moves = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = remote.get(&format!("{path}/transitions?limit=1000{cursor}"))?;
+        moves.extend(page["items"].as_array().cloned().unwrap_or_default());
+        match page["nextCursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    capsule["transitions"] = moves.into();
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut offset = 0i64;
+    loop {
+        let answer = remote.ask(
+            "GET",
+            &format!("{path}/logs?offset={offset}&limit={OUTPUT_BYTES}"),
+            None,
+        )?;
+        let next = answer
+            .header("x-next-offset")
+            .and_then(|it| it.parse().ok());
+        if answer.body.is_empty() {
+            break;
+        }
+        bytes.extend_from_slice(&answer.body);
+        offset = next.unwrap_or(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
+    }
+    let from = bytes.len().saturating_sub(OUTPUT_BYTES_MAX);
+    capsule["output"] = json!({ "from": from, "text": spelled(&bytes[from..]) });
+    Ok((capsule, bytes.len() - from))
+}
+
+/// Bytes as a text from which they can be had back, every one.
+fn spelled(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        let odd = chunk.invalid().iter();
+        text.extend(odd.filter_map(|byte| char::from_u32(NO_TEXT + u32::from(*byte))));
+    }
+    text
+}
+
+/// The bytes of such a text.
+fn bytes_of(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut buffer = [0; 4];
+    for letter in text.chars() {
+        match u32::from(letter).checked_sub(NO_TEXT).map(u8::try_from) {
+            Some(Ok(byte)) => bytes.push(byte),
+            Some(Err(_)) | None => {
+                bytes.extend_from_slice(letter.encode_utf8(&mut buffer).as_bytes())
+            }
+        }
+    }
+    bytes
+}
+
+/// Paths of this machine and user, and what stands in their place. The longest first: one may hold another.
+fn hidden(context: &Context, capsule: &Value) -> Vec<(String, &'static str)> {
+    let mut places = Vec::new();
+    if let Some(folder) = capsule["task"]["workspace"].as_str() {
+        places.push((folder.to_owned(), "WORKSPACE"));
+    }
+    if let Some(home) = context.variables.get("HOME").and_then(|it| it.to_str()) {
+        places.push((home.to_owned(), "~"));
+    }
+    places.retain(|(path, _)| path.len() > 1);
+    places.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+    places
+}
+
+fn redact(value: &mut Value, places: &[(String, &'static str)]) {
+    match value {
+        Value::String(text) => {
+            for (path, name) in places {
+                if text.contains(path.as_str()) {
+                    *text = text.replace(path.as_str(), name);
+                }
+            }
+            *text = without_keys(text);
+        }
+        Value::Array(items) => items.iter_mut().for_each(|it| redact(it, places)),
+        Value::Object(fields) => fields.values_mut().for_each(|it| redact(it, places)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A text in which words that look like keys are hidden at equal length.
+fn without_keys(text: &str) -> String {
+    let of_key = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(of_key) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let end = from
+            .find(|letter: char| !of_key(letter))
+            .unwrap_or(from.len());
+        let (word, behind) = from.split_at(end);
+        let is_key = word.len() >= KEY_LETTERS_MIN && KEYS.iter().any(|it| word.starts_with(it));
+        match is_key {
+            true => out.extend(std::iter::repeat_n('*', word.len())),
+            false => out.push_str(word),
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Result<ExitCode, Error> {
+    let path = folder.join(&args.file);
+    let shown = path.display().to_string();
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => {
+            let cause = system(&error);
+            let trouble = ServeTrouble::File { path: shown, cause };
+            let (message, hint) = trouble.say(output.lang);
+            return Ok(output.told(code_of(&trouble), &message, &hint, 3));
+        }
+    };
+    let capsule: Value = serde_json::from_str(&text).unwrap_or_default();
+    if capsule["kind"] != KIND || capsule["version"] != VERSION {
+        let message = Desk::NoCapsule { path: shown }.say(output.lang);
+        let hint = Desk::MakeCapsule.say(output.lang);
+        return Ok(output.told("bad_input", &message, &hint, 2));
+    }
+    let told = story(&capsule);
+    let broken = first_break(&capsule);
+    let moves = capsule["transitions"].as_array().map_or(0, Vec::len);
+    if output.json {
+        let story: Vec<Value> = told.iter().map(|it| Value::Object(it.clone())).collect();
+        output.line(
+            &json!({ "task": capsule["task"], "story": story, "brokenAt": broken }).to_string(),
+        );
+    } else {
+        let word = |name: &str| capsule["task"][name].as_str().unwrap_or_default();
+        output.line(&format!(
+            "{}  {}  {}",
+            word("id"),
+            word("status"),
+            word("title")
+        ));
+        let of = Desk::CapsuleOf {
+            version: capsule["program"]["version"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            made: capsule["made"].as_str().unwrap_or_default().to_owned(),
+        };
+        output.line(&output.tone(Tone::Faint, &of.say(output.lang)));
+        let first = told.first().and_then(|it| at(it, "at"));
+        for it in &told {
+            let since = at(it, "at").zip(first).map_or(0, |(at, first)| at - first);
+            let what = it["what"].as_str().unwrap_or_default();
+            output.line(&format!("{:>8}  {what}", format!("+{since}s")));
+        }
+        if args.output {
+            let bytes = bytes_of(capsule["output"]["text"].as_str().unwrap_or_default());
+            for line in String::from_utf8_lossy(&bytes).lines() {
+                output.line(line);
+            }
+        }
+        let end = match broken {
+            Some(sequence) => Desk::CapsuleBroken { sequence },
+            None => Desk::CapsuleWhole { moves },
+        };
+        output.talk(&end.say(output.lang));
+    }
+    Ok(match broken {
+        Some(_) => ExitCode::from(4),
+        None => ExitCode::SUCCESS,
+    })
+}
+
+fn at(it: &Map<String, Value>, name: &str) -> Option<i64> {
+    parse(it.get(name)?.as_str()?).map(|it| it.0)
+}
+
+/// All that happened, in the order of time.
+fn story(capsule: &Value) -> Vec<Map<String, Value>> {
+    let mut told: Vec<(String, u64, String)> = Vec::new();
+    let list = |name: &str| capsule[name].as_array().into_iter().flatten();
+    let text = |it: &Value, name: &str| it[name].as_str().unwrap_or_default().to_owned();
+    for it in list("transitions") {
+        let from = it["from"].as_str().unwrap_or("-");
+        let what = format!(
+            "{:<5} {from} -> {}  {}",
+            text(it, "entity"),
+            text(it, "to"),
+            text(it, "trigger")
+        );
+        told.push((
+            text(it, "timestamp"),
+            it["sequence"].as_u64().unwrap_or(0),
+            what,
+        ));
+    }
+    // Behind every move of the same second.
+    let last = u64::MAX;
+    for it in list("permissions") {
+        let what = format!(
+            "tool  {} {}: {}",
+            text(it, "tool"),
+            it["input"],
+            text(it, "status")
+        );
+        told.push((text(it, "requestedAt"), last, what));
+    }
+    for it in list("checkpoints") {
+        let what = format!("saved {} ({})", text(it, "id"), text(it, "reason"));
+        told.push((text(it, "createdAt"), last, what));
+    }
+    for it in list("sayings") {
+        let what = format!("said  {} ({})", text(it, "text"), text(it, "status"));
+        told.push((text(it, "createdAt"), last, what));
+    }
+    for it in list("verifications") {
+        let passed = if it["passed"] == true {
+            "passed"
+        } else {
+            "failed"
+        };
+        told.push((
+            text(it, "at"),
+            last,
+            format!("check phase {} {passed}", it["phase"]),
+        ));
+    }
+    told.sort();
+    let line = |(at, _, what): (String, u64, String)| -> Map<String, Value> {
+        let pairs = [("at", at), ("what", what)];
+        let pair = |(name, value): (&str, String)| (name.to_owned(), Value::from(value));
+        pairs.into_iter().map(pair).collect()
+    };
+    told.into_iter().map(line).collect()
+}
+
+/// The first move that does not begin where the one before ended, of task or agent.
+fn first_break(capsule: &Value) -> Option<u64> {
+    let mut stands: BTreeMap<String, String> = BTreeMap::new();
+    for it in capsule["transitions"].as_array().into_iter().flatten() {
+        let entity = it["entity"].as_str().unwrap_or_default();
+        let (from, to) = (it["from"].as_str(), it["to"].as_str().unwrap_or_default());
+        let before = stands.insert(entity.to_owned(), to.to_owned());
+        if let (Some(before), Some(from)) = (before, from)
+            && before != from
+        {
+            return it["sequence"].as_u64();
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_byte_is_lost_and_no_key_is_kept() {
+        let bytes = b"tea \xff\xfe green \xec\x95";
+        assert_eq!(bytes_of(&spelled(bytes)), bytes);
+        let whole = "한글 tea";
+        assert_eq!(
+            (spelled(whole.as_bytes()).as_str(), bytes_of(whole)),
+            (whole, whole.as_bytes().to_vec())
+        );
+        let key = "use sk-abcdefghijklmnop, not sk-short or /sk/";
+        assert_eq!(
+            without_keys(key),
+            "use *******************, not sk-short or /sk/"
+        );
+    }
+
+    #[test]
+    fn a_chain_that_breaks_is_found() {
+        let line = |sequence: u64, entity: &str, from: &str, to: &str| json!({ "sequence": sequence, "entity": entity, "from": from, "to": to });
+        let mut lines = vec![
+            line(1, "task", "draft", "pending"),
+            line(2, "agent", "idle", "running"),
+            line(3, "task", "pending", "in_progress"),
+        ];
+        assert_eq!(first_break(&json!({ "transitions": lines })), None);
+        lines.push(line(4, "task", "review", "completed"));
+        assert_eq!(first_break(&json!({ "transitions": lines })), Some(4));
+    }
+}

@@ -1,0 +1,115 @@
+//! `bowline mcp`: the verbs as tools, over standard input and output.
+
+use super::remote::{NEEDS_AGENT, agent_client, client};
+use crate::args::mcp::{McpArgs, RoleName};
+use crate::args::task::PlaceArgs;
+use crate::output::Output;
+use bowline_engine::{Context, Error};
+use bowline_mcp::{Desk, Refused, Role, Tasks};
+use bowline_server::client::Client;
+use bowline_server::code_of;
+use bowline_words::Lang;
+use bowline_words::message::{ServeTrouble, ServerNo};
+use serde_json::Value;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// What an agent reports about its own task.
+const REPORTS: &str = "/api/agent/";
+
+pub(crate) fn run(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    args: &McpArgs,
+) -> Result<ExitCode, Error> {
+    let server = Server {
+        context: context.clone(),
+        place: args.place.clone(),
+        lang: output.lang,
+    };
+    let desk = Desk {
+        context: context.clone(),
+        folder: folder.to_owned(),
+        confined: false,
+        files: true,
+        lang: output.lang,
+        role: match args.role {
+            RoleName::ReadOnly => Role::ReadOnly,
+            RoleName::Agent => Role::Agent,
+            RoleName::Person => Role::Person,
+        },
+        tasks: Arc::new(server),
+    };
+    match bowline_mcp::serve(desk) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(Error::ProgramFailed {
+            program: "bowline mcp".into(),
+            message: error.to_string(),
+        }),
+    }
+}
+
+/// The task server, found anew for every question: it may come and go while a client runs.
+struct Server {
+    context: Context,
+    place: PlaceArgs,
+    lang: Lang,
+}
+
+impl Server {
+    fn client(&self, path: &str) -> Result<Client, Refused> {
+        let found = match agent_client(&self.context, self.lang) {
+            Some(found) => found,
+            None if path.starts_with(REPORTS) => {
+                let (message, hint) = ServerNo::NeedsAgent.say(self.lang);
+                return Err(Refused {
+                    code: NEEDS_AGENT.to_owned(),
+                    message,
+                    hint,
+                });
+            }
+            None => client(&self.context, &self.place, self.lang),
+        };
+        found.map_err(|trouble| self.told(&trouble))
+    }
+
+    fn told(&self, trouble: &ServeTrouble) -> Refused {
+        let (message, hint) = trouble.say(self.lang);
+        Refused {
+            code: code_of(trouble).to_owned(),
+            message,
+            hint,
+        }
+    }
+}
+
+impl Tasks for Server {
+    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refused> {
+        let client = self.client(path)?;
+        let answer = client.ask(method, path, body, &[]);
+        let answer = answer.map_err(|trouble| self.told(&trouble))?;
+        let text = || Value::from(String::from_utf8_lossy(&answer.body));
+        let told = serde_json::from_slice(&answer.body).unwrap_or_else(|_| text());
+        if (200..300).contains(&answer.status) {
+            return Ok(told);
+        }
+        let error = &told["error"];
+        let word = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+        match error["code"].is_string() {
+            true => Err(Refused {
+                code: word("code"),
+                message: word("message"),
+                hint: word("hint"),
+            }),
+            false => Err(self.told(&ServeTrouble::BadAnswer {
+                place: client.place(),
+            })),
+        }
+    }
+
+    fn is_of_task(&self) -> bool {
+        agent_client(&self.context, self.lang).is_some()
+    }
+}

@@ -1,0 +1,246 @@
+//! Tasks of other programs taken over, runs handed on, and what was kept of worktrees.
+
+use crate::args::orchestrate::RescueVerb;
+use crate::commands::here;
+use crate::output::{Output, Tone};
+use bowline_engine::formats::import::Source;
+use bowline_engine::operations::orchestrate::{
+    self, Exported, Orchestration, Rescued, Taken, plan_place, save, take_over,
+};
+use bowline_engine::words::shown;
+use bowline_engine::{Context, Error};
+use bowline_words::message::{Did, Label, Told};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Files named of one thing that was kept.
+const FILES_SHOWN_MAX: usize = 4;
+
+/// What somebody wants to take over.
+pub(crate) struct Import<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) from: Option<Source>,
+    pub(crate) output: Option<&'a Path>,
+    pub(crate) force: bool,
+}
+
+/// Writes the plan of another program's tasks; a dry run shows it.
+pub(crate) fn import(
+    context: &Context,
+    output: &Output,
+    folder: &Path,
+    wish: &Import<'_>,
+) -> Result<ExitCode, Error> {
+    let taken = take_over(folder, wish.from, wish.path)?;
+    let place = match wish.output {
+        Some(path) => folder.join(path),
+        None => plan_place(context, folder),
+    };
+    save(context, &place, &taken.text, wish.force)?;
+    let done = taken.file.tasks.iter().filter(|task| task.done).count();
+    if output.json {
+        let mut body = import_json(output, &taken, &place, done);
+        if output.dry_run {
+            body["text"] = json!(taken.text);
+        }
+        output.done(body, &[]);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if output.dry_run {
+        output.raw(&taken.text);
+    }
+    let did = Did::PlanTaken {
+        program: taken.source.name(),
+        total: taken.file.tasks.len(),
+        done,
+        path: shown(&place),
+    };
+    let said = output.marked(&did.say(output.lang));
+    match output.dry_run {
+        // The plan alone is on the standard output.
+        true => output.talk(&said),
+        false => output.line(&said),
+    }
+    for one in &taken.unplaced {
+        output.talk(&format!("  {}", one.say(output.lang)));
+    }
+    if let Some(finding) = taken.file.blocking() {
+        let head = output.tone(Tone::Busy, &output.label(Label::Warning));
+        let line = output.label(Label::Line);
+        let text = finding.message.say(output.lang);
+        output.talk(&format!("{head}: {line} {}: {text}", finding.line));
+    }
+    if wish.output.is_none()
+        && let Ok(plan) = orchestrate::plan(context, folder, None)
+        && plan.path != place
+        && !output.dry_run
+    {
+        let path = shown(&plan.path);
+        output.remark(Label::Note, &Told::PlanHidden { path });
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn import_json(output: &Output, taken: &Taken, place: &Path, done: usize) -> Value {
+    let unplaced = taken.unplaced.iter().map(|one| one.say(output.lang));
+    json!({
+        "kind": "orchestrate",
+        "from": taken.source.name(),
+        "source": taken.path,
+        "plan": place,
+        "total": taken.file.tasks.len(),
+        "done": done,
+        "phases": taken.file.phase_numbers().len(),
+        "usable": taken.file.blocking().is_none(),
+        "unplaced": unplaced.collect::<Vec<_>>(),
+    })
+}
+
+/// Writes a run that is handed on to a file, or prints it.
+pub(crate) fn export(
+    context: &Context,
+    output: &Output,
+    exported: &Exported,
+    file: Option<&Path>,
+    force: bool,
+) -> Result<ExitCode, Error> {
+    let (done, total) = (exported.done, exported.total);
+    if let Some(file) = file {
+        save(context, file, &exported.text, force)?;
+        let path = shown(file);
+        let body = json!({
+            "kind": "orchestrate",
+            "path": file,
+            "done": done,
+            "total": total,
+            "unticked": exported.unticked,
+        });
+        let did = Did::RunExported { path, done, total };
+        output.done(body, &[did.say(output.lang)]);
+    } else if output.json {
+        let body = json!({
+            "kind": "orchestrate",
+            "text": exported.text,
+            "done": done,
+            "total": total,
+            "unticked": exported.unticked,
+        });
+        output.line(&body.to_string());
+    } else {
+        output.raw(&exported.text);
+    }
+    if !exported.unticked.is_empty() && !output.json {
+        let ids = exported.unticked.join(" ");
+        output.remark(Label::Note, &Told::NotTickedInExport { ids });
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was kept of worktrees.
+pub(crate) fn rescue(
+    context: &Context,
+    output: &Output,
+    run: &Orchestration,
+    verb: Option<&RescueVerb>,
+) -> Result<ExitCode, Error> {
+    match verb {
+        None => list(context, output, &run.rescued(false)?),
+        Some(RescueVerb::List { all }) => list(context, output, &run.rescued(*all)?),
+        Some(RescueVerb::Show { name }) => {
+            let rescued = run.rescued_as(name)?;
+            let difference = run.rescued_difference(&rescued)?;
+            let difference = String::from_utf8_lossy(&difference);
+            if output.json {
+                let mut body = one_json(&rescued);
+                body["kind"] = json!("orchestrate");
+                body["difference"] = json!(difference);
+                output.line(&body.to_string());
+            } else {
+                output.talk(&line(context, output, &rescued));
+                output.raw(&difference);
+            }
+        }
+        Some(RescueVerb::Restore {
+            name,
+            branch,
+            worktree,
+        }) => {
+            let rescued = run.rescued_as(name)?;
+            let restored =
+                run.restore_rescued(context, rescued, branch.as_deref(), worktree.as_deref())?;
+            let (name, branch) = (restored.rescued.name.clone(), restored.branch.clone());
+            let did = match &restored.worktree {
+                Some(path) => Did::RescueRestoredIn {
+                    name,
+                    branch,
+                    path: shown(path),
+                },
+                None => Did::RescueRestored { name, branch },
+            };
+            let mut body = one_json(&restored.rescued);
+            body["kind"] = json!("orchestrate");
+            body["branch"] = json!(restored.branch);
+            body["worktreeFolder"] = json!(restored.worktree);
+            output.done(body, &[did.say(output.lang)]);
+        }
+        Some(RescueVerb::Drop { name }) => {
+            let rescued = run.rescued_as(name)?;
+            run.drop_rescued(context, &rescued)?;
+            let mut body = one_json(&rescued);
+            body["kind"] = json!("orchestrate");
+            let name = rescued.name;
+            output.done(body, &[Did::RescueDropped { name }.say(output.lang)]);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(context: &Context, output: &Output, all: &[Rescued]) {
+    if output.json {
+        let kept: Vec<Value> = all.iter().map(one_json).collect();
+        output.line(&json!({ "kind": "orchestrate", "kept": kept }).to_string());
+        return;
+    }
+    if all.is_empty() {
+        output.line(&Told::NothingRescued.say(output.lang));
+    }
+    for one in all {
+        output.line(&line(context, output, one));
+    }
+}
+
+fn line(context: &Context, output: &Output, one: &Rescued) -> String {
+    let age = here::duration(output, (context.now().0 - one.at.0).max(0));
+    let files = output.label(Label::Files {
+        count: one.files.len(),
+    });
+    let named: Vec<String> = one.files.iter().take(FILES_SHOWN_MAX).cloned().collect();
+    let more = if one.files.len() > FILES_SHOWN_MAX {
+        " …"
+    } else {
+        ""
+    };
+    let sort = match one.worktree {
+        true => String::new(),
+        false => format!("  {}", output.label(Label::Commits)),
+    };
+    format!(
+        "{}{sort}  {age}  {files}: {}{more}",
+        output.tone(Tone::Strong, &one.name),
+        here::one_line(&named.join(" "))
+    )
+}
+
+fn one_json(one: &Rescued) -> Value {
+    json!({
+        "name": one.name,
+        "ref": one.reference,
+        "task": one.task,
+        "commit": one.commit,
+        "keptAt": bowline_engine::formats::time::utc(one.at),
+        "message": one.message,
+        "worktree": one.worktree,
+        "files": one.files,
+    })
+}

@@ -1,0 +1,419 @@
+//! A run as it is watched: a line for everything that happens, and in a terminal a board below them with bars, times and cost.
+
+use crate::commands::here::{cut, duration, one_line};
+use crate::commands::orchestrate_run::{short, size};
+use crate::output::{Output, Tone};
+use bowline_engine::Context;
+use bowline_engine::operations::orchestrate::{Announced, News, Plan};
+use bowline_runner::orchestrate::{Id, Run, Screen, Status, Told, Used};
+use bowline_words::message::{Announcement, Label, Told as Said};
+use std::collections::HashMap;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// How often the board is drawn anew without a reason.
+const DRAW_TIME: Duration = Duration::from_millis(500);
+/// Phases and tasks that have a line.
+const PHASES_MAX: usize = 4;
+const TASKS_MAX: usize = 8;
+/// Blocks of a bar.
+const BAR: usize = 24;
+/// The width of a terminal that does not tell it.
+const COLUMNS: usize = 80;
+
+/// Whoever watches a run.
+pub(crate) struct Watcher<'o> {
+    output: &'o Output,
+    board: Option<Arc<Mutex<Board>>>,
+    used: HashMap<Id, Used>,
+}
+
+impl<'o> Watcher<'o> {
+    /// With a board where somebody sees it.
+    pub(crate) fn new(context: &Context, output: &'o Output, plan: Option<&Plan>) -> Self {
+        let term = context.variables.get("TERM");
+        let smart = term.is_some_and(|term| !term.is_empty() && term != "dumb");
+        let seen = smart && !output.json && std::io::stderr().is_terminal();
+        let board = seen.then(|| {
+            let board = Arc::new(Mutex::new(Board::new(output, plan)));
+            let weak = Arc::downgrade(&board);
+            // Without the thread the board is drawn when something happens.
+            drop(std::thread::Builder::new().spawn(move || keep_drawing(&weak)));
+            board
+        });
+        Watcher {
+            output,
+            board,
+            used: HashMap::new(),
+        }
+    }
+
+    /// All that was used.
+    pub(crate) fn spent(&self) -> (u64, f64) {
+        let tokens = self.used.values().map(|it| it.tokens).sum();
+        (tokens, self.used.values().map(|it| it.usd).sum())
+    }
+
+    fn line(&mut self, text: &str, run: &Run, told: Option<&Told>) {
+        match &self.board {
+            None => self.output.talk(text),
+            Some(board) => {
+                let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+                board.clear();
+                self.output.talk(text);
+                board.happened(run, told);
+                board.draw();
+            }
+        }
+    }
+}
+
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        if let Some(board) = self.board.take() {
+            let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+            board.clear();
+            board.over = true;
+        }
+    }
+}
+
+fn keep_drawing(board: &Weak<Mutex<Board>>) {
+    loop {
+        std::thread::sleep(DRAW_TIME);
+        let Some(board) = board.upgrade() else { return };
+        let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+        if board.over {
+            return;
+        }
+        board.clear();
+        board.draw();
+    }
+}
+
+impl Screen for Watcher<'_> {
+    fn told(&mut self, told: &Told, run: &Run) {
+        let (done, total) = (run.count(Status::Completed), run.graph().len());
+        let (tone, said) = match told {
+            Told::Begun { id, attempt } => (
+                Tone::Faint,
+                Said::RunBegun {
+                    id: id.to_string(),
+                    attempt: *attempt,
+                },
+            ),
+            Told::Found { id } => (Tone::Faint, Said::RunFound { id: id.to_string() }),
+            Told::Done { id } => (
+                Tone::Good,
+                Said::RunTaskDone {
+                    id: id.to_string(),
+                    done,
+                    total,
+                },
+            ),
+            Told::Failed { id, error, again } => {
+                let (id, error) = (id.to_string(), error.clone());
+                let said = match again {
+                    true => Said::RunAgain { id, error },
+                    false => Said::RunFailed { id, error },
+                };
+                (Tone::Bad, said)
+            }
+            Told::Parked { id, seconds } => (
+                Tone::Busy,
+                Said::RunParked {
+                    id: id.to_string(),
+                    seconds: *seconds,
+                },
+            ),
+            Told::Waits { why } => (Tone::Busy, Said::RunWaits { why: why.clone() }),
+            Told::Cleaned { worktrees, bytes } => (
+                Tone::Faint,
+                Said::RunCleaned {
+                    count: *worktrees,
+                    size: size(*bytes),
+                },
+            ),
+            Told::Short(shortage) => (Tone::Busy, short(*shortage)),
+            Told::Overlap { id, overlap } => (
+                Tone::Busy,
+                Said::RunOverlap {
+                    id: id.to_string(),
+                    other: overlap.with.to_string(),
+                    paths: overlap.paths.join(", "),
+                },
+            ),
+            Told::Recalled { id, on } => (
+                Tone::Busy,
+                Said::RunRecalled {
+                    id: id.to_string(),
+                    on: on.to_string(),
+                },
+            ),
+            Told::Proposed { id, url } => (
+                Tone::Faint,
+                Said::RunProposed {
+                    id: id.to_string(),
+                    url: url.clone(),
+                },
+            ),
+            Told::PhaseDone { phase } => (
+                Tone::Good,
+                Said::RunPhaseDone {
+                    phase: *phase,
+                    done,
+                    total,
+                },
+            ),
+            Told::PhaseNotLanded { phase, why } => (
+                Tone::Bad,
+                Said::RunPhaseNotLanded {
+                    phase: *phase,
+                    why: why.clone(),
+                },
+            ),
+        };
+        let text = self.output.tone(tone, &said.say(self.output.lang));
+        self.line(&text, run, Some(told));
+    }
+
+    fn plan_changed(&mut self, run: &Run) {
+        let tasks = run.graph().len();
+        let text = Said::RunPlanChanged { tasks }.say(self.output.lang);
+        self.line(&text, run, None);
+    }
+
+    fn used(&mut self, id: &Id, used: Used) {
+        self.used.insert(id.clone(), used);
+        if let Some(board) = &self.board {
+            let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+            board.used.insert(id.clone(), used);
+        }
+    }
+
+    fn announce(&self, news: &Announced, project: &str) -> String {
+        let project = project.to_owned();
+        let (done, total) = (news.done, news.total);
+        let (tasks, phase) = (news.tasks.join(", "), news.phase.unwrap_or(0));
+        let error = news.error.clone().unwrap_or_default();
+        let said = match news.news {
+            News::Started => Announcement::Started {
+                project,
+                done,
+                total,
+            },
+            News::TaskDone => Announcement::TaskDone {
+                project,
+                id: tasks,
+                done,
+                total,
+            },
+            News::TaskFailed => Announcement::TaskFailed {
+                project,
+                id: tasks,
+                error,
+            },
+            News::PhaseDone => Announcement::PhaseDone {
+                project,
+                phase,
+                done,
+                total,
+            },
+            News::PhaseNotLanded => Announcement::PhaseNotLanded { project, phase },
+            News::AllDone => Announcement::AllDone { project, total },
+            News::Stalled => Announcement::Stalled {
+                project,
+                ids: tasks,
+                done,
+                total,
+            },
+        };
+        said.say(self.output.lang)
+    }
+}
+
+/// The lines at the lower end of a terminal.
+struct Board {
+    output: Output,
+    titles: HashMap<String, String>,
+    phases: HashMap<u32, String>,
+    run: Option<Run>,
+    begun: HashMap<Id, Instant>,
+    used: HashMap<Id, Used>,
+    since: Instant,
+    /// Lines that are on the screen now.
+    drawn: usize,
+    over: bool,
+}
+
+impl Board {
+    fn new(output: &Output, plan: Option<&Plan>) -> Board {
+        let tasks = plan.map(|plan| &plan.file.tasks).into_iter().flatten();
+        let phases = plan.map(|plan| &plan.file.phases).into_iter().flatten();
+        Board {
+            output: output.clone(),
+            titles: tasks
+                .map(|task| (task.id.to_string(), one_line(&task.title)))
+                .collect(),
+            phases: phases
+                .map(|phase| (phase.number, one_line(&phase.title)))
+                .collect(),
+            run: None,
+            begun: HashMap::new(),
+            used: HashMap::new(),
+            since: Instant::now(),
+            drawn: 0,
+            over: false,
+        }
+    }
+
+    fn happened(&mut self, run: &Run, told: Option<&Told>) {
+        self.run = Some(run.clone());
+        if let Some(Told::Begun { id, .. } | Told::Found { id }) = told {
+            self.begun.insert(id.clone(), Instant::now());
+        }
+    }
+
+    /// Takes the board off the screen.
+    fn clear(&mut self) {
+        if self.drawn > 0 {
+            let text = format!("\u{1b}[{}A\u{1b}[J", self.drawn);
+            let _ = std::io::stderr().write_all(text.as_bytes());
+            self.drawn = 0;
+        }
+    }
+
+    fn draw(&mut self) {
+        let Some(run) = self.run.clone() else { return };
+        let width = rustix::termios::tcgetwinsize(std::io::stderr())
+            .map_or(COLUMNS, |size| usize::from(size.ws_col))
+            .max(20);
+        let lines: Vec<String> = self
+            .lines(&run)
+            .into_iter()
+            .map(|(tone, line)| self.output.tone(tone, &cut(&line, width - 1)))
+            .collect();
+        self.drawn = lines.len();
+        let text = lines.join("\n");
+        let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+    }
+
+    fn lines(&self, run: &Run) -> Vec<(Tone, String)> {
+        let mut lines = Vec::new();
+        let open = run.phases().filter(|phase| !phase.finished());
+        for phase in open.take(PHASES_MAX) {
+            let title = self.phases.get(&phase.number).map_or("", String::as_str);
+            let line = format!(
+                "{} {}  {}  {}/{}  {title}",
+                self.output.label(Label::Phase),
+                phase.number,
+                bar(phase.completed, phase.total),
+                phase.completed,
+                phase.total
+            );
+            lines.push((Tone::Strong, line.trim_end().to_owned()));
+        }
+        let running = run.ids(Status::InProgress);
+        for id in running.iter().take(TASKS_MAX) {
+            let title = self.titles.get(&**id).map_or("", String::as_str);
+            let mut line = format!("  ▸ {id}  {title}");
+            if let Some(since) = self.begun.get(id) {
+                line.push_str(&format!("  {}", self.span(since.elapsed())));
+            }
+            if let Some(used) = self.used.get(id) {
+                line.push_str(&self.cost(used.tokens, used.usd));
+            }
+            lines.push((Tone::Busy, line));
+        }
+        if running.len() > TASKS_MAX {
+            lines.push((Tone::Busy, format!("  … {}", running.len() - TASKS_MAX)));
+        }
+        let (done, total) = (run.count(Status::Completed), run.graph().len());
+        let mut last = format!(
+            "{}  {done}/{total}  {} {}",
+            bar(done, total),
+            self.output.label(Label::Elapsed),
+            self.span(self.since.elapsed())
+        );
+        if let Some(seconds) = expected(run) {
+            let span = duration(&self.output, seconds);
+            last.push_str(&format!("  {} {span}", self.output.label(Label::Expected)));
+        }
+        let tokens = self.used.values().map(|it| it.tokens).sum();
+        let usd = self.used.values().map(|it| it.usd).sum();
+        last.push_str(&self.cost(tokens, usd));
+        lines.push((Tone::Strong, last));
+        lines
+    }
+
+    fn span(&self, time: Duration) -> String {
+        duration(
+            &self.output,
+            i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        )
+    }
+
+    fn cost(&self, tokens: u64, usd: f64) -> String {
+        cost(&self.output, tokens, usd)
+    }
+}
+
+/// What was used, as it stands behind something else; nothing where nothing is known.
+pub(crate) fn cost(output: &Output, tokens: u64, usd: f64) -> String {
+    let mut text = String::new();
+    if tokens > 0 {
+        let count = match tokens {
+            ..10_000 => tokens.to_string(),
+            10_000..10_000_000 => format!("{}k", tokens / 1_000),
+            _ => format!("{}M", tokens / 1_000_000),
+        };
+        text.push_str(&format!("  {}", output.label(Label::Tokens { count })));
+    }
+    if usd > 0.0 {
+        text.push_str(&format!("  ${usd:.2}"));
+    }
+    text
+}
+
+fn bar(done: usize, total: usize) -> String {
+    let full = match total {
+        0 => BAR,
+        total => done * BAR / total,
+    };
+    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+}
+
+/// Seconds that the rest may take, by the average so far: no less than its longest chain, and than all of it shared by those
+/// who can work at once. Nothing while no task was timed.
+fn expected(run: &Run) -> Option<i64> {
+    let average = run.metrics().average_task_time_seconds;
+    if average <= 0 {
+        return None;
+    }
+    let open = |id: &Id| {
+        run.node(id)
+            .is_some_and(|node| node.status != Status::Completed)
+    };
+    let graph = run.graph();
+    let mut depth: HashMap<Id, i64> = HashMap::new();
+    let mut chain = 0;
+    for &phase in graph.phases() {
+        let base = chain;
+        for id in graph.tasks_of(phase).iter().filter(|id| open(id)) {
+            // Those that stand before what they need are counted a little short: it is an estimate.
+            let needs = graph.dependencies_of(id);
+            let behind = needs.iter().filter_map(|need| depth.get(need)).max();
+            let mine = behind.copied().unwrap_or(base).max(base) + 1;
+            depth.insert(id.clone(), mine);
+            chain = chain.max(mine);
+        }
+    }
+    let at_once = match run.config().max_parallel {
+        0 => run.count(Status::InProgress).max(1),
+        limit => usize::try_from(limit).unwrap_or(1),
+    };
+    let shared = depth.len().div_ceil(at_once);
+    let shared = i64::try_from(shared).unwrap_or(i64::MAX);
+    Some(chain.max(shared).saturating_mul(average))
+}

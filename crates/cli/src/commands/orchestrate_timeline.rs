@@ -1,0 +1,76 @@
+//! `bowline orchestrate timeline`.
+
+use crate::args::choice::TimelineFormat;
+use crate::output::Output;
+use bowline_engine::formats::time::utc;
+use bowline_engine::operations::orchestrate::{Timeline, save};
+use bowline_engine::words::shown;
+use bowline_engine::{Context, Error};
+use bowline_words::message::Did;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+
+pub(crate) fn show(
+    context: &Context,
+    output: &Output,
+    timeline: &Timeline,
+    format: TimelineFormat,
+    file: Option<&Path>,
+    force: bool,
+) -> Result<ExitCode, Error> {
+    // What is asked for as JSON is JSON, whatever the picture would be.
+    let text = match (format, output.json && file.is_none()) {
+        (TimelineFormat::Svg, false) => timeline.svg(output.lang),
+        (TimelineFormat::Json, _) | (_, true) => format!("{}\n", to_json(timeline)),
+    };
+    match file {
+        Some(file) => {
+            save(context, file, &text, force)?;
+            let body = json!({
+                "kind": "orchestrate",
+                "path": file,
+                "criticalPath": timeline.critical,
+                "busySeconds": timeline.busy_seconds,
+            });
+            let path = shown(file);
+            output.done(body, &[Did::FileWritten { path }.say(output.lang)]);
+        }
+        None => output.raw(&text),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn to_json(timeline: &Timeline) -> Value {
+    let tasks = timeline.bars.iter().map(|bar| {
+        let attempts = bar.tries.iter().map(
+            |one| json!({ "from": utc(one.from), "to": utc(one.to), "ended": one.end.name() }),
+        );
+        json!({
+            "id": bar.id,
+            "title": bar.title,
+            "phase": bar.phase,
+            "status": bar.status.name(),
+            "critical": bar.critical,
+            "attempts": attempts.collect::<Vec<_>>(),
+        })
+    });
+    let phases = timeline.lanes.iter().map(|lane| {
+        json!({
+            "number": lane.number,
+            "title": lane.title,
+            "from": lane.span.map(|it| utc(it.0)),
+            "to": lane.span.map(|it| utc(it.1)),
+        })
+    });
+    json!({
+        "kind": "orchestrate",
+        "project": timeline.project,
+        "from": timeline.span().map(|it| utc(it.0)),
+        "to": timeline.span().map(|it| utc(it.1)),
+        "busySeconds": timeline.busy_seconds,
+        "phases": phases.collect::<Vec<_>>(),
+        "tasks": tasks.collect::<Vec<_>>(),
+        "criticalPath": timeline.critical,
+    })
+}

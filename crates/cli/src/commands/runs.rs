@@ -1,0 +1,210 @@
+//! `run` of thinking, memory and develop: what happens is told line by line, what came of it at the end.
+
+use crate::args::develop::RunArgs;
+use crate::commands::{here, signals};
+use crate::output::{Output, Tone, exit_code};
+use bowline_engine::files::KnownFile;
+use bowline_engine::operations::develop::DevelopRun;
+use bowline_engine::operations::memory::MemoryFolder;
+use bowline_engine::operations::thinking::{Stage, ThinkingRun};
+use bowline_engine::{Context, Error};
+use bowline_runner::core::crew::{Ended, Report, Screen, Stopper, Told};
+use bowline_runner::drivers::{Would, develop, memory, thinking};
+use bowline_words::message::Told as Said;
+use serde_json::json;
+use std::process::ExitCode;
+
+pub(crate) fn thinking(
+    context: &Context,
+    output: &Output,
+    run: &ThinkingRun,
+    agent: Option<&String>,
+    stage: Option<Stage>,
+) -> Result<ExitCode, Error> {
+    let options = thinking::Options {
+        agent: agent.cloned(),
+        stage,
+    };
+    if context.dry_run {
+        let would = thinking::rehearse(context, run, &options)?;
+        return Ok(dry(output, run.file(), &would));
+    }
+    let mut lines = Lines { output };
+    let report = thinking::run(context, run, &options, &mut lines, listening())?;
+    told(context, output, run.file(), &report)
+}
+
+pub(crate) fn memory(
+    context: &Context,
+    output: &Output,
+    folder: &MemoryFolder,
+    agent: Option<&String>,
+    parallel: Option<usize>,
+) -> Result<ExitCode, Error> {
+    let options = memory::Options {
+        agent: agent.cloned(),
+        parallel,
+    };
+    if context.dry_run {
+        let would = memory::rehearse(context, folder, &options)?;
+        return Ok(dry(output, folder.state(), &would));
+    }
+    let mut lines = Lines { output };
+    let report = memory::run(context, folder, &options, &mut lines, listening())?;
+    told(context, output, folder.state(), &report)
+}
+
+pub(crate) fn develop(
+    context: &Context,
+    output: &Output,
+    run: &DevelopRun,
+    args: &RunArgs,
+) -> Result<ExitCode, Error> {
+    let options = develop::Options {
+        agent: args.agent.clone(),
+        auto: args.auto,
+        iterations: args.max_iterations,
+    };
+    if let Some(feature) = &args.feature {
+        // By whoever asks: a person's start seals the policy.
+        let changed = run.start(context, feature, false)?;
+        output.notices(&changed.view.notices);
+    }
+    if context.dry_run {
+        let would = match &args.feature {
+            Some(_) => Vec::new(),
+            None => develop::rehearse(context, run, &options)?,
+        };
+        return Ok(dry(output, run.file(), &would));
+    }
+    let mut lines = Lines { output };
+    let report = develop::run(context, run, &options, &mut lines, listening())?;
+    told(context, output, run.file(), &report)
+}
+
+/// Signals are heard once the run has begun: the first leaves agents alone, the second ends them.
+fn listening() -> impl FnOnce(Stopper) {
+    let signals = signals::block();
+    move |stopper: Stopper| {
+        let stopper = std::sync::Arc::new(std::sync::Mutex::new(stopper));
+        let other = stopper.clone();
+        let with = |stopper: &std::sync::Mutex<Stopper>, act: fn(&Stopper)| {
+            act(&stopper
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner));
+        };
+        signals::listen(
+            signals,
+            move || with(&stopper, Stopper::leave),
+            move || with(&other, Stopper::stop),
+        );
+    }
+}
+
+/// What would be started first, and by whom.
+fn dry(output: &Output, file: &KnownFile, would: &[Would]) -> ExitCode {
+    let named: Vec<String> = would
+        .iter()
+        .map(|one| format!("{} ({})", one.id, one.agent))
+        .collect();
+    let start: Vec<_> = would
+        .iter()
+        .map(|one| json!({ "id": one.id, "agent": one.agent }))
+        .collect();
+    let said = match named.is_empty() {
+        true => Said::RunWouldStartNothing,
+        false => Said::RunWouldStart {
+            ids: named.join(", "),
+        },
+    };
+    let body = json!({ "kind": file.kind.name(), "path": file.path, "wouldStart": start });
+    output.done(body, &[said.say(output.lang)]);
+    ExitCode::SUCCESS
+}
+
+/// One line for everything that happens.
+struct Lines<'o> {
+    output: &'o Output,
+}
+
+impl Screen for Lines<'_> {
+    fn told(&mut self, told: &Told) {
+        let (tone, said) = match told.clone() {
+            Told::Begun { id, attempt } => (Tone::Faint, Said::RunBegun { id, attempt }),
+            Told::Found { id } => (Tone::Faint, Said::RunFound { id }),
+            Told::Checking { id } => (Tone::Faint, Said::RunChecking { id }),
+            Told::Done { id, done, total } => (Tone::Good, Said::RunTaskDone { id, done, total }),
+            Told::Failed { id, error, again } => {
+                let said = match again {
+                    true => Said::RunAgain { id, error },
+                    false => Said::RunFailed { id, error },
+                };
+                (Tone::Bad, said)
+            }
+            Told::Parked { id, seconds } => (Tone::Busy, Said::RunParked { id, seconds }),
+            Told::Leaving => (Tone::Busy, Said::RunLeaving),
+        };
+        let output = self.output;
+        output.talk(&output.tone(tone, &said.say(output.lang)));
+    }
+}
+
+/// What a run came to, and what comes next.
+fn told(
+    context: &Context,
+    output: &Output,
+    file: &KnownFile,
+    report: &Report,
+) -> Result<ExitCode, Error> {
+    let view = file.view(context)?;
+    let (word, code) = match &report.ended {
+        Ended::Done => ("done", ExitCode::SUCCESS),
+        Ended::Left => ("left", ExitCode::SUCCESS),
+        Ended::Stopped(error) => ("stopped", exit_code(error.class())),
+    };
+    let (done, total) = (report.done, report.total);
+    if output.json {
+        let failed = report.failed.iter();
+        let failed = failed.map(|(id, error)| json!({ "id": id, "error": error }));
+        let mut body = output.view_json(context, &view);
+        body["ended"] = word.into();
+        body["done"] = done.into();
+        body["total"] = total.into();
+        body["failed"] = failed.collect();
+        body["goingOn"] = json!(report.going_on);
+        if let Ended::Stopped(error) = &report.ended {
+            body["error"] = output.error_json(error);
+        }
+        output.line(&body.to_string());
+        return Ok(code);
+    }
+    let line = |said: Said| output.line(&said.say(output.lang));
+    match &report.ended {
+        Ended::Done => {
+            let said = Said::RunUnitsDone { done, total };
+            output.line(&output.tone(Tone::Good, &said.say(output.lang)));
+        }
+        Ended::Left => {
+            let command = format!("bowline {} run", file.kind.noun());
+            line(Said::RunUnitsLeft {
+                done,
+                total,
+                command,
+            });
+            if !report.going_on.is_empty() {
+                let ids = report.going_on.join(" ");
+                line(Said::RunGoesOn { ids });
+            }
+        }
+        Ended::Stopped(error) => {
+            for (id, why) in &report.failed {
+                output.line(&output.tone(Tone::Bad, &format!("✗ {id}: {why}")));
+            }
+            line(Said::RunUnitsKept { done, total });
+            output.error(error);
+            return Ok(code);
+        }
+    }
+    here::next(context, output, &view);
+    Ok(code)
+}

@@ -1,0 +1,145 @@
+//! Help pages in Korean.
+//!
+//! The command line is defined in English, and that is what is parsed. Only when a page is to be shown in Korean is the whole
+//! tree defined, given its Korean lines and asked again: no other command pays for it.
+
+#[cfg(test)]
+mod tests;
+
+use crate::args::Cli;
+use bowline_words::{Lang, korean_help};
+use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Command, CommandFactory as _};
+use std::collections::HashMap;
+use std::ffi::OsString;
+
+/// clap's own command, which stands below every command that has others and has all of them below it once more.
+const HELP: &str = "help";
+
+/// Gives the line of a command (its path alone) or of something that belongs to it, whose English text it is told.
+type Say<'s> = dyn FnMut(&str, &str, &str) -> Option<&'static str> + 's;
+
+/// The page that a command line asks for, where it is not in clap's own language.
+pub(crate) fn page(arguments: &[OsString], lang: Lang) -> Option<String> {
+    match lang {
+        Lang::En => return None,
+        Lang::Ko => {}
+    }
+    let error = command().try_get_matches_from(arguments).err()?;
+    let is_page = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    is_page.then(|| korean_help::framed(&error.render().to_string()))
+}
+
+/// The command line in Korean, for pages and completions; it is not for reading values.
+pub(crate) fn command() -> Command {
+    let lines: HashMap<_, _> = korean_help::lines().collect();
+    let mut command = Cli::command();
+    command.build();
+    translated(command, "", &mut |path, of, _| {
+        find(&lines, path, of).map(|(_, line)| line)
+    })
+}
+
+/// The line of a command, or of what belongs to it; the latter is looked for at the commands above, too.
+fn find(
+    lines: &HashMap<&'static str, &'static str>,
+    path: &str,
+    of: &str,
+) -> Option<(String, &'static str)> {
+    let mut path = path;
+    loop {
+        let about = about(path, of);
+        if let Some(line) = lines.get(about.as_str()) {
+            return Some((about, line));
+        }
+        if path.is_empty() || of.is_empty() {
+            return None;
+        }
+        path = path.rsplit_once(' ').map_or("", |(above, _)| above);
+    }
+}
+
+/// What a line is about, as the table writes it.
+fn about(path: &str, of: &str) -> String {
+    match (path, of) {
+        ("", "") => "bowline".to_owned(),
+        ("", only) | (only, "") => only.to_owned(),
+        (path, of) => format!("{path} {of}"),
+    }
+}
+
+/// A command and all below it, each text as `say` has it.
+fn translated(command: Command, path: &str, say: &mut Say<'_>) -> Command {
+    let own = match command.get_name() {
+        HELP => HELP,
+        _ => path,
+    };
+    let english = command.get_about().map(ToString::to_string);
+    let line = english.and_then(|english| say(own, "", &english));
+    let long = command.get_long_about().is_some();
+    let command = match line {
+        Some(line) if long => command.about(first(line)).long_about(line),
+        Some(line) => command.about(first(line)),
+        None => command,
+    };
+    let command = command.mut_args(|arg| argument(arg, path, say));
+    command.mut_subcommands(|below| {
+        let path = match below.get_name() {
+            HELP => path.to_owned(),
+            name => about(path, name),
+        };
+        translated(below, &path, say)
+    })
+}
+
+fn argument(arg: Arg, path: &str, say: &mut Say<'_>) -> Arg {
+    if arg.is_hide_set() {
+        return arg;
+    }
+    let name = match (arg.get_long(), arg.get_short()) {
+        (Some(long), _) => format!("--{long}"),
+        (None, Some(short)) => format!("-{short}"),
+        (None, None) => format!("<{}>", arg.get_id()),
+    };
+    let short = arg.get_help().map(ToString::to_string);
+    let long = arg.get_long_help().map(ToString::to_string);
+    let arg = match (short, long) {
+        // clap's own, which differs where a page has a longer form.
+        (Some(short), Some(long)) if name == "--help" => {
+            let short = say(path, "--help -h", &short);
+            let long = say(path, "--help --help", &long);
+            match (short, long) {
+                (Some(short), Some(long)) => arg.help(short).long_help(long),
+                _ => arg,
+            }
+        }
+        (Some(short), long) => match (say(path, &name, &short), long) {
+            (Some(line), Some(_)) => arg.help(first(line)).long_help(line),
+            (Some(line), None) => arg.help(first(line)),
+            (None, _) => arg,
+        },
+        (None, _) => arg,
+    };
+    let values = arg.get_possible_values();
+    if values.iter().all(|value| value.get_help().is_none()) {
+        return arg;
+    }
+    let values = values.into_iter().map(|value| {
+        let english = value.get_help().map(ToString::to_string);
+        let of = format!("{name} {}", value.get_name());
+        match english.and_then(|english| say(path, &of, &english)) {
+            Some(line) => value.help(line),
+            None => value,
+        }
+    });
+    arg.value_parser(PossibleValuesParser::new(values.collect::<Vec<_>>()))
+}
+
+/// The first paragraph, which short pages and lists show.
+fn first(line: &'static str) -> &'static str {
+    line.split("\n\n").next().unwrap_or(line)
+}

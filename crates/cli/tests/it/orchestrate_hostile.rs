@@ -1,0 +1,180 @@
+//! What repositories and agents can do to a run's data: each case on its own, and nothing is lost.
+
+use crate::environment::TestEnvironment;
+use crate::orchestrate_run::{BOUND, begun, executable, git, nothing_left, project, ran, report};
+use bowline_test_support::wait_until;
+
+const ONE: &str = "# TASKS: H\n## Phase 0: A\n### [ ] T0.1: One\n";
+
+fn done(world: &TestEnvironment) {
+    let (body, code) = report(world, "orchestrate run --json");
+    assert_eq!((code, &body["ended"]), (Some(0), &"done".into()), "{body}");
+    nothing_left(world);
+}
+
+#[test]
+fn a_dirty_worktree_is_rescued_before_it_is_removed() {
+    let agent = "mkdir 'new dir'; echo precious > 'new dir/한글 \"x\".txt'; echo more >> TASKS.md; touch $HOME/there; sleep 600\n";
+    let world = project(ONE, agent, "");
+    let mut child = begun(&world);
+    let there = world.root().join("home/there");
+    assert!(wait_until(BOUND, || there.exists()));
+    // A person calls it done while its agent has committed nothing.
+    let forced = ran(&world, "orchestrate force-complete T0.1 --reason enough");
+    assert!(forced.status.success(), "{forced:?}");
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    done(&world);
+    let refs = git(
+        &world,
+        &["for-each-ref", "--format=%(refname)", "refs/bowline/rescue"],
+    );
+    assert_eq!(refs.lines().count(), 1, "{refs}");
+    let file = format!("{refs}:new dir/한글 \"x\".txt");
+    assert_eq!(git(&world, &["show", &file]), "precious");
+    assert!(git(&world, &["show", &format!("{refs}:TASKS.md")]).ends_with("more"));
+}
+
+#[test]
+fn work_on_a_detached_head_lands() {
+    let agent = "git checkout --quiet --detach; echo a > a.txt; git add a.txt\n\
+                 git -c user.name=a -c user.email=a@localhost commit --quiet -m 'by hand'\n\
+                 echo b > b.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    done(&world);
+    assert_eq!(
+        (world.read("a.txt"), world.read("b.txt")),
+        ("a\n".into(), "b\n".into())
+    );
+}
+
+#[test]
+fn an_index_lock_that_an_agent_left_is_in_nobodys_way() {
+    let agent = "echo a > a.txt; touch \"$(git rev-parse --absolute-git-dir)/index.lock\"; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    done(&world);
+    assert_eq!(world.read("a.txt"), "a\n");
+}
+
+#[test]
+fn an_index_lock_of_the_main_checkout_is_waited_for_and_never_taken() {
+    let agent = "echo a > a.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    world.write(".git/index.lock", "");
+    let mut child = begun(&world);
+    let log = || {
+        let log = std::fs::read_to_string(world.path(".claude/orchestrate.log"));
+        log.unwrap_or_default()
+    };
+    assert!(wait_until(BOUND, || log().contains("WAIT:")), "{}", log());
+    assert!(world.path(".git/index.lock").exists());
+    std::fs::remove_file(world.path(".git/index.lock")).unwrap();
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    done(&world);
+    assert_eq!(world.read("a.txt"), "a\n");
+}
+
+#[test]
+fn a_branch_that_is_deleted_under_its_worktree_loses_nothing() {
+    let agent = "echo a > a.txt; git update-ref -d \"$(git symbolic-ref HEAD)\"; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    done(&world);
+    assert_eq!(world.read("a.txt"), "a\n");
+}
+
+#[test]
+fn a_repository_with_a_submodule_is_worked_on() {
+    let agent = "git -c protocol.file.allow=always submodule update --quiet --init || exit 6\n\
+                 cat lib/lib.txt > from-lib.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    let lib = world.root().join("lib");
+    std::fs::create_dir(&lib).unwrap();
+    let lib = lib.to_str().unwrap().to_owned();
+    git(&world, &["init", "--quiet", "--initial-branch=main", &lib]);
+    std::fs::write(format!("{lib}/lib.txt"), "lib\n").unwrap();
+    git(&world, &["-C", &lib, "add", "--all"]);
+    git(&world, &["-C", &lib, "commit", "--quiet", "--message=lib"]);
+    git(
+        &world,
+        &[
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "add",
+            &lib,
+            "lib",
+        ],
+    );
+    git(&world, &["commit", "--quiet", "--message=with a submodule"]);
+    done(&world);
+    assert_eq!(world.read("from-lib.txt"), "lib\n");
+    assert_eq!(world.read("lib/lib.txt"), "lib\n");
+    assert_eq!(git(&world, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_huge_untracked_file_is_kept_like_any_other() {
+    const BYTES: u64 = 96 << 20;
+    let agent = format!("truncate -s {BYTES} big.bin; echo DONE:$BOWLINE_TASK_ID\n");
+    let world = project(ONE, &agent, "");
+    done(&world);
+    let size = world.path("big.bin").metadata().unwrap().len();
+    assert_eq!(size, BYTES);
+}
+
+#[test]
+fn names_with_spaces_quotes_and_korean_land_as_they_are() {
+    let agent = "mkdir -p '한 글'; echo a > \"한 글/it's \\\"so\\\" \\\\ \t.txt\"; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    done(&world);
+    let files = git(&world, &["ls-tree", "-r", "-z", "--name-only", "HEAD"]);
+    let odd = files.split('\0').find(|name| name.starts_with("한 글/"));
+    assert!(
+        odd.is_some_and(|name| name.contains("it's \"so\"")),
+        "{files:?}"
+    );
+}
+
+#[test]
+fn uncommitted_changes_of_the_main_checkout_are_never_overwritten() {
+    let agent = "echo theirs > shared.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    world.write("shared.txt", "first\n");
+    git(&world, &["add", "--all"]);
+    git(&world, &["commit", "--quiet", "--message=shared"]);
+    world.write("shared.txt", "mine, and not committed\n");
+    let mut child = begun(&world);
+    let log = || {
+        let log = std::fs::read_to_string(world.path(".claude/orchestrate.log"));
+        log.unwrap_or_default()
+    };
+    assert!(wait_until(BOUND, || log().contains("WAIT:")), "{}", log());
+    assert!(log().contains("shared.txt"), "{}", log());
+    assert_eq!(world.read("shared.txt"), "mine, and not committed\n");
+    git(&world, &["commit", "--quiet", "--all", "--message=mine"]);
+    // Now both changed it: it goes back to the agent, and nobody's line is lost in the history.
+    assert!(wait_until(BOUND, || child.try_wait().unwrap().is_some()));
+    let history = git(&world, &["log", "--format=%s"]);
+    assert!(history.contains("mine"), "{history}");
+}
+
+#[test]
+fn hooks_of_the_user_that_fail_stop_nothing() {
+    let agent = "echo a > a.txt; echo DONE:$BOWLINE_TASK_ID\n";
+    let world = project(ONE, agent, "");
+    for hook in [
+        "pre-commit",
+        "commit-msg",
+        "post-checkout",
+        "pre-merge-commit",
+        "post-merge",
+        "reference-transaction",
+    ] {
+        let path = format!(".git/hooks/{hook}");
+        world.write(&path, "#!/bin/sh\necho \"$0\" >> \"$HOME/hooks\"\nexit 1\n");
+        executable(&world.path(&path));
+    }
+    done(&world);
+    assert_eq!(world.read("a.txt"), "a\n");
+    assert!(!world.root().join("home/hooks").exists());
+}

@@ -1,0 +1,101 @@
+//! `--land pr`, with a repository on disk for the host's and a script for the host's command.
+
+use crate::environment::TestEnvironment;
+use crate::orchestrate_run::{bowline, executable, git, nothing_left, project};
+use serde_json::Value;
+
+/// Answers like `gh`: the first version of a branch has a red check, the second a remark, and the third is merged.
+const GH: &str = r#"#!/bin/sh
+echo "$@" >> "$HOME/gh.log"
+remote() { git --git-dir="$HOME/remote.git" "$@"; }
+case "$1 $2" in
+  "pr create")
+    branch=$4; [ "$6" = main ] || exit 3
+    echo "$8" > "$HOME/pr-title"; touch "$HOME/pr-open"
+    echo "http://localhost/pull/1";;
+  "pr view")
+    [ -f "$HOME/pr-open" ] || { echo "no pull requests found" >&2; exit 1; }
+    commit=$(remote rev-parse "$3")
+    grep -qx "$commit" "$HOME/seen" 2>/dev/null || echo "$commit" >> "$HOME/seen"
+    checks=; remarks=; state=OPEN
+    case $(wc -l < "$HOME/seen" | tr -d ' ') in
+      1) checks='{"name":"build","conclusion":"FAILURE","detailsUrl":"http://localhost/actions/runs/77/job/1"}';;
+      2) checks='{"name":"build","conclusion":"SUCCESS"}'; remarks='{"author":{"login":"mina"},"body":"name the quay","state":"CHANGES_REQUESTED"}';;
+      *) remote update-ref refs/heads/main "$commit"; state=MERGED
+         remarks='{"author":{"login":"mina"},"body":"name the quay"}';;
+    esac
+    echo "{\"state\":\"$state\",\"url\":\"http://localhost/pull/1\",\"statusCheckRollup\":[$checks],\"reviews\":[$remarks],\"comments\":[]}";;
+  "run view") echo "step 3: error: run $3 has no rope";;
+  *) exit 9;;
+esac
+"#;
+
+fn hosted(agent: &str) -> TestEnvironment {
+    let plan = "# TASKS: P\n## Phase 1: A\n### [ ] T1.1: Quay\n";
+    let world = project(plan, agent, "[orchestrate.pull_request]\nevery = 1\n");
+    let bin = world.root().join("home/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::fs::write(bin.join("gh"), GH).unwrap();
+    executable(&bin.join("gh"));
+    let remote = world.root().join("home/remote.git");
+    let remote = remote.to_str().unwrap();
+    git(&world, &["clone", "--quiet", "--bare", ".", remote]);
+    git(&world, &["remote", "add", "origin", remote]);
+    world
+}
+
+fn run(world: &TestEnvironment) -> (Value, Option<i32>) {
+    let path = std::env::var("PATH").unwrap();
+    let bin = world.root().join("home/bin");
+    let output = bowline(world, "orchestrate run --land pr --json")
+        .env("PATH", format!("{}:{path}", bin.display()))
+        .output()
+        .unwrap();
+    let body = serde_json::from_slice(&output.stdout);
+    (
+        body.unwrap_or_else(|_| panic!("{output:?}")),
+        output.status.code(),
+    )
+}
+
+#[test]
+fn what_checks_and_reviewers_say_goes_back_to_the_agent_until_the_host_has_merged() {
+    let agent = r#"
+cp "$BOWLINE_PROMPT_FILE" "$HOME/prompt-$BOWLINE_TRY"
+echo "try $BOWLINE_TRY" > quay.txt; echo "DONE:$BOWLINE_TASK_ID"
+"#;
+    let world = hosted(agent);
+    let (body, code) = run(&world);
+    assert_eq!((code, &body["done"]), (Some(0), &1.into()), "{body}");
+    let home = |name: &str| std::fs::read_to_string(world.root().join("home").join(name)).unwrap();
+    assert_eq!(home("pr-title"), "T1.1: Quay\n");
+    assert_eq!(home("gh.log").matches("pr create").count(), 1);
+    assert!(
+        home("prompt-2").contains("run 77 has no rope"),
+        "{}",
+        home("prompt-2")
+    );
+    assert!(
+        home("prompt-3").contains("mina: name the quay"),
+        "{}",
+        home("prompt-3")
+    );
+    // The merge came back, with the plan ticked.
+    assert_eq!(world.read("quay.txt"), "try 3\n");
+    assert!(!world.read("TASKS.md").contains("[ ]"));
+    let log = world.read(".claude/orchestrate.log");
+    assert!(
+        log.contains("PROPOSED:T1.1:http://localhost/pull/1") || home("seen").lines().count() == 3
+    );
+    nothing_left(&world);
+}
+
+#[test]
+fn a_host_that_cannot_be_reached_is_told_and_nothing_is_lost() {
+    let world = hosted("echo x > quay.txt; echo \"DONE:$BOWLINE_TASK_ID\"\n");
+    std::fs::remove_dir_all(world.root().join("home/remote.git")).unwrap();
+    let (body, code) = run(&world);
+    assert_eq!((code, &body["ended"]), (Some(1), &"stuck".into()), "{body}");
+    assert!(body["why"].as_str().unwrap().contains("origin"), "{body}");
+    assert!(world.path("worktree/task-T1.1/quay.txt").exists());
+}

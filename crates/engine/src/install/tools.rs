@@ -1,0 +1,110 @@
+//! The entry by which a client starts our tools, in the file where it looks for such.
+
+use super::{Client, Edit, read};
+use crate::error::Error;
+use crate::words::shown;
+use bowline_formats::client_tools::{self, Entry};
+use bowline_formats::json::JsonDocument;
+use bowline_words::message::{Advice, Why, Wrong};
+use serde_json::json;
+use std::path::Path;
+
+impl Client {
+    /// The file that names the servers of a project, below its root.
+    pub const fn tools(self) -> &'static str {
+        match self {
+            Client::Claude => ".mcp.json",
+            Client::Codex => ".codex/config.toml",
+            Client::Gemini => ".gemini/settings.json",
+            Client::Opencode => "opencode.json",
+        }
+    }
+}
+
+/// Plans to put our entry in or take it out, on top of what is planned for those files already.
+pub(super) fn plan(
+    root: &Path,
+    clients: &[Client],
+    put_in: bool,
+    edits: &mut Vec<Edit>,
+) -> Result<(), Error> {
+    for client in clients {
+        edit(root, *client, put_in, edits)?;
+    }
+    Ok(())
+}
+
+fn edit(root: &Path, client: Client, put_in: bool, edits: &mut Vec<Edit>) -> Result<(), Error> {
+    let path = root.join(client.tools());
+    let planned = edits.iter().position(|edit| edit.path == path);
+    let edit = match planned {
+        Some(planned) => edits.remove(planned),
+        None => {
+            let before = read(&path)?;
+            Edit {
+                path,
+                after: before.clone(),
+                before,
+                executable: None,
+            }
+        }
+    };
+    let after = match client {
+        Client::Codex => codex(&edit, put_in),
+        Client::Claude | Client::Gemini => settings(&edit, Entry::Servers, put_in)?,
+        Client::Opencode => opencode(&edit, put_in)?,
+    };
+    edits.push(Edit { after, ..edit });
+    Ok(())
+}
+
+fn codex(edit: &Edit, put_in: bool) -> Option<Vec<u8>> {
+    let text = edit.after.as_deref().unwrap_or_default();
+    // What is no text is not ours to write into.
+    let Ok(text) = str::from_utf8(text) else {
+        return edit.after.clone();
+    };
+    let after = match put_in {
+        true => client_tools::codex_installed(text),
+        false => client_tools::codex_removed(text),
+    };
+    let ours_alone = !put_in && after.is_empty();
+    (!ours_alone).then(|| after.into_bytes())
+}
+
+/// Its settings may have comments, which we could not keep: then they are left alone, and so they are where it reads another
+/// file of that name.
+fn opencode(edit: &Edit, put_in: bool) -> Result<Option<Vec<u8>>, Error> {
+    let other = edit.path.with_extension("jsonc");
+    let strict = edit
+        .after
+        .as_deref()
+        .is_none_or(|text| JsonDocument::parse(text).is_ok());
+    match strict && !other.exists() {
+        true => settings(edit, Entry::Opencode, put_in),
+        false => Ok(edit.after.clone()),
+    }
+}
+
+fn settings(edit: &Edit, entry: Entry, put_in: bool) -> Result<Option<Vec<u8>>, Error> {
+    let document = match &edit.after {
+        None if !put_in => return Ok(None),
+        None => JsonDocument::new(json!({})),
+        Some(bytes) => JsonDocument::parse(bytes).map_err(|error| Error::BadInput {
+            message: Wrong::InFile {
+                path: shown(&edit.path),
+                why: Why::Found {
+                    found: Box::new(error.found()),
+                },
+            },
+            hint: Advice::MendNothingChanged,
+        })?,
+    };
+    let value = match put_in {
+        true => client_tools::installed(document.value(), entry),
+        false => client_tools::removed(document.value(), entry),
+    };
+    let ours_alone =
+        !put_in && client_tools::is_empty(&value) && !client_tools::is_empty(document.value());
+    Ok((!ours_alone).then(|| document.reconcile(&value).text().as_bytes().to_vec()))
+}

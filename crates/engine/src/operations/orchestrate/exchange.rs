@@ -1,0 +1,433 @@
+//! Tasks of other programs taken over as a plan, and a run handed on as one.
+
+use super::verbs::Orchestration;
+use super::{Plan, Status};
+use crate::context::Context;
+use crate::error::Error;
+use crate::rebuild::TASKS_FILES;
+use crate::words::{cannot_be_read, shown};
+use crate::workspace;
+use bowline_formats::import::{self, Imported, Page, Refused, Source};
+use bowline_formats::tasks_md::{self, Progress, TaskId, TasksFile, TickError, set_ticks};
+use bowline_machines::orchestrate::Run;
+use bowline_statefiles::write_whole;
+use bowline_words::message::{Advice, Unplaced, Why, Wrong};
+use serde_json::{Value, json};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// A larger file of another program is not read.
+const SOURCE_BYTES_MAX: u64 = 64 << 20;
+/// Files of one backlog that are read.
+const PAGES_MAX: usize = 20_000;
+/// Where each program keeps its tasks, below the root of a project.
+const PLACES: [(&str, Source); 9] = [
+    (".taskmaster/tasks/tasks.json", Source::TaskMaster),
+    ("tasks/tasks.json", Source::TaskMaster),
+    ("tasks.json", Source::TaskMaster),
+    (".beads/issues.jsonl", Source::Beads),
+    (".beads/beads.jsonl", Source::Beads),
+    ("issues.jsonl", Source::Beads),
+    ("tasks.md", Source::SpecKit),
+    ("backlog/tasks", Source::Backlog),
+    ("tasks", Source::Backlog),
+];
+
+/// Tasks that were taken over, not written yet.
+#[derive(Debug)]
+pub struct Taken {
+    /// Whose they were.
+    pub source: Source,
+    /// Where they are.
+    pub path: PathBuf,
+    /// The plan of them.
+    pub text: String,
+    /// What is read of it.
+    pub file: TasksFile,
+    /// What had no place in it.
+    pub unplaced: Vec<Unplaced>,
+}
+
+/// How a run is handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// A plan, ticked.
+    TasksMd,
+    /// Everything that is known, for programs.
+    Json,
+}
+
+/// A run that is handed on.
+#[derive(Debug)]
+pub struct Exported {
+    /// The text.
+    pub text: String,
+    /// Tasks of the plan that have no box of their own.
+    pub unticked: Vec<String>,
+    /// All tasks.
+    pub total: usize,
+    /// Those completed.
+    pub done: usize,
+}
+
+/// Reads tasks of another program: at a path, or found in the folder it names. Writes nothing.
+pub fn take_over(folder: &Path, from: Option<Source>, path: &Path) -> Result<Taken, Error> {
+    let named = folder.join(path);
+    let (source, place) = found(&named, from)?;
+    let imported = match source {
+        Source::TaskMaster => {
+            let text = read(&place)?;
+            import::task_master(&text, current_tag(&place).as_deref())
+        }
+        Source::Beads => import::beads(&read(&place)?),
+        Source::SpecKit => import::spec_kit(&read(&place)?),
+        Source::Backlog => backlog(&place)?,
+    };
+    let mut imported = imported.map_err(|refused| told(refused, source, &place))?;
+    if imported.project.as_deref().is_none_or(str::is_empty) {
+        imported.project = workspace::folder_name(&workspace::absolute(folder));
+    }
+    let (text, more) =
+        import::written(&imported).map_err(|refused| told(refused, source, &place))?;
+    let mut unplaced = imported.unplaced;
+    unplaced.extend(more);
+    Ok(Taken {
+        source,
+        path: place,
+        file: tasks_md::parse(&text),
+        text,
+        unplaced,
+    })
+}
+
+/// Where a plan that was taken over is written when nobody says so: where it is found by itself.
+pub fn plan_place(context: &Context, folder: &Path) -> PathBuf {
+    let root = super::root_of(context, folder);
+    root.join(TASKS_FILES[TASKS_FILES.len() - 1])
+}
+
+/// Writes a file as a whole; one that is there is replaced only where that is wanted.
+pub fn save(context: &Context, path: &Path, text: &str, force: bool) -> Result<(), Error> {
+    let there = path.symlink_metadata();
+    if there.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
+        return Err(Error::BadInput {
+            message: Wrong::NotAFile { path: shown(path) },
+            hint: Advice::WritableFile,
+        });
+    }
+    if there.is_ok() && !force {
+        return Err(Error::OutputThere {
+            path: path.to_owned(),
+        });
+    }
+    match context.dry_run {
+        true => Ok(()),
+        false => write_whole(&*context.disk, path, text.as_bytes(), None).map_err(Error::File),
+    }
+}
+
+fn told(refused: Refused, source: Source, path: &Path) -> Error {
+    let path = shown(path);
+    let program = source.name();
+    let (message, hint) = match refused {
+        Refused::NotIts(text) if text.is_empty() => {
+            (Wrong::NotOfProgram { path, program }, Advice::NameImport)
+        }
+        Refused::NotIts(text) => {
+            let why = Why::NotJson { text };
+            (Wrong::OfFile { path, why }, Advice::NameImport)
+        }
+        Refused::Empty => (Wrong::NothingToImport { path }, Advice::NameImport),
+        Refused::TooLarge => (Wrong::ImportTooLarge { path }, Advice::SplitImport),
+    };
+    Error::BadInput { message, hint }
+}
+
+/// The program and the file or folder that a path means.
+fn found(path: &Path, from: Option<Source>) -> Result<(Source, PathBuf), Error> {
+    let nothing = || Error::BadInput {
+        message: Wrong::NothingToImport { path: shown(path) },
+        hint: Advice::NameImport,
+    };
+    if path.is_file() {
+        let source = from.or_else(|| by_name(path)).ok_or_else(nothing)?;
+        return Ok((source, path.to_owned()));
+    }
+    if !path.is_dir() {
+        return Err(nothing());
+    }
+    let inside = match path.file_name().and_then(|it| it.to_str()) {
+        // The program's own folder is as good as the project around it.
+        Some(".taskmaster" | ".beads" | "backlog") => path.parent(),
+        _ => None,
+    };
+    let mut all: Vec<(Source, PathBuf)> = Vec::new();
+    for root in [Some(path), inside].into_iter().flatten() {
+        for (place, source) in PLACES {
+            let place = root.join(place);
+            let fits = match source {
+                Source::Backlog => has_pages(&place),
+                Source::TaskMaster | Source::Beads | Source::SpecKit => place.is_file(),
+            };
+            let wanted = from.is_none_or(|from| from == source);
+            if fits && wanted && !all.iter().any(|(known, _)| *known == source) {
+                all.push((source, place));
+            }
+        }
+    }
+    // A folder that holds the files themselves.
+    if all.is_empty() && from.is_none_or(|from| from == Source::Backlog) && has_pages(path) {
+        all.push((Source::Backlog, path.to_owned()));
+    }
+    match all.len() {
+        0 => Err(nothing()),
+        1 => Ok(all.remove(0)),
+        _ => {
+            let names: Vec<&str> = all.iter().map(|(source, _)| source.name()).collect();
+            Err(Error::BadInput {
+                message: Wrong::SeveralToImport {
+                    path: shown(path),
+                    names: names.join(", "),
+                },
+                hint: Advice::SayFrom,
+            })
+        }
+    }
+}
+
+fn by_name(path: &Path) -> Option<Source> {
+    match path.extension()?.to_str()? {
+        "json" => Some(Source::TaskMaster),
+        "jsonl" => Some(Source::Beads),
+        "md" => Some(match front_matter(path) {
+            true => Source::Backlog,
+            false => Source::SpecKit,
+        }),
+        _ => None,
+    }
+}
+
+fn front_matter(path: &Path) -> bool {
+    let mut begin = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin.starts_with(b"---")
+}
+
+/// The Markdown files of a folder, in order.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let markdown = paths.filter(|path| path.extension().is_some_and(|it| it == "md"));
+    let mut all: Vec<PathBuf> = markdown.filter(|path| path.is_file()).collect();
+    all.sort();
+    all
+}
+
+fn has_pages(folder: &Path) -> bool {
+    pages(folder).iter().any(|path| front_matter(path))
+}
+
+fn backlog(place: &Path) -> Result<Result<Imported, Refused>, Error> {
+    let folder = if place.is_dir() { place } else { Path::new("") };
+    let beside = folder.parent().filter(|_| folder.ends_with("tasks"));
+    let mut all = Vec::new();
+    let mut add = |path: &Path, completed| -> Result<(), Error> {
+        let name = path.file_name().unwrap_or_default();
+        all.push(Page {
+            name: name.to_string_lossy().into_owned(),
+            text: read(path)?,
+            completed,
+        });
+        Ok(())
+    };
+    if place.is_file() {
+        add(place, false)?;
+    }
+    for path in pages(folder).iter().take(PAGES_MAX) {
+        add(path, false)?;
+    }
+    let mut away = Vec::new();
+    if let Some(beside) = beside {
+        for path in pages(&beside.join("completed")).iter().take(PAGES_MAX) {
+            add(path, true)?;
+        }
+        for name in ["drafts", "archive/tasks", "archive/drafts"] {
+            let files = pages(&beside.join(name)).len();
+            if files > 0 {
+                let name = name.to_owned();
+                away.push(Unplaced::PutAway { name, files });
+            }
+        }
+    }
+    let config = beside.and_then(|beside| read(&beside.join("config.yml")).ok());
+    let imported = import::backlog(&all, config.as_deref());
+    Ok(imported.map(|mut imported| {
+        imported.unplaced.extend(away);
+        imported
+    }))
+}
+
+/// What task-master says is its current tag: `state.json` of its folder.
+fn current_tag(tasks: &Path) -> Option<String> {
+    let folder = tasks.parent()?;
+    let places = [folder.join("state.json"), folder.join("../state.json")];
+    places
+        .iter()
+        .find_map(|path| import::current_tag(&read(path).ok()?))
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    let unreadable = |error: std::io::Error| Error::BadInput {
+        message: Wrong::OfFile {
+            path: shown(path),
+            why: cannot_be_read(&error),
+        },
+        hint: Advice::NameImport,
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(SOURCE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > SOURCE_BYTES_MAX {
+        return Err(Error::BadInput {
+            message: Wrong::ImportTooLarge { path: shown(path) },
+            hint: Advice::SplitImport,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| Error::BadInput {
+        message: Wrong::NotUtf8 { path: shown(path) },
+        hint: Advice::SaveUtf8,
+    })
+}
+
+impl Orchestration {
+    /// The run as it is now, as a plan that others can read or as data. Writes nothing.
+    pub fn export(&self, context: &Context, format: ExportFormat) -> Result<Exported, Error> {
+        let (view, run) = self.run(context)?;
+        let plan = self.plan_beside(&view.document);
+        let project = super::glance_at(view)?.summary.meta.project;
+        let metrics = run.metrics();
+        let (text, unticked) = match format {
+            ExportFormat::TasksMd => match &plan {
+                Some(plan) => ticked(plan, &run),
+                None => (drawn_up(&run, project), Vec::new()),
+            },
+            ExportFormat::Json => {
+                let body = data(&run, plan.as_ref(), &project);
+                let text = serde_json::to_string_pretty(&body).unwrap_or_default();
+                (format!("{text}\n"), Vec::new())
+            }
+        };
+        Ok(Exported {
+            text,
+            unticked,
+            total: metrics.total_tasks,
+            done: metrics.completed_count,
+        })
+    }
+}
+
+fn completed(run: &Run, id: &str) -> bool {
+    run.node(id)
+        .is_some_and(|node| node.status == Status::Completed)
+}
+
+/// The plan with the ticks of the run, in its own form; and what has no place for one.
+fn ticked(plan: &Plan, run: &Run) -> (String, Vec<String>) {
+    let (mut changes, mut unticked) = (Vec::new(), Vec::new());
+    for task in &plan.file.tasks {
+        let (id, done) = (task.id.as_str(), completed(run, task.id.as_str()));
+        match task.marks.is_empty() {
+            false => changes.push((id, done)),
+            true if done => unticked.push(id.to_owned()),
+            true => {}
+        }
+    }
+    let text = set_ticks(&plan.text, changes);
+    (
+        text.unwrap_or_else(|_: TickError| plan.text.clone()),
+        unticked,
+    )
+}
+
+/// A plan of what the state file alone knows.
+fn drawn_up(run: &Run, project: String) -> String {
+    let graph = run.graph();
+    let phases: Vec<import::Phase> = graph
+        .phases()
+        .iter()
+        .map(|&number| import::Phase {
+            number,
+            section: 0,
+            title: String::new(),
+        })
+        .collect();
+    let id = |id: &str| TaskId::new(id).ok();
+    let tasks = graph.phases().iter().enumerate().flat_map(|(at, &phase)| {
+        let tasks = graph.tasks_of(phase).into_iter();
+        tasks.filter_map(move |name| {
+            let needs = graph.dependencies_of(&name);
+            let status = run.node(&name).map(|node| node.status);
+            Some(import::Item {
+                id: id(&name)?,
+                phase: at,
+                title: String::new(),
+                progress: match status {
+                    Some(Status::Completed) => Progress::Done,
+                    Some(Status::InProgress) => Progress::InProgress,
+                    _ => Progress::Open,
+                },
+                assignee: None,
+                needs: needs.iter().filter_map(|it| id(it)).collect(),
+                text: String::new(),
+            })
+        })
+    });
+    let plan = Imported {
+        project: Some(project),
+        preface: String::new(),
+        phases,
+        tasks: tasks.collect(),
+        unplaced: Vec::new(),
+    };
+    import::written(&plan).map_or_else(|_| String::new(), |(text, _)| text)
+}
+
+fn data(run: &Run, plan: Option<&Plan>, project: &str) -> Value {
+    let graph = run.graph();
+    let at = |time: Option<bowline_machines::Timestamp>| time.map(bowline_formats::time::utc);
+    let tasks = graph.ids().iter().map(|id| {
+        let node = run.node(id);
+        let task = plan.and_then(|plan| plan.file.task(id));
+        json!({
+            "id": &**id,
+            "phase": graph.phase_of(id),
+            "title": task.map(|task| &task.title),
+            "assignee": task.and_then(|task| task.assignee.as_ref()),
+            "needs": graph.dependencies_of(id),
+            "status": node.map(|node| node.status.name()),
+            "attempts": node.map(|node| node.attempts),
+            "startedAt": at(node.and_then(|node| node.started_at)),
+            "error": node.and_then(|node| node.error.as_deref()),
+        })
+    });
+    let phases = graph.phases().iter().map(|&number| {
+        let heading = plan.and_then(|plan| plan.file.phases.iter().find(|it| it.number == number));
+        let phase = run.phase(number);
+        json!({
+            "number": number,
+            "title": heading.map(|it| &it.title),
+            "finished": phase.is_some_and(|it| it.finished()),
+            "startedAt": at(phase.and_then(|it| it.started_at)),
+            "completedAt": at(phase.and_then(|it| it.completed_at)),
+        })
+    });
+    json!({
+        "kind": "orchestrate",
+        "project": project,
+        "currentPhase": run.current_phase(),
+        "phases": phases.collect::<Vec<_>>(),
+        "tasks": tasks.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,218 @@
+//! What runs kept of worktrees before they went: looked at, brought back, and dropped only by a person.
+
+use super::verbs::Orchestration;
+use crate::context::Context;
+use crate::error::Error;
+use crate::git::Git;
+use crate::words::shown;
+use bowline_machines::Timestamp;
+use bowline_words::message::{Advice, Wrong};
+use std::path::{Path, PathBuf};
+
+/// What worktrees held that was in no commit, and the commits of tasks as their agents made them.
+const KEPT: [&str; 2] = ["refs/bowline/rescue/", "refs/bowline/task/"];
+/// Branches made of what was kept are called so, unless somebody names them.
+const BRANCHES: &str = "rescued/";
+/// Letters of the commit at the end of a name.
+const COMMIT_LETTERS: usize = 12;
+/// Names shown where several fit.
+const FITTING_MAX: usize = 6;
+
+/// Something that was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rescued {
+    /// What it is called: the end of its ref.
+    pub name: String,
+    /// Its ref.
+    pub reference: String,
+    /// The task or folder it comes from.
+    pub task: String,
+    /// The commit.
+    pub commit: String,
+    /// When it was kept.
+    pub at: Timestamp,
+    /// What its message says.
+    pub message: String,
+    /// It is what a worktree held; otherwise the commits of a task.
+    pub worktree: bool,
+    /// Files that differ from where it left the branch that is checked out.
+    pub files: Vec<String>,
+}
+
+/// Where something was brought back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// What.
+    pub rescued: Rescued,
+    /// The branch that has it now.
+    pub branch: String,
+    /// The worktree it is checked out in.
+    pub worktree: Option<PathBuf>,
+}
+
+impl Orchestration {
+    /// What was kept, the newest first; with `all`, the commits of tasks too.
+    pub fn rescued(&self, all: bool) -> Result<Vec<Rescued>, Error> {
+        let git = self.git();
+        // Outside of git nothing is kept, for nothing is removed.
+        if git.run(&["rev-parse", "--git-dir"])?.code != Some(0) {
+            return Ok(Vec::new());
+        }
+        let kinds = if all { &KEPT[..] } else { &KEPT[..1] };
+        let mut arguments = vec![
+            "for-each-ref",
+            "--sort=-committerdate",
+            "--format=%(refname)%00%(objectname)%00%(committerdate:unix)%00%(contents:subject)",
+        ];
+        arguments.extend(kinds);
+        let text = git.text(&arguments)?;
+        let mut found = Vec::new();
+        for line in text.lines() {
+            let mut parts = line.split('\0');
+            let mut next = || parts.next().unwrap_or_default().to_owned();
+            let (reference, commit, at, message) = (next(), next(), next(), next());
+            let Some(short) = KEPT.iter().find_map(|kind| reference.strip_prefix(kind)) else {
+                continue;
+            };
+            let worktree = reference.starts_with(KEPT[0]);
+            let hash = format!("-{}", commit.get(..COMMIT_LETTERS).unwrap_or_default());
+            let task = short.strip_suffix(&hash).unwrap_or(short);
+            found.push(Rescued {
+                name: short.to_owned(),
+                task: task.strip_prefix("task-").unwrap_or(task).to_owned(),
+                files: files(&git, &commit)?,
+                at: Timestamp(at.parse().unwrap_or_default()),
+                reference,
+                commit,
+                message,
+                worktree,
+            });
+        }
+        Ok(found)
+    }
+
+    /// One of them by its name, its ref, its commit or its task, where that is only one.
+    pub fn rescued_as(&self, name: &str) -> Result<Rescued, Error> {
+        let all = self.rescued(true)?;
+        if let Some(one) = all
+            .iter()
+            .find(|it| it.name == name || it.reference == name)
+        {
+            return Ok(one.clone());
+        }
+        const LETTERS_MIN: usize = 4;
+        let fits = |it: &&Rescued| {
+            it.task == name || (name.len() >= LETTERS_MIN && it.commit.starts_with(name))
+        };
+        let fitting: Vec<&Rescued> = all.iter().filter(fits).collect();
+        let name = name.to_owned();
+        let hint = Advice::ListRescues;
+        match fitting[..] {
+            [one] => Ok(one.clone()),
+            [] => Err(Error::BadInput {
+                message: Wrong::NoRescue { name },
+                hint,
+            }),
+            [..] => {
+                let names = fitting.iter().take(FITTING_MAX).map(|it| it.name.as_str());
+                let names = names.collect::<Vec<_>>().join(", ");
+                Err(Error::BadInput {
+                    message: Wrong::SeveralRescues { name, names },
+                    hint,
+                })
+            }
+        }
+    }
+
+    /// What it holds, as a difference to where it left the branch that is checked out.
+    pub fn rescued_difference(&self, rescued: &Rescued) -> Result<Vec<u8>, Error> {
+        let git = self.git();
+        let base = base(&git, &rescued.commit)?;
+        let end = git.run(&[
+            "diff",
+            "--no-color",
+            "--no-ext-diff",
+            &base,
+            &rescued.commit,
+        ])?;
+        let bytes = end.bytes.clone();
+        end.good()?;
+        Ok(bytes)
+    }
+
+    /// Brings it back as a new branch, checked out in a new worktree where one is named. What was kept stays kept.
+    pub fn restore_rescued(
+        &self,
+        context: &Context,
+        rescued: Rescued,
+        branch: Option<&str>,
+        worktree: Option<&Path>,
+    ) -> Result<Restored, Error> {
+        let git = self.git();
+        let branch = branch.map_or_else(|| format!("{BRANCHES}{}", rescued.name), str::to_owned);
+        let name = format!("refs/heads/{branch}");
+        let fits = git.run(&["check-ref-format", "--branch", &branch])?.code == Some(0);
+        if !fits || git.commit(&name)?.is_some() {
+            return Err(Error::BadInput {
+                message: Wrong::BadBranch { name: branch },
+                hint: Advice::OtherBranch,
+            });
+        }
+        let worktree = worktree.map(|path| self.folder().join(path));
+        if let Some(path) = worktree.as_deref().filter(|path| path.exists()) {
+            return Err(Error::OutputThere {
+                path: path.to_owned(),
+            });
+        }
+        if !context.dry_run {
+            match &worktree {
+                Some(path) => {
+                    let path = shown(path);
+                    let commit = &rescued.commit;
+                    git.text(&["worktree", "add", "--quiet", "-b", &branch, &path, commit])?;
+                }
+                None => {
+                    git.text(&["branch", "--no-track", &branch, &rescued.commit])?;
+                }
+            }
+        }
+        Ok(Restored {
+            rescued,
+            branch,
+            worktree,
+        })
+    }
+
+    /// Lets go of it: a person's move, for what is in no other ref is then lost.
+    pub fn drop_rescued(&self, context: &Context, rescued: &Rescued) -> Result<(), Error> {
+        crate::history::person(context, "orchestrate rescue drop")?;
+        if !context.dry_run {
+            let (reference, commit) = (&rescued.reference, &rescued.commit);
+            self.git().text(&["update-ref", "-d", reference, commit])?;
+        }
+        Ok(())
+    }
+
+    fn git(&self) -> Git {
+        Git::at(self.root())
+    }
+}
+
+/// Where a commit left the branch that is checked out; its parent, or nothing at all, where they have nothing in common.
+fn base(git: &Git, commit: &str) -> Result<String, Error> {
+    let common = git.run(&["merge-base", "HEAD", commit])?;
+    if common.code == Some(0) && common.printed != commit {
+        return Ok(common.printed);
+    }
+    match git.commit(&format!("{commit}^"))? {
+        Some(parent) => Ok(parent),
+        None => git.text(&["hash-object", "-t", "tree", "/dev/null"]),
+    }
+}
+
+fn files(git: &Git, commit: &str) -> Result<Vec<String>, Error> {
+    let base = base(git, commit)?;
+    let text = git.text(&["diff", "--name-only", "--no-ext-diff", "-z", &base, commit])?;
+    let names = text.split('\0').filter(|it| !it.is_empty());
+    Ok(names.map(str::to_owned).collect())
+}

@@ -1,0 +1,411 @@
+//! The picture of a timeline: a row for every task, time from left to right, and times in which nothing happened cut short.
+
+use super::drawing::escaped;
+use super::timeline::{Bar, Timeline, Try, TryEnd};
+use bowline_formats::time;
+use bowline_machines::Timestamp;
+use bowline_words::Lang;
+use bowline_words::message::{Label, Status as StatusWord};
+use std::fmt::Write as _;
+
+/// Rows that are drawn; of more nobody could see anything.
+const ROWS_MAX: usize = 2_000;
+/// The column of names.
+const NAMES: f64 = 300.0;
+/// The column of times.
+const TIMES: f64 = 900.0;
+const ROW: f64 = 24.0;
+const TOP: f64 = 74.0;
+/// A time in which nothing happened is cut short where it is longer than this share of all work, and than a minute.
+const IDLE_SHARE: i64 = 20;
+const IDLE_SECONDS_MIN: i64 = 60;
+/// How wide what is cut short is drawn.
+const IDLE: f64 = 34.0;
+/// A bar is never thinner.
+const BAR_MIN: f64 = 3.0;
+/// Letters of a name; a Korean one counts as two.
+const NAME_LETTERS: usize = 38;
+/// Marks of time on the axis.
+const MARKS: i64 = 8;
+
+/// A piece of time that is drawn as one.
+struct Piece {
+    from: i64,
+    to: i64,
+    x: f64,
+    width: f64,
+    idle: bool,
+}
+
+/// Where every moment is drawn.
+struct Axis {
+    pieces: Vec<Piece>,
+}
+
+impl Axis {
+    fn of(timeline: &Timeline) -> Axis {
+        let busy = timeline.busy();
+        let work: i64 = busy.iter().map(|(from, to)| to - from).sum();
+        let idle_min = (work / IDLE_SHARE).max(IDLE_SECONDS_MIN);
+        let mut spans: Vec<(i64, i64, bool)> = Vec::new();
+        for (from, to) in busy {
+            match spans.last_mut() {
+                Some(last) if from - last.1 < idle_min => last.1 = to,
+                Some(last) => {
+                    let gap = (last.1, from, true);
+                    spans.extend([gap, (from, to, false)]);
+                }
+                None => spans.push((from, to, false)),
+            }
+        }
+        let gaps = spans.iter().filter(|it| it.2).count();
+        let worked: i64 = spans.iter().filter(|it| !it.2).map(|it| it.1 - it.0).sum();
+        let room = (TIMES - IDLE * count(gaps)).max(TIMES / 3.0);
+        let mut x = NAMES;
+        let pieces = spans.into_iter().map(|(from, to, idle)| {
+            let width = match idle {
+                true => IDLE,
+                false => room * seconds(to - from) / seconds(worked.max(1)),
+            };
+            let piece = Piece {
+                from,
+                to,
+                x,
+                width,
+                idle,
+            };
+            x += width;
+            piece
+        });
+        Axis {
+            pieces: pieces.collect(),
+        }
+    }
+
+    fn end(&self) -> f64 {
+        self.pieces.last().map_or(NAMES, |it| it.x + it.width)
+    }
+
+    fn x(&self, at: Timestamp) -> f64 {
+        let piece = self.pieces.iter().find(|it| at.0 <= it.to);
+        let Some(piece) = piece.or(self.pieces.last()) else {
+            return NAMES;
+        };
+        let share = seconds(at.0 - piece.from) / seconds((piece.to - piece.from).max(1));
+        piece.x + piece.width * share.clamp(0.0, 1.0)
+    }
+}
+
+/// Spans of runs are far below what a float counts exactly.
+fn seconds(span: i64) -> f64 {
+    span as f64
+}
+
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+impl Timeline {
+    /// The picture.
+    pub fn svg(&self, lang: Lang) -> String {
+        let axis = Axis::of(self);
+        let shown: Vec<&Bar> = self.bars.iter().take(ROWS_MAX).collect();
+        let lanes = self.lanes.iter();
+        let lanes: Vec<_> = lanes
+            .filter(|lane| shown.iter().any(|it| it.phase == lane.number))
+            .collect();
+        let rows = shown.len() + lanes.len();
+        let (width, bottom) = (NAMES + TIMES + 40.0, TOP + ROW * count(rows));
+        let height = bottom + 54.0;
+        let mut text = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+             viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
+             <text x=\"16\" y=\"26\" font-size=\"16\" font-weight=\"600\">{}</text>\n",
+            escaped(&self.project)
+        );
+        if let Some((from, to)) = self.span() {
+            let told = format!(
+                "{} → {} · {}",
+                time::utc(from),
+                time::utc(to),
+                span(lang, self.busy_seconds)
+            );
+            let _ = writeln!(
+                text,
+                "<text x=\"16\" y=\"46\" fill=\"#555\">{}</text>",
+                escaped(&told)
+            );
+        }
+        self.grid(&mut text, &axis, bottom, lang);
+        let mut y = TOP;
+        for lane in lanes {
+            self.lane(
+                &mut text,
+                &axis,
+                lane.number,
+                &lane.title,
+                lane.span,
+                y,
+                lang,
+            );
+            y += ROW;
+            for bar in shown.iter().filter(|it| it.phase == lane.number) {
+                row(&mut text, &axis, bar, y, lang);
+                y += ROW;
+            }
+        }
+        legend(&mut text, bottom + 30.0, lang);
+        text.push_str("</svg>\n");
+        text
+    }
+
+    /// Marks of time, and what is cut short.
+    fn grid(&self, text: &mut String, axis: &Axis, bottom: f64, lang: Lang) {
+        let work: i64 = axis
+            .pieces
+            .iter()
+            .filter(|it| !it.idle)
+            .map(|it| it.to - it.from)
+            .sum();
+        let steps = [
+            1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200,
+            86_400,
+        ];
+        let step = steps.into_iter().find(|it| work / it <= MARKS);
+        let step = step.unwrap_or_else(|| (work / MARKS).max(1));
+        for piece in &axis.pieces {
+            let (x, top) = (piece.x, TOP - 6.0);
+            if piece.idle {
+                let middle = x + piece.width / 2.0;
+                let _ = writeln!(
+                    text,
+                    "<rect x=\"{x:.1}\" y=\"{top}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#f1f3f5\"/>\
+                     <text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\" fill=\"#868e96\">⋯ {}</text>",
+                    piece.width,
+                    bottom - top,
+                    TOP - 10.0,
+                    escaped(&span(lang, piece.to - piece.from))
+                );
+                continue;
+            }
+            let mut at = piece.from + (step - piece.from.rem_euclid(step)) % step;
+            let mut last = f64::MIN;
+            while at <= piece.to {
+                let x = axis.x(Timestamp(at));
+                let clock = time::utc(Timestamp(at));
+                let clock = clock
+                    .get(11..if step < 60 { 19 } else { 16 })
+                    .unwrap_or_default();
+                let _ = writeln!(
+                    text,
+                    "<path d=\"M{x:.1} {top}V{bottom:.1}\" stroke=\"#e9ecef\"/>"
+                );
+                // Two marks that stand close have one clock.
+                if x - last > 56.0 {
+                    let _ = writeln!(
+                        text,
+                        "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\" fill=\"#495057\">{clock}</text>",
+                        TOP - 10.0
+                    );
+                    last = x;
+                }
+                at += step;
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one row of the picture")]
+    fn lane(
+        &self,
+        text: &mut String,
+        axis: &Axis,
+        number: u32,
+        title: &str,
+        worked: Option<(Timestamp, Timestamp)>,
+        y: f64,
+        lang: Lang,
+    ) {
+        let name = format!("{} {number}  {title}", Label::Phase.say(lang));
+        let _ = writeln!(
+            text,
+            "<rect x=\"0\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{ROW}\" fill=\"#f8f9fa\" opacity=\"0.7\"/>\
+             <text x=\"16\" y=\"{:.1}\" font-weight=\"600\">{}</text>",
+            NAMES + TIMES + 40.0,
+            y + 16.0,
+            escaped(&cut(name.trim_end(), NAME_LETTERS + 2))
+        );
+        if let Some((from, to)) = worked {
+            let (x, end) = (axis.x(from), axis.x(to));
+            let _ = writeln!(
+                text,
+                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"5\" rx=\"2\" fill=\"#495057\"><title>{}</title></rect>",
+                y + 10.0,
+                (end - x).max(BAR_MIN),
+                escaped(&span(lang, to.0 - from.0))
+            );
+        }
+    }
+}
+
+fn row(text: &mut String, axis: &Axis, bar: &Bar, y: f64, lang: Lang) {
+    let weight = if bar.critical {
+        " font-weight=\"600\""
+    } else {
+        ""
+    };
+    let name = format!("{}  {}", bar.id, bar.title);
+    let status = StatusWord::of(bar.status.name()).say(lang);
+    let _ = writeln!(
+        text,
+        "<text x=\"28\" y=\"{:.1}\"{weight}>{}<title>{} · {status}</title></text>",
+        y + 16.0,
+        escaped(&cut(name.trim_end(), NAME_LETTERS)),
+        escaped(name.trim_end()),
+    );
+    for (at, one) in bar.tries.iter().enumerate() {
+        let (x, end) = (axis.x(one.from), axis.x(one.to));
+        let edge = match bar.critical {
+            true => " stroke=\"#1864ab\" stroke-width=\"2\"",
+            false => "",
+        };
+        let told = told(bar, at, one, lang);
+        let _ = writeln!(
+            text,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"15\" rx=\"3\" fill=\"{}\"{edge}><title>{}</title></rect>",
+            y + 4.5,
+            (end - x).max(BAR_MIN),
+            colour(one.end),
+            escaped(&told)
+        );
+    }
+    if let (Some(last), Some(first)) = (bar.tries.last(), bar.tries.first()) {
+        let x = (axis.x(last.to) + 6.0).min(axis.end() + 6.0);
+        let mut told = span(lang, last.to.0 - first.from.0);
+        if bar.tries.len() > 1 {
+            let _ = write!(told, " ×{}", bar.tries.len());
+        }
+        // Where there is no room behind the bar, the time stands before it.
+        let (x, anchor) = match x > NAMES + TIMES - 30.0 {
+            true => (axis.x(first.from) - 6.0, "end"),
+            false => (x, "start"),
+        };
+        let _ = writeln!(
+            text,
+            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" font-size=\"10\" fill=\"#868e96\">{}</text>",
+            y + 15.5,
+            escaped(&told)
+        );
+    }
+}
+
+fn told(bar: &Bar, at: usize, one: &Try, lang: Lang) -> String {
+    let status = word(one.end, lang);
+    format!(
+        "{} · {} {} · {status} · {} · {}",
+        bar.id,
+        Label::Try.say(lang),
+        at + 1,
+        time::utc(one.from),
+        span(lang, one.to.0 - one.from.0)
+    )
+}
+
+fn word(end: TryEnd, lang: Lang) -> String {
+    match end {
+        TryEnd::Lost => Label::Lost.say(lang),
+        TryEnd::Running | TryEnd::Done | TryEnd::Failed => StatusWord::of(end.name()).say(lang),
+    }
+}
+
+fn colour(end: TryEnd) -> &'static str {
+    match end {
+        TryEnd::Running => "#ffd43b",
+        TryEnd::Done => "#69db7c",
+        TryEnd::Failed => "#ff8787",
+        TryEnd::Lost => "#ced4da",
+    }
+}
+
+fn legend(text: &mut String, y: f64, lang: Lang) {
+    let mut x = 16.0;
+    let ends = [TryEnd::Done, TryEnd::Failed, TryEnd::Lost, TryEnd::Running];
+    let ends = ends.map(|end| (colour(end), "", word(end, lang)));
+    let critical = (
+        "#ffffff",
+        " stroke=\"#1864ab\" stroke-width=\"2\"",
+        Label::SlowestPath.say(lang),
+    );
+    let idle = ("#f1f3f5", "", Label::Idle.say(lang));
+    for (fill, edge, word) in ends.into_iter().chain([critical, idle]) {
+        let _ = writeln!(
+            text,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"14\" height=\"12\" rx=\"3\" fill=\"{fill}\"{edge}/>\
+             <text x=\"{:.1}\" y=\"{y:.1}\" fill=\"#495057\">{}</text>",
+            y - 10.0,
+            x + 20.0,
+            escaped(&word)
+        );
+        x += 44.0 + 7.5 * count(width(&word));
+    }
+}
+
+/// A time span in one or two units.
+fn span(lang: Lang, seconds: i64) -> String {
+    const MINUTE: i64 = 60;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    let seconds_of = |count| Label::Seconds { count };
+    let minutes = |count| Label::Minutes { count };
+    let hours = |count| Label::Hours { count };
+    let (first, rest) = match seconds {
+        ..MINUTE => (seconds_of(seconds), None),
+        MINUTE..HOUR => {
+            let rest = seconds % MINUTE;
+            (
+                minutes(seconds / MINUTE),
+                (rest > 0).then(|| seconds_of(rest)),
+            )
+        }
+        HOUR..DAY => {
+            let rest = seconds % HOUR / MINUTE;
+            (hours(seconds / HOUR), (rest > 0).then(|| minutes(rest)))
+        }
+        _ => {
+            let rest = seconds % DAY / HOUR;
+            let count = seconds / DAY;
+            (Label::Days { count }, (rest > 0).then(|| hours(rest)))
+        }
+    };
+    match rest {
+        Some(rest) => format!("{} {}", first.say(lang), rest.say(lang)),
+        None => first.say(lang),
+    }
+}
+
+/// How many columns a text takes: letters of Korean and its neighbours take two.
+pub(super) fn width(text: &str) -> usize {
+    let one = |letter: char| {
+        if ('\u{1100}'..='\u{ffdc}').contains(&letter) {
+            2
+        } else {
+            1
+        }
+    };
+    text.chars().map(one).sum()
+}
+
+/// So much of a text as a column can bear.
+pub(super) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    for letter in text.chars() {
+        if width(&cut) + 2 > columns {
+            break;
+        }
+        cut.push(letter);
+    }
+    format!("{}…", cut.trim_end())
+}

@@ -1,0 +1,76 @@
+//! Posts JSON to an address of others by curl. Addresses are secrets: they are handed over in a file for this user alone and
+//! appear in no argument, log, answer or note.
+
+use crate::process;
+use crate::words::shown;
+use bowline_formats::client_hooks::quoted;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long one delivery may take.
+const POST_TIME: Duration = Duration::from_secs(30);
+
+/// Whoever posts.
+#[derive(Debug, Clone)]
+pub struct Poster {
+    /// For files of the moment.
+    pub folder: PathBuf,
+    /// The environment of curl.
+    pub variables: BTreeMap<String, String>,
+}
+
+impl Poster {
+    /// Posts JSON; whether it was taken, and how that went. `id` is the event's, `name` that of the address.
+    pub fn post(&self, id: &str, name: &str, address: &str, body: &Value) -> (bool, String) {
+        let file = |end: &str| self.folder.join(format!("{id}.{name}.{end}"));
+        let (config, content) = (file("curl"), file("json"));
+        let escaped = address.replace('\\', "\\\\").replace('"', "\\\"");
+        let settings = format!(
+            "url = \"{escaped}\"\nrequest = \"POST\"\nheader = \"Content-Type: application/json\"\n\
+             header = \"X-Bowline-Event-Id: {id}\"\ndata-binary = \"@{}\"\n",
+            shown(&content)
+        );
+        let written = std::fs::create_dir_all(&self.folder)
+            .and_then(|()| write(&config, &settings))
+            .and_then(|()| write(&content, &body.to_string()));
+        let told = match written {
+            Err(error) => (false, error.to_string()),
+            Ok(()) => {
+                let command = format!(
+                    "curl -s --max-time 20 -o /dev/null -w '%{{http_code}}' -K {}",
+                    quoted(&shown(&config))
+                );
+                match process::run_in(&command, &self.folder, &self.variables, POST_TIME) {
+                    Ok(ran) => {
+                        let code = ran.output_tail.trim();
+                        let taken = ran.exit_code == 0 && code.starts_with('2');
+                        // What curl says of itself may hold the address; its codes do not.
+                        let digits = code.len() == 3 && code.bytes().all(|it| it.is_ascii_digit());
+                        let code = if digits { code } else { "-" };
+                        (taken, format!("status {code}, curl {}", ran.exit_code))
+                    }
+                    Err(error) => (false, error.to_string()),
+                }
+            }
+        };
+        for path in [config, content] {
+            let _ = std::fs::remove_file(path);
+        }
+        told
+    }
+}
+
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
+}

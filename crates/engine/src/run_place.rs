@@ -1,0 +1,94 @@
+//! The place of a run of agents on a state file: what is no part of the project, and the right to be the only run.
+//!
+//! A run holds this place and not the state file: whoever changes that one by a verb, an agent of the run included, takes its
+//! lock for a moment as always, and the run sees what came of it.
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::files::KnownFile;
+use bowline_gate::locate::state_home_in;
+use bowline_statefiles::{
+    self as statefiles, Change, ContentHash, Held, Layout, StateFile, Written,
+};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A run that is about to end may be waited for this long.
+const WAIT: Duration = Duration::from_millis(300);
+/// The file whose lock is the right to run.
+const FILE_NAME: &str = "run.json";
+
+/// The right to run agents on a state file. Others are told who has it; it ends when this is dropped.
+#[derive(Debug)]
+pub struct RunPlace {
+    folder: PathBuf,
+    held: Held,
+}
+
+impl RunPlace {
+    /// Takes the place of a state file, or says who has it.
+    pub fn take(context: &Context, file: &KnownFile) -> Result<RunPlace, Error> {
+        let folder = folder_of(context, file);
+        let right = right(context, &folder);
+        let mut request = context.request();
+        // The words of the command line may begin with where, not with what.
+        request.what = format!("bowline {} run", file.kind.noun());
+        let mut held = match right.hold(&request) {
+            Err(statefiles::Error::Locked {
+                owner, waited_ms, ..
+            }) => {
+                return Err(taken(file, owner, waited_ms));
+            }
+            other => other?,
+        };
+        // Each run has a number of its own: orders of an earlier one count no more.
+        let text = format!("{{\"request\":\"{}\"}}\n", request.id);
+        while held.replace(&request, &Change::to(text.clone()))? == Written::Theirs {}
+        Ok(RunPlace { folder, held })
+    }
+
+    /// The folder of attempts, notes and prompts.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Higher than that of every earlier run.
+    pub fn number(&self) -> u64 {
+        self.held.snapshot().seq
+    }
+}
+
+/// Refuses while a run is at work: for whoever goes back behind what its agents rely on.
+pub(crate) fn is_free(context: &Context, file: &KnownFile) -> Result<(), Error> {
+    let right = right(context, &folder_of(context, file));
+    match right.lock_owner(context.clock.now_ms())? {
+        None => Ok(()),
+        Some(owner) => Err(taken(file, Box::new(owner), 0)),
+    }
+}
+
+fn right(context: &Context, folder: &Path) -> StateFile {
+    StateFile::new(Layout::new(folder.join(FILE_NAME)))
+        .with_disk(context.disk.clone())
+        .with_lock_wait(WAIT.min(context.lock_wait))
+}
+
+/// The state file is what people know.
+fn taken(file: &KnownFile, owner: Box<statefiles::Owner>, waited_ms: u64) -> Error {
+    Error::File(statefiles::Error::Locked {
+        path: file.path.clone(),
+        owner,
+        waited_ms,
+    })
+}
+
+fn folder_of(context: &Context, file: &KnownFile) -> PathBuf {
+    let variable = |name| context.variables.get(name).map(OsStr::to_owned);
+    let path = file.path.canonicalize();
+    let path = path.unwrap_or_else(|_| file.path.clone());
+    let key = ContentHash::of(path.as_os_str().as_encoded_bytes());
+    state_home_in(variable)
+        .join("bowline/runs")
+        .join(key.to_string())
+}

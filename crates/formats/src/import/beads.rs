@@ -1,0 +1,227 @@
+//! `issues.jsonl` of beads: one issue a line.
+
+use super::{Draft, Found, Imported, Refused, text};
+use crate::tasks_md::Progress;
+use bowline_words::message::Unplaced;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What is kept as text.
+const KEPT: [&str; 13] = [
+    "priority",
+    "issue_type",
+    "labels",
+    "external_ref",
+    "estimated_minutes",
+    "due_at",
+    "defer_until",
+    "description",
+    "design",
+    "acceptance_criteria",
+    "notes",
+    "comments",
+    "close_reason",
+];
+/// What has a place of its own.
+const PLACED: [&str; 5] = ["id", "title", "status", "dependencies", "assignee"];
+
+/// Reads `issues.jsonl`.
+///
+/// # Errors
+/// [`Refused`] when no line is an issue.
+pub fn beads(jsonl: &str) -> Result<Imported, Refused> {
+    let mut found = Found::default();
+    let mut issues: Vec<(String, Map<String, Value>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let (mut gone, mut left): (HashSet<String>, BTreeMap<String, usize>) = Default::default();
+    for (at, line) in jsonl.trim_start_matches('\u{feff}').lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let issue = match serde_json::from_str(line) {
+            Ok(Value::Object(issue)) => issue,
+            Ok(_) | Err(_) => Map::new(),
+        };
+        let Some(id) = issue
+            .get("id")
+            .map(text::of_value)
+            .filter(|it| !it.is_empty())
+        else {
+            let line = at + 1;
+            found.unplaced.push(Unplaced::LineUnread { line });
+            continue;
+        };
+        if issue.get("status").and_then(Value::as_str) == Some("tombstone") {
+            found.unplaced.push(Unplaced::Deleted { id: id.clone() });
+            gone.insert(id);
+            continue;
+        }
+        match places.get(&id) {
+            // The later line is the newer one.
+            Some(&place) => {
+                found.unplaced.push(Unplaced::LaterLineCounts {
+                    id: id.clone(),
+                    line: at + 1,
+                });
+                issues[place].1 = issue;
+            }
+            None => {
+                places.insert(id.clone(), issues.len());
+                issues.push((id, issue));
+            }
+        }
+    }
+    let links = links(&issues);
+    let mut parents: HashMap<&str, &str> = HashMap::new();
+    let mut children: HashMap<&str, Vec<&str>> = HashMap::new();
+    for link in links.iter().filter(|link| link.sort == "parent-child") {
+        if places.contains_key(&link.from) && places.contains_key(&link.to) {
+            parents.insert(&link.from, &link.to);
+            children.entry(&link.to).or_default().push(&link.from);
+        }
+    }
+    let mut named_by: HashMap<&str, Vec<&Link>> = HashMap::new();
+    for link in &links {
+        named_by.entry(&link.from).or_default().push(link);
+    }
+    let links_of = |id: &str| named_by.get(id).into_iter().flatten().copied();
+    let epic = |id: &str| {
+        let issue = places.get(id).map(|&at| &issues[at].1);
+        issue.is_some_and(|it| it.get("issue_type").and_then(Value::as_str) == Some("epic"))
+            && children.contains_key(id)
+    };
+    for (id, issue) in &issues {
+        let mut draft = Draft {
+            key: id.clone(),
+            title: issue.get("title").map(text::of_value).unwrap_or_default(),
+            assignee: issue.get("assignee").map(text::of_value),
+            ..Draft::default()
+        };
+        draft.assignee = draft.assignee.filter(|who| !who.is_empty());
+        status(&mut draft, issue, &mut found);
+        for link in links_of(id) {
+            match link.sort.as_str() {
+                "blocks" if gone.contains(&link.to) => {}
+                "blocks" => draft.needs.push(link.to.clone()),
+                "parent-child" => {
+                    let parent = places.get(&link.to).map(|&at| &issues[at].1);
+                    let title = parent.and_then(|it| it.get("title")).map(text::of_value);
+                    let title = title.unwrap_or_default();
+                    draft.keep("parent", &format!("{} {title}", link.to));
+                }
+                sort => {
+                    draft.keep(sort, &link.to);
+                    found.unplaced.push(Unplaced::LinkInText {
+                        id: id.clone(),
+                        link: sort.to_owned(),
+                        other: link.to.clone(),
+                    });
+                }
+            }
+        }
+        // What holds an epic up holds its issues up.
+        let (mut above, mut seen) = (parents.get(id.as_str()), HashSet::new());
+        while let Some(parent) = above.filter(|parent| epic(parent) && seen.insert(**parent)) {
+            let needs = links_of(parent).filter(|it| it.sort == "blocks");
+            draft.follows.extend(needs.map(|it| it.to.clone()));
+            above = parents.get(parent);
+        }
+        for name in KEPT {
+            let told = issue.get(name).map(text::of_value).unwrap_or_default();
+            if !told.trim().is_empty() {
+                draft.keep(name, &told);
+                found.field(name);
+            }
+        }
+        for name in issue.keys().map(String::as_str) {
+            if !KEPT.contains(&name) && !PLACED.contains(&name) {
+                *left.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+        if !epic(id) {
+            found.drafts.push(draft);
+            continue;
+        }
+        let parts = children.get(id.as_str()).cloned().unwrap_or_default();
+        found.unplaced.push(Unplaced::Grouped {
+            id: id.clone(),
+            title: text::one_line(&draft.title),
+            parts: parts.len(),
+        });
+        if draft.progress == Progress::Done {
+            let open = parts
+                .iter()
+                .filter(|part| !closed(&issues, &places, part))
+                .count();
+            if open > 0 {
+                let id = id.clone();
+                found
+                    .unplaced
+                    .push(Unplaced::DoneWithOpenParts { id, open });
+            }
+        }
+        let head = format!("{id}: {}\n", text::one_line(&draft.title));
+        found.preface.push_str(&format!("{head}{}\n", draft.text));
+        let parts = parts.into_iter().map(str::to_owned);
+        found.groups.insert(id.clone(), parts.collect());
+    }
+    let left = left.into_iter();
+    let left = left.map(|(name, tasks)| Unplaced::FieldLeftOut { name, tasks });
+    found.unplaced.extend(left);
+    if issues.is_empty() && gone.is_empty() {
+        return Err(Refused::NotIts(String::new()));
+    }
+    found.finished()
+}
+
+fn closed(
+    issues: &[(String, Map<String, Value>)],
+    places: &HashMap<String, usize>,
+    id: &str,
+) -> bool {
+    let status = places.get(id).and_then(|&at| issues[at].1.get("status"));
+    status.and_then(Value::as_str) == Some("closed")
+}
+
+/// One issue names another.
+struct Link {
+    from: String,
+    to: String,
+    sort: String,
+}
+
+fn links(issues: &[(String, Map<String, Value>)]) -> Vec<Link> {
+    let mut links = Vec::new();
+    for (id, issue) in issues {
+        let list = issue.get("dependencies").and_then(Value::as_array);
+        for one in list.into_iter().flatten() {
+            let name = |key: &str| one.get(key).map(text::of_value).filter(|it| !it.is_empty());
+            let to = match one {
+                Value::String(to) => Some(to.clone()),
+                _ => name("depends_on_id"),
+            };
+            if let Some(to) = to {
+                links.push(Link {
+                    from: name("issue_id").unwrap_or_else(|| id.clone()),
+                    to,
+                    sort: name("type").unwrap_or_else(|| "blocks".into()),
+                });
+            }
+        }
+    }
+    links
+}
+
+fn status(draft: &mut Draft, issue: &Map<String, Value>, found: &mut Found) {
+    let status = issue.get("status").map(text::of_value).unwrap_or_default();
+    draft.progress = match status.as_str() {
+        "in_progress" => Progress::InProgress,
+        "closed" => Progress::Done,
+        _ => Progress::Open,
+    };
+    if !matches!(status.as_str(), "" | "open" | "in_progress" | "closed") {
+        draft.keep("status", &status);
+        let id = draft.key.clone();
+        found.unplaced.push(Unplaced::StatusInText { id, status });
+    }
+}

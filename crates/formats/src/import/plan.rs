@@ -1,0 +1,219 @@
+//! What was taken over, written down as a plan. The plan is read back: what would be read otherwise than it was meant is
+//! written more plainly, until it is not.
+
+use super::{Imported, Item, Phase, Refused};
+use crate::tasks_md::{FindingCode, PLAN_BYTES_MAX, Progress, Task, TasksFile, parse};
+use bowline_words::message::Unplaced;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+
+/// How plainly something is written: as it is, by its letters and digits, not at all.
+type Plainness = usize;
+const PLAINEST: Plainness = 2;
+
+/// The header of a task up to its title.
+pub(super) fn header(progress: Progress, id: &str) -> String {
+    let mark = match progress {
+        Progress::Open => ' ',
+        Progress::InProgress => '/',
+        Progress::Done => 'x',
+    };
+    let number = id
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b".-".contains(&byte));
+    let word = if number { "Task " } else { "" };
+    format!("### [{mark}] {word}{id}")
+}
+
+/// The plan, and what could not be written where it belongs.
+///
+/// # Errors
+/// [`Refused::TooLarge`] when no plan of that size is read.
+pub fn written(imported: &Imported) -> Result<(String, Vec<Unplaced>), Refused> {
+    let mut hand = Hand {
+        titles: vec![0; imported.tasks.len()],
+        people: vec![0; imported.tasks.len()],
+        phases: vec![0; imported.phases.len()],
+        project: 0,
+    };
+    let meant: Vec<HashSet<&str>> = imported
+        .tasks
+        .iter()
+        .map(|task| task.needs.iter().map(|id| id.as_str()).collect())
+        .collect();
+    loop {
+        let text = hand.write(imported);
+        if text.len() >= PLAN_BYTES_MAX {
+            return Err(Refused::TooLarge);
+        }
+        if !hand.plainer(imported, &meant, &parse(&text)) {
+            let told = imported.tasks.iter().enumerate();
+            let told = told.filter(|(at, _)| hand.titles[*at] > 0);
+            let told = told.map(|(_, task)| Unplaced::TitleInText {
+                id: task.id.to_string(),
+            });
+            return Ok((text, told.collect()));
+        }
+    }
+}
+
+/// How plainly everything is written.
+struct Hand {
+    titles: Vec<Plainness>,
+    people: Vec<Plainness>,
+    phases: Vec<Plainness>,
+    project: Plainness,
+}
+
+impl Hand {
+    fn write(&self, imported: &Imported) -> String {
+        let mut text = String::new();
+        let project = imported.project.as_deref().unwrap_or_default();
+        let _ = writeln!(text, "# TASKS: {}", plain(project, self.project));
+        fenced(&mut text, &imported.preface);
+        let mut current = None;
+        for (at, task) in imported.tasks.iter().enumerate() {
+            if current != Some(task.phase) {
+                current = Some(task.phase);
+                let phase = &imported.phases[task.phase];
+                let title = plain(&phase.title, self.phases[task.phase]);
+                let head = format!("\n## Phase {}: {title}", number(phase));
+                let _ = writeln!(text, "{}", head.trim_end_matches([':', ' ']));
+            }
+            self.task(&mut text, at, task);
+        }
+        text
+    }
+
+    fn task(&self, text: &mut String, at: usize, task: &Item) {
+        let title = plain(&task.title, self.titles[at]);
+        let head = format!("{}: {title}", header(task.progress, task.id.as_str()));
+        let _ = writeln!(text, "\n{}", head.trim_end_matches([':', ' ']));
+        if !task.needs.is_empty() {
+            let ids: Vec<&str> = task.needs.iter().map(|id| id.as_str()).collect();
+            let _ = writeln!(text, "- **Depends on**: {}", ids.join(", "));
+        }
+        let mut more = String::new();
+        if self.titles[at] > 0 {
+            let _ = writeln!(more, "title: {}", task.title);
+        }
+        if let Some(who) = &task.assignee {
+            match self.people[at] {
+                0 => drop(writeln!(text, "- **Assignee**: {who}")),
+                _ => drop(writeln!(more, "assignee: {who}")),
+            }
+        }
+        more.push_str(&task.text);
+        fenced(text, &more);
+    }
+
+    /// Compares what was meant with what is read, and decides what has to be written more plainly.
+    fn plainer(&mut self, imported: &Imported, meant: &[HashSet<&str>], read: &TasksFile) -> bool {
+        let mut again = false;
+        let mut more = |level: &mut Plainness| {
+            if *level < PLAINEST {
+                *level += 1;
+                again = true;
+            }
+        };
+        let project = imported.project.as_deref().unwrap_or_default();
+        if read.project.as_deref().unwrap_or_default() != plain(project, self.project) {
+            more(&mut self.project);
+        }
+        for (at, phase) in imported.phases.iter().enumerate() {
+            let used = imported.tasks.iter().any(|task| task.phase == at);
+            let title = title_of(read, phase);
+            if used && title != Some(&*plain(&phase.title, self.phases[at])) {
+                more(&mut self.phases[at]);
+            }
+        }
+        let needs: HashMap<&str, HashSet<&str>> = read
+            .dependencies()
+            .map(|(id, needs)| (id.as_str(), needs.iter().map(|it| it.as_str()).collect()))
+            .collect();
+        let odd: HashSet<usize> = read.findings.iter().map(|it| it.line).collect();
+        for (at, task) in imported.tasks.iter().enumerate() {
+            let found = read.task(task.id.as_str());
+            let same = found.is_some_and(|found| {
+                let known = needs.get(task.id.as_str());
+                found.title == plain(&task.title, self.titles[at])
+                    && found.progress == task.progress
+                    && known.map_or(meant[at].is_empty(), |known| *known == meant[at])
+                    && (!odd.contains(&found.line) || only_of_order(read, found))
+            });
+            if !same {
+                more(&mut self.titles[at]);
+            }
+            let who = found.and_then(|found| found.assignee.as_deref());
+            let wanted = task.assignee.as_deref().filter(|_| self.people[at] == 0);
+            if who != wanted {
+                // Without one in the field, it can only come from the title.
+                match self.people[at] {
+                    0 if task.assignee.is_some() => more(&mut self.people[at]),
+                    _ => more(&mut self.titles[at]),
+                }
+            }
+        }
+        again
+    }
+}
+
+/// Within a fence nothing is a task, a field or a box.
+fn fenced(text: &mut String, inside: &str) {
+    if inside.trim().is_empty() {
+        return;
+    }
+    let mut fence = "~~~".to_owned();
+    while inside.contains(&fence) {
+        fence.push('~');
+    }
+    let _ = writeln!(
+        text,
+        "\n{fence}text\n{}\n{fence}",
+        inside.trim_matches('\n')
+    );
+}
+
+/// What is said about a task is about the order that was meant, and no fault of how it is written.
+fn only_of_order(read: &TasksFile, task: &Task) -> bool {
+    let here = read.findings.iter().filter(|it| it.line == task.line);
+    here.map(|it| it.code).all(|code| {
+        matches!(
+            code,
+            FindingCode::CircularDep | FindingCode::EmptyTitle | FindingCode::PhaseMismatch
+        )
+    })
+}
+
+/// A phase as its heading has it.
+fn number(phase: &Phase) -> String {
+    match phase.section {
+        0 => phase.number.to_string(),
+        section => format!("{}.{section}", phase.number),
+    }
+}
+
+fn title_of<'a>(read: &'a TasksFile, phase: &Phase) -> Option<&'a str> {
+    let heading = read.phases.iter().find(|it| it.number == phase.number)?;
+    if phase.section == 0 {
+        return Some(&heading.title);
+    }
+    let mut sections = heading.sections.iter();
+    let section = sections.find(|it| it.number == phase.section)?;
+    Some(&section.title)
+}
+
+/// A text as plainly as wanted.
+fn plain(text: &str, level: Plainness) -> String {
+    match level {
+        0 => text.to_owned(),
+        1 => {
+            let letters = text
+                .chars()
+                .map(|c| if c.is_alphanumeric() { c } else { ' ' });
+            let text: String = letters.collect();
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,318 @@
+//! `tasks.json` of task-master: tags with tasks, and tasks with parts.
+
+use super::{Draft, Found, Imported, Refused, text};
+use crate::tasks_md::Progress;
+use bowline_words::message::Unplaced;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Parts of parts that are followed.
+const DEPTH_MAX: usize = 16;
+/// The tag that counts where nobody says which.
+const MASTER: &str = "master";
+/// What has a place of its own.
+const PLACED: [&str; 7] = [
+    "id",
+    "title",
+    "status",
+    "dependencies",
+    "subtasks",
+    "assignee",
+    "parentTaskId",
+];
+
+type Members = BTreeMap<String, Box<RawValue>>;
+
+/// The tag that task-master's own state file says is current.
+pub fn current_tag(state: &str) -> Option<String> {
+    let state: Value = serde_json::from_str(state).ok()?;
+    state["currentTag"].as_str().map(str::to_owned)
+}
+
+/// Reads `tasks.json`. Tasks of the current tag keep their ids; those of others have the tag before them, for ids begin anew in
+/// every tag.
+///
+/// # Errors
+/// [`Refused`] when it is no such file, or has no task.
+pub fn task_master(json: &str, current: Option<&str>) -> Result<Imported, Refused> {
+    let json = json.trim_start_matches('\u{feff}');
+    let value: Value =
+        serde_json::from_str(json).map_err(|error| Refused::NotIts(error.to_string()))?;
+    let root: Members =
+        serde_json::from_str(json).map_err(|error| Refused::NotIts(error.to_string()))?;
+    let Value::Object(map) = &value else {
+        return Err(Refused::NotIts(String::new()));
+    };
+    // Keys in the order of the file, which `Members` does not keep.
+    let mut tags: Vec<(String, Vec<Members>)> = Vec::new();
+    let mut odd = 0;
+    for (name, member) in map {
+        let raw = &root[name];
+        if name == "tasks" && member.is_array() {
+            let (list, left) = entries(raw);
+            tags.push((String::new(), list));
+            odd += left;
+        } else if member["tasks"].is_array() {
+            let inside: Members = serde_json::from_str(raw.get()).unwrap_or_default();
+            let (list, left) = inside
+                .get("tasks")
+                .map_or((Vec::new(), 0), |it| entries(it));
+            tags.push((name.clone(), list));
+            odd += left;
+        }
+    }
+    if tags.is_empty() {
+        return Err(Refused::NotIts(String::new()));
+    }
+    let known = |name: &str| tags.iter().any(|(tag, _)| tag == name);
+    let bare = current.filter(|it| known(it)).map(str::to_owned);
+    let bare = bare.or_else(|| known(MASTER).then(|| MASTER.to_owned()));
+    let bare = bare.unwrap_or_else(|| tags[0].0.clone());
+    let mut found = Found {
+        project: project_of(&value),
+        ..Found::default()
+    };
+    if odd > 0 {
+        found.unplaced.push(Unplaced::NotATask { count: odd });
+    }
+    let mut prefixes = HashSet::new();
+    for (tag, list) in &tags {
+        let prefix = match *tag == bare {
+            true => String::new(),
+            false => prefix_of(tag, &mut prefixes),
+        };
+        let mut reader = Tag {
+            name: tag,
+            prefix,
+            found: &mut found,
+            known: HashSet::new(),
+        };
+        reader.known(list, "", 0);
+        reader.read(list, "", &[], 0);
+    }
+    found.finished()
+}
+
+fn project_of(value: &Value) -> Option<String> {
+    let places = ["/metadata/projectName", "/meta/projectName", "/projectName"];
+    let name = places.iter().find_map(|it| value.pointer(it)?.as_str());
+    name.map(str::to_owned)
+}
+
+/// A tag as the beginning of an id.
+fn prefix_of(tag: &str, taken: &mut HashSet<String>) -> String {
+    let plain: String = tag
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
+    let plain = match words.is_empty() {
+        true => "tag".to_owned(),
+        false => words.join("-"),
+    };
+    let more = (2..).map(|number| format!("{plain}-{number}-"));
+    let mut all = std::iter::once(format!("{plain}-")).chain(more);
+    let free = all.find(|it| taken.insert(it.clone()));
+    free.unwrap_or_default()
+}
+
+/// The objects of a list, and how much else is in it.
+fn entries(raw: &RawValue) -> (Vec<Members>, usize) {
+    let list: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
+    let all = list.len();
+    let list: Vec<Members> = list
+        .iter()
+        .filter_map(|it| serde_json::from_str(it.get()).ok())
+        .collect();
+    let left = all - list.len();
+    (list, left)
+}
+
+/// A name, as text or as a number in the digits it is written in: `2.10` is not `2.1`.
+fn spelled(raw: &RawValue) -> Option<String> {
+    match serde_json::from_str(raw.get()).ok()? {
+        Value::String(text) => Some(text.trim().to_owned()).filter(|it| !it.is_empty()),
+        Value::Number(_) => Some(raw.get().to_owned()),
+        _ => None,
+    }
+}
+
+fn value(entry: &Members, name: &str) -> Value {
+    let raw = entry.get(name);
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default()
+}
+
+fn parts(entry: &Members) -> (Vec<Members>, usize) {
+    entry
+        .get("subtasks")
+        .map_or((Vec::new(), 0), |it| entries(it))
+}
+
+/// The name of a task within its parent: a part may carry the parent's id before its own.
+fn local(entry: &Members, parent: &str, at: usize) -> String {
+    let id = entry.get("id").and_then(|raw| spelled(raw));
+    let id = id.unwrap_or_else(|| (at + 1).to_string());
+    let own = id.strip_prefix(parent).and_then(|it| it.strip_prefix('.'));
+    own.filter(|_| !parent.is_empty())
+        .map_or(id.clone(), str::to_owned)
+}
+
+fn joined(parent: &str, local: &str) -> String {
+    match parent.is_empty() {
+        true => local.to_owned(),
+        false => format!("{parent}.{local}"),
+    }
+}
+
+/// One tag.
+struct Tag<'f> {
+    name: &'f str,
+    prefix: String,
+    found: &'f mut Found,
+    /// Every id there is, in the words of the tag.
+    known: HashSet<String>,
+}
+
+impl Tag<'_> {
+    fn known(&mut self, list: &[Members], parent: &str, depth: usize) {
+        for (at, entry) in list.iter().enumerate() {
+            let id = joined(parent, &local(entry, parent, at));
+            if depth < DEPTH_MAX {
+                self.known(&parts(entry).0, &id, depth + 1);
+            }
+            self.known.insert(id);
+        }
+    }
+
+    /// The task a dependency means: of a part the one beside it first.
+    fn meant(&self, name: &str, parent: &str) -> String {
+        let beside = joined(parent, name);
+        let found = match self.known.contains(&beside) {
+            true => &beside,
+            false => name,
+        };
+        format!("{}{found}", self.prefix)
+    }
+
+    fn read(&mut self, list: &[Members], parent: &str, inherited: &[String], depth: usize) {
+        let mut names: HashMap<String, usize> = HashMap::new();
+        for (at, entry) in list.iter().enumerate() {
+            let id = joined(parent, &local(entry, parent, at));
+            let again = names.entry(id.clone()).or_default();
+            *again += 1;
+            let mut draft = Draft {
+                key: format!("{}{id}", self.prefix),
+                title: text::of_value(&value(entry, "title")),
+                ..Draft::default()
+            };
+            if *again > 1 {
+                draft.key = format!("{}-{again}", draft.key);
+                self.found.unplaced.push(Unplaced::IdTwice {
+                    id: format!("{}{id}", self.prefix),
+                    new: draft.key.clone(),
+                });
+            }
+            self.status(&mut draft, entry);
+            let who = text::of_value(&value(entry, "assignee"));
+            draft.assignee = Some(who).filter(|who| !who.is_empty());
+            self.needs(&mut draft, entry, parent);
+            if !self.prefix.is_empty() && !self.name.is_empty() {
+                draft.keep("tag", self.name);
+            }
+            self.others(&mut draft, entry);
+            // A part that waits for none beside it begins when its parent could.
+            let beside = |need: &String| {
+                let inside = need.strip_prefix(&self.prefix).unwrap_or(need);
+                !parent.is_empty() && inside.starts_with(&format!("{parent}."))
+            };
+            if !draft.needs.iter().any(beside) {
+                draft.follows.extend(inherited.iter().cloned());
+            }
+            let (inner, odd) = parts(entry);
+            if odd > 0 {
+                self.found.unplaced.push(Unplaced::NotATask { count: odd });
+            }
+            let mut before = draft.needs.clone();
+            before.extend(draft.follows.iter().cloned());
+            let key = draft.key.clone();
+            let done = draft.progress == Progress::Done;
+            // The whole is done when its parts are.
+            for (at, part) in inner.iter().enumerate() {
+                let name = joined(&id, &local(part, &id, at));
+                draft.follows.push(format!("{}{name}", self.prefix));
+            }
+            self.found.drafts.push(draft);
+            if depth >= DEPTH_MAX || inner.is_empty() {
+                continue;
+            }
+            let first = self.found.drafts.len();
+            self.read(&inner, &id, &before, depth + 1);
+            let new = &self.found.drafts[first..];
+            let open = new
+                .iter()
+                .filter(|it| it.progress != Progress::Done)
+                .count();
+            if done && open > 0 {
+                self.found
+                    .unplaced
+                    .push(Unplaced::DoneWithOpenParts { id: key, open });
+            }
+        }
+    }
+
+    fn status(&mut self, draft: &mut Draft, entry: &Members) {
+        let status = text::of_value(&value(entry, "status"));
+        let (progress, told) = match status.to_ascii_lowercase().as_str() {
+            "" | "pending" => (Progress::Open, false),
+            "in-progress" | "in_progress" => (Progress::InProgress, false),
+            "review" => (Progress::InProgress, true),
+            "done" | "completed" => (Progress::Done, false),
+            "cancelled" | "canceled" => (Progress::Done, true),
+            _ => (Progress::Open, true),
+        };
+        draft.progress = progress;
+        if told {
+            draft.keep("status", &status);
+            let id = draft.key.clone();
+            self.found.unplaced.push(match progress {
+                Progress::Done => Unplaced::CountsAsDone { id, status },
+                Progress::Open | Progress::InProgress => Unplaced::StatusInText { id, status },
+            });
+        }
+    }
+
+    fn needs(&mut self, draft: &mut Draft, entry: &Members, parent: &str) {
+        let raw = entry.get("dependencies");
+        let list: Vec<Box<RawValue>> = raw
+            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default();
+        for name in list.iter().filter_map(|raw| spelled(raw)) {
+            let need = self.meant(&name, parent);
+            let whole = need.strip_prefix(&self.prefix) == Some(parent) && !parent.is_empty();
+            match whole {
+                // A part cannot wait for the whole that waits for it.
+                true => self.found.unplaced.push(Unplaced::OrderLeftOut {
+                    id: draft.key.clone(),
+                    other: need,
+                }),
+                false => draft.needs.push(need),
+            }
+        }
+    }
+
+    fn others(&mut self, draft: &mut Draft, entry: &Members) {
+        let first = ["priority", "description", "details", "testStrategy"];
+        let rest = entry.keys().map(String::as_str);
+        let rest = rest.filter(|name| !first.contains(name) && !PLACED.contains(name));
+        for name in first.into_iter().chain(rest) {
+            let told = text::of_value(&value(entry, name));
+            if told.trim().is_empty() {
+                continue;
+            }
+            draft.keep(name, &told);
+            self.found.field(name);
+        }
+    }
+}

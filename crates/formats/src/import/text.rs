@@ -1,0 +1,55 @@
+//! Text of others, without what has no business in a file of ours.
+
+/// Text without terminal escapes and control characters, with our line ends.
+pub(super) fn clean(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(letter) = rest.next() {
+        match letter {
+            '\u{1b}' => match rest.next() {
+                // A sequence ends with a letter, a title with a bell or a further escape.
+                Some('[') => while rest.next().is_some_and(|it| !('@'..='~').contains(&it)) {},
+                Some(']') => {
+                    while let Some(it) = rest.next() {
+                        if it == '\u{1b}' {
+                            rest.next();
+                        }
+                        if it == '\u{7}' || it == '\u{1b}' {
+                            break;
+                        }
+                    }
+                }
+                Some(_) | None => {}
+            },
+            '\r' => {
+                if rest.peek() != Some(&'\n') {
+                    clean.push('\n');
+                }
+            }
+            '\n' | '\t' => clean.push(letter),
+            _ if letter.is_control() => {}
+            _ => clean.push(letter),
+        }
+    }
+    clean
+}
+
+/// The same in one line.
+pub(super) fn one_line(text: &str) -> String {
+    let clean = clean(text);
+    clean.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A value of JSON as people would write it.
+pub(super) fn of_value(value: &serde_json::Value) -> String {
+    use serde_json::Value;
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) if list.iter().all(|it| !it.is_object() && !it.is_array()) => {
+            list.iter().map(of_value).collect::<Vec<_>>().join(", ")
+        }
+        Value::Object(map) if map.is_empty() => String::new(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,599 @@
+//! Tasks of other programs: every shape that is met, and the promise that the plan says what was meant.
+
+use bowline_formats::import::{
+    Imported, Item, Page, Phase, Refused, backlog, beads, spec_kit, task_master, written,
+};
+use bowline_formats::tasks_md::{Progress, TaskId, TasksFile, parse};
+use bowline_words::message::Unplaced;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+type Needs = BTreeMap<String, BTreeSet<String>>;
+
+fn needs_of(file: &TasksFile) -> Needs {
+    let set = |ids: Vec<&TaskId>| ids.into_iter().map(ToString::to_string).collect();
+    let mut all: Needs = file
+        .tasks
+        .iter()
+        .map(|task| (task.id.to_string(), BTreeSet::new()))
+        .collect();
+    all.extend(
+        file.dependencies()
+            .map(|(id, needs)| (id.to_string(), set(needs))),
+    );
+    all
+}
+
+/// The plan of what was taken over, read back: the same tasks in the same order, and nothing else.
+fn read_back(imported: &Imported) -> TasksFile {
+    let (text, _) = written(imported).unwrap();
+    let file = parse(&text);
+    let ids = |file: &TasksFile| {
+        file.tasks
+            .iter()
+            .map(|it| it.id.to_string())
+            .collect::<Vec<_>>()
+    };
+    let meant: Vec<String> = imported.tasks.iter().map(|it| it.id.to_string()).collect();
+    assert_eq!(ids(&file), meant, "{text}");
+    for (task, item) in file.tasks.iter().zip(&imported.tasks) {
+        let phase = &imported.phases[item.phase];
+        assert_eq!(
+            (task.progress, task.phase, task.section),
+            (item.progress, phase.number, phase.section),
+            "{} in\n{text}",
+            task.id
+        );
+    }
+    let meant: Needs = imported
+        .tasks
+        .iter()
+        .map(|it| {
+            let needs = it.needs.iter().map(ToString::to_string);
+            (it.id.to_string(), needs.collect())
+        })
+        .collect();
+    assert_eq!(needs_of(&file), meant, "{text}");
+    assert!(file.groups.is_empty(), "{:?}\n{text}", file.groups);
+    file
+}
+
+/// `id[x] title < needs`, a line for each task.
+fn told(file: &TasksFile) -> Vec<String> {
+    let needs = needs_of(file);
+    let one = |task: &bowline_formats::tasks_md::Task| {
+        let mark = match task.progress {
+            Progress::Open => ' ',
+            Progress::InProgress => '/',
+            Progress::Done => 'x',
+        };
+        let needs: Vec<&str> = needs[task.id.as_str()].iter().map(String::as_str).collect();
+        format!("{}[{mark}] {} < {}", task.id, task.title, needs.join(" "))
+    };
+    file.tasks.iter().map(one).collect()
+}
+
+fn lines(imported: &Imported) -> Vec<String> {
+    told(&read_back(imported))
+}
+
+#[test]
+fn task_master_with_tags_parts_and_ids_of_both_sorts() {
+    let json = r#"{
+      "metadata": {"projectName": "Ferry"},
+      "master": {"tasks": [
+        {"id": 1, "title": "Quay", "status": "done", "dependencies": [], "priority": "high", "description": "d"},
+        {"id": "2", "title": "Boat", "status": "in-progress", "dependencies": [1], "subtasks": [
+          {"id": 1, "title": "Hull", "status": "completed", "dependencies": []},
+          {"id": "2", "title": "Mast", "status": "pending", "dependencies": [1]},
+          {"id": 2.10, "title": "Sail", "status": "review", "dependencies": ["2.2", 1]}
+        ]},
+        {"id": 3, "title": "Trip", "status": "deferred", "dependencies": ["2.1", 9, 3]}
+      ], "metadata": {}},
+      "feature-x": {"tasks": [
+        {"id": 1, "title": "Other", "status": "cancelled", "dependencies": [], "subtasks": [
+          {"id": 1, "title": "Part", "status": "pending", "dependencies": ["2"]}]},
+        {"id": 2, "title": "More", "status": "pending", "dependencies": [1]}
+      ]}
+    }"#;
+    let imported = task_master(json, None).unwrap();
+    assert_eq!(imported.project.as_deref(), Some("Ferry"));
+    assert_eq!(
+        lines(&imported),
+        [
+            "1[x] Quay < ",
+            "2[/] Boat < 1 2.1 2.10 2.2",
+            "2.1[x] Hull < 1",
+            "2.2[ ] Mast < 2.1",
+            "2.10[/] Sail < 2.1 2.2",
+            "3[ ] Trip < 2.1",
+            // The order by place gave way: its part waits for 2, and 2 for it.
+            "feature-x-1[x] Other < ",
+            "feature-x-1.1[ ] Part < feature-x-2",
+            "feature-x-2[ ] More < feature-x-1",
+        ]
+    );
+    for wanted in [
+        Unplaced::NothingNeeded {
+            id: "3".into(),
+            other: "9".into(),
+        },
+        Unplaced::NeedsItself { id: "3".into() },
+        Unplaced::DoneWithOpenParts {
+            id: "feature-x-1".into(),
+            open: 1,
+        },
+        Unplaced::CountsAsDone {
+            id: "feature-x-1".into(),
+            status: "cancelled".into(),
+        },
+        Unplaced::StatusInText {
+            id: "3".into(),
+            status: "deferred".into(),
+        },
+        Unplaced::OrderLeftOut {
+            id: "feature-x-1".into(),
+            other: "feature-x-1.1".into(),
+        },
+        Unplaced::Field {
+            name: "priority".into(),
+            tasks: 1,
+        },
+    ] {
+        assert!(
+            imported.unplaced.contains(&wanted),
+            "{wanted:?}: {:?}",
+            imported.unplaced
+        );
+    }
+    // The current tag has the bare ids.
+    let imported = task_master(json, Some("feature-x")).unwrap();
+    let ids: Vec<&str> = imported.tasks.iter().map(|it| it.id.as_str()).collect();
+    assert!(
+        ids.contains(&"1.1") && ids.contains(&"master-2.10"),
+        "{ids:?}"
+    );
+}
+
+#[test]
+fn task_master_as_it_was_before_tags_and_what_is_no_such_file() {
+    let old = task_master(
+        r#"{"tasks":[{"id":1,"title":"a"},{"id":1,"title":"b"},7]}"#,
+        None,
+    );
+    let imported = old.unwrap();
+    assert_eq!(lines(&imported), ["1[ ] a < ", "1-2[ ] b < "]);
+    assert!(imported.unplaced.contains(&Unplaced::NotATask { count: 1 }));
+    for (text, refused) in [
+        (r#"{"tasks":[]}"#, Refused::Empty),
+        (r#"{"tasks":{}}"#, Refused::NotIts(String::new())),
+        ("[]", Refused::NotIts(String::new())),
+    ] {
+        let found = task_master(text, None).unwrap_err();
+        match refused {
+            Refused::NotIts(_) => assert!(matches!(found, Refused::NotIts(_)), "{found:?}"),
+            other => assert_eq!(found, other),
+        }
+    }
+}
+
+#[test]
+fn beads_with_links_groups_and_odd_ids() {
+    let jsonl = r#"{"id":"HT-1","title":"Harbour","status":"open","issue_type":"epic","priority":1,"description":"All of it"}
+{"id":"HT-1.1","title":"\u001b[31mRed\u001b[0m quay","status":"closed","issue_type":"task","assignee":"kim","dependencies":[{"issue_id":"HT-1.1","depends_on_id":"HT-1","type":"parent-child"}]}
+{"id":"HT-1.2","title":"Crane","status":"blocked","dependencies":[{"issue_id":"HT-1.2","depends_on_id":"HT-1","type":"parent-child"},{"issue_id":"HT-1.2","depends_on_id":"HT-1.1","type":"blocks"},{"issue_id":"HT-1.2","depends_on_id":"pre-1g5","type":"related"}]}
+{"id":"pre-1g5","title":"Sea","status":"in_progress","dependencies":[{"issue_id":"pre-1g5","depends_on_id":"HT-1","type":"blocks"}]}
+{"id":"bd-abc","title":"No digit","status":"pinned","dependencies":[{"issue_id":"bd-abc","depends_on_id":"gone-1","type":"blocks"},{"issue_id":"bd-abc","depends_on_id":"my_app-2","type":"discovered-from"}]}
+
+{"id":"my_app-2","title":"Under_score","status":"deferred"}
+{"id":"gone-1","title":"Gone","status":"tombstone"}
+<<<<<<< HEAD
+"#;
+    let imported = beads(jsonl).unwrap();
+    assert_eq!(
+        lines(&imported),
+        [
+            "HT-1.1[x] Red quay < ",
+            "HT-1.2[ ] Crane < HT-1.1",
+            "pre-1g5[/] Sea < HT-1.1 HT-1.2",
+            "bd-abc-1[ ] No digit < ",
+            "my_app-2[ ] Under_score < ",
+        ]
+    );
+    assert_eq!(
+        read_back(&imported).tasks[0].assignee.as_deref(),
+        Some("kim")
+    );
+    let (text, _) = written(&imported).unwrap();
+    for kept in [
+        "HT-1: Harbour",
+        "All of it",
+        "related: pre-1g5",
+        "discovered-from: my_app-2",
+        "id: bd-abc",
+    ] {
+        assert!(text.contains(kept), "{kept} is lost:\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'));
+    for wanted in [
+        Unplaced::Deleted {
+            id: "gone-1".into(),
+        },
+        Unplaced::LineUnread { line: 9 },
+        Unplaced::Renamed {
+            was: "bd-abc".into(),
+            id: "bd-abc-1".into(),
+        },
+        Unplaced::StatusInText {
+            id: "HT-1.2".into(),
+            status: "blocked".into(),
+        },
+    ] {
+        assert!(
+            imported.unplaced.contains(&wanted),
+            "{wanted:?}: {:?}",
+            imported.unplaced
+        );
+    }
+}
+
+#[test]
+fn what_holds_an_epic_up_holds_its_issues_up() {
+    let jsonl = r#"{"id":"a-1","title":"first"}
+{"id":"e-1","title":"epic","issue_type":"epic","dependencies":[{"depends_on_id":"a-1","type":"blocks"}]}
+{"id":"e-1.1","title":"part","dependencies":[{"depends_on_id":"e-1","type":"parent-child"}]}
+{"id":"f-1","title":"an epic of nothing","issue_type":"epic"}"#;
+    let imported = beads(jsonl).unwrap();
+    assert_eq!(
+        lines(&imported),
+        [
+            "a-1[ ] first < ",
+            "e-1.1[ ] part < a-1",
+            "f-1[ ] an epic of nothing < "
+        ]
+    );
+}
+
+#[test]
+fn spec_kit_in_order_with_neighbours_and_prose() {
+    let text = "\
+# Tasks: Ferry
+
+## Format: `[ID] [P?] [Story] Description`
+- **[P]**: can run in parallel
+
+## Phase 1: Setup (Shared Infrastructure)
+- [x] T001 Create the project
+- [X] T002 [P] Lint in `setup.cfg`
+- [ ] T003 [P] Types
+- [ ] **T004** Ready (depends on T001)
+
+## Phase 2: User Story 1 - Tickets (Priority: P1) 🎯 MVP
+**Depends on**: US0
+
+### Tests
+- [ ] `T012` [P] [US1] Contract test in tests/a.py
+- [ ] T005a [P] [US1] Model with a long text that
+  is wrapped over lines — depends on
+  T001–T003, and T012
+- [ ] ~~T006 dropped~~
+- [ ] T007 [US1] Service (depends on T006, T005a)
+- [ ] all tests pass
+
+## Phase N: Polish
+- [ ] T020 [P] Docs
+
+## Dependencies
+- T001 before T002
+```
+- [ ] T099 in a fence
+```
+";
+    let imported = spec_kit(text).unwrap();
+    assert_eq!(
+        lines(&imported),
+        [
+            "T001[x] Create the project < ",
+            "T002[x] Lint in `setup.cfg` < T001",
+            "T003[ ] Types < T001",
+            "T004[ ] Ready < T001 T002 T003",
+            "T012[ ] Contract test in tests/a.py < ",
+            "T005a[ ] Model with a long text that is wrapped over lines < T001 T002 T003 T012",
+            "T007[ ] Service < T005a T012",
+            "T020[ ] Docs < ",
+        ]
+    );
+    let phases: Vec<u32> = read_back(&imported)
+        .tasks
+        .iter()
+        .map(|it| it.phase)
+        .collect();
+    assert_eq!(phases, [1, 1, 1, 1, 2, 2, 2, 3]);
+    assert!(
+        imported
+            .unplaced
+            .contains(&Unplaced::Deleted { id: "T006".into() })
+    );
+    let check = Unplaced::LineWithoutId {
+        line: 22,
+        text: "all tests pass".into(),
+    };
+    assert!(
+        imported.unplaced.contains(&check),
+        "{:?}",
+        imported.unplaced
+    );
+}
+
+#[test]
+fn spec_kit_with_half_phases_stories_and_a_need_behind_its_own_order() {
+    let text = "\
+## Phase 3.1: Setup
+- [ ] T001 a
+## Phase 3.2: Tests
+- [ ] T002 [US1] b (depends on T003)
+- [ ] T003 [US1] c
+## Phase 4: Story 2
+**Depends on**: US1
+- [ ] T004 [P] [US2] d
+- [ ] T005 e depends on T900
+";
+    let imported = spec_kit(text).unwrap();
+    assert_eq!(
+        lines(&imported),
+        [
+            "T001[ ] a < ",
+            "T002[ ] b < T003",
+            "T003[ ] c < ",
+            "T004[ ] d < T002 T003",
+            "T005[ ] e depends on T900 < T004",
+        ]
+    );
+    let file = read_back(&imported);
+    assert_eq!((file.tasks[1].phase, file.tasks[1].section), (3, 2));
+    let left = Unplaced::OrderLeftOut {
+        id: "T003".into(),
+        other: "T002".into(),
+    };
+    assert!(imported.unplaced.contains(&left), "{:?}", imported.unplaced);
+}
+
+#[test]
+fn backlog_with_front_matter_of_every_writing() {
+    let page = |name: &str, text: &str| Page {
+        name: name.into(),
+        text: text.into(),
+        completed: name.starts_with("done"),
+    };
+    let pages = [
+        page(
+            "a.md",
+            "---\nid: task-10\ntitle: 'Ten: ten'\nstatus: Done\nassignee:\n  - '@kim'\n  - '@lee'\nlabels: [x]\ndependencies: []\n---\n\n## Description\n\n- [ ] #1 T1.1: not a task\n",
+        ),
+        page(
+            "b.md",
+            "---\r\nid: task-2\r\ntitle: >-\r\n  A long\r\n  title\r\nstatus: Shipped\r\ndependencies:\r\n  - TASK-10\r\n  - 7\r\n---\r\n",
+        ),
+        page(
+            "c.md",
+            "---\nid: task-2.1\ntitle: Part\nstatus: In Progress\nparent_task_id: task-2\n---\n",
+        ),
+        page(
+            "done-d.md",
+            "---\nid: task-7\ntitle: Seven\nstatus: To Do\ndependencies: [task-99]\n---\n",
+        ),
+        page("e.md", "# no front matter\n"),
+    ];
+    let config = "project_name: \"Ferry\"\nstatuses: [\"To Do\", \"In Progress\", \"Shipped\"]\n";
+    let imported = backlog(&pages, Some(config)).unwrap();
+    assert_eq!(imported.project.as_deref(), Some("Ferry"));
+    assert_eq!(
+        lines(&imported),
+        [
+            "task-2[x] A long title < task-10 task-2.1 task-7",
+            "task-2.1[/] Part < task-10 task-7",
+            "task-7[x] Seven < ",
+            "task-10[x] Ten: ten < ",
+        ]
+    );
+    assert_eq!(
+        read_back(&imported).tasks[3].assignee.as_deref(),
+        Some("kim + lee")
+    );
+    for wanted in [
+        Unplaced::FileUnread {
+            name: "e.md".into(),
+        },
+        Unplaced::NothingNeeded {
+            id: "task-7".into(),
+            other: "task-99".into(),
+        },
+        Unplaced::DoneWithOpenParts {
+            id: "task-2".into(),
+            open: 1,
+        },
+    ] {
+        assert!(
+            imported.unplaced.contains(&wanted),
+            "{wanted:?}: {:?}",
+            imported.unplaced
+        );
+    }
+}
+
+#[test]
+fn titles_that_would_be_read_as_something_else_are_kept_whole() {
+    let titles = [
+        "Title ✅",
+        "Title (완료)",
+        "Wire it — backend-specialist",
+        "After (depends on T1)",
+        "a ← T1",
+        "[x] T1.2: another",
+        "",
+        "Phase 2: no phase",
+        "~ 7",
+        "`x`",
+        "**bold** #",
+        "담당: kim",
+    ];
+    for title in titles {
+        let imported = Imported {
+            project: Some("Phase 1: x".into()),
+            preface: "### [ ] T9.9: no task".into(),
+            phases: vec![Phase {
+                number: 1,
+                section: 0,
+                title: "완료 조건".into(),
+            }],
+            tasks: vec![Item {
+                id: TaskId::new("T1").unwrap(),
+                phase: 0,
+                title: title.into(),
+                progress: Progress::Open,
+                assignee: Some("none".into()),
+                needs: Vec::new(),
+                text: "- [ ] T2: no task\n~~~\n의존: T9".into(),
+            }],
+            unplaced: Vec::new(),
+        };
+        let file = read_back(&imported);
+        let (text, _) = written(&imported).unwrap();
+        assert!(text.contains(title), "{title} is lost:\n{text}");
+        assert_eq!(file.tasks.len(), 1);
+    }
+}
+
+fn nasty() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        prop::sample::select(vec![
+            "T1",
+            "T1.1",
+            "3",
+            "P1",
+            "Phase 2",
+            "[ ]",
+            "[x] ",
+            ": ",
+            " — ",
+            "(",
+            ")",
+            "depends on ",
+            "의존: ",
+            "✅",
+            "완료",
+            "`",
+            "**",
+            "~~",
+            "<!--",
+            "-->",
+            "|",
+            "~",
+            "←",
+            "@kim",
+            "backend-specialist",
+            "#",
+            "\\",
+            "```mermaid",
+            "---",
+            "> ",
+            "없음",
+            "a",
+            "\u{1b}[1m",
+            " ",
+        ])
+        .prop_map(str::to_owned),
+        any::<char>().prop_map(String::from),
+    ];
+    prop::collection::vec(part, 0..6).prop_map(|parts| parts.concat())
+}
+
+fn id() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "1", "2", "2.1", "2.10", "10", "T1", "T1.2", "a-1", "A_b-2", "P1", "P1-T1", "phase-1a",
+            "task-3", "task", "bd-abc", "가-1", "x.y", "1-2", "M2", "Stage-4", "T1-", "no-1",
+        ])
+        .prop_map(str::to_owned),
+        "[A-Za-z0-9_.-]{1,12}",
+        nasty(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// Whatever the issues are called and say: the plan is read as the same graph.
+    #[test]
+    fn a_plan_of_beads_is_read_as_it_was_meant(
+        ids in prop::collection::vec(id(), 1..9),
+        titles in prop::collection::vec(nasty(), 9),
+        links in prop::collection::vec((0usize..9, 0usize..9, prop::sample::select(vec!["blocks", "parent-child", "related"])), 0..14),
+        sort in prop::sample::select(vec!["task", "epic"]),
+    ) {
+        let mut lines = String::new();
+        for (at, id) in ids.iter().enumerate() {
+            let links: Vec<_> = links
+                .iter()
+                .filter(|(from, to, _)| *from == at && *to < ids.len())
+                .map(|(_, to, kind)| serde_json::json!({"issue_id": id, "depends_on_id": ids[*to], "type": kind}))
+                .collect();
+            let status = ["open", "closed", "in_progress"][at % 3];
+            let issue = serde_json::json!({
+                "id": id, "title": titles[at], "status": status,
+                "issue_type": if at == 0 { sort } else { "task" },
+                "assignee": titles[8 - at], "description": titles[8 - at], "dependencies": links,
+            });
+            lines.push_str(&format!("{issue}\n"));
+        }
+        if let Ok(imported) = beads(&lines) {
+            read_back(&imported);
+        }
+    }
+
+    #[test]
+    fn a_plan_of_task_master_is_read_as_it_was_meant(
+        shape in prop::collection::vec((0u32..6, nasty(), 0u32..4, prop::collection::vec(0u32..7, 0..3)), 1..7),
+        tag in nasty(),
+    ) {
+        let tasks: Vec<_> = shape
+            .iter()
+            .map(|(id, title, parts, needs)| {
+                let parts: Vec<_> = (1..=*parts)
+                    .map(|part| serde_json::json!({"id": part, "title": title, "dependencies": needs, "status": "pending"}))
+                    .collect();
+                serde_json::json!({"id": id, "title": title, "dependencies": needs, "subtasks": parts, "status": "done", "details": title})
+            })
+            .collect();
+        let json = serde_json::json!({ "master": {"tasks": tasks}, tag: {"tasks": tasks} }).to_string();
+        if let Ok(imported) = task_master(&json, None) {
+            read_back(&imported);
+        }
+    }
+
+    #[test]
+    fn a_plan_of_spec_kit_is_read_as_it_was_meant(
+        items in prop::collection::vec((0u32..30, nasty(), any::<bool>(), 0u32..30, 0u32..8), 1..12),
+    ) {
+        let mut text = String::from("# Tasks: x\n");
+        for (number, title, beside, need, phase) in &items {
+            if *phase < 4 {
+                text.push_str(&format!("## Phase {phase}: {title}\n"));
+            }
+            let beside = if *beside { "[P] " } else { "" };
+            text.push_str(&format!("- [ ] T{number:03} {beside}{} (depends on T{need:03})\n", title.replace('\n', " ")));
+        }
+        if let Ok(imported) = spec_kit(&text) {
+            read_back(&imported);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_reader_fall(text in ".{0,200}", nasty in nasty()) {
+        let _ = task_master(&text, Some(&nasty));
+        let _ = beads(&text);
+        let _ = spec_kit(&format!("{text}\n{nasty}"));
+        let page = Page { name: nasty.clone(), text: format!("---\n{text}\n---\n{nasty}"), completed: false };
+        let _ = backlog(&[page], Some(&text));
+    }
+}

@@ -1,0 +1,123 @@
+//! What the files know that matters now: lessons for the stage in hand, the current step, what agents share and remember, and
+//! what similar tasks taught. A few lines, each with the most that fits.
+
+use super::card::short;
+use super::others::read;
+use bowline_formats::StateFormat as _;
+use bowline_formats::json::JsonDocument;
+use bowline_formats::memory::agent_memory;
+use bowline_formats::memory::shared_context;
+use bowline_formats::memory::task_history::{self, TaskHistoryFile};
+use bowline_machines::plan::similar;
+use bowline_words::message::Card;
+use serde_json::Value;
+use std::path::Path;
+
+/// Lessons in one line.
+const LESSONS_MAX: usize = 3;
+/// Values in one line.
+const FACTS_MAX: usize = 6;
+/// Letters of one value.
+const FACT_CHARS_MAX: usize = 60;
+
+/// What earlier tasks learnt for the stage in hand.
+pub(super) fn thinking(value: &Value) -> Vec<Card> {
+    let stage = value["current_stage"].as_str().unwrap_or_default();
+    if value["overall_status"] == "completed" {
+        return Vec::new();
+    }
+    let applied = list(&value["feedback"]["from_previous_tasks"]);
+    let for_it = applied.filter(|lesson| list(&lesson["apply_to_stages"]).any(|it| it == stage));
+    let texts = for_it.flat_map(|lesson| list(&lesson["learnings"]).filter_map(Value::as_str));
+    let lessons = joined(texts.map(short));
+    let (stage, some) = (short(stage), !lessons.is_empty());
+    let line = some.then_some(Card::LessonsFor { stage, lessons });
+    line.into_iter().collect()
+}
+
+/// The step in hand and what its agent should know.
+pub(super) fn memory(value: &Value, path: &Path) -> Vec<Card> {
+    let task = &value["current_task"];
+    let Some(folder) = path.parent().filter(|_| task.is_object()) else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    let goal = short(task["plan"]["goal"].as_str().unwrap_or_default());
+    if !goal.is_empty() {
+        lines.push(Card::TaskGoal { goal });
+    }
+    let step = list(&task["plan"]["steps"]).find(|step| step["id"].as_u64() == current_step(task));
+    let text = |name: &str| {
+        short(
+            step.and_then(|step| step[name].as_str())
+                .unwrap_or_default(),
+        )
+    };
+    let (agent, name) = (text("agent"), text("name"));
+    if let Some(step) = step.and_then(|step| step["id"].as_u64()) {
+        let (name, agent) = (name.clone(), agent.clone());
+        lines.push(Card::StepInHand { step, name, agent });
+    }
+    let shared = read(&folder.join(shared_context::FILE_NAME)).unwrap_or_default();
+    let facts = facts([&shared["shared_data"], &shared["preferences"]]);
+    if !facts.is_empty() {
+        lines.push(Card::Shared { facts });
+    }
+    if agent_memory::is_name(&agent) {
+        let file = folder
+            .join(agent_memory::FOLDER_NAME)
+            .join(format!("{agent}.json"));
+        let own = read(&file).unwrap_or_default();
+        let facts = self::facts([&own["preferences"], &own["cache"], &own["statistics"]]);
+        if !facts.is_empty() {
+            lines.push(Card::Remembers { agent, facts });
+        }
+    }
+    let about = format!("{} {} {name}", task["name"], task["plan"]["goal"]);
+    lines.extend(taught(&folder.join(task_history::FILE_NAME), &about));
+    lines
+}
+
+/// The step that is worked on: the file says so in its plan, older ones beside it.
+pub(super) fn current_step(task: &Value) -> Option<u64> {
+    let places = ["/plan/current_step", "/current_step"];
+    let mut steps = places
+        .into_iter()
+        .filter_map(|place| task.pointer(place)?.as_u64());
+    steps.next()
+}
+
+fn taught(history: &Path, about: &str) -> Option<Card> {
+    let bytes = std::fs::read(history).ok()?;
+    let document = JsonDocument::parse(&bytes).ok()?;
+    let entries = TaskHistoryFile::read(&document).ok()?.state;
+    let found = similar(&entries, about);
+    let details = found.into_iter().filter_map(|entry| entry.details.as_ref());
+    let lessons = joined(details.flat_map(|it| &it.lessons).map(|it| short(it)));
+    (!lessons.is_empty()).then_some(Card::Taught { lessons })
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn joined(texts: impl Iterator<Item = String>) -> String {
+    texts.take(LESSONS_MAX).collect::<Vec<_>>().join("; ")
+}
+
+/// The values that say something, by name.
+fn facts<const N: usize>(parts: [&Value; N]) -> String {
+    let members = parts.into_iter().filter_map(Value::as_object).flatten();
+    let said = members.filter_map(|(name, value)| {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Null => return None,
+            Value::Array(items) if items.is_empty() => return None,
+            Value::Object(members) if members.is_empty() => return None,
+            other => other.to_string(),
+        };
+        let text: String = short(&text).chars().take(FACT_CHARS_MAX).collect();
+        (!text.is_empty()).then(|| format!("{}={text}", short(name)))
+    });
+    said.take(FACTS_MAX).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,250 @@
+//! What a tool answers: a small object, never more than a bound, or a refusal with code and hint.
+
+use crate::desk::Desk;
+use bowline_engine::files::{Changed, Notice, View};
+use bowline_engine::formats::orchestrate::masked;
+use bowline_engine::kinds::FileKind;
+use bowline_engine::{Error, advice};
+use bowline_words::Lang;
+use bowline_words::message::ToolNo;
+use serde_json::{Value, json};
+
+/// The size of an answer: about 4,000 tokens of a model's window.
+pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024;
+/// Entries of a list that is told in part.
+const ENTRIES_MAX: usize = 20;
+/// Letters of a text that is told in part.
+const TEXT_CHARS_MAX: usize = 400;
+
+/// A refusal, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Its code.
+    pub code: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// Why a tool did not do what was asked.
+#[derive(Debug)]
+pub(crate) enum No {
+    /// The engine refused.
+    Engine(Box<Error>),
+    /// The engine refused, and there is more to be seen.
+    Seen(Box<Error>, Value),
+    /// Somebody else did.
+    Told(Refused),
+}
+
+impl From<Error> for No {
+    fn from(error: Error) -> Self {
+        No::Engine(Box::new(error))
+    }
+}
+
+impl From<Refused> for No {
+    fn from(refused: Refused) -> Self {
+        No::Told(refused)
+    }
+}
+
+/// What a tool answers.
+pub(crate) type Done = Result<Value, No>;
+
+impl No {
+    /// A call that does not fit its tool.
+    pub(crate) fn tool(no: &ToolNo, lang: Lang) -> No {
+        let (message, hint) = no.say(lang);
+        No::Told(Refused {
+            code: code(no).to_owned(),
+            message,
+            hint,
+        })
+    }
+
+    /// As `--json` tells it on the command line.
+    pub(crate) fn to_json(&self, desk: &Desk) -> Value {
+        let (error, seen) = match self {
+            No::Engine(error) => (error, None),
+            No::Seen(error, seen) => (error, Some(seen)),
+            No::Told(refused) => {
+                let Refused {
+                    code,
+                    message,
+                    hint,
+                } = refused;
+                return json!({ "error": { "code": code, "message": message, "hint": hint } });
+            }
+        };
+        let (mut message, hint) = error.told(desk.lang);
+        for cause in error.causes(desk.lang) {
+            message.push_str(&format!(": {cause}"));
+        }
+        let mut body = json!({ "code": error.code(), "message": message, "hint": hint });
+        if let Some(seen) = seen {
+            body["evidence"] = seen.clone();
+        }
+        json!({ "error": body })
+    }
+}
+
+fn code(no: &ToolNo) -> &'static str {
+    match no {
+        ToolNo::ReadOnly { .. } => "read_only_role",
+        ToolNo::Lacks { .. }
+        | ToolNo::NotOf { .. }
+        | ToolNo::TakesNo { .. }
+        | ToolNo::NoTool { .. }
+        | ToolNo::NoNoun { .. }
+        | ToolNo::NoFiles { .. }
+        | ToolNo::Outside { .. } => "bad_input",
+        ToolNo::NoResource { .. } => "unknown_id",
+        ToolNo::TooBig { .. } => "file_too_big",
+    }
+}
+
+/// A change: where it led, what can be done next, and what the verb has to tell besides.
+pub(crate) fn changed<S>(desk: &Desk, changed: &Changed<S>, facts: Value) -> Done {
+    let view = &changed.view;
+    let mut body = json!({
+        "kind": view.kind.name(),
+        "path": desk.shown(&view.path),
+        "status": view.examined.status,
+        "from": changed.moved.from,
+        "to": changed.moved.to,
+        "sequence": view.sequence,
+    });
+    if let (Value::Object(body), Value::Object(facts)) = (&mut body, facts) {
+        body.extend(facts);
+    }
+    add_rest(desk, view, &mut body);
+    Ok(body)
+}
+
+/// A look at a file.
+pub(crate) fn viewed(desk: &Desk, view: &View) -> Done {
+    let mut body = json!({
+        "kind": view.kind.name(),
+        "path": desk.shown(&view.path),
+        "status": view.examined.status,
+        "state": document(view),
+    });
+    add_rest(desk, view, &mut body);
+    Ok(body)
+}
+
+/// The document without its secrets: the file keeps them, what is shown does not have them.
+pub(crate) fn document(view: &View) -> Value {
+    match view.kind {
+        FileKind::Orchestrate => masked(view.document.value()),
+        FileKind::Thinking
+        | FileKind::TaskState
+        | FileKind::TaskHistory
+        | FileKind::SharedContext
+        | FileKind::AgentMemory
+        | FileKind::Develop => view.document.value().clone(),
+    }
+}
+
+fn add_rest(desk: &Desk, view: &View, body: &mut Value) {
+    let next = advice::commands(&desk.context, view);
+    if !next.is_empty() {
+        body["next"] = next.into();
+    }
+    let notices = view
+        .notices
+        .iter()
+        .filter(|notice| !matches!(notice, Notice::Mended(_)))
+        .map(|notice| notice.say(desk.lang));
+    let findings = view.examined.findings.iter();
+    let findings = findings.map(|one| format!("{}: {}", one.pointer, one.message.say(desk.lang)));
+    let notes: Vec<String> = notices.chain(findings).take(ENTRIES_MAX).collect();
+    if !notes.is_empty() {
+        body["notes"] = notes.into();
+    }
+}
+
+/// The answer as text, cut where it grows beyond its bound: first long texts, then long lists, then whatever is deepest.
+pub(crate) fn bounded(mut body: Value) -> String {
+    let whole = body.to_string();
+    if whole.len() <= ANSWER_BYTES_MAX {
+        return whole;
+    }
+    for depth in (0..=6).rev() {
+        cut(&mut body, depth);
+        if let Value::Object(map) = &mut body {
+            // So that nobody takes a part for the whole.
+            map.insert("cut".into(), json!({ "bytes": whole.len() }));
+        }
+        let text = body.to_string();
+        if text.len() <= ANSWER_BYTES_MAX {
+            return text;
+        }
+    }
+    json!({ "cut": { "bytes": whole.len() } }).to_string()
+}
+
+/// Keeps `depth` levels, and of each list and text the beginning.
+fn cut(value: &mut Value, depth: usize) {
+    match value {
+        Value::String(text) => {
+            if let Some((at, _)) = text.char_indices().nth(TEXT_CHARS_MAX) {
+                text.truncate(at);
+                text.push('…');
+            }
+        }
+        Value::Array(_) | Value::Object(_) if depth == 0 => *value = Value::from("…"),
+        Value::Array(items) => {
+            let more = items.len().saturating_sub(ENTRIES_MAX);
+            items.truncate(ENTRIES_MAX);
+            for item in items.iter_mut() {
+                cut(item, depth - 1);
+            }
+            if more > 0 {
+                items.push(Value::from(format!("… {more}")));
+            }
+        }
+        Value::Object(map) => {
+            let more: Vec<String> = map.keys().skip(4 * ENTRIES_MAX).cloned().collect();
+            for name in &more {
+                map.shift_remove(name);
+            }
+            for (_, item) in map.iter_mut() {
+                cut(item, depth - 1);
+            }
+            if !more.is_empty() {
+                map.insert("…".into(), json!(more.len()));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_answer_is_whole() {
+        let body = json!({ "a": [1, 2, { "b": "c" }] });
+        assert_eq!(bounded(body.clone()), body.to_string());
+    }
+
+    #[test]
+    fn whatever_is_answered_is_bounded_and_says_that_it_was_cut() {
+        let deep = (0..200).fold(json!("x".repeat(500)), |inner, _| json!([inner, "y"]));
+        let wide: Value = (0..5_000)
+            .map(|n| (format!("key{n}"), json!({ "text": "가".repeat(300) })))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        let list = json!({ "items": vec![json!({ "id": "a".repeat(90) }); 10_000] });
+        for body in [json!({ "deep": vec![deep; 200] }), wide, list] {
+            let text = bounded(body);
+            assert!(text.len() <= ANSWER_BYTES_MAX, "{}", text.len());
+            let read: Value = serde_json::from_str(&text).unwrap_or_default();
+            assert!(read["cut"]["bytes"].as_u64() > Some(16 * 1024), "{text}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The arguments of a call, held against what its tool takes.
+
+use crate::answer::No;
+use crate::table::{Arg, Kind, Verb};
+use bowline_words::Lang;
+use bowline_words::message::ToolNo;
+use serde_json::{Map, Value};
+
+/// Arguments that fit their tool: each is of its kind, those that are needed are there, and there are no others.
+pub(crate) struct Given {
+    values: Map<String, Value>,
+}
+
+impl Given {
+    /// Looks at the arguments of a call.
+    pub(crate) fn of(verb: &Verb, mut values: Map<String, Value>, lang: Lang) -> Result<Self, No> {
+        let no = |no: ToolNo| Err(No::tool(&no, lang));
+        let tool = verb.name;
+        // What is `null` was not given: some clients send every argument they know.
+        values.retain(|_, value| !value.is_null());
+        if let Some(name) = values.keys().find(|name| verb.arg(name).is_none()) {
+            let name = name.chars().take(80).collect();
+            let shape = verb.shape();
+            return no(ToolNo::TakesNo { tool, name, shape });
+        }
+        for arg in verb.takes {
+            match values.get_mut(arg.name) {
+                None if arg.needed => {
+                    let (name, shape) = (arg.name, verb.shape());
+                    return no(ToolNo::Lacks { tool, name, shape });
+                }
+                None => {}
+                Some(value) => {
+                    settle(arg, value);
+                    if !fits(arg.kind, value) {
+                        let (name, shape) = (arg.name, verb.shape());
+                        let wanted = arg.kind.told();
+                        return no(ToolNo::NotOf {
+                            name,
+                            wanted,
+                            shape,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(Given { values })
+    }
+
+    /// A text, where one was given.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name).and_then(Value::as_str)
+    }
+
+    /// A text that is needed.
+    pub(crate) fn word(&self, name: &str) -> &str {
+        self.text(name).unwrap_or_default()
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        self.values.get(name).and_then(Value::as_u64)
+    }
+
+    /// A number that is needed, as ids of steps and phases are counted; one that is too large names nothing.
+    pub(crate) fn id(&self, name: &str) -> u32 {
+        let number = self.number(name).unwrap_or_default();
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.values.get(name).and_then(Value::as_bool) == Some(true)
+    }
+
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
+        let items = self.values.get(name).and_then(Value::as_array);
+        let items = items.into_iter().flatten().filter_map(Value::as_str);
+        items.map(str::to_owned).collect()
+    }
+
+    pub(crate) fn numbers(&self, name: &str) -> Vec<(String, f64)> {
+        let items = self.values.get(name).and_then(Value::as_object);
+        let items = items.into_iter().flatten();
+        items
+            .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
+            .collect()
+    }
+
+    pub(crate) fn float(&self, name: &str) -> f64 {
+        let value = self.values.get(name).and_then(Value::as_f64);
+        value.unwrap_or_default()
+    }
+
+    pub(crate) fn value(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    /// The arguments as they were given, for what is asked of the task server.
+    pub(crate) fn all(&self) -> &Map<String, Value> {
+        &self.values
+    }
+}
+
+/// Models write numbers and flags as text, and one text where a list is meant; what they mean is plain.
+fn settle(arg: &Arg, value: &mut Value) {
+    let settled = match (arg.kind, &*value) {
+        (Kind::Number | Kind::Float, Value::String(text)) => serde_json::from_str(text.trim())
+            .ok()
+            .filter(Value::is_number),
+        (Kind::Flag, Value::String(text)) => text.trim().parse().ok().map(Value::Bool),
+        (Kind::Texts, Value::String(_)) => Some(Value::Array(vec![value.take()])),
+        (Kind::Text, Value::Number(number)) => Some(Value::String(number.to_string())),
+        _ => None,
+    };
+    if let Some(settled) = settled {
+        *value = settled;
+    }
+}
+
+fn fits(kind: Kind, value: &Value) -> bool {
+    match kind {
+        Kind::Text => value.is_string(),
+        Kind::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+        Kind::Number => value.is_u64(),
+        Kind::Float => value.is_number(),
+        Kind::Flag => value.is_boolean(),
+        Kind::Texts => value
+            .as_array()
+            .is_some_and(|items| items.iter().all(Value::is_string)),
+        Kind::Numbers => value
+            .as_object()
+            .is_some_and(|map| map.values().all(Value::is_number)),
+        Kind::Objects => value
+            .as_array()
+            .is_some_and(|items| items.iter().all(Value::is_object)),
+        Kind::Object => value.is_object(),
+        Kind::Any => true,
+    }
+}

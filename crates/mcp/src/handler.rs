@@ -1,0 +1,306 @@
+//! The protocol's side: which tools and resources there are, and calls of them on threads that may wait.
+
+use crate::answer::{Done, No, bounded};
+use crate::desk::{Desk, Role};
+use crate::given::Given;
+use crate::table::{self, Verb};
+use crate::verbs::here;
+use crate::watch::{News, Watch};
+use crate::{outside, resources, schema};
+use bowline_engine::Error;
+use bowline_words::message::ToolNo;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Semaphore, broadcast};
+
+/// Operations carried out at once; they wait for locks and disks.
+pub(crate) const CALLS_MAX: usize = 4;
+/// Letters of a name that is told back.
+const NAME_CHARS_MAX: usize = 80;
+
+/// What a model is told before anything else.
+const INSTRUCTIONS: &str = "Bowline keeps the state of long work: legal moves, gates, evidence. Call bowline_status first, and \
+after every compaction. Commands in answers are tools: `bowline develop resume` is develop_resume, listed or by bowline_verb. A \
+refusal has code, message and hint: follow the hint. Never edit the state files.";
+
+/// The tools of one connection.
+#[derive(Clone)]
+pub struct Tools {
+    desk: Arc<Desk>,
+    calls: Arc<Semaphore>,
+    watch: Arc<Watch>,
+    /// What a client of the older generation wants to hear of.
+    wanted: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Tools {
+    /// The tools of a desk.
+    pub fn new(desk: Desk) -> Self {
+        Tools::sharing(desk, Arc::new(Semaphore::new(CALLS_MAX)))
+    }
+
+    /// The tools of a desk, which shares its threads with others.
+    pub fn sharing(desk: Desk, calls: Arc<Semaphore>) -> Self {
+        let desk = Arc::new(desk);
+        Tools {
+            watch: Arc::new(Watch::new(&desk)),
+            desk,
+            calls,
+            wanted: Arc::default(),
+        }
+    }
+
+    /// Does something that may wait, on a thread for that.
+    async fn waiting<T: Send + 'static>(
+        &self,
+        what: impl FnOnce(&Desk) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let failed = |_| ErrorData::internal_error("the call was not carried out", None);
+        let permit = Arc::clone(&self.calls).acquire_owned().await;
+        let desk = Arc::clone(&self.desk);
+        let done = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            what(&desk)
+        });
+        done.await.map_err(failed)
+    }
+
+    fn wanted(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call: the verb behind it, its rights, its arguments, and then the engine.
+fn carry_out(desk: &Desk, verb: &'static Verb, args: Map<String, Value>) -> Done {
+    let (verb, args) = match verb.name == here::VERB && args.contains_key("verb") {
+        true => unwrapped(desk, args)?,
+        false => (verb, args),
+    };
+    if verb.role > desk.role {
+        return Err(match desk.role {
+            Role::ReadOnly => No::tool(&ToolNo::ReadOnly { tool: verb.name }, desk.lang),
+            Role::Agent | Role::Person => Error::NeedsPerson { what: verb.name }.into(),
+        });
+    }
+    if verb.of_files() && !desk.files {
+        return Err(No::tool(&ToolNo::NoFiles { tool: verb.name }, desk.lang));
+    }
+    let given = Given::of(verb, args, desk.lang)?;
+    let desk = desk.for_call(verb.name);
+    let done = outside::ask(&desk, verb, &given).unwrap_or_else(|| (verb.run)(&desk, &given));
+    done.map_err(|no| match no {
+        No::Engine(error) => No::Engine(Box::new(desk.context.explained(*error))),
+        No::Seen(error, seen) => No::Seen(Box::new(desk.context.explained(*error)), seen),
+        No::Told(_) => no,
+    })
+}
+
+/// The verb that is called by way of another tool.
+fn unwrapped(
+    desk: &Desk,
+    args: Map<String, Value>,
+) -> Result<(&'static Verb, Map<String, Value>), No> {
+    let way = table::find(here::VERB).filter(|verb| verb.role <= desk.role);
+    let no = |no: ToolNo| No::tool(&no, desk.lang);
+    let unknown = |name: String| {
+        let known = here::nouns().join(", ");
+        no(ToolNo::NoNoun { noun: name, known })
+    };
+    let way = way.ok_or_else(|| unknown(here::VERB.to_owned()))?;
+    let given = Given::of(way, args, desk.lang)?;
+    let (noun, verb) = (given.word("noun").trim(), given.word("verb").trim());
+    // `gate pass`, `gate-pass`, `gate_pass` and `develop_gate_pass` are the same verb.
+    let verb = verb.replace([' ', '-'], "_");
+    let verb = verb.strip_prefix(&format!("{noun}_")).unwrap_or(&verb);
+    let name = format!("{noun}_{verb}");
+    let found = table::find(&name).filter(|verb| verb.name != here::VERB);
+    let found = found.ok_or_else(|| {
+        let known = here::verbs_of(noun, desk.role);
+        let shown: String = name.chars().take(NAME_CHARS_MAX).collect();
+        match known.is_empty() {
+            true => unknown(noun.chars().take(NAME_CHARS_MAX).collect()),
+            false => no(ToolNo::NoTool {
+                name: shown,
+                known: known.join(", "),
+            }),
+        }
+    })?;
+    let args = given.value("args").and_then(Value::as_object);
+    Ok((found, args.cloned().unwrap_or_default()))
+}
+
+impl ServerHandler for Tools {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("bowline", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(schema::tools(&self.desk)))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(verb) = table::find(&request.name) else {
+            let name: String = request.name.chars().take(NAME_CHARS_MAX).collect();
+            let said = format!("there is no tool '{name}'");
+            return Err(ErrorData::invalid_params(said, None));
+        };
+        let args = request.arguments.unwrap_or_default();
+        let result = self
+            .waiting(move |desk| match carry_out(desk, verb, args) {
+                Ok(body) => CallToolResult::success(text(bounded(body))),
+                Err(no) => CallToolResult::error(text(bounded(no.to_json(desk)))),
+            })
+            .await?;
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let all = self.waiting(resources::list).await?;
+        Ok(ListResourcesResult::with_all_items(all))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = self.waiting(move |desk| {
+            let read = resources::read(desk, &request.uri);
+            read.map_err(|no| no.to_json(desk))
+        });
+        read.await?.map(Into::into).map_err(|told| {
+            let said = told["error"]["message"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            match told["error"]["code"] == json!("unknown_id") {
+                true => ErrorData::resource_not_found(said, Some(told)),
+                false => ErrorData::internal_error(said, Some(told)),
+            }
+        })
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let (tools, mut news) = (self.clone(), self.watch.listen());
+        tokio::spawn(async move {
+            while let Some(one) = next(&mut news).await {
+                let told = match one {
+                    News::Listed => context.peer.notify_resource_list_changed().await,
+                    News::Updated(uri) if tools.wanted().contains(&uri) => {
+                        let uri = ResourceUpdatedNotificationParam::new(uri);
+                        context.peer.notify_resource_updated(uri).await
+                    }
+                    News::Updated(_) => Ok(()),
+                };
+                if told.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let mut wanted = self.wanted();
+        if wanted.len() >= resources::RESOURCES_MAX {
+            return Err(ErrorData::invalid_params("too many resources", None));
+        }
+        wanted.insert(request.uri);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.wanted().remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = SubscriptionFilter::new();
+        accepted.resources_list_changed = requested.resources_list_changed;
+        let uris = requested.resource_subscriptions.clone();
+        accepted.resource_subscriptions = uris.map(|mut uris| {
+            uris.truncate(resources::RESOURCES_MAX);
+            uris
+        });
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let (sink, accepted) = (context.sink().clone(), context.accepted().clone());
+        let uris = accepted.resource_subscriptions.unwrap_or_default();
+        let mut news = self.watch.listen();
+        loop {
+            let one = tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                one = next(&mut news) => one,
+            };
+            let told = match one {
+                None => return Ok(()),
+                Some(News::Listed) if accepted.resources_list_changed == Some(true) => {
+                    sink.notify_resource_list_changed().await
+                }
+                Some(News::Updated(uri)) if uris.contains(&uri) => {
+                    sink.notify_resource_updated(uri).await
+                }
+                Some(News::Listed | News::Updated(_)) => Ok(()),
+            };
+            if told.is_err() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The next piece of news. Whoever was too slow for some of them reads the resource, not the news.
+async fn next(news: &mut broadcast::Receiver<News>) -> Option<News> {
+    loop {
+        match news.recv().await {
+            Ok(one) => return Some(one),
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return None,
+        }
+    }
+}
+
+fn text(text: String) -> Vec<ContentBlock> {
+    vec![ContentBlock::text(text)]
+}

@@ -1,0 +1,114 @@
+//! The way of a develop run's verbs out of a sandbox: inside, its records can be read and not written. The shim has the
+//! command carried out outside, in the agent's rights; its answer is the same.
+
+use crate::answer::{Done, No, Refused};
+use crate::desk::{Desk, Role};
+use crate::given::Given;
+use crate::table::Verb;
+use bowline_engine::Error;
+use bowline_engine::supervisor::RELAY_VARIABLE;
+use bowline_engine::supervisor::relay::{self, Asked, Printed};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Has a verb carried out outside, when this is the inside of a sandbox and the verb is one for that.
+pub(crate) fn ask(desk: &Desk, verb: &Verb, given: &Given) -> Option<Done> {
+    let socket = desk.context.variables.get(RELAY_VARIABLE)?;
+    let for_it = verb.name.starts_with("develop_") && verb.role > Role::ReadOnly;
+    for_it.then(|| asked(desk, Path::new(socket), words(desk, verb, given)))
+}
+
+/// The command line of a call: options first, so that nothing behind them can be taken for one.
+fn words(desk: &Desk, verb: &Verb, given: &Given) -> Vec<String> {
+    let mut words = vec!["--json".to_owned(), format!("--lang={}", desk.lang.name())];
+    words.extend(verb.name.split('_').map(str::to_owned));
+    let mut named = Vec::new();
+    for arg in verb.takes {
+        let option = match arg.name {
+            "checkpoints" => "--checkpoint".to_owned(),
+            name => format!("--{}", name.replace('_', "-")),
+        };
+        match given.value(arg.name) {
+            None | Some(Value::Bool(false)) => {}
+            Some(Value::Bool(true)) => words.push(option),
+            Some(Value::Array(items)) => {
+                let items = items.iter().filter_map(Value::as_str);
+                words.extend(items.map(|item| format!("{option}={item}")));
+            }
+            Some(value) => {
+                let text = value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned);
+                match arg.needed {
+                    true => named.push(text),
+                    false => words.push(format!("{option}={text}")),
+                }
+            }
+        }
+    }
+    if !named.is_empty() {
+        words.push("--".to_owned());
+        words.extend(named);
+    }
+    words
+}
+
+fn asked(desk: &Desk, socket: &Path, words: Vec<String>) -> Done {
+    let mut printed = Vec::new();
+    let folder = desk.folder.clone();
+    let asked = Asked::new(words, folder, String::new());
+    relay::ask(socket, &asked, |what, bytes| match what {
+        Printed::Out => printed.extend_from_slice(bytes),
+        Printed::Err => {}
+    })
+    .map_err(Error::from)?;
+    let mut answer: Map<String, Value> = serde_json::from_slice(&printed).unwrap_or_default();
+    if let Some(error) = answer.get("error") {
+        let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+        return Err(No::Told(Refused {
+            code: text("code"),
+            message: text("message"),
+            hint: text("hint"),
+        }));
+    }
+    // The whole document is more than was asked for.
+    answer.remove("state");
+    Ok(answer.into())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
+    use super::*;
+    use crate::table;
+    use crate::verbs::tests::desk;
+    use serde_json::json;
+
+    #[test]
+    fn a_call_is_a_command_line_that_cannot_be_misread() {
+        let desk = desk(Path::new("/"));
+        let line = |name: &str, args: Value| {
+            let verb = table::find(name).unwrap();
+            let given = Given::of(verb, args.as_object().unwrap().clone(), desk.lang);
+            let given = given.unwrap_or_else(|_| panic!("{name}"));
+            words(&desk, verb, &given)[2..].join(" ")
+        };
+        assert_eq!(
+            line(
+                "develop_gate_pass",
+                json!({ "gate": "architect_verified", "run": "make -k" })
+            ),
+            "develop gate pass --run=make -k -- architect_verified"
+        );
+        assert_eq!(
+            line("develop_review", json!({ "checkpoints": ["a", "--b"] })),
+            "develop review --checkpoint=a --checkpoint=--b"
+        );
+        assert_eq!(
+            line("develop_start", json!({ "feature": "--fresh" })),
+            "develop start -- --fresh"
+        );
+        assert_eq!(line("develop_pr", json!({})), "develop pr");
+    }
+}

@@ -1,0 +1,82 @@
+//! The tools as a client lists them. Every byte here stands in a model's window for as long as it works, so descriptions are
+//! short, arguments whose names say all have none, and verbs that are rarely used are told when they are asked for.
+
+use crate::desk::{Desk, Role};
+use crate::table::{Kind, Listed, Shown, VERBS, Verb};
+use crate::verbs::here;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Nouns that the agent of a task is not offered: it has its reports in their place.
+const NOT_OF_TASK: [&str; 2] = ["thinking_", "orchestrate_"];
+
+/// The tools that are listed.
+pub(crate) fn tools(desk: &Desk) -> Vec<Tool> {
+    let of_task = desk.tasks.is_of_task() && desk.role == Role::Agent;
+    let listed = VERBS.iter().copied().flatten().filter(|verb| {
+        verb.role <= desk.role
+            && (desk.files || !verb.of_files())
+            && match verb.listed {
+                Listed::Always => {
+                    !of_task || !NOT_OF_TASK.iter().any(|it| verb.name.starts_with(it))
+                }
+                Listed::ForAgentOfTask => of_task,
+                Listed::Rare => false,
+            }
+    });
+    listed.map(|verb| tool(verb, desk.role)).collect()
+}
+
+fn tool(verb: &Verb, role: Role) -> Tool {
+    let tool = Tool::new(verb.name, verb.about, Arc::new(schema(verb, role)));
+    // By way of this one everything can be called that the role may.
+    let reads = verb.role == Role::ReadOnly && (verb.name != here::VERB || role == Role::ReadOnly);
+    match reads {
+        true => tool.with_annotations(ToolAnnotations::new().read_only(true)),
+        false => tool,
+    }
+}
+
+/// What a tool takes, for a role: a person's arguments are not offered to others.
+fn schema(verb: &Verb, role: Role) -> JsonObject {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    let offered = verb.takes.iter().filter(|arg| arg.role <= role);
+    for arg in offered.filter(|arg| arg.shown != Shown::No) {
+        let mut property = match arg.shown {
+            Shown::Brief => of_kind(Kind::Text),
+            Shown::Whole | Shown::No => of_kind(arg.kind),
+        };
+        if !arg.about.is_empty() {
+            property["description"] = arg.about.into();
+        }
+        properties.insert(arg.name.into(), property);
+        if arg.needed {
+            required.push(arg.name);
+        }
+    }
+    let mut schema = Map::new();
+    schema.insert("type".into(), "object".into());
+    if !properties.is_empty() {
+        schema.insert("properties".into(), properties.into());
+    }
+    if !required.is_empty() {
+        schema.insert("required".into(), required.into());
+    }
+    schema
+}
+
+fn of_kind(kind: Kind) -> Value {
+    match kind {
+        Kind::Text => json!({ "type": "string" }),
+        Kind::Word(words) => json!({ "enum": words }),
+        Kind::Number => json!({ "type": "integer" }),
+        Kind::Float => json!({ "type": "number" }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Numbers | Kind::Object => json!({ "type": "object" }),
+        Kind::Objects => json!({ "type": "array", "items": { "type": "object" } }),
+        Kind::Any => json!({}),
+    }
+}

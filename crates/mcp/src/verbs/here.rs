@@ -1,0 +1,211 @@
+//! What is here, and the way to the verbs that are not listed.
+
+use crate::answer::{Done, No, changed, viewed};
+use crate::desk::{Desk, Role};
+use crate::given::Given;
+use crate::table::Kind::{Flag, Number, Object, Text};
+use crate::table::{Arg, VERBS as NOUNS, Verb};
+use bowline_engine::files::KnownFile;
+use bowline_engine::kinds::FileKind;
+use bowline_engine::{Error, advice, doctor, history, workspace};
+use bowline_words::message::ToolNo;
+use serde_json::{Map, Value, json};
+
+/// Transitions told when nobody says how many.
+const LAST: u64 = 20;
+
+const WHAT: Arg = Arg::may("what", Text).about("kind or path");
+
+pub(crate) static VERBS: &[Verb] = &[
+    Verb::new(
+        "bowline_status",
+        Role::ReadOnly,
+        "Where all work here stands and what can be done next",
+        &[WHAT],
+        status,
+    ),
+    Verb::new(
+        VERB,
+        Role::ReadOnly,
+        "Any other verb of thinking, memory, develop, orchestrate, task, agent or bowline. Without verb: lists them",
+        &[
+            Arg::need("noun", Text),
+            Arg::may("verb", Text),
+            Arg::may("args", Object),
+        ],
+        any,
+    ),
+    Verb::new(
+        "bowline_history",
+        Role::ReadOnly,
+        "Transitions of a state file",
+        &[WHAT, Arg::may("last", Number)],
+        past,
+    )
+    .rare(),
+    Verb::new(
+        "bowline_doctor",
+        Role::ReadOnly,
+        "Check a state file; repairs nothing",
+        &[WHAT],
+        check,
+    )
+    .rare(),
+    Verb::new(
+        "bowline_undo",
+        Role::Person,
+        "Take the last transition back",
+        &[WHAT, Arg::may("state_only", Flag)],
+        undo,
+    )
+    .rare(),
+    Verb::new(
+        "bowline_restore",
+        Role::Person,
+        "Bring a state file back as it was after a transition",
+        &[
+            WHAT,
+            Arg::need("sequence", Number),
+            Arg::may("state_only", Flag),
+        ],
+        restore,
+    )
+    .rare(),
+];
+
+/// The tool by which all others can be called.
+pub(crate) const VERB: &str = "bowline_verb";
+
+fn status(desk: &Desk, given: &Given) -> Done {
+    let context = &desk.context;
+    if given.text("what").is_some() {
+        let file = named(desk, given)?;
+        return viewed(desk, &file.view_or_empty(context)?);
+    }
+    let found = workspace::discover(context, &desk.folder);
+    let files: Vec<Value> = found
+        .into_iter()
+        .map(|(kind, path)| {
+            let mut entry = json!({ "kind": kind.name(), "path": desk.shown(&path) });
+            match KnownFile::new(context, kind, &path).view(context) {
+                Ok(view) => {
+                    entry["status"] = view.examined.status.clone().into();
+                    let next = advice::commands(context, &view);
+                    if !next.is_empty() {
+                        entry["next"] = next.into();
+                    }
+                }
+                Err(error) => entry["error"] = No::from(error).to_json(desk)["error"].take(),
+            }
+            entry
+        })
+        .collect();
+    let mut body = json!({ "files": files });
+    match advice::card(&desk.folder, desk.lang) {
+        Some(card) => body["card"] = card.into(),
+        None => {
+            let mut begin = FileKind::ALL.map(FileKind::how_to_begin).to_vec();
+            begin.dedup();
+            body["begin"] = begin.into();
+        }
+    }
+    Ok(body)
+}
+
+/// The verbs of a noun; one that is named is called before this, by its own name.
+fn any(desk: &Desk, given: &Given) -> Done {
+    let noun = given.word("noun").trim();
+    let verbs: Map<String, Value> = of_noun(noun, desk.role)
+        .map(|(name, verb)| {
+            let offered = verb.takes.iter().filter(|arg| arg.role <= desk.role);
+            let shape = offered.map(|arg| {
+                let mark = if arg.needed { "" } else { "?" };
+                format!("{}{mark}: {}", arg.name, arg.kind.told())
+            });
+            let told = format!(
+                "{}. {{{}}}",
+                verb.about,
+                shape.collect::<Vec<_>>().join(", ")
+            );
+            (name.to_owned(), told.into())
+        })
+        .collect();
+    if verbs.is_empty() {
+        let noun = noun.chars().take(80).collect();
+        let known = nouns().join(", ");
+        return Err(No::tool(&ToolNo::NoNoun { noun, known }, desk.lang));
+    }
+    Ok(json!({ "noun": noun, "verbs": verbs }))
+}
+
+/// The verbs of a noun that a role has.
+fn of_noun(noun: &str, role: Role) -> impl Iterator<Item = (&'static str, &'static Verb)> {
+    let all = NOUNS.iter().copied().flatten();
+    all.filter(move |verb| verb.role <= role && verb.name != VERB)
+        .filter_map(move |verb| Some((verb.name.strip_prefix(noun)?.strip_prefix('_')?, verb)))
+}
+
+/// Their names.
+pub(crate) fn verbs_of(noun: &str, role: Role) -> Vec<&'static str> {
+    of_noun(noun, role).map(|(name, _)| name).collect()
+}
+
+/// The words before the verbs.
+pub(crate) fn nouns() -> Vec<&'static str> {
+    let mut nouns: Vec<&str> = NOUNS
+        .iter()
+        .copied()
+        .flatten()
+        .filter_map(|verb| Some(verb.name.split_once('_')?.0))
+        .collect();
+    nouns.dedup();
+    nouns
+}
+
+fn named(desk: &Desk, given: &Given) -> Result<KnownFile, No> {
+    let what = given.text("what");
+    if let Some(path) = what.filter(|what| FileKind::from_name(what).is_none()) {
+        desk.path(path)?;
+    }
+    let (kind, path) = workspace::resolve(&desk.context, &desk.folder, what)?;
+    Ok(KnownFile::new(&desk.context, kind, &path))
+}
+
+fn past(desk: &Desk, given: &Given) -> Done {
+    let all = history::transitions(&named(desk, given)?)?;
+    let last = given.number("last").unwrap_or(LAST);
+    let skip = all
+        .len()
+        .saturating_sub(usize::try_from(last).unwrap_or(usize::MAX));
+    let lines: Vec<Value> = all[skip..]
+        .iter()
+        .map(|one| serde_json::to_value(one).unwrap_or_default())
+        .collect();
+    Ok(json!({ "transitions": lines, "total": all.len() }))
+}
+
+fn check(desk: &Desk, given: &Given) -> Done {
+    let found = doctor::examine(&desk.context, &named(desk, given)?)?;
+    let findings = found.findings.iter();
+    Ok(json!({
+        "kind": found.file.kind.name(),
+        "path": desk.shown(&found.file.path),
+        "healthy": found.healthy(),
+        "findings": findings.map(|one| one.to_json(found.document.as_ref())).collect::<Vec<_>>(),
+    }))
+}
+
+fn undo(desk: &Desk, given: &Given) -> Done {
+    let file = named(desk, given)?;
+    let undone = history::undo(&desk.context, &file, given.is("state_only"))?;
+    let facts = json!({ "undone": undone.state });
+    changed(desk, &undone, facts)
+}
+
+fn restore(desk: &Desk, given: &Given) -> Done {
+    let file = named(desk, given)?;
+    let sequence = given.number("sequence").unwrap_or_default();
+    let restored: Result<_, Error> =
+        history::restore(&desk.context, &file, sequence, given.is("state_only"));
+    changed(desk, &restored?, json!({ "version": sequence }))
+}

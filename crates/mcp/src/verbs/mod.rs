@@ -1,0 +1,145 @@
+//! The tools, a module for each noun. Each is a call of the one function of the engine that the verb is.
+
+pub(crate) mod develop;
+pub(crate) mod here;
+pub(crate) mod memory;
+pub(crate) mod orchestrate;
+pub(crate) mod report;
+pub(crate) mod task;
+pub(crate) mod thinking;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
+    use crate::answer::Refused;
+    use crate::desk::{Desk, Role, Tasks};
+    use crate::table::{Kind, Listed, Shown, VERBS};
+    use crate::{schema, table};
+    use bowline_engine::Context;
+    use bowline_engine::formats::orchestrate::Mode;
+    use bowline_engine::machines::develop::{FailureClass, Gate, Phase, Strategy};
+    use bowline_engine::machines::plan::{FailureKind, TaskResult};
+    use bowline_engine::machines::thinking::Stage;
+    use bowline_words::Lang;
+    use serde_json::Value;
+    use std::collections::HashSet;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    struct NoServer {
+        of_task: bool,
+    }
+
+    impl Tasks for NoServer {
+        fn ask(&self, method: &str, path: &str, _: Option<&Value>) -> Result<Value, Refused> {
+            Err(Refused {
+                code: "unreachable".into(),
+                message: format!("{method} {path}"),
+                hint: String::new(),
+            })
+        }
+
+        fn is_of_task(&self) -> bool {
+            self.of_task
+        }
+    }
+
+    pub(crate) fn desk(folder: &Path) -> Desk {
+        Desk {
+            context: Context::from_environment("test"),
+            folder: folder.to_owned(),
+            confined: false,
+            files: true,
+            lang: Lang::En,
+            role: Role::Agent,
+            tasks: Arc::new(NoServer { of_task: false }),
+        }
+    }
+
+    /// What a model pays for the list: about four bytes of such text are a token. Real tokenizers are held against this in
+    /// `docs/mcp.md`.
+    fn tokens(role: Role, of_task: bool) -> usize {
+        let mut desk = desk(Path::new("/"));
+        desk.role = role;
+        desk.tasks = Arc::new(NoServer { of_task });
+        let tools = serde_json::to_string(&schema::tools(&desk)).unwrap();
+        tools.len().div_ceil(4)
+    }
+
+    #[test]
+    fn the_list_of_tools_is_short() {
+        let (agent, of_task) = (tokens(Role::Agent, false), tokens(Role::Agent, true));
+        let (person, reader) = (tokens(Role::Person, false), tokens(Role::ReadOnly, false));
+        let told = format!("agent {agent}, of a task {of_task}, person {person}, reader {reader}");
+        assert!(agent.max(of_task) <= 1_500 && person <= 3_000, "{told}");
+        assert!(reader < 500, "{told}");
+    }
+
+    #[test]
+    fn names_are_noun_and_verb_and_unlike_each_other() {
+        let all: Vec<&str> = VERBS
+            .iter()
+            .copied()
+            .flatten()
+            .map(|verb| verb.name)
+            .collect();
+        let once: HashSet<&&str> = all.iter().collect();
+        assert_eq!(once.len(), all.len());
+        for name in all {
+            let plain = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+            assert!(name.chars().all(plain) && name.contains('_'), "{name}");
+            assert!(table::find(name).is_some());
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_the_machines() {
+        use super::{develop, memory, orchestrate, thinking};
+        assert_eq!(thinking::STAGES, Stage::ALL.map(Stage::name));
+        assert_eq!(memory::FAILURES, FailureKind::ALL.map(FailureKind::name));
+        assert_eq!(memory::RESULTS, TaskResult::ALL.map(TaskResult::name));
+        assert_eq!(develop::GATES, Gate::ALL.map(Gate::name));
+        assert_eq!(develop::CLASSES, FailureClass::ALL.map(FailureClass::name));
+        assert_eq!(develop::PHASES, &Phase::ALL.map(Phase::name)[..3]);
+        assert_eq!(develop::STRATEGIES[1..], Strategy::ALL.map(Strategy::name));
+        assert_eq!(orchestrate::MODES, Mode::ALL.map(Mode::name));
+    }
+
+    /// A person's verbs and arguments are not even named to others.
+    #[test]
+    fn an_agent_is_offered_no_move_of_a_person() {
+        let tools = schema::tools(&desk(Path::new("/")));
+        for tool in &tools {
+            let verb = table::find(&tool.name).unwrap();
+            assert!(verb.role <= Role::Agent, "{}", tool.name);
+            for arg in verb.takes.iter().filter(|arg| arg.role == Role::Person) {
+                let offered = tool.input_schema.get("properties");
+                let offered = offered.and_then(|offered| offered.get(arg.name));
+                assert!(offered.is_none(), "{} {}", tool.name, arg.name);
+            }
+        }
+        assert!(tools.iter().all(|tool| tool.name != "task_approve"));
+    }
+
+    /// Whatever is needed must be offered: a call without it could never be made.
+    #[test]
+    fn what_is_needed_is_offered_and_every_kind_has_words() {
+        for verb in VERBS.iter().copied().flatten() {
+            assert!(
+                !verb.about.is_empty() && !verb.about.ends_with('.'),
+                "{}",
+                verb.name
+            );
+            for arg in verb.takes {
+                assert!(!arg.needed || arg.role == Role::ReadOnly, "{}", verb.name);
+                assert!(!arg.needed || arg.shown != Shown::No, "{}", verb.name);
+                assert!(!arg.kind.told().is_empty());
+                if let Kind::Word(words) = arg.kind {
+                    assert!(words.len() > 1, "{} {}", verb.name, arg.name);
+                }
+            }
+            assert!(verb.listed != Listed::ForAgentOfTask || verb.role == Role::Agent);
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Orchestrations.
+
+use crate::answer::{Done, No, Refused, changed, viewed};
+use crate::desk::{Desk, Role};
+use crate::given::Given;
+use crate::table::Kind::{self, Flag, Number, Text};
+use crate::table::{Arg, Verb};
+use bowline_engine::Error;
+use bowline_engine::files::Changed;
+use bowline_engine::formats::orchestrate::Mode;
+use bowline_engine::machines::Actor;
+use bowline_engine::operations::orchestrate::{self, Begin, Begun, Picture, TaskMoved};
+use bowline_runner::orchestrate::door::{self, Request};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// The words of [`Mode`].
+pub(crate) const MODES: &[&str] = &["normal", "ultra-thin", "ralph"];
+/// Pictures that are text a model can read.
+const PICTURES: &[&str] = &["mermaid", "dot"];
+
+const ID: Arg = Arg::need("id", Text);
+
+pub(crate) static VERBS: &[Verb] = &[
+    Verb::new(
+        "orchestrate_init",
+        Role::Agent,
+        "Begin to work off a plan (TASKS.md)",
+        &[
+            Arg::may("file", Text),
+            Arg::may("mode", Kind::Word(MODES)).rare(),
+            Arg::may("parallel", Number).rare(),
+            Arg::may("project", Text).rare(),
+        ],
+        init,
+    ),
+    Verb::new(
+        "orchestrate_next",
+        Role::ReadOnly,
+        "What to do now: READY:ids, WAIT, PHASE_DONE:n, ALL_DONE, STALLED:ids or ERROR",
+        &[Arg::may("phase", Number).rare()],
+        next,
+    ),
+    Verb::new(
+        "orchestrate_start",
+        Role::Agent,
+        "Begin a task",
+        &[ID],
+        |desk, given| {
+            let id = given.word("id").to_owned();
+            asked(desk, &Request::Start { id }).unwrap_or_else(|| {
+                moved(
+                    desk,
+                    desk.orchestration().start(&desk.context, given.word("id")),
+                )
+            })
+        },
+    ),
+    Verb::new(
+        "orchestrate_complete",
+        Role::Agent,
+        "End a task; ticks it in the plan",
+        &[ID],
+        |desk, given| {
+            let id = given.word("id").to_owned();
+            asked(desk, &Request::Complete { id }).unwrap_or_else(|| {
+                moved(
+                    desk,
+                    desk.orchestration()
+                        .complete(&desk.context, given.word("id")),
+                )
+            })
+        },
+    ),
+    Verb::new(
+        "orchestrate_fail",
+        Role::Agent,
+        "Say that a task failed; for good unless retry",
+        &[ID, Arg::may("reason", Text), Arg::may("retry", Flag)],
+        fail,
+    ),
+    Verb::new(
+        "orchestrate_phase_finish",
+        Role::Agent,
+        "End a phase whose tasks are done",
+        &[Arg::need("phase", Number), Arg::may("no_git", Flag).rare()],
+        phase_finish,
+    ),
+    Verb::new(
+        "orchestrate_retry",
+        Role::Agent,
+        "Give a failed task a fresh start",
+        &[ID],
+        |desk, given| {
+            let id = given.word("id").to_owned();
+            asked(desk, &Request::Retry { id }).unwrap_or_else(|| {
+                moved(
+                    desk,
+                    desk.orchestration().retry(&desk.context, given.word("id")),
+                )
+            })
+        },
+    )
+    .rare(),
+    Verb::new(
+        "orchestrate_force_complete",
+        Role::Person,
+        "Call a task done whatever its state",
+        &[ID, Arg::may("reason", Text)],
+        force_complete,
+    )
+    .rare(),
+    Verb::new(
+        "orchestrate_rebuild",
+        Role::Agent,
+        "Rebuild the state from the plan's ticks",
+        &[],
+        |desk, _| begun(desk, &desk.orchestration().rebuild(&desk.context)?),
+    )
+    .rare(),
+    Verb::new(
+        "orchestrate_graph",
+        Role::ReadOnly,
+        "The tasks as a graph",
+        &[Arg::may("format", Kind::Word(PICTURES))],
+        graph,
+    )
+    .rare(),
+    Verb::new(
+        "orchestrate_verify",
+        Role::ReadOnly,
+        "What plan and state say differently",
+        &[],
+        verify,
+    )
+    .rare(),
+    Verb::new(
+        "orchestrate_plan",
+        Role::ReadOnly,
+        "The tasks of a plan; writes nothing",
+        &[Arg::may("file", Text)],
+        plan,
+    )
+    .rare(),
+    Verb::new(
+        "orchestrate_status",
+        Role::ReadOnly,
+        "The orchestration",
+        &[],
+        |desk, _| {
+            let glance = orchestrate::glance(&desk.context, &desk.folder)?;
+            let mut body = viewed(desk, &glance.view)?;
+            body["done"] = glance.done().into();
+            body["total"] = glance.total().into();
+            Ok(body)
+        },
+    )
+    .rare(),
+    Verb::new(
+        "orchestrate_pause",
+        Role::Person,
+        "Have the run start nothing new",
+        &[],
+        |desk, _| of_run(desk, &Request::Pause {}),
+    )
+    .rare(),
+    Verb::new(
+        "orchestrate_continue",
+        Role::Person,
+        "Have the run go on",
+        &[],
+        |desk, _| of_run(desk, &Request::Continue {}),
+    )
+    .rare(),
+    Verb::new(
+        "orchestrate_stop",
+        Role::Person,
+        "Have the run end its agents and leave",
+        &[],
+        |desk, _| of_run(desk, &Request::Stop {}),
+    )
+    .rare(),
+];
+
+/// The answer of the run that owns the file; it decides while it is there.
+fn asked(desk: &Desk, request: &Request) -> Option<Done> {
+    let answer = door::ask(&desk.orchestration().file().path, request)?;
+    Some(match (answer.error, answer.task) {
+        (Some(error), _) => Err(No::Told(Refused {
+            code: error.code,
+            message: error.message,
+            hint: error.hint,
+        })),
+        (None, Some((id, status))) => Ok(json!({ "kind": "orchestrate", "id": id, "to": status })),
+        (None, None) => Ok(json!({ "kind": "orchestrate", "done": true })),
+    })
+}
+
+fn of_run(desk: &Desk, request: &Request) -> Done {
+    asked(desk, request).unwrap_or_else(|| {
+        let path = desk.orchestration().file().path.clone();
+        Err(Error::NobodyRuns { path }.into())
+    })
+}
+
+fn moved(desk: &Desk, moved: Result<Changed<TaskMoved>, Error>) -> Done {
+    let moved = moved?;
+    let task = &moved.state;
+    let mut facts = json!({ "id": task.id, "done": task.done, "total": task.total });
+    if task.failed {
+        facts["blocked"] = task.blocked.into();
+    }
+    if task.attempts > 0 {
+        facts["attempts"] = json!(format!("{}/{}", task.attempts, task.attempts_max));
+    }
+    changed(desk, &moved, facts)
+}
+
+fn begun(desk: &Desk, moved: &Changed<Begun>) -> Done {
+    let Begun {
+        project,
+        total,
+        done,
+        phase,
+    } = &moved.state;
+    let facts = json!({ "project": project, "total": total, "done": done, "phase": phase });
+    changed(desk, moved, facts)
+}
+
+fn init(desk: &Desk, given: &Given) -> Done {
+    let plan = given.text("file").map(|path| desk.path(path)).transpose()?;
+    let parallel = given
+        .number("parallel")
+        .map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+    let usual = Begin::default();
+    let begin = Begin {
+        plan,
+        mode: given
+            .text("mode")
+            .and_then(Mode::from_name)
+            .unwrap_or(usual.mode),
+        parallel: parallel.unwrap_or(usual.parallel),
+        project: given.text("project").map(str::to_owned),
+    };
+    begun(desk, &desk.orchestration().init(&desk.context, &begin)?)
+}
+
+fn next(desk: &Desk, given: &Given) -> Done {
+    let phase = given.number("phase").map(|_| given.id("phase"));
+    let (reply, error) = orchestrate::answer(&desk.context, &desk.orchestration(), phase);
+    match error {
+        Some(error) => Err(error.into()),
+        None => Ok(json!({ "reply": reply.to_string() })),
+    }
+}
+
+fn fail(desk: &Desk, given: &Given) -> Done {
+    let (id, reason, retry) = (given.word("id"), given.text("reason"), given.is("retry"));
+    let request = Request::Fail {
+        id: id.to_owned(),
+        reason: reason.map(str::to_owned),
+        retry,
+    };
+    asked(desk, &request).unwrap_or_else(|| {
+        moved(
+            desk,
+            desk.orchestration().fail(&desk.context, id, reason, retry),
+        )
+    })
+}
+
+fn force_complete(desk: &Desk, given: &Given) -> Done {
+    let (id, reason) = (given.word("id"), given.text("reason"));
+    let request = Request::ForceComplete {
+        id: id.to_owned(),
+        reason: reason.map(str::to_owned),
+        person: desk.context.actor() == Actor::Person,
+    };
+    asked(desk, &request).unwrap_or_else(|| {
+        let run = desk.orchestration();
+        moved(desk, run.force_complete(&desk.context, id, reason))
+    })
+}
+
+fn phase_finish(desk: &Desk, given: &Given) -> Done {
+    let run = desk.orchestration();
+    let moved = run.finish_phase(&desk.context, given.id("phase"), given.is("no_git"))?;
+    let facts = json!({ "current": moved.state.current, "allDone": moved.state.all_done });
+    changed(desk, &moved, facts)
+}
+
+fn graph(desk: &Desk, given: &Given) -> Done {
+    let picture = match given.text("format") {
+        Some("dot") => Picture::Dot,
+        _ => Picture::Mermaid,
+    };
+    let drawn = desk
+        .orchestration()
+        .draw(&desk.context, picture, desk.lang)?;
+    Ok(json!({ "text": drawn.text, "criticalPath": drawn.critical, "leftOut": drawn.left_out }))
+}
+
+fn verify(desk: &Desk, _: &Given) -> Done {
+    let found = desk.orchestration().compare(&desk.context)?;
+    let phases: Vec<Value> = found
+        .phases
+        .iter()
+        .map(|one| {
+            json!({
+                "phase": one.phase,
+                "tickedNotCompleted": one.not_in_state,
+                "completedNotTicked": one.not_in_plan,
+                "onlyInPlan": one.unknown,
+                "onlyInState": one.gone,
+            })
+        })
+        .collect();
+    Ok(json!({ "plan": desk.shown(&found.plan), "agrees": phases.is_empty(), "phases": phases }))
+}
+
+fn plan(desk: &Desk, given: &Given) -> Done {
+    let named: Option<PathBuf> = given.text("file").map(|path| desk.path(path)).transpose()?;
+    let plan = orchestrate::plan(&desk.context, &desk.folder, named.as_deref())?;
+    let needs: std::collections::HashMap<_, _> = plan.file.dependencies().collect();
+    let tasks: Vec<Value> = plan
+        .file
+        .tasks
+        .iter()
+        .map(|task| {
+            json!({
+                "id": task.id, "phase": task.phase, "title": task.title, "done": task.done,
+                "needs": needs.get(&task.id).cloned().unwrap_or_default(),
+            })
+        })
+        .collect();
+    let notes: Vec<String> = plan
+        .file
+        .findings
+        .iter()
+        .map(|one| format!("{}: {}", one.line, one.message.say(desk.lang)))
+        .collect();
+    Ok(json!({ "file": desk.shown(&plan.path), "tasks": tasks, "notes": notes }))
+}

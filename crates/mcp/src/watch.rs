@@ -1,0 +1,135 @@
+//! News of state files as they change, whoever changes them.
+
+use crate::desk::Desk;
+use crate::resources::{self, CARD};
+use bowline_engine::kinds::FileKind;
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+use tokio::sync::{broadcast, mpsc};
+
+/// News kept for whoever is slow.
+const NEWS_MAX: usize = 256;
+/// A change is several events of the file system; they are told as one.
+const TOGETHER: Duration = Duration::from_millis(50);
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum News {
+    /// A resource is not what it was.
+    Updated(String),
+    /// There are others.
+    Listed,
+}
+
+/// Watches for one connection, from when somebody first listens on.
+pub(crate) struct Watch {
+    desk: Weak<Desk>,
+    news: broadcast::Sender<News>,
+    begun: Mutex<bool>,
+}
+
+impl Watch {
+    pub(crate) fn new(desk: &Arc<Desk>) -> Self {
+        Watch {
+            desk: Arc::downgrade(desk),
+            news: broadcast::Sender::new(NEWS_MAX),
+            begun: Mutex::default(),
+        }
+    }
+
+    /// News from now on.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<News> {
+        let news = self.news.subscribe();
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*begun {
+            *begun = true;
+            let (desk, news) = (Weak::clone(&self.desk), self.news.clone());
+            tokio::spawn(follow(desk, news));
+        }
+        news
+    }
+}
+
+/// Follows the folders that hold, or may come to hold, state files. Where the system cannot watch, nothing is told, and
+/// whoever wants to know reads.
+async fn follow(desk: Weak<Desk>, news: broadcast::Sender<News>) {
+    let (changed, mut changes) = mpsc::channel::<Vec<PathBuf>>(NEWS_MAX);
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        // Whoever is told reads the file, and must not be told of that.
+        if let Some(event) = event.ok().filter(|event| !event.kind.is_access()) {
+            let _ = changed.try_send(event.paths);
+        }
+    });
+    let Ok(watcher) = watcher else { return };
+    let mut followed = Followed {
+        watcher,
+        folders: HashSet::new(),
+        known: Vec::new(),
+    };
+    let look = |mut followed: Followed, desk: Weak<Desk>| async move {
+        let looked = tokio::task::spawn_blocking(move || {
+            let desk = desk.upgrade()?;
+            followed.look(&desk);
+            Some(followed)
+        });
+        looked.await.ok().flatten()
+    };
+    followed = match look(followed, Weak::clone(&desk)).await {
+        Some(followed) => followed,
+        None => return,
+    };
+    while let Some(first) = changes.recv().await {
+        let mut paths: HashSet<PathBuf> = first.into_iter().collect();
+        tokio::time::sleep(TOGETHER).await;
+        while let Ok(more) = changes.try_recv() {
+            paths.extend(more);
+        }
+        let before = followed.known.clone();
+        followed = match look(followed, Weak::clone(&desk)).await {
+            Some(followed) => followed,
+            None => return,
+        };
+        let Some(desk) = desk.upgrade() else { return };
+        if followed.known != before {
+            let _ = news.send(News::Listed);
+        }
+        let told = paths
+            .iter()
+            .filter(|path| FileKind::of_path(path).is_some());
+        let mut told: Vec<String> = told.map(|path| resources::uri(&desk, path)).collect();
+        if !told.is_empty() {
+            told.push(CARD.to_owned());
+        }
+        for uri in told {
+            let _ = news.send(News::Updated(uri));
+        }
+    }
+}
+
+struct Followed {
+    watcher: RecommendedWatcher,
+    folders: HashSet<PathBuf>,
+    known: Vec<PathBuf>,
+}
+
+impl Followed {
+    /// Which files there are, and which folders have to be watched for that.
+    fn look(&mut self, desk: &Desk) {
+        let files = resources::files(desk).into_iter();
+        self.known = files.map(|(_, path)| path).collect();
+        let usual = FileKind::ALL.map(|kind| desk.folder.join(kind.relative_path()));
+        for path in self.known.iter().chain(&usual) {
+            // A folder that is not there yet comes to be in one that is.
+            let folder = path.ancestors().skip(1).find(|folder| folder.is_dir());
+            if let Some(folder) = folder.filter(|folder| !self.folders.contains(*folder)) {
+                let begun = self.watcher.watch(folder, RecursiveMode::NonRecursive);
+                if begun.is_ok() {
+                    self.folders.insert(Path::to_owned(folder));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! One attempt of a crew: how it is begun, what it says, and how it ends.
+
+use super::{Crew, Failing, Outcome, Told, Unit, Work, file_name};
+use crate::core::attempts::{Begin, Known, Voice, raw};
+use crate::core::clients::{Ask, Client};
+use crate::core::hearing::{Hearing, Word};
+use crate::core::note::{Note, Reply, Stage};
+use bowline_engine::Error;
+use bowline_engine::statefiles::write_whole;
+use bowline_engine::supervisor::{Spec, Want};
+use bowline_formats::agents::{Protocol, Resume};
+use serde_json::Value;
+use std::path::Path;
+
+/// The end of an agent's words that is kept: a result is at their end.
+const WORDS_BYTES_MAX: usize = 256 << 10;
+/// A result file that is longer is not read.
+const RESULT_BYTES_MAX: u64 = 1 << 20;
+
+/// A unit in hand.
+pub(super) struct Flight {
+    pub(super) unit: Unit,
+    pub(super) note: Note,
+    pub(super) hearing: Hearing,
+    /// Since when its attempt runs.
+    pub(super) since_ms: i64,
+    pub(super) heard_ms: i64,
+    /// How long its try may take.
+    pub(super) time_ms: Option<i64>,
+    /// Why we ended it.
+    pub(super) ended: Option<(Failing, String)>,
+    client: String,
+    talks: bool,
+    words: String,
+    failed: Option<String>,
+    limited: Option<i64>,
+    /// Its turn is over: it only has to leave.
+    over: bool,
+    /// Dollars of this attempt, of which the note knows already.
+    usd: f64,
+}
+
+impl Flight {
+    fn of(unit: Unit, note: Note, client: &Client, now: i64) -> Flight {
+        Flight {
+            unit,
+            note,
+            hearing: Hearing::new(client.protocol),
+            since_ms: now,
+            heard_ms: now,
+            time_ms: None,
+            ended: None,
+            client: client.name.clone(),
+            talks: client.talks(),
+            words: String::new(),
+            failed: None,
+            limited: None,
+            over: false,
+            usd: 0.0,
+        }
+    }
+
+    /// One without an agent: what came of it is looked at.
+    pub(super) fn checking(unit: Unit, note: Note, now: i64) -> Flight {
+        Flight {
+            unit,
+            note,
+            hearing: Hearing::new(Protocol::Markers),
+            since_ms: now,
+            heard_ms: now,
+            time_ms: None,
+            ended: None,
+            client: String::new(),
+            talks: false,
+            words: String::new(),
+            failed: None,
+            limited: None,
+            over: false,
+            usd: 0.0,
+        }
+    }
+
+    /// An agent works on it.
+    pub(super) fn runs(&self) -> bool {
+        self.note.stage == Stage::Running
+    }
+
+    fn keep(&mut self, line: &str) {
+        self.words.push_str(line);
+        self.words.push('\n');
+        if self.words.len() > 2 * WORDS_BYTES_MAX {
+            let mut from = self.words.len() - WORDS_BYTES_MAX;
+            while !self.words.is_char_boundary(from) {
+                from += 1;
+            }
+            self.words.drain(..from);
+        }
+    }
+}
+
+impl<W: Work> Crew<'_, W> {
+    /// Begins an attempt; its note is durable before anything runs.
+    pub(super) fn begin(
+        &mut self,
+        unit: Unit,
+        mut note: Note,
+        client: &Client,
+    ) -> Result<(), Error> {
+        let now = self.now_ms();
+        note.attempt += 1;
+        note.round = unit.round;
+        note.before = note.used;
+        note.began_ms = now;
+        let brief = self.work.brief(&unit, &note)?;
+        let attempt = self.attempt_id(&unit.id, &note);
+        let prompt_file = self.path("prompts", &format!("{attempt}.md"));
+        let result_file = self.path("results", &format!("{attempt}.json"));
+        let disk = self.context.disk.clone();
+        write_whole(&*disk, &prompt_file, brief.prompt.as_bytes(), None).map_err(Error::File)?;
+        // The agent writes it; its folder has to be there.
+        let results = self.place.folder().join("results");
+        let _ = disk.create_folders(&results);
+        let call = client.call(&Ask {
+            prompt: &brief.prompt,
+            prompt_file: &prompt_file,
+            workspace: &brief.folder,
+            task: &unit.id,
+            phase: brief.number,
+            session: note.session.as_deref(),
+        });
+        let mut environment = client.environment(self.context.variables.texts(), &self.settings);
+        let shown = |path: &Path| path.to_string_lossy().into_owned();
+        let own = [
+            ("BOWLINE_TASK_ID", unit.id.clone()),
+            ("BOWLINE_TRY", note.attempt.to_string()),
+            ("BOWLINE_PROMPT_FILE", shown(&prompt_file)),
+            ("BOWLINE_RESULT_FILE", shown(&result_file)),
+        ];
+        for (name, value) in own.into_iter().chain(brief.variables) {
+            environment.insert(name.to_owned(), value);
+        }
+        let mut spec = Spec::new(&attempt, call.command, brief.folder);
+        spec.name = format!("{} {}", self.name, unit.id);
+        spec.fence = self.place.number();
+        note.stage = Stage::Running;
+        self.remember(&unit.id, &note)?;
+        self.starts.push_back(now);
+        self.started += 1;
+        let number = note.attempt;
+        let id = unit.id.clone();
+        let mut flight = Flight::of(unit, note, client, now);
+        flight.time_ms = brief.time_ms;
+        self.flights.insert(id.clone(), flight);
+        self.attempts.begin(Begin {
+            folder: self.path("attempts", &attempt),
+            spec,
+            environment,
+            voice: call.voice,
+            first: call.first,
+            session: call.session,
+            close_input: call.close_input,
+        });
+        let attempt = number;
+        self.told(Told::Begun { id, attempt });
+        Ok(())
+    }
+
+    /// Goes on with an attempt of an earlier run, whatever has become of it.
+    pub(super) fn attach(&mut self, unit: Unit, mut note: Note) -> Result<(), Error> {
+        let client = self.work.client(&unit)?;
+        let attempt = self.attempt_id(&unit.id, &note);
+        let folder = self.path("attempts", &attempt);
+        if !folder.join("spec.json").is_file() {
+            // It was never made.
+            note.stage = Stage::Idle;
+            return self.remember(&unit.id, &note);
+        }
+        // Its output is read from the beginning, and counted again.
+        note.used = note.before;
+        self.told(Told::Found {
+            id: unit.id.clone(),
+        });
+        let known = Known {
+            folder,
+            fence: self.place.number(),
+            voice: Voice {
+                protocol: client.protocol,
+                nonce: None,
+            },
+            resume: Resume::default(),
+            session: note.session.clone(),
+        };
+        let brief = self.work.brief(&unit, &note)?;
+        let id = unit.id.clone();
+        let now = self.now_ms();
+        let began = note.began_ms.min(now);
+        let mut flight = Flight::of(unit, note, &client, now);
+        flight.time_ms = brief.time_ms;
+        // The time it took while nobody looked is its time too.
+        flight.since_ms = began;
+        self.flights.insert(id, flight);
+        self.attempts.attach(&attempt, known);
+        Ok(())
+    }
+
+    pub(super) fn said(&mut self, id: &str, words: Vec<Word>) -> Result<(), Error> {
+        let now = self.now_ms();
+        let (breakers, attempts) = (self.breakers.clone(), self.attempts.clone());
+        let Some(flight) = self.flights.get_mut(id) else {
+            return Ok(());
+        };
+        let attempt = format!("{}-{}-{}", self.key, file_name(id), flight.note.attempt);
+        let mut learnt = false;
+        for word in words {
+            match word {
+                Word::Something | Word::Complete => {}
+                Word::Line(line) => {
+                    if let Some(why) = failure(&line, id) {
+                        flight.failed = Some(why.to_owned());
+                    }
+                    flight.keep(&line);
+                }
+                Word::Failed(why) => flight.failed = Some(why),
+                Word::Session(session) => {
+                    learnt |= flight.note.session.as_ref() != Some(&session);
+                    flight.note.session = Some(session);
+                }
+                Word::LimitFor { .. } | Word::Limit { .. } => {
+                    let until = match word {
+                        Word::LimitFor { seconds } => Some(now + seconds.saturating_mul(1_000)),
+                        Word::Limit { until_ms } => until_ms,
+                        _ => None,
+                    };
+                    // One without a time never shortens one with a time.
+                    let known = flight.limited.unwrap_or(now + breakers.retry_after_ms);
+                    flight.limited = Some(until.unwrap_or(known));
+                    attempts.want(&attempt, Want::Ended);
+                }
+                Word::Used { tokens, usd } => {
+                    flight.note.used.tokens += tokens;
+                    flight.note.used.usd += (usd - flight.usd).max(0.0);
+                    flight.usd = flight.usd.max(usd);
+                }
+                Word::TurnEnded => {
+                    flight.note.used.turns += 1;
+                    flight.over = true;
+                    learnt = true;
+                    if flight.talks {
+                        attempts.say(&attempt, None, true, raw(String::new()));
+                    }
+                }
+            }
+        }
+        if let Some(why) = breakers.tripped(&flight.note.used, flight.note.worked_ms)
+            && flight.ended.is_none()
+            && !flight.over
+        {
+            flight.ended = Some((Failing::Breaker, why));
+            attempts.want(&attempt, Want::Ended);
+        }
+        if learnt {
+            let note = flight.note.clone();
+            self.remember(id, &note)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn exited(
+        &mut self,
+        id: &str,
+        code: Option<i32>,
+        asked: bool,
+        error_tail: &str,
+    ) -> Result<(), Error> {
+        let now = self.now_ms();
+        let Some(flight) = self.flights.get_mut(id) else {
+            return Ok(());
+        };
+        let took = (now - flight.since_ms).max(0);
+        flight.note.worked_ms += took;
+        flight.note.round_ms += took;
+        if let Some(until) = flight.limited {
+            self.limits.insert(flight.client.clone(), until);
+            let seconds = (until - now).max(0) / 1_000;
+            self.told(Told::Parked {
+                id: id.to_owned(),
+                seconds,
+            });
+            return self.begins_anew(id, until);
+        }
+        if let Some((how, why)) = flight.ended.take() {
+            return self.failed(id, how, &why);
+        }
+        if let Some(why) = flight.failed.take() {
+            return self.failed(id, Failing::Agent, &why);
+        }
+        if asked {
+            // A person ended it, and not because of the work.
+            return self.begins_anew(id, 0);
+        }
+        if code != Some(0) {
+            let how = match code {
+                Some(code) => format!("exit code {code}"),
+                None => "ended by a signal".to_owned(),
+            };
+            let tail = match error_tail.trim() {
+                "" => flight.hearing.tail().trim(),
+                tail => tail,
+            };
+            let why = format!("{how}\n{tail}");
+            return self.failed(id, Failing::Agent, why.trim_end());
+        }
+        let Some(flight) = self.flights.remove(id) else {
+            return Ok(());
+        };
+        let attempt = self.attempt_id(id, &flight.note);
+        let file = self.path("results", &format!("{attempt}.json"));
+        let reply = Reply {
+            result: in_file(&file).or_else(|| in_words(&flight.words)),
+            words: flight.words,
+        };
+        self.land(&flight.unit, flight.note, Outcome::Ended(reply))
+    }
+
+    /// The attempt is over without having counted.
+    pub(super) fn begins_anew(&mut self, id: &str, not_before_ms: i64) -> Result<(), Error> {
+        let Some(flight) = self.flights.remove(id) else {
+            return Ok(());
+        };
+        let mut note = flight.note;
+        note.stage = Stage::Idle;
+        note.not_before_ms = not_before_ms;
+        self.remember(id, &note)
+    }
+
+    /// Ends agents whose time is over.
+    pub(super) fn look(&mut self) {
+        let now = self.now_ms();
+        let ids: Vec<String> = self.flights.keys().cloned().collect();
+        for id in ids {
+            let Some(flight) = self.flights.get_mut(&id) else {
+                continue;
+            };
+            if !flight.runs() || flight.ended.is_some() {
+                continue;
+            }
+            let took = now - flight.since_ms;
+            let time = flight
+                .time_ms
+                .filter(|max| flight.note.round_ms + took >= *max);
+            let worked = flight.note.worked_ms + took;
+            let worked = self.breakers.worked_ms.filter(|max| worked >= *max);
+            let silent = now - flight.heard_ms >= self.breakers.silent_ms;
+            let why = match (time, worked, silent) {
+                (Some(max), ..) => (Failing::Timeout, format!("longer than {} s", max / 1_000)),
+                (None, Some(max), _) => (Failing::Breaker, format!("{} s of work", max / 1_000)),
+                (None, None, true) => {
+                    let seconds = self.breakers.silent_ms / 1_000;
+                    (Failing::Silent, format!("no output for {seconds} s"))
+                }
+                (None, None, false) => continue,
+            };
+            flight.ended = Some(why);
+            let attempt = format!("{}-{}-{}", self.key, file_name(&id), flight.note.attempt);
+            self.attempts.want(&attempt, Want::Ended);
+        }
+    }
+}
+
+/// Why a line says that this unit failed: `FAIL:ID:reason`.
+fn failure<'l>(line: &'l str, id: &str) -> Option<&'l str> {
+    let rest = line.trim_matches(['*', '`', ' ']).strip_prefix("FAIL:")?;
+    let why = rest.strip_prefix(id)?.strip_prefix(':')?.trim();
+    Some(if why.is_empty() { "failed" } else { why })
+}
+
+fn in_file(path: &Path) -> Option<Value> {
+    let short = path.metadata().ok()?.len() <= RESULT_BYTES_MAX;
+    let text = std::fs::read(path).ok().filter(|_| short)?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// The last result between its marks. A fence around it, or inside, is an agent's habit.
+fn in_words(words: &str) -> Option<Value> {
+    let (before, _) = words.rsplit_once("[/RESULT]")?;
+    let (_, text) = before.rsplit_once("[RESULT]")?;
+    let text = text.trim().trim_start_matches("```json");
+    serde_json::from_str(text.trim_matches(['`', '\n', ' '])).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_last_result_between_its_marks_counts() {
+        let words = "[RESULT]\n{\"a\":1}\n[/RESULT]\nno, rather:\n[RESULT]\n```json\n{\"a\":2}\n```\n[/RESULT]\nbye\n";
+        assert_eq!(in_words(words), Some(json!({ "a": 2 })));
+        assert_eq!(in_words("[RESULT]\nnot JSON\n[/RESULT]"), None);
+        assert_eq!(in_words("nothing"), None);
+    }
+
+    #[test]
+    fn only_a_line_about_this_unit_fails_it() {
+        assert_eq!(
+            failure("FAIL:planning:no sources", "planning"),
+            Some("no sources")
+        );
+        assert_eq!(failure("**FAIL:cp-1:**", "cp-1"), Some("failed"));
+        assert_eq!(failure("FAIL:test_x", "planning"), None);
+        assert_eq!(failure("FAIL:planning2:x", "planning"), None);
+    }
+}

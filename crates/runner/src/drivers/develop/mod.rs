@@ -1,0 +1,516 @@
+//! Develop runs: checkpoints one after the other, each until its command is green or a person is asked; with `auto` the phases
+//! around them too, as far as the sealed commands of the gates allow.
+//!
+//! Everything here has the rights of an agent: no gate opens by a word, and nothing is reopened.
+
+mod prompt;
+
+use super::prompts::{failure, texts};
+use super::{Would, client, parts, settings_at, would_start};
+use crate::core::clients::Client;
+use crate::core::crew::{
+    After, Brief, Failing, Job, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work,
+    run as crew,
+};
+use crate::core::note::{Note, Reply};
+use bowline_engine::develop::evidence::Watch;
+use bowline_engine::formats::develop::evidence::Evidence;
+use bowline_engine::machines::develop::{Command, DevelopMachine, Refusal};
+use bowline_engine::machines::{Actor, Machine as _};
+use bowline_engine::operations::develop::{
+    Checkpoint, CheckpointStatus, DevelopRun, FailureClass, Gate, Passed, Phase, Planned, Proof,
+    Run,
+};
+use bowline_engine::{Context, Error, Refusal as Refused};
+use bowline_formats::settings::Settings;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Tries of what is no checkpoint: a design, a review, a gate that stays red.
+const TRIES_MAX: u32 = 3;
+/// Where a design is looked for when its agent does not say.
+const DESIGN: &str = "docs/design.md";
+
+/// What a run is started with.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The agent of everything.
+    pub agent: Option<String>,
+    /// Every phase, as far as the gates allow.
+    pub auto: bool,
+    /// Agents started at the most.
+    pub iterations: Option<u32>,
+}
+
+/// Works a develop run off.
+pub fn run(
+    context: &Context,
+    run: &DevelopRun,
+    options: &Options,
+    screen: &mut dyn Screen,
+    begun: impl FnOnce(Stopper),
+) -> Result<Report, Error> {
+    let develop = Develop::new(context, run, options)?;
+    let feature = develop.now()?.feature;
+    let names = (run.identity(context)?, feature);
+    let rules = Rules {
+        parallel: 1,
+        starts_max: options.iterations,
+    };
+    let parts = parts(context, run.file(), names, &develop.settings, rules, screen)?;
+    crew(parts, develop, begun)
+}
+
+/// What a run would start.
+pub fn rehearse(
+    context: &Context,
+    run: &DevelopRun,
+    options: &Options,
+) -> Result<Vec<Would>, Error> {
+    let develop = Develop::new(context, run, options)?;
+    develop.now()?;
+    would_start(develop, 1)
+}
+
+/// Something an agent is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Task {
+    Design,
+    Checkpoint(String),
+    Gate(Gate),
+    PullRequest,
+}
+
+/// What a command came to.
+pub(super) struct Found {
+    result: Result<Passed, Error>,
+    evidence: Option<Evidence>,
+}
+
+/// Keeps the last evidence: a refusal does not tell what the command printed.
+#[derive(Default)]
+struct Keep(Mutex<Option<Evidence>>);
+
+impl Watch for Keep {
+    fn started(&self, _: &str) {}
+    fn tick(&self, _: &str, _: Duration) {}
+    fn ended(&self, evidence: &Evidence) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some(evidence.clone());
+    }
+}
+
+impl Keep {
+    fn of(pass: impl FnOnce(&Keep) -> Result<Passed, Error>) -> Found {
+        let keep = Keep::default();
+        let result = pass(&keep);
+        let evidence = keep.0.into_inner();
+        Found {
+            result,
+            evidence: evidence.unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+struct Develop {
+    context: Context,
+    run: DevelopRun,
+    options: Options,
+    settings: Settings,
+    tries: BTreeMap<String, u32>,
+    /// Tasks for which only others can do something, and why.
+    given_up: BTreeMap<String, Option<Error>>,
+    /// Gates that were tried before anybody was asked to mend anything.
+    tried: BTreeSet<Gate>,
+}
+
+impl Develop {
+    fn new(context: &Context, run: &DevelopRun, options: &Options) -> Result<Develop, Error> {
+        let settings = settings_at(run.root())?;
+        // A name nobody knows is told before anything is begun.
+        client(&settings, options.agent.as_deref(), None)?;
+        Ok(Develop {
+            context: Context {
+                actor: Some(Actor::Agent),
+                ..context.clone()
+            },
+            run: run.clone(),
+            options: options.clone(),
+            settings,
+            tries: BTreeMap::new(),
+            given_up: BTreeMap::new(),
+            tried: BTreeSet::new(),
+        })
+    }
+
+    fn now(&self) -> Result<Run, Error> {
+        let run = self.run.run(&self.context)?;
+        run.ok_or_else(|| refused(Refusal::NoRun))
+    }
+
+    /// What an agent is to do now.
+    fn task(&self, run: &Run) -> Result<Option<Task>, Error> {
+        let auto = self.options.auto;
+        Ok(match run.phase {
+            Phase::Design if auto => Some(Task::Design),
+            Phase::Review if auto => Some(Task::Gate(Gate::ReviewCleanPass)),
+            Phase::Implement => match self.checkpoint(run)? {
+                Some(one) => Some(Task::Checkpoint(one.id.clone())),
+                None if auto && run.unpassed().is_empty() => {
+                    Some(Task::Gate(Gate::ArchitectVerified))
+                }
+                None => None,
+            },
+            Phase::Pr if auto && run.gates.is_open(Gate::ReReviewClean) => Some(Task::PullRequest),
+            Phase::Pr if auto => Some(Task::Gate(Gate::ReReviewClean)),
+            Phase::Design | Phase::Review | Phase::Pr | Phase::Done => None,
+        })
+    }
+
+    /// The checkpoint to be worked on: the one in progress, else the first whose needs have passed. One that waits for a person
+    /// holds up those that need it, and nothing else.
+    fn checkpoint<'r>(&self, run: &'r Run) -> Result<Option<&'r Checkpoint>, Error> {
+        let contract = self.run.contract(&self.context)?;
+        let passed = |id: &String| {
+            let known = run.checkpoint(id);
+            known.is_none_or(|known| known.status == CheckpointStatus::Passed)
+        };
+        let free = |one: &&Checkpoint| {
+            let planned = contract.iter().find(|planned| planned.id == one.id);
+            planned.is_none_or(|planned| planned.dependencies.iter().all(passed))
+        };
+        let with = |status: CheckpointStatus| {
+            let mut all = run.checkpoints.iter();
+            all.find(|one| one.status == status && free(one))
+        };
+        Ok(with(CheckpointStatus::InProgress).or_else(|| with(CheckpointStatus::Pending)))
+    }
+
+    fn planned(&self, id: &str) -> Result<Option<Planned>, Error> {
+        let contract = self.run.contract(&self.context)?;
+        Ok(contract.into_iter().find(|planned| planned.id == id))
+    }
+
+    /// Moves that need no agent, because their gate is open.
+    fn move_on(&self, run: &Run) -> Result<bool, Error> {
+        if !self.options.auto || self.context.dry_run {
+            return Ok(false);
+        }
+        let open = |gate| run.gates.is_open(gate);
+        match run.phase {
+            Phase::Review if open(Gate::ReviewCleanPass) => {
+                self.run.implement(&self.context, None).map(|_| true)
+            }
+            Phase::Implement if open(Gate::ArchitectVerified) => {
+                self.run.pr(&self.context).map(|_| true)
+            }
+            Phase::Design | Phase::Review | Phase::Implement | Phase::Pr | Phase::Done => Ok(false),
+        }
+    }
+
+    fn task_of(&self, unit: &Unit) -> Result<Task, Error> {
+        let run = self.now()?;
+        if run.checkpoint(&unit.id).is_some() {
+            return Ok(Task::Checkpoint(unit.id.clone()));
+        }
+        Ok(match Gate::from_name(&unit.id) {
+            Some(gate) => Task::Gate(gate),
+            None if unit.id == Phase::Design.name() => Task::Design,
+            None => Task::PullRequest,
+        })
+    }
+
+    /// A try of something that is no checkpoint failed.
+    fn again(&mut self, unit: &Unit, why: String, error: Option<Error>) -> After<Found> {
+        let tries = self.tries.entry(unit.id.clone()).or_default();
+        *tries += 1;
+        match *tries >= TRIES_MAX {
+            true => {
+                self.given_up.insert(unit.id.clone(), error);
+                After::GaveUp { why }
+            }
+            false => After::Again { wait_ms: 0, why },
+        }
+    }
+
+    fn try_gate(&self, gate: Gate) -> Job<Found> {
+        let (run, context) = (self.run.clone(), self.context.clone());
+        Box::new(move || Keep::of(|keep| run.gate_pass(&context, gate, Proof::default(), keep)))
+    }
+
+    fn failed_checkpoint(&mut self, unit: &Unit, why: String) -> Result<After<Found>, Error> {
+        // An agent may say what kind of failure it is: `FAIL:cp-1:DESIGN_MISMATCH: no such table`.
+        let word = why.split([':', ' ']).next().unwrap_or_default();
+        let class = FailureClass::from_name(word).unwrap_or(FailureClass::NotImplemented);
+        let changed = self.run.checkpoint_fail(&self.context, &unit.id, class)?;
+        Ok(after_attempt(changed.state.as_ref(), unit, why))
+    }
+
+    fn designed(&mut self, unit: &Unit, reply: &Reply) -> Result<After<Found>, Error> {
+        let path = part(reply, "contract")
+            .and_then(Value::as_str)
+            .unwrap_or(DESIGN);
+        match self.hand_in(path) {
+            Ok(()) => Ok(After::Done),
+            Err(error @ (Error::BadInput { .. } | Error::NoValidation { .. })) => {
+                Ok(self.again(unit, error.to_string(), Some(error)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a contract over. One whose checkpoints cannot be judged would stop the run later.
+    fn hand_in(&self, path: &str) -> Result<(), Error> {
+        let path = self.run.root().join(path);
+        let changed = self.run.review(&self.context, &[], Some(&path))?;
+        let contract = self.run.contract(&self.context)?;
+        let known = changed.state.iter().flat_map(|run| &run.checkpoints);
+        for one in known {
+            let planned = contract.iter().find(|planned| planned.id == one.id);
+            if planned.is_none_or(|planned| planned.command.is_none()) {
+                return Err(Error::NoValidation { id: one.id.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn reviewed(&mut self, unit: &Unit, gate: Gate, reply: &Reply) -> Result<After<Found>, Error> {
+        if let (Gate::ReviewCleanPass, Some(path)) =
+            (gate, part(reply, "contract").and_then(Value::as_str))
+        {
+            match self.hand_in(path) {
+                Ok(()) => {}
+                Err(error @ (Error::BadInput { .. } | Error::NoValidation { .. })) => {
+                    return Ok(self.again(unit, error.to_string(), Some(error)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let blocking = part(reply, "blocking").and_then(Value::as_u64).unwrap_or(0);
+        if blocking > 0 {
+            let issues = texts(part(reply, "issues")).join("\n");
+            let why = format!("the review found {blocking} blocking issues\n{issues}");
+            return Ok(self.again(unit, why, None));
+        }
+        Ok(After::Check(self.try_gate(gate)))
+    }
+}
+
+fn refused(refusal: Refusal) -> Error {
+    Error::Refused(refusal.into())
+}
+
+fn part<'r>(reply: &'r Reply, name: &str) -> Option<&'r Value> {
+    reply.result.as_ref().and_then(|result| result.get(name))
+}
+
+fn after_attempt(run: Option<&Run>, unit: &Unit, why: String) -> After<Found> {
+    let status = run
+        .and_then(|run| run.checkpoint(&unit.id))
+        .map(|one| one.status);
+    match status {
+        Some(CheckpointStatus::Passed) => After::Done,
+        Some(CheckpointStatus::InProgress) => After::Again { wait_ms: 0, why },
+        Some(
+            CheckpointStatus::Pending | CheckpointStatus::Escalated | CheckpointStatus::Failed,
+        )
+        | None => After::GaveUp { why },
+    }
+}
+
+/// What a red command printed, for whoever is to mend it.
+fn told(evidence: Option<&Evidence>) -> String {
+    let Some(evidence) = evidence else {
+        return "its command is red".to_owned();
+    };
+    let command = evidence.command.as_deref().unwrap_or_default();
+    format!(
+        "'{command}' ended with {}\n{}",
+        evidence.exit_code,
+        evidence.output_tail.trim_end()
+    )
+}
+
+impl Work for Develop {
+    type Checked = Found;
+
+    fn ready(&mut self) -> Result<Vec<Unit>, Error> {
+        let mut run = self.now()?;
+        while self.move_on(&run)? {
+            run = self.now()?;
+        }
+        let unit = |task: Task| match task {
+            Task::Checkpoint(id) => {
+                let one = run.checkpoint(&id);
+                Unit {
+                    round: one.map_or(0, |one| one.iteration),
+                    begun: one.is_some_and(|one| one.status == CheckpointStatus::InProgress),
+                    id,
+                }
+            }
+            // What the state file does not count has one round, always in progress.
+            Task::Design => whole(Phase::Design.name()),
+            Task::Gate(gate) => whole(gate.name()),
+            Task::PullRequest => whole("pull-request"),
+        };
+        let units = self.task(&run)?.map(unit).into_iter();
+        Ok(units
+            .filter(|unit| !self.given_up.contains_key(&unit.id))
+            .collect())
+    }
+
+    fn client(&mut self, _: &Unit) -> Result<Client, Error> {
+        client(&self.settings, self.options.agent.as_deref(), None)
+    }
+
+    fn before(&mut self, unit: &Unit) -> Result<Option<Job<Found>>, Error> {
+        match self.task_of(unit)? {
+            Task::Gate(gate @ Gate::ArchitectVerified) if self.tried.insert(gate) => {
+                Ok(Some(self.try_gate(gate)))
+            }
+            Task::Checkpoint(id) => match self.planned(&id)?.and_then(|planned| planned.command) {
+                Some(_) => Ok(None),
+                None => Err(Error::NoValidation { id }),
+            },
+            Task::Gate(_) | Task::Design | Task::PullRequest => Ok(None),
+        }
+    }
+
+    fn start(&mut self, unit: &Unit) -> Result<Unit, Error> {
+        let changed = self.run.checkpoint_start(&self.context, &unit.id, None)?;
+        let one = changed
+            .state
+            .as_ref()
+            .and_then(|run| run.checkpoint(&unit.id));
+        Ok(Unit {
+            id: unit.id.clone(),
+            round: one.map_or(1, |one| one.iteration),
+            begun: true,
+        })
+    }
+
+    fn brief(&mut self, unit: &Unit, note: &Note) -> Result<Brief, Error> {
+        let (run, task) = (self.now()?, self.task_of(unit)?);
+        let contract = self.run.contract(&self.context)?;
+        let number = run.checkpoints.iter().position(|one| one.id == unit.id);
+        Ok(Brief {
+            prompt: prompt::prompt(self.run.root(), &run, &task, &contract, note),
+            folder: std::path::absolute(self.run.root())
+                .unwrap_or_else(|_| self.run.root().to_owned()),
+            number: number
+                .and_then(|at| u32::try_from(at + 1).ok())
+                .unwrap_or(0),
+            variables: match task {
+                Task::Checkpoint(id) => vec![("BOWLINE_CHECKPOINT", id)],
+                Task::Design | Task::Gate(_) | Task::PullRequest => Vec::new(),
+            },
+            time_ms: None,
+        })
+    }
+
+    fn ended(&mut self, unit: &Unit, _: &Note, outcome: Outcome) -> Result<After<Found>, Error> {
+        let task = self.task_of(unit)?;
+        let outcome = match outcome {
+            Outcome::Ended(reply) => match failure(reply.result.as_ref()) {
+                Some(why) => Outcome::Failed {
+                    how: Failing::Agent,
+                    why,
+                },
+                None => Outcome::Ended(reply),
+            },
+            failed @ Outcome::Failed { .. } => failed,
+        };
+        match (task, outcome) {
+            (Task::Checkpoint(_), Outcome::Failed { why, .. }) => self.failed_checkpoint(unit, why),
+            (Task::Checkpoint(id), Outcome::Ended(_)) => {
+                let run = self.now()?;
+                let status = run.checkpoint(&id).map(|one| one.status);
+                // The agent may have moved the checkpoint by itself.
+                if status != Some(CheckpointStatus::InProgress) {
+                    let why = "the agent ended it".to_owned();
+                    return Ok(after_attempt(Some(&run), unit, why));
+                }
+                let (run, context) = (self.run.clone(), self.context.clone());
+                Ok(After::Check(Box::new(move || {
+                    Keep::of(|keep| run.checkpoint_pass(&context, &id, None, keep))
+                })))
+            }
+            (Task::Design | Task::Gate(_) | Task::PullRequest, Outcome::Failed { why, .. }) => {
+                Ok(self.again(unit, why, None))
+            }
+            (Task::Design, Outcome::Ended(reply)) => self.designed(unit, &reply),
+            (Task::Gate(gate), Outcome::Ended(reply)) => self.reviewed(unit, gate, &reply),
+            (Task::PullRequest, Outcome::Ended(_)) => {
+                self.run.done(&self.context)?;
+                Ok(After::Done)
+            }
+        }
+    }
+
+    fn checked(&mut self, unit: &Unit, _: &Note, found: Found) -> Result<After<Found>, Error> {
+        let why = told(found.evidence.as_ref());
+        match (self.task_of(unit)?, found.result) {
+            (Task::Checkpoint(_), Ok(passed)) => {
+                Ok(after_attempt(passed.changed.state.as_ref(), unit, why))
+            }
+            (_, Ok(_)) => Ok(After::Done),
+            (_, Err(error)) => match &error {
+                Error::Refused(Refused::Develop(Refusal::EvidenceRed { .. })) => {
+                    Ok(self.again(unit, why, Some(error)))
+                }
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn over(&mut self) -> Result<Over, Error> {
+        let run = self.now()?;
+        let stopped = |error| Ok(Over::Stopped(Box::new(error)));
+        if let Some(error) = self.given_up.values_mut().find_map(Option::take) {
+            return stopped(error);
+        }
+        match run.phase {
+            Phase::Done => Ok(Over::Done),
+            Phase::Implement if run.unpassed().is_empty() && !self.options.auto => Ok(Over::Done),
+            Phase::Implement => {
+                let waits = |one: &&Checkpoint| one.status != CheckpointStatus::Passed;
+                let id = run.checkpoints.iter().find(waits).map(|one| one.id.clone());
+                let start = Command::CheckpointStart {
+                    id: id.unwrap_or_default(),
+                    override_reason: None,
+                    by: Actor::Agent,
+                };
+                // Whatever forbids it: the rules say.
+                match DevelopMachine::step(&Some(run), start, self.context.now()) {
+                    Err(refusal) => stopped(refused(refusal)),
+                    Ok(_) => Ok(Over::Done),
+                }
+            }
+            phase @ (Phase::Design | Phase::Review | Phase::Pr) => {
+                stopped(refused(Refusal::WrongPhase {
+                    what: "work on checkpoints",
+                    phase,
+                    wanted: Phase::Implement,
+                }))
+            }
+        }
+    }
+
+    fn progress(&mut self) -> (usize, usize) {
+        let run = self.now().ok();
+        run.map_or((0, 0), |run| {
+            let total = run.checkpoints.len();
+            (total - run.unpassed().len(), total)
+        })
+    }
+}
+
+fn whole(id: &str) -> Unit {
+    Unit {
+        id: id.to_owned(),
+        round: 1,
+        begun: true,
+    }
+}

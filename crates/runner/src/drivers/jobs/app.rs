@@ -1,0 +1,115 @@
+//! What a task has made, started to be looked at: the command its type names, at a port of its own. It is nobody's agent and
+//! outlives the server like one.
+
+use super::rebuild::end;
+use super::{Jobs, Refused};
+use bowline_store::JobRow;
+use bowline_supervisor::{Attempt, Condition, Handle, Spec, Stream};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+
+/// Output of it that is shown, from its end.
+const SHOWN_BYTES: u64 = 4_096;
+
+/// An app of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct App {
+    /// Its process is there.
+    pub running: bool,
+    /// The port it was given; 0 before the first start.
+    pub port: u16,
+    /// What is started.
+    pub command: Vec<String>,
+    /// What it printed last.
+    pub output: String,
+}
+
+/// Where the starts of a task's app are.
+pub(super) fn folder(data: &Path, job: &str) -> PathBuf {
+    data.join("apps").join(job)
+}
+
+/// The starts of an app, the oldest first.
+pub(super) fn starts(folder: &Path) -> Vec<Attempt> {
+    let count = std::fs::read_dir(folder).map_or(0, Iterator::count);
+    let opened = (1..=count).map(|number| Attempt::open(&folder.join(number.to_string())));
+    opened.filter_map(Result::ok).collect()
+}
+
+impl Jobs {
+    fn app_command(&self, row: &JobRow) -> Result<Vec<String>, Refused> {
+        let name = row.about.type_name.as_ref();
+        let spec = name.and_then(|name| self.config().types.get(name));
+        let command = spec.map(|spec| spec.app.clone()).unwrap_or_default();
+        match command.is_empty() {
+            true => Err(Refused::NoSuch {
+                what: "app",
+                id: row.id.clone(),
+            }),
+            false => Ok(command),
+        }
+    }
+
+    /// The app of a task, looked at now.
+    pub fn app(&self, row: &JobRow) -> Result<App, Refused> {
+        let command = self.app_command(row)?;
+        let last = starts(&folder(&self.config().data, &row.id)).pop();
+        let mut app = App {
+            running: false,
+            port: 0,
+            command,
+            output: String::new(),
+        };
+        if let Some(last) = last {
+            app.running = matches!(last.condition(), Ok(Condition::Alive));
+            app.port = last.spec().name.parse().unwrap_or(0);
+            let log = std::fs::metadata(last.folder().join("log")).map_or(0, |it| it.len());
+            let from = log.saturating_sub(SHOWN_BYTES);
+            let count = usize::try_from(SHOWN_BYTES).unwrap_or(0);
+            if let Ok((_, bytes)) = last.read(Stream::Out, from, count) {
+                app.output = String::from_utf8_lossy(&bytes).into_owned();
+            }
+        }
+        Ok(app)
+    }
+
+    /// Starts the app of a task, unless it runs.
+    pub fn start_app(&self, row: &JobRow) -> Result<App, Refused> {
+        let command = self.app_command(row)?;
+        let known = self.app(row)?;
+        if known.running {
+            return Ok(known);
+        }
+        let failed = |error: &dyn std::fmt::Display| Refused::Failed(error.to_string());
+        // Free now; whoever else asks gets another one for a while.
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|it| failed(&it))?;
+        let port = listener.local_addr().map_err(|it| failed(&it))?.port();
+        drop(listener);
+        let folder = folder(&self.config().data, &row.id);
+        std::fs::create_dir_all(&folder).map_err(|it| failed(&it))?;
+        let number = starts(&folder).len() + 1;
+        let text = port.to_string();
+        let words = command.iter().map(|word| word.replace("{port}", &text));
+        let id = format!("{}-app{number}", row.id);
+        let mut spec = Spec::new(&id, words.collect(), self.config().workspace(row));
+        spec.name = text.clone();
+        let attempt = Attempt::create(&folder.join(number.to_string()), spec);
+        let attempt = attempt.map_err(|it| failed(&it))?;
+        let shim = &self.config().shim;
+        shim.start(&attempt).map_err(|it| failed(&it))?;
+        let mut environment = self.config().environment.clone();
+        environment.insert("PORT".into(), text);
+        let mut handle = Handle::attach(&attempt, 0).map_err(|it| failed(&it))?;
+        handle.go(&environment).map_err(|it| failed(&it))?;
+        self.app(row)
+    }
+
+    /// Ends the app of a task, and waits for it.
+    pub fn stop_app(&self, row: &JobRow) -> Result<App, Refused> {
+        self.app_command(row)?;
+        for attempt in starts(&folder(&self.config().data, &row.id)) {
+            end(attempt.folder());
+        }
+        self.app(row)
+    }
+}

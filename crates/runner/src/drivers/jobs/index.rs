@@ -1,0 +1,105 @@
+//! Which jobs and timers are next for something. Kept with every change, so that what is asked often costs the same with ten
+//! jobs and with a hundred thousand.
+
+use super::follow::stopped;
+use bowline_machines::Timestamp;
+use bowline_machines::job::{Life, Process};
+use bowline_store::{JobRow, Priority, TimerRow};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// A job's place in the queue: the most urgent and oldest first.
+type Queued = (Reverse<Priority>, i64, String);
+
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Agents at work, or verified.
+    working: BTreeSet<String>,
+    /// Pending jobs that nothing is known against.
+    queue: BTreeSet<Queued>,
+    /// Stopped agents with a process, the longest waiting first.
+    stopped: BTreeSet<(i64, String)>,
+    /// Timers, the next one first.
+    timers: BTreeSet<(Timestamp, (String, String))>,
+}
+
+fn queued(row: &JobRow) -> Queued {
+    let about = &row.about;
+    (Reverse(about.priority), about.created_at, row.id.clone())
+}
+
+fn works(row: &JobRow) -> bool {
+    matches!(row.job.life, Life::Running | Life::Verifying { .. })
+}
+
+fn waits(row: &JobRow) -> Option<(i64, String)> {
+    let waits = stopped(&row.job.life) && row.job.process == Process::Live;
+    waits.then(|| (row.about.waits_since.unwrap_or(0), row.id.clone()))
+}
+
+fn place(timer: &TimerRow) -> (Timestamp, (String, String)) {
+    (timer.due, (timer.job.clone(), timer.key.clone()))
+}
+
+impl Index {
+    /// A job that was one thing and is another.
+    pub(super) fn job(&mut self, before: Option<&JobRow>, now: Option<&JobRow>) {
+        if let Some(row) = before {
+            self.working.remove(&row.id);
+            self.queue.remove(&queued(row));
+            if let Some(place) = waits(row) {
+                self.stopped.remove(&place);
+            }
+        }
+        if let Some(row) = now {
+            if works(row) {
+                self.working.insert(row.id.clone());
+            }
+            self.wake(row);
+            self.stopped.extend(waits(row));
+        }
+    }
+
+    /// A pending job may be assigned, as far as is known.
+    pub(super) fn wake(&mut self, row: &JobRow) {
+        if row.job.life == Life::Pending {
+            self.queue.insert(queued(row));
+        }
+    }
+
+    /// A pending job cannot be assigned until it is woken.
+    pub(super) fn hold(&mut self, row: &JobRow) {
+        self.queue.remove(&queued(row));
+    }
+
+    /// A timer that was set or was taken away.
+    pub(super) fn timer(&mut self, before: Option<&TimerRow>, now: Option<&TimerRow>) {
+        if let Some(timer) = before {
+            self.timers.remove(&place(timer));
+        }
+        self.timers.extend(now.map(place));
+    }
+
+    pub(super) fn working(&self) -> usize {
+        self.working.len()
+    }
+
+    /// The next job of the queue.
+    pub(super) fn queued(&self) -> Option<&String> {
+        self.queue.first().map(|(_, _, id)| id)
+    }
+
+    pub(super) fn stopped(&self) -> &BTreeSet<(i64, String)> {
+        &self.stopped
+    }
+
+    pub(super) fn next_timer(&self) -> Option<Timestamp> {
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    /// Timers that are due, the oldest first.
+    pub(super) fn timers_until(&self, now: Timestamp) -> impl Iterator<Item = &(String, String)> {
+        let due = self.timers.iter().take_while(move |(due, _)| *due <= now);
+        due.map(|(_, place)| place)
+    }
+}

@@ -1,0 +1,454 @@
+//! A lost store, made again from what workspaces say of themselves: `.metadata/task.json` and `.checkpoints`.
+//!
+//! Whatever is on the disk stays as it is; a task goes on in its folder. Values that people gave were in the store and are
+//! asked for again. No agent of before is taken up: what it asked and was told is not known any more, so it is ended, and the
+//! next one goes on with the client's conversation where the checkpoint names it.
+
+use super::follow::timer_key;
+use super::wish::Refused;
+use super::workshop::check;
+use super::{Config, TypeSpec, decide::new_id};
+use bowline_formats::StateFormat as _;
+use bowline_formats::checkpoint::{Checkpoint, CheckpointFile, FOLDER_NAME};
+use bowline_formats::job::Wire as _;
+use bowline_formats::json::JsonDocument;
+use bowline_formats::time::{parse, utc};
+use bowline_formats::transition::{LINE_TYPE, Transition};
+use bowline_machines::Timestamp;
+use bowline_machines::job::{
+    Failure, FailureCode, Job, Life, PausedBy, Process, Reached, Review, ReviewStatus, TimerKind,
+};
+use bowline_store::{
+    About, Advance, Budget, Change, CheckpointRow, EventKind, NewEvent, Outcome, Place, Priority,
+    Record, RecordBody, ReviewRow, Store, TimerChange,
+};
+use bowline_supervisor::{Attempt, Condition, Handle, State, Want, sweep};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long an agent of before may take to end.
+const ENDED_TIME: Duration = Duration::from_secs(20);
+/// Size of a description that is read.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// A task that was found again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Its id; the folder where it has none that can be read.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// What became of it.
+    pub how: How,
+}
+
+/// What became of a task that was found again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// It goes on in this phase, from its latest checkpoint.
+    GoesOn(u32),
+    /// It has no checkpoint: it begins with this phase, the first without what it should have left.
+    Cold(u32),
+    /// It is as it was, in this status.
+    Kept(&'static str),
+    /// It cannot be found again.
+    Lost(String),
+}
+
+/// Puts every task that workspaces tell of into the store, and leaves alone those the store has. No loop may run.
+pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refused> {
+    let attempts = attempts(config);
+    let mut folders: BTreeSet<PathBuf> = entries(&config.data.join("workspaces")).collect();
+    folders.extend(attempts.values().map(|(_, folder)| folder.clone()));
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for folder in folders {
+        let Some(told) = read(&folder.join(".metadata/task.json")) else {
+            if folder.starts_with(&config.data) && folder.join(FOLDER_NAME).is_dir() {
+                found.push(Rebuilt {
+                    id: folder.to_string_lossy().into_owned(),
+                    title: String::new(),
+                    how: How::Lost(".metadata/task.json cannot be read".into()),
+                });
+            }
+            continue;
+        };
+        let id = text(&told, "id");
+        if id.is_empty() || !seen.insert(id.clone()) || store.job(&id)?.is_some() {
+            continue;
+        }
+        let title = text(&told, "title");
+        let last = attempts.get(&id).map_or(0, |(last, _)| *last);
+        for number in 1..=last {
+            end(&config.attempt(&super::attempt_id(&id, number)));
+        }
+        let task = Task {
+            config,
+            told: &told,
+            folder: &folder,
+            attempt: last.max(1),
+            // One after the other, so that not all wake at once.
+            until: Timestamp(config.clock.now().0 + i64::try_from(found.len()).unwrap_or(0)),
+        };
+        let how = match task.change(&id) {
+            Err(why) => How::Lost(why),
+            Ok((change, how)) => {
+                let mut advance = Advance::at(config.clock.now());
+                advance.changes.push(change);
+                match store.advance(vec![advance])?.remove(0) {
+                    Outcome::Applied { .. } => how,
+                    other => How::Lost(format!("{other:?}")),
+                }
+            }
+        };
+        found.push(Rebuilt { id, title, how });
+    }
+    Ok(found)
+}
+
+/// One task, as its folder tells of it.
+struct Task<'a> {
+    config: &'a Config,
+    told: &'a Value,
+    folder: &'a Path,
+    attempt: u32,
+    until: Timestamp,
+}
+
+impl Task<'_> {
+    fn change(&self, id: &str) -> Result<(Change, How), String> {
+        let name = text(self.told, "type");
+        let spec = self.config.types.get(&name);
+        let spec = spec.ok_or_else(|| format!("its type '{name}' is not in the settings"))?;
+        let now = self.config.clock.now();
+        let saved = checkpoints(self.folder, id);
+        let latest = saved.last().map(|(_, it)| it);
+        let mut job = Job {
+            title: text(self.told, "title"),
+            description: text(self.told, "description"),
+            kind: Some(spec.kind()),
+            limits: self.config.limits,
+            depends_on: texts(self.told, "dependsOn"),
+            scheduled_for: time(self.told, "scheduledFor"),
+            retry_of: self.told["retryOf"].as_str().map(str::to_owned),
+            tokens: latest.map_or(0, |it| it.tokens_used),
+            ..Job::draft()
+        };
+        let about = self.about(id, &name, latest, now);
+        let mut records = Vec::new();
+        let mut timers = Vec::new();
+        let how = self.life(&mut job, spec, latest, &mut records, &mut timers);
+        for record in &mut records {
+            id.clone_into(&mut record.job);
+        }
+        records.extend(
+            saved
+                .iter()
+                .map(|(file, it)| record(id, file, it, self.attempt)),
+        );
+        let line = Transition {
+            timestamp: utc(now),
+            task_id: id.into(),
+            line_type: LINE_TYPE.into(),
+            entity: "task".into(),
+            from: None,
+            to: job.task_status().name().into(),
+            trigger: "RECOVER".into(),
+            metadata: json!({ "rebuilt": true, "checkpointId": latest.map(|it| &it.id) }),
+            sequence: 0,
+        };
+        let mut change = Change::to(id, 0, job, about);
+        change.events.push(NewEvent {
+            kind: EventKind::Transition,
+            // Texts and numbers: they always have a spelling.
+            body: serde_json::to_value(line).unwrap_or_default(),
+        });
+        (change.records, change.timers) = (records, timers);
+        Ok((change, how))
+    }
+
+    fn about(
+        &self,
+        id: &str,
+        type_name: &str,
+        latest: Option<&Checkpoint>,
+        now: Timestamp,
+    ) -> About {
+        let own = self.config.data.join("workspaces").join(id);
+        let named = (self.folder != own).then(|| self.folder.to_string_lossy().into_owned());
+        let budget = &self.told["budget"];
+        About {
+            type_name: Some(type_name.into()),
+            priority: Priority::from_name(&text(self.told, "priority")).unwrap_or_default(),
+            agent: self.told["agent"].as_str().map(str::to_owned),
+            workspace: named,
+            label: self.told["label"].as_str().map(str::to_owned),
+            budget: Budget {
+                tokens: budget["tokens"].as_u64(),
+                usd: budget["usd"].as_f64(),
+                minutes: budget["minutes"].as_u64(),
+            },
+            created_at: time(self.told, "createdAt").unwrap_or(now).0,
+            updated_at: now.0,
+            place: Place {
+                attempt: self.attempt,
+                ..Place::default()
+            },
+            session: latest.and_then(|it| it.session_id.clone()),
+            checkpoint: latest.map(|it| (it.id.clone(), it.created_at.0)),
+            ..About::default()
+        }
+    }
+
+    /// Where task and agent stand again.
+    fn life(
+        &self,
+        job: &mut Job,
+        spec: &TypeSpec,
+        latest: Option<&Checkpoint>,
+        records: &mut Vec<Record>,
+        timers: &mut Vec<TimerChange>,
+    ) -> How {
+        let status = text(self.told, "status");
+        if status == "pending" {
+            job.life = Life::Pending;
+            if let Some(due) = job.scheduled_for {
+                timers.push(timer(TimerKind::Scheduled, due));
+            }
+            return How::Kept("pending");
+        }
+        let total = job.total_phases().max(1);
+        let told = self.told["currentPhase"].as_u64();
+        let phase = latest.and_then(|it| it.task_phase);
+        let phase = told.and_then(|it| u32::try_from(it).ok()).or(phase);
+        job.phase = match latest {
+            Some(_) => phase.unwrap_or(1).clamp(1, total),
+            None => self.unfinished(spec, total),
+        };
+        let started = time(self.told, "startedAt").unwrap_or(self.until);
+        (job.attempt, job.process) = (self.attempt, Process::Gone);
+        job.started_at = Some(started);
+        let at = time(self.told, "updatedAt").unwrap_or(started);
+        match status.as_str() {
+            "completed" => {
+                (job.phase, job.reached) = (total, Reached::END);
+                job.archived = self.told["archived"] == true;
+                job.life = Life::Completed { at };
+                How::Kept("completed")
+            }
+            "failed" => {
+                job.life = Life::Failed(failure(&self.told["failure"], at));
+                How::Kept("failed")
+            }
+            "review" if latest.is_some() => {
+                job.reached = Reached::END;
+                let review = Review {
+                    id: new_id("rev"),
+                    phase: job.phase,
+                    status: ReviewStatus::Pending,
+                    deliverables: latest.map(|it| it.deliverables.clone()).unwrap_or_default(),
+                    comment: None,
+                    created_at: at,
+                    reviewed_at: None,
+                };
+                records.push(Record {
+                    id: review.id.clone(),
+                    job: String::new(),
+                    open: true,
+                    at,
+                    body: RecordBody::Review(ReviewRow {
+                        phase: job.phase,
+                        status: review.status.name().into(),
+                        deliverables: review.deliverables.clone(),
+                        code_ref: latest.and_then(|it| it.code_ref.clone()),
+                        ..ReviewRow::default()
+                    }),
+                });
+                job.reviews.push(review);
+                job.life = Life::Reviewing;
+                How::Kept("review")
+            }
+            _ if text(self.told, "pausedBy") == PausedBy::Person.name() => {
+                job.life = Life::Paused(PausedBy::Person);
+                How::Kept("paused")
+            }
+            _ => {
+                let until = self.until;
+                job.life = Life::Paused(PausedBy::Breaker {
+                    reason: "the store was rebuilt".into(),
+                    until: Some(until),
+                });
+                timers.push(timer(TimerKind::RateLimitReset, until));
+                match latest {
+                    Some(_) => How::GoesOn(job.phase),
+                    None => How::Cold(job.phase),
+                }
+            }
+        }
+    }
+
+    /// The first phase that has not left what it should.
+    fn unfinished(&self, spec: &TypeSpec, total: u32) -> u32 {
+        let left = spec.phases.iter().take_while(|phase| {
+            let mut files_only = (*phase).clone();
+            files_only.check.clear();
+            let environment = BTreeMap::new();
+            let (issues, _) = check(self.folder, &files_only, Duration::ZERO, &environment);
+            !phase.deliverables.is_empty() && issues.is_empty()
+        });
+        let done = u32::try_from(left.count()).unwrap_or(0);
+        (done + 1).min(total)
+    }
+}
+
+fn timer(kind: TimerKind, due: Timestamp) -> TimerChange {
+    TimerChange::Set {
+        key: timer_key(&kind),
+        due,
+        body: kind.to_value(),
+    }
+}
+
+fn failure(told: &Value, at: Timestamp) -> Failure {
+    let code = text(told, "code");
+    let known = [
+        FailureCode::AgentFatal,
+        FailureCode::VerificationFailed,
+        FailureCode::Cancelled,
+        FailureCode::AgentExited,
+        FailureCode::SpawnFailed,
+        FailureCode::DependencyRejected,
+        FailureCode::DependencyTimeout,
+        FailureCode::Breaker,
+    ];
+    let code = known.into_iter().find(|it| it.name() == code);
+    Failure {
+        code: code.unwrap_or(FailureCode::AgentFatal),
+        message: text(told, "message"),
+        details: None,
+        at: time(told, "at").unwrap_or(at),
+    }
+}
+
+fn record(id: &str, file: &str, saved: &Checkpoint, attempt: u32) -> Record {
+    Record {
+        id: saved.id.clone(),
+        job: id.into(),
+        open: false,
+        at: saved.created_at,
+        body: RecordBody::Checkpoint(CheckpointRow {
+            created_by: saved.created_by.into(),
+            reason: saved.reason.into(),
+            attempt,
+            status: saved.task_status.name().into(),
+            phase: saved.task_phase.unwrap_or(0),
+            step: None,
+            progress: saved.progress,
+            file: format!("{FOLDER_NAME}/{file}"),
+            code_ref: saved.code_ref.clone(),
+            session: saved.session_id.clone(),
+        }),
+    }
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    all.map(|entry| entry.path()).filter(|path| path.is_dir())
+}
+
+/// The last attempt of each task, and the folder it works in.
+fn attempts(config: &Config) -> BTreeMap<String, (u32, PathBuf)> {
+    let mut last: BTreeMap<String, (u32, PathBuf)> = BTreeMap::new();
+    for folder in entries(&config.data.join("attempts")) {
+        let name = folder.file_name().and_then(|it| it.to_str());
+        let parts = name.and_then(|it| it.rsplit_once('-'));
+        let Some((id, number)) = parts.and_then(|(id, it)| Some((id, it.parse::<u32>().ok()?)))
+        else {
+            continue;
+        };
+        let Ok(attempt) = Attempt::open(&folder) else {
+            continue;
+        };
+        let known = last.entry(id.to_owned()).or_default();
+        if number >= known.0 {
+            *known = (number, attempt.spec().folder.clone());
+        }
+    }
+    last
+}
+
+/// Ends what runs in an attempt's folder, and all it left.
+pub(super) fn end(folder: &Path) {
+    let Ok(attempt) = Attempt::open(folder) else {
+        return;
+    };
+    match attempt.condition() {
+        Ok(Condition::Alive) => {}
+        Ok(Condition::Lost) => {
+            // What cannot be swept is found by the next look.
+            let _ = sweep(&attempt);
+            return;
+        }
+        Ok(Condition::Ended(_) | Condition::Intended) | Err(_) => return,
+    }
+    let Ok(mut handle) = Handle::attach(&attempt, 0) else {
+        return;
+    };
+    let status = handle.last_status();
+    let (fence, generation) = (status.fence, status.generation + 1);
+    handle.set_fence(fence);
+    if handle.want(Want::Ended, generation).is_err() {
+        return;
+    }
+    let begun = Instant::now();
+    while handle.last_status().state != State::Ended && begun.elapsed() < ENDED_TIME {
+        let status = handle.last_status();
+        let (out, err) = (status.out.end, status.err.end);
+        // What it printed is not read any more; unacknowledged, it would not leave.
+        if handle.acknowledge(out, err).is_err()
+            || handle.wait(out, err, Duration::from_secs(1)).is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// The checkpoints of a task in its folder, the oldest first.
+fn checkpoints(folder: &Path, id: &str) -> Vec<(String, Checkpoint)> {
+    let Ok(all) = std::fs::read_dir(folder.join(FOLDER_NAME)) else {
+        return Vec::new();
+    };
+    let named = all
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = named.filter(|it| it.starts_with("checkpoint_")).collect();
+    names.sort();
+    let saved = names.into_iter().filter_map(|name| {
+        let bytes = std::fs::read(folder.join(FOLDER_NAME).join(&name)).ok()?;
+        let document = JsonDocument::parse(&bytes).ok()?;
+        let read = CheckpointFile::read(&document).ok()?;
+        Some((name, read.state))
+    });
+    saved.filter(|(_, it)| it.task_id == id).collect()
+}
+
+fn read(path: &Path) -> Option<Value> {
+    let small = std::fs::metadata(path).ok()?.len() <= FILE_BYTES_MAX;
+    let bytes = small.then(|| std::fs::read(path).ok()).flatten()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn text(told: &Value, name: &str) -> String {
+    told[name].as_str().unwrap_or_default().to_owned()
+}
+
+fn texts(told: &Value, name: &str) -> Vec<String> {
+    let all = told[name].as_array().into_iter().flatten();
+    all.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn time(told: &Value, name: &str) -> Option<Timestamp> {
+    parse(told[name].as_str()?)
+}

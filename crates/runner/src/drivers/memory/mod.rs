@@ -1,0 +1,403 @@
+//! The current task of the memory: steps in the order of their dependencies, several at once, each by the agent it names.
+
+mod prompt;
+
+use super::prompts::{failure, texts};
+use super::{Would, client, parts, settings_at, would_start};
+use crate::core::clients::Client;
+use crate::core::crew::{
+    After, Brief, Failing, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work, run as crew,
+};
+use crate::core::note::{Note, Reply};
+use crate::core::text::{end, one_line};
+use bowline_engine::kinds::MEMORY_FOLDER;
+use bowline_engine::machines::Machine as _;
+use bowline_engine::machines::plan::{Command, PlanMachine, RETRY_BASE_SECONDS, Refusal};
+use bowline_engine::operations::memory::{
+    Artifact, FailureKind, MemoryFolder, PlanStep, StepStatus, TRIES_MAX, Task, TaskStatus,
+};
+use bowline_engine::{Context, Error, Refusal as Refused};
+use bowline_formats::settings::Settings;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// Steps at once, where nobody says otherwise.
+pub const PARALLEL: usize = 4;
+/// Letters of an error in the state file.
+const MESSAGE_CHARS_MAX: usize = 400;
+/// Letters of an agent's words that are recorded where it hands nothing back.
+const WORDS_CHARS_MAX: usize = 1_000;
+
+/// What a run is started with.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The agent of all steps.
+    pub agent: Option<String>,
+    /// Steps at once.
+    pub parallel: Option<usize>,
+}
+
+impl Options {
+    fn parallel(&self) -> usize {
+        self.parallel.unwrap_or(PARALLEL).max(1)
+    }
+}
+
+/// Works the current task off.
+pub fn run(
+    context: &Context,
+    folder: &MemoryFolder,
+    options: &Options,
+    screen: &mut dyn Screen,
+    begun: impl FnOnce(Stopper),
+) -> Result<Report, Error> {
+    let memory = Memory::new(context, folder, options)?;
+    let task = memory.task()?;
+    let names = (task.id.clone(), task.id);
+    let rules = Rules {
+        parallel: options.parallel(),
+        starts_max: None,
+    };
+    let file = folder.state();
+    let parts = parts(context, file, names, &memory.settings, rules, screen)?;
+    crew(parts, memory, begun)
+}
+
+/// What a run would start.
+pub fn rehearse(
+    context: &Context,
+    folder: &MemoryFolder,
+    options: &Options,
+) -> Result<Vec<Would>, Error> {
+    let memory = Memory::new(context, folder, options)?;
+    memory.task()?;
+    would_start(memory, options.parallel())
+}
+
+struct Memory {
+    context: Context,
+    folder: MemoryFolder,
+    root: PathBuf,
+    options: Options,
+    settings: Settings,
+}
+
+impl Memory {
+    fn new(context: &Context, folder: &MemoryFolder, options: &Options) -> Result<Memory, Error> {
+        let root = root_of(context, folder.folder());
+        let settings = settings_at(&root)?;
+        // A name nobody knows is told before anything is begun.
+        client(&settings, options.agent.as_deref(), None)?;
+        Ok(Memory {
+            context: context.clone(),
+            folder: folder.clone(),
+            root,
+            options: options.clone(),
+            settings,
+        })
+    }
+
+    fn task(&self) -> Result<Task, Error> {
+        let memory = self.folder.memory(&self.context)?;
+        memory.current.ok_or_else(|| refused(Refusal::NoTask))
+    }
+
+    fn step(&self, unit: &Unit) -> Result<(Task, PlanStep), Error> {
+        let (task, id) = (self.task()?, number(unit));
+        let step = task.plan.step(id).cloned();
+        let missing = || {
+            let task = task.id.clone();
+            refused(Refusal::NoStep { task, id })
+        };
+        let step = step.ok_or_else(missing)?;
+        Ok((task, step))
+    }
+
+    fn fail(&self, id: u32, kind: FailureKind, why: &str) -> Result<After<()>, Error> {
+        let message = one_line(why, MESSAGE_CHARS_MAX);
+        let failed = self.folder.step_fail(&self.context, id, kind, &message)?;
+        let why = format!("{}: {why}", kind.name());
+        Ok(match failed.state.escalated {
+            true => After::GaveUp { why },
+            false => After::Again {
+                wait_ms: wait_ms(failed.state.tries),
+                why,
+            },
+        })
+    }
+
+    fn judge(&self, unit: &Unit, reply: &Reply) -> Result<After<()>, Error> {
+        let (task, step) = self.step(unit)?;
+        // The agent may have moved the step by itself.
+        match step.status {
+            StepStatus::Completed => return Ok(After::Done),
+            StepStatus::Failed => {
+                let why = step.error.map(|error| error.message).unwrap_or_default();
+                return Ok(match task.status {
+                    TaskStatus::Failed => After::GaveUp { why },
+                    _ => After::Again {
+                        wait_ms: wait_ms(step.retries),
+                        why,
+                    },
+                });
+            }
+            StepStatus::Pending | StepStatus::InProgress => {}
+        }
+        let result = reply.result.as_ref();
+        if let Some(why) = failure(result) {
+            let kind = result.and_then(|it| it.get("type")).and_then(Value::as_str);
+            let kind = kind.and_then(FailureKind::from_name);
+            return self.fail(step.id, kind.unwrap_or(FailureKind::Transient), &why);
+        }
+        match self.record(&step, reply) {
+            Ok(()) => Ok(After::Done),
+            // What was handed back cannot be taken as it is: the next try is told why.
+            Err(error @ (Error::Path(_) | Error::BadInput { .. })) => {
+                self.fail(step.id, FailureKind::Validation, &error.to_string())
+            }
+            Err(error @ Error::Refused(Refused::Plan(Refusal::Empty { .. }))) => {
+                self.fail(step.id, FailureKind::Validation, &error.to_string())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Records what was handed back: what is for others, what the agent keeps, and the step's own output last.
+    fn record(&self, step: &PlanStep, reply: &Reply) -> Result<(), Error> {
+        let result = reply.result.as_ref();
+        let members = |name: &str| -> Map<String, Value> {
+            let part = result.and_then(|result| result.get(name));
+            part.and_then(Value::as_object).cloned().unwrap_or_default()
+        };
+        for (path, value) in members("share") {
+            self.folder.context_set(&self.context, &path, &value)?;
+        }
+        for (path, value) in members("remember") {
+            let (name, path) = (&step.agent, path.as_str());
+            self.folder.agent_set(&self.context, name, path, &value)?;
+        }
+        let output = output_of(reply);
+        let artifacts = artifacts(result.and_then(|result| result.get("artifacts")));
+        let output = Some(&output).filter(|it| !it.is_null());
+        self.folder
+            .step_complete(&self.context, step.id, output, artifacts)?;
+        Ok(())
+    }
+}
+
+/// The folder that agents of a memory work in: the project it belongs to.
+fn root_of(context: &Context, folder: &Path) -> PathBuf {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let project = folder.ends_with(MEMORY_FOLDER);
+    let root = folder.ancestors().nth(2).filter(|_| project);
+    root.map_or_else(|| context.here.clone(), Path::to_owned)
+}
+
+fn refused(refusal: Refusal) -> Error {
+    Error::Refused(refusal.into())
+}
+
+fn number(unit: &Unit) -> u32 {
+    unit.id.parse().unwrap_or(0)
+}
+
+/// The wait after so many failed tries: 2 s, then 4 s.
+fn wait_ms(tries: u32) -> i64 {
+    let doublings = tries.saturating_sub(1).min(TRIES_MAX);
+    i64::from(RETRY_BASE_SECONDS << doublings) * 1_000
+}
+
+fn unit(step: &PlanStep) -> Unit {
+    Unit {
+        id: step.id.to_string(),
+        round: step.retries,
+        begun: step.status == StepStatus::InProgress,
+    }
+}
+
+/// The output of a step: what was handed back as such, else all that was handed back, else the end of the agent's words.
+fn output_of(reply: &Reply) -> Value {
+    match &reply.result {
+        Some(Value::Object(members)) => match members.get("output") {
+            Some(output) => output.clone(),
+            None => {
+                let meant = ["status", "artifacts", "share", "remember"];
+                let own = members
+                    .iter()
+                    .filter(|(name, _)| !meant.contains(&name.as_str()));
+                let own: Map<String, Value> = own
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
+                match own.is_empty() {
+                    true => Value::Null,
+                    false => Value::Object(own),
+                }
+            }
+        },
+        Some(other) => other.clone(),
+        None => match reply.words.trim() {
+            "" => Value::Null,
+            words => json!({ "type": "text", "summary": end(words, WORDS_CHARS_MAX) }),
+        },
+    }
+}
+
+fn artifacts(value: Option<&Value>) -> Vec<Artifact> {
+    let paths = texts(value).into_iter().map(|path| Artifact {
+        kind: "file".into(),
+        path,
+        description: String::new(),
+    });
+    let items = value.and_then(Value::as_array).into_iter().flatten();
+    let described = items.filter(|item| item.is_object()).map(|item| {
+        let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+        Artifact {
+            kind: Some(text("type"))
+                .filter(|it| it == "data")
+                .unwrap_or_else(|| "file".into()),
+            path: text("path"),
+            description: text("description"),
+        }
+    });
+    paths.chain(described).collect()
+}
+
+impl Work for Memory {
+    type Checked = ();
+
+    fn ready(&mut self) -> Result<Vec<Unit>, Error> {
+        let Some(task) = self.folder.memory(&self.context)?.current else {
+            return Ok(Vec::new());
+        };
+        match task.status {
+            TaskStatus::Pending | TaskStatus::InProgress => {}
+            TaskStatus::Completed
+            | TaskStatus::Failed
+            | TaskStatus::Paused
+            | TaskStatus::Cancelled => return Ok(Vec::new()),
+        }
+        let ready = task.plan.ready_steps();
+        let open =
+            |step: &&PlanStep| step.status == StepStatus::InProgress || ready.contains(&step.id);
+        let mut units: Vec<Unit> = task.plan.steps.iter().filter(open).map(unit).collect();
+        // What is in progress already goes on before anything is begun.
+        units.sort_by_key(|unit| (!unit.begun, number(unit)));
+        Ok(units)
+    }
+
+    fn client(&mut self, unit: &Unit) -> Result<Client, Error> {
+        let (_, step) = self.step(unit)?;
+        let named = self.options.agent.as_deref();
+        client(&self.settings, named, Some(&step.agent))
+    }
+
+    fn start(&mut self, unit: &Unit) -> Result<Unit, Error> {
+        self.folder.step_start(&self.context, number(unit))?;
+        let (_, step) = self.step(unit)?;
+        Ok(self::unit(&step))
+    }
+
+    fn brief(&mut self, unit: &Unit, note: &Note) -> Result<Brief, Error> {
+        let (task, step) = self.step(unit)?;
+        Ok(Brief {
+            prompt: prompt::prompt(&self.context, &self.folder, &task, &step, note)?,
+            folder: self.root.clone(),
+            number: step.id,
+            variables: vec![
+                ("BOWLINE_STEP", step.id.to_string()),
+                ("BOWLINE_STEP_AGENT", step.agent.clone()),
+            ],
+            time_ms: None,
+        })
+    }
+
+    fn ended(&mut self, unit: &Unit, _: &Note, outcome: Outcome) -> Result<After<()>, Error> {
+        match outcome {
+            Outcome::Ended(reply) => self.judge(unit, &reply),
+            Outcome::Failed { how, why } => {
+                // An agent may say what kind of failure it is: `FAIL:2:critical: no key`.
+                let said = why.split_once(':').map(|(word, _)| word.trim());
+                let kind = match how {
+                    Failing::Agent => said.and_then(FailureKind::from_name),
+                    Failing::Breaker | Failing::NotBegun => Some(FailureKind::Resource),
+                    Failing::Lost | Failing::Silent | Failing::Timeout => None,
+                };
+                let why = match kind.is_some() && how == Failing::Agent {
+                    true => why.split_once(':').map_or("", |(_, rest)| rest.trim()),
+                    false => &why,
+                };
+                let why = if why.is_empty() { "failed" } else { why };
+                self.fail(number(unit), kind.unwrap_or(FailureKind::Transient), why)
+            }
+        }
+    }
+
+    fn checked(&mut self, _: &Unit, _: &Note, (): ()) -> Result<After<()>, Error> {
+        Ok(After::Done)
+    }
+
+    fn over(&mut self) -> Result<Over, Error> {
+        let memory = self.folder.memory(&self.context)?;
+        let stopped = |refusal| Ok(Over::Stopped(Box::new(refused(refusal))));
+        let Some(task) = &memory.current else {
+            return stopped(Refusal::NoTask);
+        };
+        let open = |step: &&PlanStep| step.status != StepStatus::Completed;
+        let Some(first) = task.plan.steps.iter().find(open) else {
+            return Ok(Over::Done);
+        };
+        let spent =
+            |step: &&PlanStep| step.status == StepStatus::Failed && step.retries >= TRIES_MAX;
+        if let Some(step) = task.plan.steps.iter().find(spent) {
+            return stopped(Refusal::RetriesExhausted { id: step.id });
+        }
+        // Whatever forbids it: the rules say.
+        let start = Command::StepStart { id: first.id };
+        match PlanMachine::step(&memory, start, self.context.now()) {
+            Err(refusal) => stopped(refusal),
+            Ok(_) => Ok(Over::Done),
+        }
+    }
+
+    fn progress(&mut self) -> (usize, usize) {
+        let task = self.task().ok();
+        task.map_or((0, 0), |task| {
+            (task.plan.completed_steps(), task.plan.steps.len())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_handed_back_becomes_the_output() {
+        let of = |result: Option<Value>, words: &str| {
+            output_of(&Reply {
+                words: words.into(),
+                result,
+            })
+        };
+        let told = json!({ "summary": "three boats", "output": { "boats": 3 }, "share": {} });
+        assert_eq!(of(Some(told), "x"), json!({ "boats": 3 }));
+        let plain = json!({ "summary": "three boats", "artifacts": ["a.md"], "status": "success" });
+        assert_eq!(of(Some(plain), "x"), json!({ "summary": "three boats" }));
+        assert_eq!(
+            of(None, "I am done\n"),
+            json!({ "type": "text", "summary": "I am done" })
+        );
+        assert_eq!(of(None, ""), Value::Null);
+        let made = json!(["a.md", { "path": "b", "type": "data", "description": "times" }]);
+        let made = artifacts(Some(&made));
+        assert_eq!(
+            (made[0].path.as_str(), made[1].kind.as_str()),
+            ("a.md", "data")
+        );
+    }
+
+    #[test]
+    fn tries_are_two_and_four_seconds_apart() {
+        assert_eq!((wait_ms(1), wait_ms(2)), (2_000, 4_000));
+    }
+}

@@ -1,0 +1,159 @@
+//! What prompts of every kind have in common: lists, earlier errors, and how to hand something back.
+
+use crate::core::note::Note;
+use crate::core::text::{begin, end};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// The end of an earlier error that is repeated.
+const ERROR_CHARS_MAX: usize = 2_000;
+/// Letters of one line of a list.
+const LINE_CHARS_MAX: usize = 400;
+/// Lines of a list.
+const LINES_MAX: usize = 30;
+
+/// A prompt under construction.
+#[derive(Debug, Default)]
+pub(super) struct Prompt(String);
+
+impl Prompt {
+    pub(super) fn line(&mut self, text: &str) -> &mut Self {
+        self.0.push_str(text);
+        self.0.push('\n');
+        self
+    }
+
+    /// A text of somebody's, where there is one.
+    pub(super) fn named(&mut self, name: &str, text: &str, chars: usize) -> &mut Self {
+        match text.trim() {
+            "" => self,
+            text => self.line(&format!("{name}: {}", begin(text, chars))),
+        }
+    }
+
+    /// A list below a heading, where there is anything in it.
+    pub(super) fn list<T: AsRef<str>>(
+        &mut self,
+        heading: &str,
+        items: impl IntoIterator<Item = T>,
+    ) -> &mut Self {
+        let mut items = items.into_iter();
+        let mut lines = String::new();
+        for item in items.by_ref().take(LINES_MAX) {
+            let item = begin(item.as_ref().trim(), LINE_CHARS_MAX).replace('\n', "\n  ");
+            // Writing to a string cannot fail.
+            let _ = writeln!(lines, "- {item}");
+        }
+        let more = items.count();
+        if more > 0 {
+            let _ = writeln!(lines, "- … and {more} more");
+        }
+        if !lines.is_empty() {
+            self.0.push('\n');
+            self.line(heading);
+            self.0.push_str(&lines);
+        }
+        self
+    }
+
+    /// A document of somebody's, where there is anything in it.
+    pub(super) fn document(&mut self, heading: &str, value: &Value, chars: usize) -> &mut Self {
+        let empty = value.as_object().is_some_and(serde_json::Map::is_empty);
+        if value.is_null() || empty {
+            return self;
+        }
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        self.0.push('\n');
+        self.line(heading).line(&begin(&text, chars))
+    }
+
+    /// What went wrong before: the latest, or everything once there is more than one.
+    pub(super) fn again(&mut self, note: &Note, advice: &[&str]) -> &mut Self {
+        let Some(last) = note.failures.last() else {
+            return self;
+        };
+        self.0.push('\n');
+        match note.failures.as_slice() {
+            [_] => {
+                self.line("An earlier try failed with:");
+                self.line(&end(&last.error, ERROR_CHARS_MAX));
+            }
+            several => {
+                self.line("Earlier tries failed:");
+                for failure in several {
+                    self.line(&format!("- attempt {}:", failure.attempt));
+                    self.line(&end(&failure.error, ERROR_CHARS_MAX));
+                }
+            }
+        }
+        let index = note.failures.len().min(advice.len());
+        match index.checked_sub(1).and_then(|at| advice.get(at)) {
+            Some(advice) => self.line(advice),
+            None => self,
+        }
+    }
+
+    /// How the work ends. `hands` describes what may be handed back.
+    pub(super) fn ending(&mut self, id: &str, hands: &str) -> String {
+        self.0.push('\n');
+        self.line(
+            "Nobody answers questions: decide yourself, and say what you assumed. End when you are done. Hand this back, as JSON in \
+             the file that $BOWLINE_RESULT_FILE names, or at the end of your words between a line [RESULT] and a line [/RESULT]:",
+        );
+        self.line(hands);
+        self.line(&format!(
+            "If you cannot do it, end with one line instead: FAIL:{id}:reason"
+        ));
+        std::mem::take(&mut self.0)
+    }
+}
+
+/// The texts of a list in a result.
+pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
+    let items = value.and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The numbers of an object in a result.
+pub(super) fn numbers(value: Option<&Value>) -> Vec<(String, f64)> {
+    let members = value.and_then(Value::as_object).into_iter().flatten();
+    let number = |(name, value): (&String, &Value)| Some((name.clone(), value.as_f64()?));
+    members.filter_map(number).collect()
+}
+
+/// Why a result says that the work failed, if it does.
+pub(super) fn failure(result: Option<&Value>) -> Option<String> {
+    let result = result?;
+    let status = result.get("status").and_then(Value::as_str)?;
+    if !["failure", "failed"].contains(&status) {
+        return None;
+    }
+    let why = result.get("summary").and_then(Value::as_str);
+    Some(why.unwrap_or("the agent says that it failed").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::note::failed;
+
+    #[test]
+    fn lists_and_errors_are_bounded_and_nothing_is_said_of_nothing() {
+        let mut prompt = Prompt::default();
+        prompt.list("Empty:", Vec::<String>::new());
+        prompt.document("None:", &Value::Null, 10);
+        prompt.again(&Note::default(), &["look closer"]);
+        prompt.list(
+            "Many:",
+            (0..40).map(|n| format!("{n} {}", "x".repeat(1_000))),
+        );
+        let text = prompt.ending("u", "{}");
+        assert!(!text.contains("Empty") && !text.contains("None") && !text.contains("look closer"));
+        assert!(text.contains("… and 10 more") && text.len() < 20_000);
+        let mut note = Note::default();
+        failed(&mut note.failures, 1, &"e".repeat(10_000));
+        let mut prompt = Prompt::default();
+        assert!(prompt.again(&note, &["look closer"]).0.len() < 3_000);
+        assert!(prompt.0.ends_with("look closer\n"));
+    }
+}

@@ -1,0 +1,264 @@
+//! Thinking runs: stage by stage, each by an agent, judged by its files and by the standards of the project.
+
+mod prompt;
+
+use super::prompts::{failure, numbers, texts};
+use super::{Would, client, parts, settings_at, would_start};
+use crate::core::clients::Client;
+use crate::core::crew::{
+    After, Brief, Failing, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work, run as crew,
+};
+use crate::core::note::{Note, Reply};
+use crate::core::text::one_line;
+use bowline_engine::operations::thinking::{Refusal, Run, Sheet, Stage, Status, ThinkingRun};
+use bowline_engine::{Context, Error, Refusal as Refused};
+use bowline_formats::settings::{Seconds, Settings};
+
+/// How long a stage may take, where nobody says otherwise.
+const STAGE_TIMEOUT: Seconds = Seconds(60 * 60);
+/// Letters of an error in the state file.
+const MESSAGE_CHARS_MAX: usize = 400;
+
+/// What a run is started with.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The agent of all stages.
+    pub agent: Option<String>,
+    /// Only this stage.
+    pub stage: Option<Stage>,
+}
+
+/// Works a thinking run off.
+pub fn run(
+    context: &Context,
+    run: &ThinkingRun,
+    options: &Options,
+    screen: &mut dyn Screen,
+    begun: impl FnOnce(Stopper),
+) -> Result<Report, Error> {
+    let thinking = Thinking::new(context, run, options)?;
+    let sheet = run.sheet(context)?;
+    let created = run.file().view(context)?.document.value()["created_at"].to_string();
+    let names = (format!("{} {created}", sheet.task_id), sheet.task_id);
+    let rules = Rules {
+        parallel: 1,
+        starts_max: None,
+    };
+    let parts = parts(
+        context,
+        run.file(),
+        names,
+        &thinking.settings,
+        rules,
+        screen,
+    )?;
+    crew(parts, thinking, begun)
+}
+
+/// What a run would start.
+pub fn rehearse(
+    context: &Context,
+    run: &ThinkingRun,
+    options: &Options,
+) -> Result<Vec<Would>, Error> {
+    would_start(Thinking::new(context, run, options)?, 1)
+}
+
+struct Thinking {
+    context: Context,
+    run: ThinkingRun,
+    options: Options,
+    settings: Settings,
+}
+
+impl Thinking {
+    fn new(context: &Context, run: &ThinkingRun, options: &Options) -> Result<Thinking, Error> {
+        let settings = settings_at(run.folder())?;
+        // A name nobody knows is told before anything is begun.
+        client(&settings, options.agent.as_deref(), None)?;
+        Ok(Thinking {
+            context: context.clone(),
+            run: run.clone(),
+            options: options.clone(),
+            settings,
+        })
+    }
+
+    fn sheet(&self) -> Result<Sheet, Error> {
+        self.run.sheet(&self.context)
+    }
+
+    /// The stage to be worked on: the one asked for, else the first that is not completed.
+    fn stage(&self, run: &Run) -> Option<Stage> {
+        let open = |stage: &Stage| run.stage(*stage).status != Status::Completed;
+        match self.options.stage {
+            Some(stage) => Some(stage).filter(open),
+            None => Stage::ALL.into_iter().find(open),
+        }
+    }
+
+    fn fail(&self, stage: Stage, code: &str, why: &str) -> Result<After<()>, Error> {
+        let message = one_line(why, MESSAGE_CHARS_MAX);
+        let changed = self.run.fail(&self.context, stage, code, &message)?;
+        Ok(after_failure(
+            &changed.state,
+            stage,
+            format!("{code}: {why}"),
+        ))
+    }
+
+    fn judge(&self, stage: Stage, reply: &Reply) -> Result<After<()>, Error> {
+        let sheet = self.sheet()?;
+        // The agent may have moved the stage by itself.
+        match sheet.run.stage(stage).status {
+            Status::Completed => return Ok(After::Done),
+            Status::Failed => {
+                let error = sheet.run.stage(stage).error.as_ref();
+                let why = error.map(|error| format!("{}: {}", error.code, error.message));
+                return Ok(after_failure(&sheet.run, stage, why.unwrap_or_default()));
+            }
+            Status::Pending | Status::InProgress => {}
+        }
+        let result = reply.result.as_ref();
+        if let Some(why) = failure(result) {
+            return self.fail(stage, "agent_failed", &why);
+        }
+        let part = |name: &str| result.and_then(|result| result.get(name));
+        let mut outputs = texts(part("outputs"));
+        for path in self.run.files_of(stage) {
+            if !outputs.contains(&path) {
+                outputs.push(path);
+            }
+        }
+        match self.record(stage, &outputs, part("scores"), part("metrics")) {
+            Ok(()) => Ok(After::Done),
+            Err(error) => match &error {
+                Error::Refused(Refused::Thinking(Refusal::BelowThreshold { .. })) => {
+                    self.fail(stage, "quality_check_failed", &error.to_string())
+                }
+                Error::Refused(Refused::Thinking(
+                    Refusal::OutputsMissing { .. }
+                    | Refusal::PathEscapes { .. }
+                    | Refusal::OutOfRange { .. }
+                    | Refusal::UnknownName { .. },
+                ))
+                | Error::BadInput { .. } => self.fail(stage, error.code(), &error.to_string()),
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn record(
+        &self,
+        stage: Stage,
+        outputs: &[String],
+        scores: Option<&serde_json::Value>,
+        metrics: Option<&serde_json::Value>,
+    ) -> Result<(), Error> {
+        let (scores, metrics) = (numbers(scores), numbers(metrics));
+        if !scores.is_empty() {
+            self.run.evaluate(&self.context, &scores)?;
+        }
+        // Before the end of the stage: its standards may be about them.
+        if !metrics.is_empty() {
+            self.run.measure(&self.context, &metrics)?;
+        }
+        self.run.complete(&self.context, stage, outputs)?;
+        Ok(())
+    }
+}
+
+fn after_failure(run: &Run, stage: Stage, why: String) -> After<()> {
+    match run.stage(stage).exhausted() {
+        true => After::GaveUp { why },
+        false => After::Again { wait_ms: 0, why },
+    }
+}
+
+fn unit(run: &Run, stage: Stage) -> Unit {
+    let state = run.stage(stage);
+    Unit {
+        id: stage.name().to_owned(),
+        round: state.retry_count,
+        begun: state.status == Status::InProgress,
+    }
+}
+
+fn stage_of(unit: &Unit) -> Result<Stage, Error> {
+    Stage::from_name(&unit.id).ok_or_else(|| Error::RunChanged)
+}
+
+impl Work for Thinking {
+    type Checked = ();
+
+    fn ready(&mut self) -> Result<Vec<Unit>, Error> {
+        let run = self.sheet()?.run;
+        let stage = self.stage(&run);
+        let open = stage.filter(|stage| !run.stage(*stage).exhausted());
+        Ok(open.map(|stage| unit(&run, stage)).into_iter().collect())
+    }
+
+    fn client(&mut self, _: &Unit) -> Result<Client, Error> {
+        client(&self.settings, self.options.agent.as_deref(), None)
+    }
+
+    fn start(&mut self, unit: &Unit) -> Result<Unit, Error> {
+        let stage = stage_of(unit)?;
+        let changed = self.run.start(&self.context, stage, None)?;
+        Ok(self::unit(&changed.state, stage))
+    }
+
+    fn brief(&mut self, unit: &Unit, note: &Note) -> Result<Brief, Error> {
+        let stage = stage_of(unit)?;
+        let sheet = self.sheet()?;
+        let timeout = self.settings.thinking.stage_timeout;
+        Ok(Brief {
+            prompt: prompt::prompt(&self.run, &sheet, stage, note)?,
+            folder: std::path::absolute(self.run.folder())
+                .unwrap_or_else(|_| self.run.folder().to_owned()),
+            number: u32::try_from(stage.index() + 1).unwrap_or(1),
+            variables: vec![("BOWLINE_STAGE", stage.name().to_owned())],
+            time_ms: Some(timeout.unwrap_or(STAGE_TIMEOUT).ms()),
+        })
+    }
+
+    fn ended(&mut self, unit: &Unit, _: &Note, outcome: Outcome) -> Result<After<()>, Error> {
+        let stage = stage_of(unit)?;
+        match outcome {
+            Outcome::Ended(reply) => self.judge(stage, &reply),
+            Outcome::Failed { how, why } => {
+                let code = match how {
+                    Failing::Agent => "agent_failed",
+                    Failing::Lost => "agent_lost",
+                    Failing::NotBegun => "agent_not_started",
+                    Failing::Silent => "no_output",
+                    Failing::Timeout => "timeout",
+                    Failing::Breaker => "breaker",
+                };
+                self.fail(stage, code, &why)
+            }
+        }
+    }
+
+    fn checked(&mut self, _: &Unit, _: &Note, (): ()) -> Result<After<()>, Error> {
+        Ok(After::Done)
+    }
+
+    fn over(&mut self) -> Result<Over, Error> {
+        let run = self.sheet()?.run;
+        let Some(stage) = self.stage(&run) else {
+            return Ok(Over::Done);
+        };
+        let refusal = Refused::Thinking(Refusal::RetriesExhausted { stage });
+        Ok(Over::Stopped(Box::new(Error::Refused(refusal))))
+    }
+
+    fn progress(&mut self) -> (usize, usize) {
+        let run = self.sheet().map(|sheet| sheet.run).unwrap_or_default();
+        let done = |stage: &Stage| run.stage(*stage).status == Status::Completed;
+        (
+            Stage::ALL.into_iter().filter(done).count(),
+            Stage::ALL.len(),
+        )
+    }
+}

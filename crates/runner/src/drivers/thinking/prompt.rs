@@ -1,0 +1,95 @@
+//! What an agent is told about its stage.
+
+use super::super::prompts::Prompt;
+use crate::core::note::Note;
+use bowline_engine::Error;
+use bowline_engine::operations::thinking::{RETRIES_MAX, Sheet, Stage, ThinkingRun};
+
+/// Letters of a goal.
+const GOAL_CHARS_MAX: usize = 4_000;
+
+/// The prompt of the next attempt.
+pub(super) fn prompt(
+    run: &ThinkingRun,
+    sheet: &Sheet,
+    stage: Stage,
+    note: &Note,
+) -> Result<String, Error> {
+    let name = stage.name();
+    let mut prompt = Prompt::default();
+    prompt
+        .line(&format!("Task {}: {}", sheet.task_id, sheet.title))
+        .named("Goal", &sheet.goal, GOAL_CHARS_MAX)
+        .line("")
+        .line(&format!("Do stage {name} ({} thinking) and no other: {}", stage.thinking_type(), what(stage)))
+        .line(&format!(
+            "Work in {}, and leave the files of this stage in thinking/{name}/. Do not edit thinking_state.json.",
+            run.folder().display()
+        ));
+    let needed = match stage.required() {
+        Some(path) => path.to_owned(),
+        None if stage == Stage::Planning => "at least one file".to_owned(),
+        None => String::new(),
+    };
+    prompt.list(
+        "The stage is done when this is there:",
+        [needed].iter().filter(|it| !it.is_empty()),
+    );
+    prompt.list("And when this is reached:", run.standards(stage)?);
+    let earlier = Stage::ALL.into_iter().filter(|it| *it < stage);
+    let earlier = earlier.flat_map(|stage| {
+        let outputs = sheet.run.stage(stage).outputs.iter();
+        outputs.map(move |path| format!("{}: {path}", stage.name()))
+    });
+    prompt.list(
+        "Earlier stages left these files, which you build on:",
+        earlier,
+    );
+    let own = &sheet.run.stage(stage).outputs;
+    prompt.list("Earlier tries of this stage left:", own);
+    let lessons = sheet.run.feedback.lessons_for(stage);
+    let lessons = lessons.map(|(task, lesson)| format!("{lesson} (from {task})"));
+    prompt.list(
+        "Earlier tasks learnt this for your stage. Apply it:",
+        lessons,
+    );
+    let retries = sheet.run.stage(stage).retry_count;
+    if retries > 0 {
+        prompt
+            .line("")
+            .line(&format!("This is try {} of {RETRIES_MAX}.", retries + 1));
+    }
+    prompt.again(note, &["Mend exactly that first; keep what was good."]);
+    let hands = match stage {
+        Stage::Planning | Stage::Creation => r#"{"outputs": ["path", …]}"#.to_owned(),
+        Stage::Selection => {
+            let values = run.values()?.join("\": 0 to 10, \"");
+            format!("{{\"outputs\": [\"path\", …], \"scores\": {{\"{values}\": 0 to 10}}}}")
+        }
+        Stage::Reflection => {
+            r#"{"outputs": ["path", …], "metrics": {"completeness": 0 to 1, "consistency": 0 to 1, "alignment_with_values": 0 to 1}}"#
+                .to_owned()
+        }
+    };
+    Ok(prompt.ending(name, &hands))
+}
+
+fn what(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Planning => {
+            "look for many different ideas before any is judged. Usual files: ideas.json as {\"ideas\": [{\"id\", \"title\", \
+             \"description\"}]} with about ten of them, and research.md."
+        }
+        Stage::Selection => {
+            "choose one idea by the core values, and say why. selected.json is {\"selected_idea\", \"rationale\": \
+             {\"core_value_scores\", \"weighted_score\", \"reasoning\"}, \"alternatives_considered\", \"references\"}."
+        }
+        Stage::Creation => {
+            "make what was selected. Each draft is a new file: drafts/draft_v1.md, then draft_v2.md."
+        }
+        Stage::Reflection => {
+            "judge what was made, and improve it. Usual files: quality_check.json as {\"checks\": [{\"criterion\", \"result\", \
+             \"score\", \"feedback\"}]}, and outputs/final.md."
+        }
+    }
+}

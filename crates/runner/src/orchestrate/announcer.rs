@@ -1,0 +1,258 @@
+//! Tells people elsewhere of a run: Slack, and whoever else listens. It has a thread of its own, so that an address that does not
+//! answer holds nothing up; the journal keeps what is not delivered yet.
+
+use super::ports::Wish;
+use super::real::Real;
+use super::run::Heard;
+use bowline_engine::formats::orchestrate::{Meta, SlackWishes};
+use bowline_engine::formats::settings::Settings;
+use bowline_engine::formats::time;
+use bowline_engine::operations::orchestrate::{Announced, News, Owned};
+use bowline_engine::post::Poster;
+use bowline_engine::{Context, Error};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Tries of one letter; before the second a second is waited, before the third two.
+const TRIES_MAX: u32 = 3;
+/// How long the end of a run waits for its news to be delivered.
+const AWAIT_MS_MAX: u64 = 15_000;
+/// Where Slack listens, if neither the state file nor the settings say it.
+const VARIABLE: &str = "SLACK_WEBHOOK_URL";
+
+/// One piece of news for one address.
+struct Letter {
+    /// By which a double is known.
+    id: String,
+    name: &'static str,
+    address: String,
+    body: Value,
+}
+
+/// What one move has to tell.
+struct Post {
+    /// The line of the journal that has it.
+    seq: Option<u64>,
+    letters: Vec<Letter>,
+}
+
+/// Whoever is told.
+pub(super) struct Announcer {
+    to: Sender<Post>,
+    slack: Option<String>,
+    webhook: Option<String>,
+    wishes: SlackWishes,
+    project: String,
+    key: String,
+    /// Lines that are not settled yet.
+    pub(super) open: usize,
+}
+
+impl Announcer {
+    /// One who tells, where there is anybody to tell.
+    pub(super) fn begin(
+        context: &Context,
+        owned: &Owned,
+        settings: &Settings,
+        side: &Path,
+        key: &str,
+        heard: &Sender<Heard>,
+    ) -> Option<Announcer> {
+        let Meta {
+            project,
+            slack_webhook_url,
+            ..
+        } = owned.meta();
+        let variable = || {
+            let value = context.variables.get(VARIABLE)?.to_str()?;
+            Some(value.to_owned()).filter(|it| !it.is_empty())
+        };
+        let slack = slack_webhook_url.map(|url| url.expose().to_owned());
+        let slack = slack
+            .or_else(|| settings.notify.slack.clone())
+            .or_else(variable);
+        let webhook = settings.notify.webhook.clone();
+        if slack.is_none() && webhook.is_none() {
+            return None;
+        }
+        let poster = Poster {
+            folder: side.join("post"),
+            variables: context.variables.texts().collect(),
+        };
+        let (to, posts) = channel::<Post>();
+        let heard = heard.clone();
+        let spawned = std::thread::Builder::new().spawn(move || {
+            for post in posts {
+                let mut notes = Vec::new();
+                for letter in &post.letters {
+                    if let Err(note) = deliver(&poster, letter) {
+                        notes.push(format!("{}: {note}", letter.name));
+                    }
+                }
+                let told = Heard::Announced {
+                    seq: post.seq,
+                    trouble: (!notes.is_empty()).then(|| notes.join(", ")),
+                };
+                if heard.send(told).is_err() {
+                    return;
+                }
+            }
+        });
+        spawned.ok()?;
+        Some(Announcer {
+            to,
+            slack,
+            webhook,
+            wishes: owned.slack_wishes(),
+            project,
+            key: key.to_owned(),
+            open: 0,
+        })
+    }
+
+    /// Tells what a line of the journal has; the words for people come from whoever shows the run.
+    pub(super) fn tell(
+        &mut self,
+        seq: Option<u64>,
+        at: bowline_engine::machines::Timestamp,
+        news: &[Announced],
+        say: &dyn Fn(&Announced, &str) -> String,
+    ) {
+        let number = seq.map_or_else(|| "begin".to_owned(), |seq| seq.to_string());
+        let mut letters = Vec::new();
+        for (place, one) in news.iter().enumerate() {
+            let id = format!("{}-{number}-{place}", self.key);
+            let text = say(one, &self.project);
+            if let Some(address) = self
+                .slack
+                .clone()
+                .filter(|_| self.wishes.wants(one.news.name()))
+            {
+                letters.push(Letter {
+                    id: id.clone(),
+                    name: "slack",
+                    address,
+                    body: slack(one, &text),
+                });
+            }
+            if let Some(address) = self.webhook.clone() {
+                letters.push(Letter {
+                    id,
+                    name: "webhook",
+                    address,
+                    body: json!({
+                        "event": one.news.name(),
+                        "project": self.project,
+                        "timestamp": time::utc(at),
+                        "text": text,
+                        "data": one,
+                    }),
+                });
+            }
+        }
+        if self.to.send(Post { seq, letters }).is_ok() {
+            self.open += 1;
+        }
+    }
+}
+
+impl Real<'_> {
+    /// Tells what earlier runs could not, and that this one begins.
+    pub(super) fn announce_left(&mut self) -> Result<(), Error> {
+        let Some(announcer) = &mut self.announcer else {
+            return Ok(());
+        };
+        let left = self.ledger.owned.announce()?;
+        let at = self.context.now();
+        let say = |news: &Announced, project: &str| self.screen.announce(news, project);
+        for (seq, news) in left {
+            announcer.tell(Some(seq), at, &news, &say);
+        }
+        let begins = Announced::started(self.ledger.owned.run());
+        announcer.tell(None, at, &[begins], &say);
+        Ok(())
+    }
+
+    /// Tells what has become durable since.
+    pub(super) fn announce_news(&mut self) {
+        let news = self.ledger.owned.take_news();
+        let Some(announcer) = &mut self.announcer else {
+            return;
+        };
+        let at = self.context.now();
+        let say = |news: &Announced, project: &str| self.screen.announce(news, project);
+        for (seq, news) in news {
+            announcer.tell(Some(seq), at, &news, &say);
+        }
+    }
+
+    /// News went out, or were given up: nobody who does not answer stops a run.
+    pub(super) fn announced(
+        &mut self,
+        seq: Option<u64>,
+        trouble: Option<String>,
+    ) -> Result<(), Error> {
+        if let Some(announcer) = &mut self.announcer {
+            announcer.open = announcer.open.saturating_sub(1);
+        }
+        if let Some(trouble) = trouble {
+            self.log(&format!("NOT_ANNOUNCED:{trouble}"));
+        }
+        match seq {
+            Some(seq) => self.ledger.owned.announced(&self.context, seq),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits a moment for news that are on their way; the next run tells what is left.
+    pub(super) fn await_announced(&mut self, events: &Receiver<Heard>) -> Result<(), Error> {
+        let end = Instant::now() + Duration::from_millis(AWAIT_MS_MAX);
+        while self.announcer.as_ref().is_some_and(|it| it.open > 0) {
+            let left = end.saturating_duration_since(Instant::now());
+            match events.recv_timeout(left) {
+                Ok(Heard::Announced { seq, trouble }) => self.announced(seq, trouble)?,
+                // A second wish to leave is heeded.
+                Ok(Heard::Wish(Wish::Stop)) => return Ok(()),
+                Ok(_) => {}
+                Err(_) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What Slack shows: for the end of a phase and of everything a small table too.
+fn slack(one: &Announced, text: &str) -> Value {
+    let mut body = json!({ "text": text });
+    if matches!(one.news, News::PhaseDone | News::AllDone) {
+        let percent = match one.total {
+            0 => 100,
+            total => one.done * 100 / total,
+        };
+        body["blocks"] = json!([
+            { "type": "section", "text": { "type": "plain_text", "text": text } },
+            { "type": "section", "fields": [
+                { "type": "mrkdwn", "text": format!("*{}/{}*", one.done, one.total) },
+                { "type": "mrkdwn", "text": format!("*{percent}%*") },
+            ] },
+        ]);
+    }
+    body
+}
+
+fn deliver(poster: &Poster, letter: &Letter) -> Result<(), String> {
+    let mut note = String::new();
+    for attempt in 0..TRIES_MAX {
+        if attempt > 0 {
+            std::thread::sleep(Duration::from_secs(u64::from(attempt)));
+        }
+        let (taken, how) = poster.post(&letter.id, letter.name, &letter.address, &letter.body);
+        if taken {
+            return Ok(());
+        }
+        note = how;
+    }
+    Err(note)
+}

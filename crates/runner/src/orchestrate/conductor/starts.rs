@@ -1,0 +1,234 @@
+//! What is begun, when, and in which order.
+
+use super::super::note::{Note, Stage};
+use super::super::ports::{Job, Overlap, Ports, Told, Trouble};
+use super::*;
+use std::path::Path;
+
+impl Conductor {
+    /// Starts what may be started.
+    pub(super) fn advance(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
+        if self.leaving || self.paused || self.stuck.is_some() {
+            return Ok(());
+        }
+        let now = ports.now_ms();
+        let current = ports.run().current_phase();
+        if self.rules.last_phase.is_some_and(|last| current > last) {
+            return Ok(());
+        }
+        if let Some(phase) = ports.run().phase_done() {
+            if self.finishing.is_none() {
+                self.finishing = Some(phase);
+                ports.ask(Job::FinishPhase { phase });
+            }
+            return Ok(());
+        }
+        self.recall_all(ports)?;
+        // Whoever would meet another in the same files comes after those who would not.
+        let mut later = Vec::new();
+        let mut after: Option<Id> = None;
+        while self.room_for_one_more(ports, now) {
+            let Some(id) = ports.run().ready_after(after.as_ref()) else {
+                break;
+            };
+            after = Some(id.clone());
+            if !self.may_start(ports, &id, now) {
+                continue;
+            }
+            let met = self.meets(ports, &id);
+            if !met.is_empty() {
+                later.push((id, met));
+                continue;
+            }
+            if self.is_short(ports, now) {
+                return Ok(());
+            }
+            self.start(ports, &id)?;
+        }
+        for (id, met) in later {
+            if !self.room_for_one_more(ports, now) || self.is_short(ports, now) {
+                return Ok(());
+            }
+            self.start(ports, &id)?;
+            for overlap in met {
+                let id = id.clone();
+                ports.tell(Told::Overlap { id, overlap });
+            }
+        }
+        match self.rules.stack {
+            true => self.start_ahead(ports, now),
+            false => Ok(()),
+        }
+    }
+
+    /// Begins tasks on work that is done and has not landed: those that need nothing else.
+    fn start_ahead(&mut self, ports: &mut impl Ports, now: i64) -> Result<(), Trouble> {
+        let done = self.flights.iter();
+        let done = done.filter(|(_, flight)| flight.note.stage == Stage::Landing);
+        let done: Vec<Id> = done.map(|(id, _)| id.clone()).collect();
+        for on in done {
+            for id in ports.run().graph().dependents_of(&on) {
+                let (run, current) = (ports.run(), ports.run().current_phase());
+                let pending = run.node(&id).map(|node| node.status) == Some(Status::Pending);
+                let here = run.graph().phase_of(&id) == Some(current);
+                let alone = run.open_needs(&id) == [on.clone()];
+                if !pending || !here || !alone || !self.may_start(ports, &id, now) {
+                    continue;
+                }
+                if !self.room_for_one_more(ports, now) || self.is_short(ports, now) {
+                    return Ok(());
+                }
+                // Known before it is begun: its room is made of the other's work.
+                let mut note = ports.note(&id);
+                note.on = Some(on.to_string());
+                ports.remember(&id, &note)?;
+                ports.commit(Command::StartAhead { id: id.clone() })?;
+                self.take_off(ports, &id, note);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a task was begun on the work of one that failed.
+    pub(super) fn came_to_nothing(&self, ports: &impl Ports, id: &Id) -> bool {
+        let flight = self.flights.get(id);
+        flight.is_some_and(|flight| flight.note.on.is_some()) && ports.run().obstructed(id)
+    }
+
+    /// Takes back what was begun on work that came to nothing; an agent that is at it ends first.
+    fn recall_all(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
+        let ids: Vec<Id> = self.flights.keys().cloned().collect();
+        for id in ids {
+            if !self.came_to_nothing(ports, &id) {
+                continue;
+            }
+            let Some(flight) = self.flights.get_mut(&id) else {
+                continue;
+            };
+            if flight.note.stage != Stage::Running {
+                self.recall(ports, &id)?;
+            } else if flight.ended.is_none() {
+                flight.ended = Some(String::new());
+                ports.want(&id, flight.note.attempt, Want::Ended);
+            }
+        }
+        Ok(())
+    }
+
+    /// A task goes back to those that wait: what it was begun on failed.
+    pub(super) fn recall(&mut self, ports: &mut impl Ports, id: &Id) -> Result<(), Trouble> {
+        let Some(flight) = self.comes_down(id) else {
+            return Ok(());
+        };
+        let mut note = flight.note;
+        let on = note.on.take().unwrap_or_default();
+        note.stage = Stage::Room;
+        note.parked_until_ms = None;
+        // Its room may hold what will never land: what has landed is brought in.
+        note.merge = true;
+        ports.remember(id, &note)?;
+        ports.commit(Command::Recall { id: id.clone() })?;
+        ports.tell(Told::Recalled {
+            id: id.clone(),
+            on: on.as_str().into(),
+        });
+        Ok(())
+    }
+
+    fn may_start(&self, ports: &impl Ports, id: &Id, now: i64) -> bool {
+        if self.resting.contains_key(id) || ports.waits_for_section(id) {
+            return false;
+        }
+        self.limits.is_empty() || {
+            let limit = self.limits.get(&ports.agent_of(id));
+            limit.is_none_or(|until| *until <= now)
+        }
+    }
+
+    fn start(&mut self, ports: &mut impl Ports, id: &Id) -> Result<(), Trouble> {
+        ports.commit(Command::Start { id: id.clone() })?;
+        let mut note = ports.note(id);
+        note.on = None;
+        self.take_off(ports, id, note);
+        Ok(())
+    }
+
+    /// Those in flight that say they change what this one says it changes.
+    fn meets(&self, ports: &impl Ports, id: &Id) -> Vec<Overlap> {
+        if self.touching.is_empty() {
+            return Vec::new();
+        }
+        let own = ports.touches(id);
+        let both = |theirs: &[String]| -> Vec<String> {
+            let touched = own.iter().filter(|path| {
+                let within = |other: &String| {
+                    Path::new(path).starts_with(other) || Path::new(other).starts_with(path)
+                };
+                theirs.iter().any(within)
+            });
+            touched.cloned().collect()
+        };
+        let others = self.touching.iter().filter(|(other, _)| *other != id);
+        others
+            .map(|(other, theirs)| Overlap {
+                with: other.clone(),
+                paths: both(theirs),
+            })
+            .filter(|overlap| !overlap.paths.is_empty())
+            .collect()
+    }
+
+    /// Keeps in mind what a task in flight says that it changes.
+    pub(super) fn touch(&mut self, ports: &impl Ports, id: &Id) {
+        let paths = ports.touches(id);
+        if !paths.is_empty() {
+            self.touching.insert(id.clone(), paths);
+        }
+    }
+
+    fn room_for_one_more(&mut self, ports: &impl Ports, now: i64) -> bool {
+        while self
+            .starts
+            .front()
+            .is_some_and(|first| *first + HOUR_MS <= now)
+        {
+            self.starts.pop_front();
+        }
+        let many = self.rules.starts_per_hour;
+        let free = ports.run().free_places() != Some(0);
+        free && self.flights.len() < self.rules.flights_max
+            && many.is_none_or(|max| (self.starts.len() as u64) < max)
+    }
+
+    /// Whether the machine has too little for one more agent. It is looked at again after a while.
+    pub(super) fn is_short(&mut self, ports: &mut impl Ports, now: i64) -> bool {
+        if self.short.is_some() {
+            return true;
+        }
+        let Some(shortage) = ports.shortage() else {
+            self.told_short = false;
+            return false;
+        };
+        self.short = Some(now + SHORT_MS);
+        if !std::mem::replace(&mut self.told_short, true) {
+            ports.tell(Told::Short(shortage));
+        }
+        true
+    }
+
+    pub(super) fn take_off(&mut self, ports: &mut impl Ports, id: &Id, mut note: Note) {
+        // A person may have given it a fresh start while nobody ran it.
+        if ports.run().node(id).is_some_and(|node| node.attempts == 0) {
+            note.forgive();
+        }
+        note.stage = Stage::Room;
+        // An hour's starts are counted only where they are limited.
+        if self.rules.starts_per_hour.is_some() {
+            self.starts.push_back(ports.now_ms());
+        }
+        self.flights
+            .insert(id.clone(), Flight::of(note.clone(), ports.now_ms()));
+        self.touch(ports, id);
+        self.room(ports, id, &note);
+    }
+}

@@ -1,0 +1,160 @@
+//! What a run does once it is durable why: the orders of its conductor, carried out.
+
+use super::jobs::{Work, without_git};
+use super::note::Note;
+use super::ports::{Event, Job, Life, Told, Trouble};
+use super::real::{Order, Real};
+use super::repo::Repo;
+use super::run::Heard;
+use crate::core::attempts::{Known, raw};
+use bowline_engine::formats::agents::Resume;
+use bowline_engine::machines::orchestrate::{Id, Run};
+
+impl Real<'_> {
+    /// Makes durable what was decided, and then does what follows.
+    pub(super) fn flush(&mut self) -> Result<(), Trouble> {
+        self.ledger.flush(&self.context)?;
+        self.announce_news();
+        for order in std::mem::take(&mut self.orders) {
+            match order {
+                Order::Ask(job) => self.ask_for(&job),
+                Order::Begin(id, note) => {
+                    if let Err(why) = self.begin_attempt(&id, &note) {
+                        self.not_begun(&id, note.attempt, Some(why));
+                    }
+                }
+                Order::Attach(id, note) => self.attach_attempt(&id, &note),
+                Order::Want(id, number, want) => {
+                    self.attempts.want(&self.attempt_id(&id, number), want);
+                }
+                Order::Repeat(id, number) => self.repeat_prompt(&id, number),
+                Order::HangUp(id, number) => {
+                    if self.client(&id).is_ok_and(|client| client.talks()) {
+                        let attempt = self.attempt_id(&id, number);
+                        self.attempts.say(&attempt, None, true, raw(String::new()));
+                    }
+                }
+                Order::Tick(id) => self.tick(&id),
+                Order::Tell(told, run) => self.tell_now(&told, &run),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ticks a task in the project's own checkout. The landing brought it, unless the plan is not a part of what lands.
+    fn tick(&mut self, id: &Id) {
+        let landed = self.repo.as_ref().is_some_and(Repo::ticks);
+        if !landed && let Err(error) = self.ledger.owned.tick(&self.context, id) {
+            self.log(&format!("NOT_TICKED:{id}:{error}"));
+        }
+    }
+
+    fn ask_for(&mut self, job: &Job) {
+        let Some(jobs) = &self.jobs else {
+            let root = self.ledger.owned.orchestration().root().to_owned();
+            let variables = self.context.variables.for_commands();
+            return without_git(
+                job.clone(),
+                root,
+                &self.settings.orchestrate,
+                variables,
+                &self.heard,
+            );
+        };
+        jobs.ask(match job {
+            Job::Room { id, merge, on } => Work::Room {
+                task: self.task_place(id),
+                merge: *merge,
+                on: on.clone(),
+            },
+            Job::Land { id } => Work::Land {
+                task: self.task_place(id),
+            },
+            Job::Clean { id } => Work::Clean {
+                name: Repo::name(id),
+            },
+            Job::Forecast { id, others } => Work::Forecast {
+                id: id.clone(),
+                others: others.clone(),
+            },
+            Job::FinishPhase { phase } => {
+                let file = self.ledger.owned.plan().map(|plan| &plan.file);
+                let heading =
+                    file.and_then(|file| file.phases.iter().find(|it| it.number == *phase));
+                Work::Finish {
+                    phase: self.phase_place(*phase),
+                    title: heading.map(|it| it.title.clone()).unwrap_or_default(),
+                }
+            }
+        });
+    }
+
+    fn attach_attempt(&mut self, id: &Id, note: &Note) {
+        let attempt = self.attempt_id(id, note.attempt);
+        let folder = self.attempt_folder(&attempt);
+        let Ok(client) = self.client(id) else {
+            return self.not_begun(id, note.attempt, None);
+        };
+        if !folder.join("spec.json").is_file() {
+            return self.not_begun(id, note.attempt, None);
+        }
+        self.listen(id, note, &client);
+        let run = self.ledger.run().clone();
+        self.tell_now(&Told::Found { id: id.clone() }, &run);
+        let known = Known {
+            folder,
+            fence: self.ledger.owned.sequence(),
+            voice: crate::core::attempts::Voice {
+                protocol: client.protocol,
+                nonce: None,
+            },
+            resume: Resume::default(),
+            session: note.session.clone(),
+        };
+        self.attempts.attach(&attempt, known);
+    }
+
+    fn repeat_prompt(&mut self, id: &Id, number: u32) {
+        let attempt = self.attempt_id(id, number);
+        let path = self.side.join("prompts").join(format!("{attempt}.md"));
+        if let Ok(text) = std::fs::read_to_string(path) {
+            let message = crate::core::attempts::prompt(text);
+            self.attempts.say(&attempt, None, false, message);
+        }
+    }
+
+    fn not_begun(&self, id: &Id, number: u32, why: Option<String>) {
+        let _ = self.heard.send(Heard::Event(Event::Attempt {
+            id: id.clone(),
+            number,
+            life: Life::NotBegun { why },
+        }));
+    }
+
+    fn tell_now(&mut self, told: &Told, run: &Run) {
+        let line = match told {
+            Told::Begun { id, attempt: 1 } => format!("EXECUTE:{id}"),
+            Told::Begun { id, attempt } => format!("EXECUTE:{id}:attempt={attempt}"),
+            Told::Found { id } => format!("ATTACH:{id}"),
+            Told::Done { id } => format!("DONE:{id}"),
+            Told::Failed { id, error, again } => match again {
+                true => format!("RETRY:{id}:{error}"),
+                false => format!("FAIL:{id}:{error}"),
+            },
+            Told::Parked { id, seconds } => format!("PARKED:{id}:{seconds}s"),
+            Told::Waits { why } => format!("WAIT:{why}"),
+            Told::Cleaned { worktrees, bytes } => format!("CLEAN:{worktrees}:bytes={bytes}"),
+            Told::Short(shortage) => format!("SHORT:{shortage:?}"),
+            Told::Overlap { id, overlap } => {
+                let paths = overlap.paths.join(",");
+                format!("OVERLAP:{id}:{}:{paths}", overlap.with)
+            }
+            Told::Recalled { id, on } => format!("RECALL:{id}:{on}"),
+            Told::Proposed { id, url } => format!("PROPOSED:{id}:{url}"),
+            Told::PhaseDone { phase } => format!("PHASE_DONE:{phase}"),
+            Told::PhaseNotLanded { phase, why } => format!("PHASE_NOT_LANDED:{phase}:{why}"),
+        };
+        self.log(&line.replace('\n', " "));
+        self.screen.told(told, run);
+    }
+}

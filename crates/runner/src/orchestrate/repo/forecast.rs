@@ -1,0 +1,130 @@
+//! What would come of landing two tasks, while both are still at work: their worktrees as they are now, merged without a checkout.
+
+use super::trees::Merged;
+use super::{Repo, failed};
+use crate::orchestrate::ports::Overlap;
+use bowline_engine::Error;
+use bowline_engine::machines::orchestrate::Id;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// Files named of an overlap.
+const PATHS_MAX: usize = 8;
+/// Merges remembered.
+const KNOWN_MAX: usize = 10_000;
+
+/// A worktree at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Snapshot {
+    tree: String,
+    commit: String,
+    /// What it has changed since it began.
+    paths: BTreeSet<String>,
+}
+
+/// What is known of earlier looks.
+#[derive(Debug, Default)]
+pub struct Forecasts {
+    latest: BTreeMap<Id, Snapshot>,
+    /// Files in which two trees do not fit.
+    known: BTreeMap<(String, String), Vec<String>>,
+}
+
+impl Repo {
+    /// The others whose work does not fit to that of a task, as things are now.
+    pub fn forecast(
+        &self,
+        seen: &mut Forecasts,
+        id: &Id,
+        others: &[Id],
+    ) -> Result<Vec<Overlap>, Error> {
+        seen.latest
+            .retain(|known, _| known == id || others.contains(known));
+        let Some(own) = self.looked_at(seen, id)? else {
+            return Ok(Vec::new());
+        };
+        let mut overlaps = Vec::new();
+        for with in others {
+            // After each of their turns they were looked at; before the first one, as far as they are.
+            let theirs = match seen.latest.get(with) {
+                Some(known) => Some(known.clone()),
+                None => self.looked_at(seen, with)?,
+            };
+            let Some(theirs) = theirs else { continue };
+            if own.paths.is_disjoint(&theirs.paths) {
+                continue;
+            }
+            let pair = match own.tree <= theirs.tree {
+                true => (own.tree.clone(), theirs.tree.clone()),
+                false => (theirs.tree.clone(), own.tree.clone()),
+            };
+            let paths = match seen.known.get(&pair) {
+                Some(paths) => paths.clone(),
+                None => {
+                    let paths = self.unfit(&own, &theirs)?;
+                    if seen.known.len() >= KNOWN_MAX {
+                        seen.known.clear();
+                    }
+                    seen.known.insert(pair, paths.clone());
+                    paths
+                }
+            };
+            if !paths.is_empty() {
+                let with = with.clone();
+                overlaps.push(Overlap { with, paths });
+            }
+        }
+        Ok(overlaps)
+    }
+
+    fn unfit(&self, one: &Snapshot, other: &Snapshot) -> Result<Vec<String>, Error> {
+        let mut paths = match self.merge_trees(&one.commit, &other.commit, None)? {
+            Merged::Clean(_) => Vec::new(),
+            Merged::Conflict { paths, .. } => paths,
+        };
+        // What a landing settles by itself is none.
+        paths.retain(|path| self.plan.as_ref() != Some(path) && !self.is_made(path));
+        paths.truncate(PATHS_MAX);
+        Ok(paths)
+    }
+
+    fn looked_at(&self, seen: &mut Forecasts, id: &Id) -> Result<Option<Snapshot>, Error> {
+        let room = self.room_of(id);
+        let git = self.git.in_folder(&room);
+        let base = format!("refs/bowline/base/{}", Repo::name(id));
+        let (Some(base), true) = (self.git.commit(&base)?, room.is_dir()) else {
+            return Ok(None);
+        };
+        let tree = self.tree_of(&room, "forecast")?;
+        if let Some(known) = seen.latest.get(id).filter(|known| known.tree == tree) {
+            return Ok(Some(known.clone()));
+        }
+        let head = git.commit("HEAD")?.unwrap_or(base.clone());
+        let commit = self.commit_tree(&tree, &[&head], "a look at work that goes on", None)?;
+        let paths = self
+            .git
+            .text(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?;
+        let paths = paths.split('\0').filter(|path| !path.is_empty());
+        let snapshot = Snapshot {
+            tree,
+            commit,
+            paths: paths.map(str::to_owned).collect(),
+        };
+        seen.latest.insert(id.clone(), snapshot.clone());
+        Ok(Some(snapshot))
+    }
+
+    /// The tree of everything in a worktree, untracked files included; its own index is left alone.
+    pub(super) fn tree_of(&self, folder: &std::path::Path, name: &str) -> Result<String, Error> {
+        let git = self.git.in_folder(folder);
+        let index = self.scratch(name, b"")?;
+        let own = PathBuf::from(git.text(&["rev-parse", "--git-path", "index"])?);
+        if std::fs::copy(folder.join(own), &index).is_err() {
+            std::fs::remove_file(&index)
+                .map_err(|error| failed("remove a scratch file", &error))?;
+        }
+        let with = git.with("GIT_INDEX_FILE", &index);
+        with.text(&["add", "--all"])?;
+        with.text(&["write-tree"])
+    }
+}

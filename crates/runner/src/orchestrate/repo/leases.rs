@@ -1,0 +1,123 @@
+//! Names and ports of worktrees, so that the servers and databases of several agents do not meet.
+//!
+//! Ports are leased from one file for all runs of a user. A lease lasts as long as its worktree: over restarts it is the same.
+
+use super::{HASH_LETTERS, Repo, failed};
+use bowline_engine::Error;
+use bowline_engine::statefiles::{RealDisk, write_whole};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+
+/// Ports of a worktree, where nobody says how many.
+const PORTS: u16 = 4;
+/// The first of all, below those that systems give to whoever connects.
+const FIRST_PORT: u16 = 21_000;
+/// Letters of a slug at the most: a label of a host name has 63.
+const SLUG_LETTERS_MAX: usize = 48;
+
+/// Who has which ports, by worktree.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Leased(BTreeMap<PathBuf, Block>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Block {
+    first: u16,
+    count: u16,
+}
+
+impl Block {
+    fn ports(self) -> impl Iterator<Item = u16> {
+        (0..self.count).filter_map(move |at| self.first.checked_add(at))
+    }
+}
+
+impl Repo {
+    fn leases(&self) -> PathBuf {
+        self.side.with_file_name("ports.json")
+    }
+
+    fn leased(&self) -> Leased {
+        let text = std::fs::read(self.leases()).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Leases ports for a worktree that is there; those it has stay.
+    pub(super) fn lease(&self, folder: &Path) -> Result<(), Error> {
+        let count = self.customs.ports.unwrap_or(PORTS);
+        let has = |leased: &Leased| leased.0.get(folder).is_some_and(|it| it.count == count);
+        if count == 0 || has(&self.leased()) {
+            return Ok(());
+        }
+        self.with_leases(|leased| {
+            leased.0.remove(folder);
+            let mut first = self.customs.first_port.unwrap_or(FIRST_PORT);
+            loop {
+                let block = Block { first, count };
+                let Some(after) = first.checked_add(count) else {
+                    // More worktrees than ports: this one does without.
+                    return;
+                };
+                let meets = |other: &Block| {
+                    other.first < after && first < other.first.saturating_add(other.count)
+                };
+                let free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+                if !leased.0.values().any(meets) && block.ports().all(free) {
+                    leased.0.insert(folder.to_owned(), block);
+                    return;
+                }
+                first = after;
+            }
+        })
+    }
+
+    /// Gives the ports of a worktree back.
+    pub(super) fn give_back(&self, folder: &Path) -> Result<(), Error> {
+        match self.leased().0.contains_key(folder) {
+            true => self.with_leases(|leased| {
+                leased.0.remove(folder);
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn with_leases(&self, change: impl FnOnce(&mut Leased)) -> Result<(), Error> {
+        let path = self.leases();
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path.with_extension("lock"))
+            .map_err(|error| failed("lease ports", &error))?;
+        flock(&lock, FlockOperation::LockExclusive)
+            .map_err(|error| failed("lease ports", &error.into()))?;
+        let mut leased = self.leased();
+        leased.0.retain(|folder, _| folder.is_dir());
+        change(&mut leased);
+        let text = serde_json::to_vec(&leased).unwrap_or_default();
+        write_whole(&RealDisk, &path, &text, None).map_err(Error::File)
+    }
+
+    /// What whoever works in a worktree is told about it: a name that can be one of hosts, databases and containers, and its
+    /// ports.
+    pub fn variables(&self, folder: &Path) -> Vec<(&'static str, String)> {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let plain = |letter: char| match letter.to_ascii_lowercase() {
+            letter @ ('a'..='z' | '0'..='9') => letter,
+            _ => '-',
+        };
+        let name: String = name.chars().map(plain).take(SLUG_LETTERS_MAX).collect();
+        let run: String = self.run.chars().take(HASH_LETTERS).collect();
+        let mut variables = vec![("BOWLINE_SLUG", format!("{name}-{run}"))];
+        if let Some(block) = self.leased().0.get(folder) {
+            let ports: Vec<String> = block.ports().map(|port| port.to_string()).collect();
+            variables.push(("BOWLINE_PORT", block.first.to_string()));
+            variables.push(("BOWLINE_PORTS", ports.join(" ")));
+        }
+        variables
+    }
+}

@@ -1,0 +1,112 @@
+//! Files that are made by a command from the rest of the tree, such as lock files of packages: where two sides changed one, it is
+//! made anew and never merged.
+
+use super::Repo;
+use bowline_engine::Error;
+use bowline_engine::git::Git;
+use std::path::Path;
+
+/// A tree in which such files are right, or the end of what the command said.
+pub(super) enum Remade {
+    Tree(String),
+    Failed(String),
+}
+
+impl Repo {
+    /// The path of a file of the project, from the top of the repository.
+    fn at_top(&self, file: &str) -> String {
+        self.prefix.join(file).to_string_lossy().into_owned()
+    }
+
+    /// Whether a command makes this file.
+    pub(super) fn is_made(&self, path: &str) -> bool {
+        let rules = self.customs.regenerate.iter();
+        let mut files = rules.flat_map(|rule| &rule.files);
+        files.any(|file| self.at_top(file) == path)
+    }
+
+    /// Makes anew what both sides of a merge changed. Where `anyway`, also what one of them did: what was merged before may
+    /// have left it as the other side had it.
+    pub(super) fn remade(
+        &self,
+        tree: &str,
+        base: &str,
+        sides: [&str; 2],
+        anyway: bool,
+    ) -> Result<Remade, Error> {
+        let mut tree = tree.to_owned();
+        for rule in &self.customs.regenerate {
+            let mut due = false;
+            for file in &rule.files {
+                let path = self.at_top(file);
+                let before = self.blob_in(base, &path)?;
+                let [one, other] = [
+                    self.blob_in(sides[0], &path)?,
+                    self.blob_in(sides[1], &path)?,
+                ];
+                let changed = [one != before, other != before];
+                due |= one != other && (changed == [true, true] || (anyway && changed[1]));
+            }
+            if !due || rule.command.is_empty() {
+                continue;
+            }
+            // The command begins with what landed: it may keep to what is chosen there.
+            let paths: Vec<String> = rule.files.iter().map(|file| self.at_top(file)).collect();
+            let landed = paths.iter().map(|path| {
+                let blob = self.blob_in(sides[0], path)?;
+                Ok::<_, Error>((path.as_str(), blob))
+            });
+            let landed = landed.collect::<Result<Vec<_>, Error>>()?;
+            let begin = self.with_files(&tree, &landed)?;
+            let commit = self.commit_tree(&begin, &[sides[0]], "to be made anew", None)?;
+            let place = self.checked_out(&commit)?;
+            if let Some(tail) = self.command(&rule.command, &place)? {
+                return Ok(Remade::Failed(tail));
+            }
+            let mut made = Vec::new();
+            for path in &paths {
+                let blob = match place.join(path).is_file() {
+                    true => {
+                        Some(
+                            self.git
+                                .in_folder(&place)
+                                .text(&["hash-object", "-w", "--", path])?,
+                        )
+                    }
+                    false => None,
+                };
+                made.push((path.as_str(), blob));
+            }
+            tree = self.with_files(&begin, &made)?;
+        }
+        Ok(Remade::Tree(tree))
+    }
+
+    /// Takes such files out of a conflict in a room: they are as the other side has them, and made anew where that is possible.
+    pub(super) fn remake_in(&self, git: &Git, room: &Path) -> Result<(), Error> {
+        let unmerged = git.text(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
+        let unmerged: Vec<&str> = unmerged
+            .split('\0')
+            .filter(|path| self.is_made(path))
+            .collect();
+        if unmerged.is_empty() {
+            return Ok(());
+        }
+        for rule in &self.customs.regenerate {
+            let paths = rule.files.iter().map(|file| self.at_top(file));
+            let paths: Vec<String> = paths.filter(|path| unmerged.contains(&&**path)).collect();
+            for path in &paths {
+                // One that the other side removed cannot be checked out.
+                git.run(&["checkout", "--theirs", "--", path])?;
+            }
+            // It may fail while other files are in conflict; then the landing does it.
+            if !paths.is_empty() && !rule.command.is_empty() {
+                self.command(&rule.command, room)?;
+            }
+            for path in &paths {
+                git.text(&["add", "--all", "--", path])?;
+            }
+        }
+        Ok(())
+    }
+}

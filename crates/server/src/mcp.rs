@@ -1,0 +1,205 @@
+//! `/mcp`: the tools over HTTP, for whoever the token says. No sessions: each request says all, and what is asked of tasks goes
+//! through the same routes, with the same rights, as if it had been asked there.
+
+use crate::auth::{Caller, Peer};
+use crate::problem::Problem;
+use crate::router::{BODY_BYTES_MAX, caller, language, pairs};
+use crate::serve::Shared;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, Response, header};
+use bowline_mcp::{Desk, Refused, Role, Tasks, Tools};
+use bowline_words::Lang;
+use bowline_words::message::ServerNo;
+use http_body_util::{BodyExt as _, Limited};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tower_service::Service as _;
+
+/// Where the tools are.
+pub(crate) const PATH: &str = "/mcp";
+/// Calls carried out at once. Each may wait for a route, which needs a thread of its own.
+const CALLS_MAX: usize = 8;
+/// An answer of a route, as a tool reads it.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+
+/// What all connections share.
+#[derive(Clone)]
+pub(crate) struct Endpoint {
+    shared: Arc<Shared>,
+    routes: Router,
+    calls: Arc<Semaphore>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(shared: &Arc<Shared>, routes: &Router) -> Self {
+        Endpoint {
+            shared: Arc::clone(shared),
+            routes: routes.clone(),
+            calls: Arc::new(Semaphore::new(CALLS_MAX)),
+        }
+    }
+
+    /// One message of a client, and a line about it.
+    pub(crate) async fn answer(self, request: Request) -> Response<Body> {
+        let (begun, shared) = (Instant::now(), Arc::clone(&self.shared));
+        let method = request.method().as_str().to_owned();
+        let (who, response) = self.answered(request).await;
+        let status = response.status().as_u16();
+        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(method, path = PATH, status, who, ms, "request");
+        shared.metrics.count(response.status());
+        response
+    }
+
+    async fn answered(self, request: Request) -> (&'static str, Response<Body>) {
+        let lang = language(request.headers());
+        let let_in = {
+            let (endpoint, request) = (self.clone(), asked(&request));
+            tokio::task::spawn_blocking(move || endpoint.desk(request, lang)).await
+        };
+        let desk = match let_in {
+            Ok(Ok(desk)) => desk,
+            Ok(Err(problem)) => return ("nobody", problem.response(lang)),
+            Err(error) => return ("nobody", Problem::internal(&error).response(lang)),
+        };
+        let who = desk.role.name();
+        // Host and Origin are looked at before any route.
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_max_request_body_bytes(BODY_BYTES_MAX)
+            .disable_allowed_hosts();
+        let tools = Tools::sharing(desk, self.calls);
+        let sessions = Arc::new(NeverSessionManager::default());
+        let service = StreamableHttpService::new(move || Ok(tools.clone()), sessions, config);
+        (who, service.handle(request).await.map(Body::new))
+    }
+
+    /// Whose tools a request gets, and where they work.
+    fn desk(&self, asked: Asked, lang: Lang) -> Result<Desk, Problem> {
+        let peer = asked.peer.ok_or(ServerNo::NoToken)?;
+        let caller = caller(&self.shared, peer, &asked.headers)?;
+        let role = match &caller {
+            Caller::Nobody => return Err(ServerNo::NoToken.into()),
+            Caller::Person => Role::Person,
+            Caller::Reader => Role::ReadOnly,
+            Caller::Agent { .. } => Role::Agent,
+        };
+        // An agent works on files where it is, in its own rights; here they would be the server's.
+        let folder = match role {
+            Role::Agent => None,
+            Role::ReadOnly | Role::Person => {
+                self.shared.workspaces.named(asked.workspace.as_deref())?
+            }
+        };
+        Ok(Desk {
+            context: self.shared.context.clone(),
+            confined: true,
+            files: folder.is_some(),
+            folder: folder.unwrap_or_default(),
+            lang,
+            role,
+            tasks: Arc::new(Routes {
+                routes: self.routes.clone(),
+                of_task: matches!(caller, Caller::Agent { .. }),
+                handle: Handle::current(),
+                asked,
+            }),
+        })
+    }
+}
+
+/// What is to be known of a request, before its body is read.
+#[derive(Clone)]
+struct Asked {
+    peer: Option<Peer>,
+    headers: HeaderMap,
+    workspace: Option<String>,
+}
+
+fn asked(request: &Request) -> Asked {
+    let known = [
+        header::AUTHORIZATION,
+        header::COOKIE,
+        header::ACCEPT_LANGUAGE,
+    ];
+    let headers = request.headers();
+    let kept = known.into_iter().filter_map(|name| {
+        let value = headers.get(&name)?.clone();
+        Some((name, value))
+    });
+    let query = pairs(request.uri().query().unwrap_or_default());
+    let mut workspace = query.into_iter().filter(|(name, _)| name == "workspace");
+    Asked {
+        peer: request.extensions().get::<Peer>().copied(),
+        headers: kept.collect(),
+        workspace: workspace.next().map(|(_, id)| id),
+    }
+}
+
+/// The server's own routes, asked as whoever asks us.
+struct Routes {
+    routes: Router,
+    of_task: bool,
+    handle: Handle,
+    asked: Asked,
+}
+
+impl Tasks for Routes {
+    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refused> {
+        let failed = |what: &dyn std::fmt::Display| {
+            let told = Problem::internal(what).told(Lang::En);
+            Refused {
+                code: told.code,
+                message: told.message,
+                hint: told.hint,
+            }
+        };
+        let text = body.map(Value::to_string).unwrap_or_default();
+        let mut request = axum::http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(text))
+            .map_err(|error| failed(&error))?;
+        for (name, value) in &self.asked.headers {
+            request.headers_mut().insert(name, value.clone());
+        }
+        if let Some(peer) = self.asked.peer {
+            request.extensions_mut().insert(peer);
+        }
+        let mut routes = self.routes.clone();
+        let answered = self.handle.block_on(async move {
+            let response = match routes.call(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            let good = response.status().is_success();
+            let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
+            body.await.map(|body| (good, body.to_bytes()))
+        });
+        let (good, bytes) = answered.map_err(|error| failed(&error))?;
+        let text = || Value::from(String::from_utf8_lossy(&bytes));
+        let told: Value = serde_json::from_slice(&bytes).unwrap_or_else(|_| text());
+        if good {
+            return Ok(told);
+        }
+        let word = |name: &str| told["error"][name].as_str().unwrap_or_default().to_owned();
+        Err(Refused {
+            code: word("code"),
+            message: word("message"),
+            hint: word("hint"),
+        })
+    }
+
+    fn is_of_task(&self) -> bool {
+        self.of_task
+    }
+}

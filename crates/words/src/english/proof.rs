@@ -1,0 +1,41 @@
+//! Why evidence does not count.
+
+use crate::Lang::En;
+
+table! {
+    change: Change => text {
+        Changed { path } => "{path} (changed)";
+        Removed { path } => "{path} (removed)";
+        Added { path } => "{path} (added)";
+        Tree => "the tree (changed)";
+        Seal => "the seal of the run";
+        Rules => "the rules in bowline.toml";
+        NothingSealed => "nothing was sealed, and bowline.toml has commands";
+        SealHash => "the seal is not what its hash says";
+        OtherSeal { gate } => "gate '{gate}' was passed under another seal";
+    }
+
+    doubt: Doubt => text {
+        NoEvidence { gate } => "gate '{gate}' is open without evidence";
+        NotGreen { gate } => "the evidence of gate '{gate}' is not green";
+        OtherRun { gate } => "the evidence of gate '{gate}' is of another run";
+        NoSignature { gate } => "the evidence of gate '{gate}' has no good signature";
+        GateClosed { gate, phase } => "gate '{gate}' is closed in phase {phase}";
+        NothingOpen => "no gate is open, so nothing shows that this tree is good";
+        Is { change } => "{0}" [change.say(En)];
+        Since { change } => "{0} since" [change.say(En)];
+    }
+
+    signed: Signed => text {
+        File { path } => "{path}";
+        Evidence { gate } => "the evidence of gate '{gate}'";
+    }
+
+    unrelayed: Unrelayed => text {
+        NoSandbox => "there is no sandbox it would come from";
+        NoVerb => "it is no verb of an agent that changes the records of a run";
+        OtherFolder => "it was given in a folder the agent may not write";
+        Link { path } => "{path} is a link";
+        Repair => "a develop run is repaired outside of the sandbox";
+    }
+}

@@ -1,0 +1,77 @@
+//! Words of others inside our sentences: what they mean is told in Korean.
+
+use crate::Lang::Ko;
+use crate::message::{Change, Doubt, Label, ServerNo, Trouble};
+
+#[test]
+fn the_words_of_others_are_told_in_korean() {
+    let started = |said: &str| {
+        let (id, said) = ("a1".into(), said.into());
+        Trouble::AgentNotStarted { id, said }.say(Ko).0
+    };
+    assert_eq!(
+        started("cannot run nosuch: No such file or directory (os error 2)"),
+        "에이전트 실행 a1의 에이전트를 시작할 수 없습니다: 프로그램 'nosuch': 파일이나 폴더가 없습니다"
+    );
+    assert_eq!(
+        started("cannot make a control group: Permission denied (os error 13)"),
+        "에이전트 실행 a1의 에이전트를 시작할 수 없습니다: 권한이 없습니다"
+    );
+    let group = |reason: &str| {
+        let reason = reason.into();
+        Label::NoGroup { reason }.say(Ko)
+    };
+    assert_eq!(
+        group("this user may not make a group in /g or around it"),
+        "이 사용자는 /g와 그 주변에 그룹을 만들 수 없습니다"
+    );
+    assert_eq!(
+        group("memory, cpu: not handed on by /g/cgroup.subtree_control"),
+        "memory, cpu: /g/cgroup.subtree_control에서 위임되지 않았습니다"
+    );
+    assert_eq!(
+        group("no group can be made in /g: Read-only file system (os error 30)"),
+        "/g에 그룹을 만들 수 없습니다: 읽기 전용 파일 시스템입니다"
+    );
+    let body = |said: &str| ServerNo::BadBody { said: said.into() }.say(Ko).0;
+    assert_eq!(
+        body("missing field `title` at line 1 column 2"),
+        "본문을 읽을 수 없습니다: 'title'을 확인하세요"
+    );
+    assert_eq!(
+        body("EOF while parsing"),
+        "본문을 읽을 수 없습니다: 형식이 올바르지 않습니다"
+    );
+    let value = |why: &str| ServerNo::BadValue { why: why.into() }.say(Ko).0;
+    assert_eq!(
+        value("an API key has at least 8 characters"),
+        "쓸 수 없는 값입니다: API 키는 8자 이상이어야 합니다"
+    );
+    let summary = |text: &str| Label::Summary { text: text.into() }.say(Ko);
+    assert_eq!(summary("1 of 3 steps completed"), "3단계 중 1단계 완료");
+    assert_eq!(summary("cancelled"), "취소됨");
+    assert_eq!(
+        summary("wrote two of three pages"),
+        "wrote two of three pages"
+    );
+}
+
+#[test]
+fn doubts_about_evidence_are_korean_as_a_whole() {
+    let gate = || "review_clean_pass".to_owned();
+    let path = "tests/a.sh".to_owned();
+    let reasons = vec![
+        Doubt::NoEvidence { gate: gate() },
+        Doubt::Is {
+            change: Change::OtherSeal { gate: gate() },
+        },
+        Doubt::Since {
+            change: Change::Removed { path },
+        },
+    ];
+    assert_eq!(
+        Trouble::NotVerified { reasons }.say(Ko).0,
+        "확인되지 않았습니다: 게이트 'review_clean_pass'가 증거 없이 열려 있음; \
+         게이트 'review_clean_pass'를 다른 봉인 아래에서 통과함; 그 뒤에 바뀜: tests/a.sh (삭제됨)"
+    );
+}

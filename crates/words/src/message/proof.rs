@@ -1,0 +1,61 @@
+//! Why evidence does not count.
+
+use crate::Lang;
+
+messages! {
+    /// What differs from what was sealed or verified.
+    Change, change => text {
+        Changed { path: String },
+        Removed { path: String },
+        Added { path: String },
+        Tree,
+        Seal,
+        Rules,
+        NothingSealed,
+        SealHash,
+        OtherSeal { gate: String },
+    }
+
+    /// Why evidence does not show that a tree is good.
+    Doubt, doubt => text {
+        NoEvidence { gate: String },
+        NotGreen { gate: String },
+        OtherRun { gate: String },
+        NoSignature { gate: String },
+        GateClosed { gate: String, phase: String },
+        NothingOpen,
+        Is { change: Change },
+        Since { change: Change },
+    }
+
+    /// What should be signed.
+    Signed, signed => text {
+        File { path: String },
+        Evidence { gate: String },
+    }
+
+    /// Why a command is not carried out for an agent in a sandbox.
+    Unrelayed, unrelayed => text {
+        NoSandbox,
+        NoVerb,
+        OtherFolder,
+        Link { path: String },
+        Repair,
+    }
+}
+
+impl Change {
+    /// Several of them in a sentence.
+    pub fn all(changes: &[Change], lang: Lang) -> String {
+        let said: Vec<String> = changes.iter().map(|one| one.say(lang)).collect();
+        said.join(", ")
+    }
+}
+
+impl Doubt {
+    /// Several of them in a sentence.
+    pub fn all(doubts: &[Doubt], lang: Lang) -> String {
+        let said: Vec<String> = doubts.iter().map(|one| one.say(lang)).collect();
+        said.join("; ")
+    }
+}
