@@ -126,6 +126,7 @@ impl TestEnvironment {
             for made in [
                 "made.md",
                 "drafts/draft_v1.md",
+                "thinking/planning/ideas.json",
                 "thinking/selection/selected.json",
             ] {
                 world.write(made, "made\n");
