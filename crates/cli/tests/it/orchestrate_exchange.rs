@@ -96,16 +96,28 @@ fn tasks_of_each_program_become_a_plan() {
 fn an_import_is_shown_told_and_never_put_over_another_plan() {
     let world = TestEnvironment::new();
     world.write("tasks/tasks.json", TASK_MASTER);
-    check!(world.session(&[
+    let told = world.session(&[
         "orchestrate import tasks/tasks.json --dry-run",
         "orchestrate import tasks/tasks.json",
         "orchestrate import tasks/tasks.json",
         "orchestrate import tasks/tasks.json --lang ko",
         "orchestrate import tasks/tasks.json --output other.md --json",
         "orchestrate import tasks/tasks.json --from beads --output third.md",
-        "orchestrate import tasks/tasks.json --from beads --output third.md --lang ko",
         "orchestrate import nowhere",
-    ]));
+    ]);
+    for part in [
+        "### [x] Task 1: 부두",
+        "(dry run) ✓ 4 tasks of task-master, 1 of them done",
+        "priority, of 1 task(s): in their text",
+        "error[already_exists]",
+        "'--force' replaces it",
+        "이미 있습니다",
+        "\"from\":\"task-master\"",
+        "cannot be read as tasks of beads",
+        "no tasks to take over",
+    ] {
+        assert!(told.contains(part), "{part}:\n{told}");
+    }
     assert!(!world.path("third.md").exists());
     world.write("tasks.md", SPEC_KIT);
     let refused = world.quietly("orchestrate import . --force", 2);
@@ -163,9 +175,10 @@ fn what_was_kept_is_listed_shown_brought_back_and_dropped_by_a_person_only() {
     git(&world, &["init", "--quiet", "--initial-branch=main"]);
     git(&world, &["add", "--all"]);
     git(&world, &["commit", "--quiet", "--message=begin"]);
-    check!(
-        "nothing",
-        world.session(&["orchestrate rescue", "orchestrate rescue --lang ko"])
+    let told = world.session(&["orchestrate rescue", "orchestrate rescue --lang ko"]);
+    assert!(
+        told.contains("Nothing is kept") && told.contains("보관된 것이 없습니다"),
+        "{told}"
     );
     let head = git(&world, &["rev-parse", "HEAD"]);
     // As a run keeps it: a commit on a hidden ref, untracked files included.
