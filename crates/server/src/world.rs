@@ -119,14 +119,6 @@ pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
         "Tokens used by all tasks.",
         &[("", stats.tokens_used)],
     );
-    // Whole numbers only: cents are lost to nobody in millionths.
-    let micro = stats.cost_usd.unwrap_or(0.0) * 1e6;
-    put(
-        "cost_usd_micro",
-        "gauge",
-        "Millionths of a dollar spent on all tasks.",
-        &[("", micro.round() as u64)],
-    );
     put(
         "event_sequence",
         "counter",
@@ -160,6 +152,11 @@ pub(crate) fn metrics(shared: &Arc<Shared>, _: &Call) -> Reply {
         "counter",
         "Connections beyond the limit.",
         &[("", refused)],
+    );
+    let _ = writeln!(
+        text,
+        "# HELP bowline_cost_usd Dollars spent on all tasks.\n# TYPE bowline_cost_usd gauge\nbowline_cost_usd {}",
+        stats.cost_usd.unwrap_or(0.0)
     );
     Ok(bytes("text/plain; version=0.0.4; charset=utf-8", text))
 }

@@ -169,7 +169,7 @@ fn a_committed_hook_holds_where_bowline_is() {
 fn settings_with_a_path_of_one_machine_are_migrated() {
     let world = TestEnvironment::repository();
     let old = json!({"model": "x", "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [
-        {"type": "command", "command": "/home/somebody/bin/bowline-shim hook", "timeout": 10, "onFailure": "block"}]}]}});
+        {"type": "command", "command": "/opt/somebody/bin/bowline-shim hook", "timeout": 10, "onFailure": "block"}]}]}});
     world.write(".claude/settings.json", old.to_string());
     world.quietly("init --agent claude", 0);
     let committed = world.read(".claude/settings.json");

@@ -24,6 +24,8 @@ const TITLE_COLUMNS: usize = 30;
 
 /// Where a task stands.
 type Place = (usize, usize);
+/// A phase with its left edge, its width and its rows.
+type PhaseBox = (u32, usize, usize, usize);
 
 impl Sketch<'_> {
     pub(super) fn svg(&self, lang: Lang) -> String {
@@ -80,7 +82,7 @@ impl Sketch<'_> {
     }
 
     /// Where every task stands, and every phase with its left edge, its width and its rows.
-    fn places(&self) -> (Vec<Place>, Vec<(u32, usize, usize, usize)>) {
+    fn places(&self) -> (Vec<Place>, Vec<PhaseBox>) {
         let mut places = vec![(0, 0); self.tasks.len()];
         let (mut boxes, mut x) = (Vec::new(), EDGE);
         for (phase, tasks) in self.phases() {
