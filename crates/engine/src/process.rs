@@ -283,7 +283,11 @@ fn finish(
     input: Input<'_>,
     ours: Option<&Path>,
 ) -> Result<Output, Error> {
-    let mut git = program(git_program());
+    // What is evidence is asked of the system's git; what a run does is done by the git of whoever runs it.
+    let mut git = match &input {
+        Input::Bytes(_) => program(git_program()),
+        Input::Held(_) => program("git"),
+    };
     // Nothing of the user's that could act or wait: hooks, monitors, prompts.
     git.arg("-C").arg(folder);
     for setting in [

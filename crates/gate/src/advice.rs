@@ -170,18 +170,6 @@ pub fn next(
     }
 }
 
-/// The review that going on in a phase begins with, where its gate is open already: it is closed first.
-pub fn review_again(run: &Run) -> Option<Next> {
-    let gate = match run.phase {
-        Phase::Review => Gate::ReviewCleanPass,
-        Phase::Pr => Gate::ReReviewClean,
-        Phase::Design | Phase::Implement | Phase::Done => return None,
-    };
-    run.gates
-        .is_open(gate)
-        .then(|| Next::on("gate reset", gate.name()))
-}
-
 /// A gate with a sealed command opens by it; any other only by a person.
 pub(crate) fn gate(gate: Gate, seal: Option<&Seal>) -> Next {
     let pass = Next::on("gate pass", gate.name());

@@ -12,7 +12,8 @@ use bowline_engine::operations::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopRun, Gate, Phase, Proof, Run,
 };
 use bowline_engine::{Context, Error};
-use bowline_words::message::{Did, Label, Status, Told};
+use bowline_words::Lang;
+use bowline_words::message::{Card, Did, Label, Status, Told};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -265,12 +266,12 @@ fn standing(changed: &Changed<Option<Run>>, id: &str) -> Did {
 
 /// The report and the next command. Writes nothing.
 fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCode, Error> {
-    let view = run.resume(context)?;
+    let view = run.file().view(context)?;
     let Some(state) = view.run() else {
         return Ok(ExitCode::SUCCESS);
     };
     let report = develop_view::report(output, state);
-    let action = action(state).say(output.lang);
+    let action = action(state, output.lang);
     let needs_person = view.examined.next.iter().any(|next| next.person);
     if output.json {
         let mut value = output.view_json(context, &view);
@@ -291,14 +292,16 @@ fn resume(context: &Context, output: &Output, run: &DevelopRun) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// What going on means in each phase.
-fn action(run: &Run) -> Told {
+/// What going on means in each phase. A review that has passed is not run again: its gate is open, and the next phase may begin.
+fn action(run: &Run, lang: Lang) -> String {
     match run.phase {
-        Phase::Design => Told::DesignAgain,
-        Phase::Review => Told::ReviewAgain,
-        Phase::Implement => Told::ImplementOn,
-        Phase::Pr => Told::CodeReviewAgain,
-        Phase::Done => Told::RunDone,
+        Phase::Design => Told::DesignAgain.say(lang),
+        Phase::Review if run.gates.is_open(Gate::ReviewCleanPass) => Card::Implement.say(lang),
+        Phase::Review => Told::ReviewAgain.say(lang),
+        Phase::Implement => Told::ImplementOn.say(lang),
+        Phase::Pr if run.gates.is_open(Gate::ReReviewClean) => Card::FinishNow.say(lang),
+        Phase::Pr => Told::CodeReviewAgain.say(lang),
+        Phase::Done => Told::RunDone.say(lang),
     }
 }
 

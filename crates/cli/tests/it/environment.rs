@@ -133,7 +133,7 @@ impl TestEnvironment {
             }
             let filled = line.split(' ').skip(1).map(|word| match word {
                 "PATH" => "made.md",
-                "NAME=VALUE" => "factual_accuracy=0.9",
+                "NAME=VALUE" => "completeness=0.9",
                 word if word.chars().all(|it| it.is_ascii_uppercase())
                     && word.len() > 2
                     && !is_phase(word) =>

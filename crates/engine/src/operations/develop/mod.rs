@@ -129,15 +129,6 @@ impl DevelopRun {
         &self.file
     }
 
-    /// The run as somebody takes it up again: where that means another review, it comes first.
-    pub fn resume(&self, context: &Context) -> Result<View, Error> {
-        let mut view = self.file.view(context)?;
-        if let Some(review) = view.run().and_then(advice::review_again) {
-            view.examined.next.insert(0, review);
-        }
-        Ok(view)
-    }
-
     /// The folder whose work it is: commands run here.
     pub fn root(&self) -> &Path {
         locate::root_of(&self.file.path)
