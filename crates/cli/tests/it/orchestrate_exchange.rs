@@ -1,7 +1,6 @@
 //! `bowline orchestrate import`, `export`, `rescue` and `timeline`.
 
 use crate::environment::TestEnvironment;
-use bowline_engine::actor::ACTOR_VARIABLE;
 use serde_json::{Value, json};
 
 const TASK_MASTER: &str = r#"{"master":{"tasks":[
@@ -232,9 +231,10 @@ fn what_was_kept_is_listed_shown_brought_back_and_dropped_by_a_person_only() {
     assert_eq!(world.read("back/새 파일.txt"), "new\n");
     world.quietly("orchestrate rescue show T9.9", 3);
     let mut agents = world.bowline("orchestrate rescue drop T1.1");
-    let refused = agents.env(ACTOR_VARIABLE, "agent").output().unwrap();
+    let refused = agents.env("CLAUDECODE", "1").output().unwrap();
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("error[needs_person]"));
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(told.contains("error[needs_person]"), "{told}");
     assert_eq!(
         json_of(&world, "orchestrate rescue --json")["kept"]
             .as_array()

@@ -352,7 +352,7 @@ fn the_graph_is_drawn_with_its_longest_chain() {
             "P0-T1", "P1-R1-T1", "P1-R1-T2", "P1-S1-T1", "P1-S1-T2", "P2-T1", "P2-T2"
         ])
     );
-    let plan: String = (1..=700).map(|n| format!("- [ ] T1.{n}: a\n")).collect();
+    let plan: String = (1..=2_200).map(|n| format!("- [ ] T1.{n}: a\n")).collect();
     let world = TestEnvironment::new();
     world.write("TASKS.md", plan);
     let answer = world.quietly("orchestrate graph --json --format dot", 0);

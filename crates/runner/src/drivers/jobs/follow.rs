@@ -88,6 +88,25 @@ fn told(record: &Record) -> NewEvent {
     NewEvent { kind, body }
 }
 
+/// The ids of what people said among messages to an agent.
+fn sayings<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<String> {
+    let id = |message: &Message| match message {
+        Message::Said { id, .. } => Some(id.clone()),
+        _ => None,
+    };
+    messages.into_iter().filter_map(id).collect()
+}
+
+/// What people said that an agent is told by these effects.
+fn delivered(effects: &[Effect]) -> Vec<String> {
+    let told = |effect: &Effect| match effect {
+        Effect::Tell { message, .. } => sayings([message]),
+        Effect::Spawn { say, .. } => sayings(say),
+        _ => Vec::new(),
+    };
+    effects.iter().flat_map(told).collect()
+}
+
 impl Desk {
     /// The change that a step of the machine makes of a row.
     pub(super) fn follow(
@@ -101,6 +120,7 @@ impl Desk {
         let id = &before.id;
         let mut change = Change::to(id, before.version, Job::draft(), About::default());
         let mut tell: Vec<Message> = Vec::new();
+        let delivered = delivered(&effects);
         for one in effects {
             let carry = match one {
                 Effect::Log(moved) => {
@@ -162,7 +182,7 @@ impl Desk {
             change.effects.push(effect(&carry, at));
         }
         flush(&mut change, &mut tell, &mut about, next.attempt, at);
-        self.records(before, &next, &mut change, at);
+        self.records(before, &next, &delivered, &mut change, at);
         if next.phase != before.job.phase && before.job.phase > 0 {
             about.phase_ref = self.saved_code(&about);
         }
@@ -190,7 +210,14 @@ impl Desk {
     }
 
     /// Rows for people, where the machine's lists changed.
-    fn records(&self, before: &JobRow, next: &Job, change: &mut Change, at: Timestamp) {
+    fn records(
+        &self,
+        before: &JobRow,
+        next: &Job,
+        delivered: &[String],
+        change: &mut Change,
+        at: Timestamp,
+    ) {
         let old = &before.job;
         let mut found = Vec::new();
         for review in next.reviews.iter().filter(|it| !old.reviews.contains(it)) {
@@ -215,17 +242,13 @@ impl Desk {
                 change.records.push(record);
             }
         }
-        let queued = |job: &Job| -> Vec<String> {
-            let id = |message: &Message| match message {
-                Message::Said { id, .. } => Some(id.clone()),
-                _ => None,
-            };
-            job.unsaid.iter().filter_map(id).collect()
-        };
-        let (were, are) = (queued(old), queued(next));
-        let ended = matches!(next.life, Life::Completed { .. } | Life::Failed(_));
+        let (were, are) = (sayings(&old.unsaid), sayings(&next.unsaid));
         for id in were.iter().filter(|id| !are.contains(id)) {
-            let status = if ended { "withdrawn" } else { "delivered" };
+            let status = match delivered.contains(id) {
+                true => "delivered",
+                // Somebody took it back, or the task ended first.
+                false => "withdrawn",
+            };
             self.said(id, status, change, at);
         }
     }
