@@ -222,8 +222,7 @@ impl Run {
             sources.push(Source::Relays);
             fds.push(PollFd::new(listener, PollFlags::IN));
         }
-        let streams = [(Source::Out, &self.out), (Source::Err, &self.err)];
-        for (source, output) in streams {
+        for (source, output) in [(Source::Out, &self.out), (Source::Err, &self.err)] {
             let pipe = output.as_ref().and_then(|output| output.pipe.as_ref());
             if let Some(pipe) = pipe.filter(|_| self.blocked.is_none()) {
                 sources.push(source);

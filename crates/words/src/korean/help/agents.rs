@@ -10,11 +10,11 @@ lines! {
     "init --uninstall" => "설치한 훅을 제거합니다";
     "hook" => "에이전트 클라이언트에 답합니다: 훅 메시지는 표준 입력으로 받고, 거부하면 종료 코드 2로 끝납니다";
     "hook <event>" => "pre-tool-use, post-tool-use, session-start, pre-compact, stop, user-prompt-submit 중 하나. 없으면 메시지에 적힌 것을 씁니다";
-    "mcp" => "동사를 에이전트 클라이언트의 도구(MCP)로 표준 입력과 출력에서 제공합니다";
-    "mcp --role" => "제공할 도구의 범위";
+    "mcp" => "명령을 에이전트 클라이언트의 도구(MCP)로 제공합니다. 표준 입력과 출력을 씁니다";
+    "mcp --role" => "누구의 도구를 제공할지";
     "mcp --role read-only" => "아무것도 바꾸지 않는 도구";
-    "mcp --role agent" => "에이전트의 동사";
-    "mcp --role person" => "사람의 동사까지. 사람이 아니면 거부합니다";
+    "mcp --role agent" => "에이전트의 명령";
+    "mcp --role person" => "사람의 명령도. 사람이 아니면 거부합니다";
     "mcp --server" => "서버 주소 (기본값: BOWLINE_URL, 없으면 데이터 폴더의 서버)";
     "mcp --token-file" => "서버의 토큰이 든 파일 (기본값: BOWLINE_TOKEN_FILE)";
     "mcp --data" => "서버의 데이터 폴더 (기본값: 상태 폴더의 bowline)";
