@@ -1,6 +1,6 @@
 //! Tasks of other programs as a plan of ours: task-master, beads, spec-kit and Backlog.md.
 //!
-//! Each reader makes [`Draft`]s of what it finds; here they get ids a plan can have and the order they have to keep; `plan` writes
+//! Each reader makes `Draft`s of what it finds; here they get ids a plan can have and the order they have to keep; `plan` writes
 //! them down and reads them back, so that what is written is what was meant. What a plan has no place for is told, never dropped.
 
 mod backlog;
