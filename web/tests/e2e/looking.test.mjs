@@ -57,8 +57,21 @@ after(async () => {
   fs.rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 });
 
+/** Waits until nothing moves the task any more, and says at which version it rests. */
+async function rests(id) {
+  let [seen, same] = [0, 0];
+  await until('the task rests', async () => {
+    const { version } = await server.task(id);
+    same = version === seen ? same + 1 : 0;
+    seen = version;
+    return same > 15;
+  });
+  return seen;
+}
+
 test('what changed since I looked: on the board, on the task, in its history', { timeout: 60_000 }, async () => {
   const task = await server.newTask('Looked at once', 'busy');
+  await rests(task.id);
   const { page, context, fine } = await visit(chromium, server);
   const card = page.locator(`#card-${task.id}`);
   await page.goto(`${server.url}/tasks/${task.id}`);
@@ -109,13 +122,7 @@ test('several lines are remarked on; viewed marks and the comparison belong to w
   await page.getByText('2 of 2 viewed').waitFor();
 
   // The decision names the version that was on the screen.
-  let [seen, same] = [0, 0];
-  await until('the task rests', async () => {
-    const { version } = await server.task(task.id);
-    same = version === seen ? same + 1 : 0;
-    seen = version;
-    return same > 15;
-  });
+  const seen = await rests(task.id);
   const sent = page.waitForRequest(/request-changes$/);
   await page.locator('form button[data-action="request-changes"]').click();
   assert.equal((await sent).headers()['if-match'], String(seen));
