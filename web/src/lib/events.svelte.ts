@@ -31,7 +31,7 @@ class Events {
   retryAt = $state(0);
   /** Reads everything and gives the number of the event it is true for, or nothing when the server does not answer. */
   begin: () => Promise<number | null> = () => Promise.resolve(null);
-  #last: number | null = null;
+  #last = $state<number | null>(null);
   #listeners = new Set<Listener>();
   #running: AbortController | null = null;
   #tries = 0;

@@ -213,7 +213,7 @@ test('what a task cost is on its card and its page; the fleet plots it by day an
   await page.getByRole('region', { name: 'Agent' }).getByText('$0.87').waitFor();
   await page.goto(`${server.url}/fleet`);
   const days = page.getByRole('figure', { name: 'Spend per day' }).locator('li');
-  assert.equal(await days.count(), 14);
+  await until('the days are plotted', async () => (await days.count()) === 14);
   assert.match(await days.last().getAttribute('title'), /\$\d+\.\d\d · .* tokens/);
   await page.getByRole('link', { name: 'Costs something' }).last().waitFor();
   fine();
