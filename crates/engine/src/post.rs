@@ -29,7 +29,9 @@ impl Poster {
     pub fn post(&self, id: &str, name: &str, address: &str, body: &Value) -> (bool, String) {
         let file = |end: &str| self.folder.join(format!("{id}.{name}.{end}"));
         let (config, content) = (file("curl"), file("json"));
-        let escaped = address.replace('\\', "\\\\").replace('"', "\\\"");
+        // A line end would begin another setting.
+        let escaped = address.replace(['\n', '\r'], " ");
+        let escaped = escaped.replace('\\', "\\\\").replace('"', "\\\"");
         let settings = format!(
             "url = \"{escaped}\"\nrequest = \"POST\"\nheader = \"Content-Type: application/json\"\n\
              header = \"X-Bowline-Event-Id: {id}\"\ndata-binary = \"@{}\"\n",
