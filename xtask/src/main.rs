@@ -12,6 +12,7 @@ mod demo;
 mod docs;
 mod drill;
 mod fuzz;
+mod reaper;
 mod release;
 mod shell;
 mod test;
@@ -56,7 +57,8 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
-        ["test"] => test::run(),
+        ["test"] => reaper::around("everything"),
+        ["everything"] => test::run(),
         ["clients"] => clients::run(),
         ["web"] => web::build(),
         ["web", "--test"] => web::build().and_then(|()| web::test()),
