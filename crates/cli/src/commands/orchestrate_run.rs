@@ -10,7 +10,7 @@ use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Timeli
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
 use bowline_runner::orchestrate::{
-    Ended, Options, Progress, Report, Shortage, Stopper, would_start,
+    Ended, Options, Progress, Report, Shortage, Stopper, settings_of, would_start,
 };
 use bowline_words::message::{Label, Told as Said};
 use serde_json::json;
@@ -29,6 +29,8 @@ pub(crate) fn run(
         true => Some(Mode::UltraThin),
         false => args.mode,
     };
+    // What is wrong with the settings is told before anything is begun.
+    settings_of(orchestration.root())?;
     let there = orchestration
         .file()
         .kind
@@ -109,7 +111,7 @@ fn told(
             .iter()
             .map(|it| json!({ "name": it.name, "bytes": it.bytes }));
         let why = match &report.ended {
-            Ended::Stuck { why } => Some(why),
+            Ended::Stuck { why } => Some(why.to_string()),
             Ended::AllDone | Ended::Stalled | Ended::Left => None,
         };
         let body = json!({
@@ -151,10 +153,14 @@ fn told(
                 output.line(&format!("STALLED:{ids}"));
             }
             if let Ended::Stuck { why } = &report.ended {
+                let why = why.say(output.lang);
                 output.line(&output.tone(Tone::Bad, &format!("✗ {why}")));
             }
             for task in &report.failed {
-                let text = format!("✗ {}: {}", task.id, task.error.as_deref().unwrap_or(""));
+                // One of an earlier run is known as the state file has it.
+                let why = task.why.as_ref().map(|why| why.line(output.lang));
+                let why = why.or_else(|| task.error.clone()).unwrap_or_default();
+                let text = format!("✗ {}: {why}", task.id);
                 output.line(&output.tone(Tone::Bad, text.trim_end_matches([':', ' '])));
                 if !task.blocks.is_empty() {
                     let ids = named(&task.blocks, NAMED_MAX);

@@ -17,11 +17,43 @@ use bowline_statefiles as statefiles;
 use bowline_supervisor as supervisor;
 use bowline_words::Lang;
 use bowline_words::message::{
-    AgentTrouble, Cause, EvidenceTrouble, FileTrouble, Notice as NoticeWords,
+    AgentTrouble, Cause, EvidenceTrouble, FileTrouble, NoGroup, Notice as NoticeWords,
     Origin as OriginWords, Owner, Passage, PathTrouble, Trouble,
 };
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Why control groups cannot do something here.
+pub fn no_group(why: &supervisor::NoGroup) -> NoGroup {
+    use supervisor::NoGroup as Why;
+    match why {
+        Why::NotMounted => NoGroup::NotMounted,
+        Why::NotAllowed { place } => NoGroup::NotAllowed {
+            place: shown(place),
+        },
+        Why::NotMade {
+            place,
+            kind,
+            number,
+            said,
+        } => NoGroup::NotMade {
+            place: shown(place),
+            cause: Cause::System {
+                kind: *kind,
+                number: *number,
+                text: said.clone(),
+            },
+        },
+        Why::Version1 { names } => NoGroup::Version1 {
+            names: names.clone(),
+        },
+        Why::NotHandedOn { names, file } => NoGroup::NotHandedOn {
+            names: names.clone(),
+            file: shown(file),
+        },
+        Why::NotFrozen => NoGroup::NotFrozen,
+    }
+}
 
 /// A path in a sentence.
 pub fn shown(path: &Path) -> String {
@@ -87,9 +119,9 @@ impl Error {
             },
             Error::StartsSpent { max } => Trouble::StartsSpent { max: *max },
             Error::NoValidation { id } => Trouble::NoValidation { id: id.clone() },
-            Error::BadSettings { path, message } => Trouble::BadSettings {
+            Error::BadSettings { path, fault } => Trouble::BadSettings {
                 path: shown(path),
-                message: message.clone(),
+                fault: fault.clone(),
             },
             Error::NoBranch { path } => Trouble::NoBranch { path: shown(path) },
             Error::NoCommit { path, branch } => Trouble::NoCommit {
@@ -198,7 +230,7 @@ impl Error {
             },
             Error::NoControlGroup { what, reason } => Trouble::NoControlGroup {
                 what: (*what).into(),
-                reason: reason.clone(),
+                reason: no_group(reason),
             },
             Error::StateInSandbox { root, folder } => Trouble::StateInSandbox {
                 root: shown(root),

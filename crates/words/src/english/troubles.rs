@@ -39,7 +39,7 @@ table! {
         Breaker { id, why } => "'{id}' used up what it is allowed: {why}" / "raise it in the table [limits] of bowline.toml, then run again";
         StartsSpent { max } => "{max} agents were started, as many as asked for" / "run again to go on";
         NoValidation { id } => "nothing tells whether checkpoint '{id}' is done" / "hand in a contract with 'validation: {{ command: … }}' for it: bowline develop review --contract FILE";
-        BadSettings { path, message } => "{path} cannot be used: {message}" / "mend it; 'bowline schema config' has all keys";
+        BadSettings { path, fault } => "{path} cannot be used: {fault}" / "mend it; 'bowline schema config' has all keys";
         NoBranch { path } => "{path} is on no branch" / "check out the branch that the work shall land on, then run it again";
         NoCommit { path, branch } => "branch {branch} of {path} has no commit" / "make a first commit: 'git commit --allow-empty -m begin'";
         NoMerge { phase } => "phase {phase} has to be merged, and no command does that yet" / "merge it yourself, then 'bowline orchestrate phase finish {phase} --no-git'";
