@@ -353,7 +353,7 @@ fn attempts_that_ended_long_ago_go_with_their_prompts_when_a_run_begins() {
     let world = project(plan, "echo \"DONE:$BOWLINE_TASK_ID\"\n", "");
     let (body, _) = report(&world, "orchestrate run --json");
     assert_eq!(body["ended"], "done", "{body}");
-    let state = world.root().join("home/.local/state/bowline/orchestrate");
+    let state = world.root().join("home/state/bowline/orchestrate");
     let place = std::fs::read_dir(&state).unwrap().next().unwrap();
     let place = place.unwrap().path();
     let attempts = || {
