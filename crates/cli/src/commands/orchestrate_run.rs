@@ -12,7 +12,7 @@ use bowline_runner::orchestrate::door::{self, Answer, Request};
 use bowline_runner::orchestrate::{
     Ended, Options, Progress, Report, Shortage, Stopper, settings_of, would_start,
 };
-use bowline_words::message::{Label, Told as Said};
+use bowline_words::message::{Label, Status, Told as Said};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -280,7 +280,7 @@ pub(crate) fn ask_instead(
     if context.dry_run {
         return None;
     }
-    let answer = door::ask(&orchestration.file().path, &request)?;
+    let answer = door::ask(&orchestration.file().path, &request, output.lang)?;
     Some(Ok(answered(output, &answer)))
 }
 
@@ -290,7 +290,7 @@ pub(crate) fn ask(
     orchestration: &Orchestration,
     request: &Request,
 ) -> Result<ExitCode, Error> {
-    match door::ask(&orchestration.file().path, request) {
+    match door::ask(&orchestration.file().path, request, output.lang) {
         Some(answer) => Ok(answered(output, &answer)),
         None => Err(Error::NobodyRuns {
             path: orchestration.file().path.clone(),
@@ -300,22 +300,13 @@ pub(crate) fn ask(
 
 fn answered(output: &Output, answer: &Answer) -> ExitCode {
     match (&answer.error, &answer.task) {
-        (Some(error), _) => {
-            if output.json {
-                output.line(&json!({ "error": error }).to_string());
-            } else {
-                let head = output.tone(Tone::Bad, &format!("error[{}]", error.code));
-                output.talk(&format!("{head}: {}", error.message));
-                output.talk(&format!("{}: {}", Label::Hint.say(output.lang), error.hint));
-            }
-            ExitCode::from(1)
-        }
+        (Some(error), _) => output.told(&error.code, &error.message, &error.hint, 1),
         (None, _) if output.json => {
             output.line(&json!({ "kind": "orchestrate", "task": answer.task }).to_string());
             ExitCode::SUCCESS
         }
         (None, Some((id, status))) => {
-            let (id, status) = (id.clone(), status.clone());
+            let (id, status) = (id.clone(), Status::of(status).say(output.lang));
             output.line(&Said::RunToldOf { id, status }.say(output.lang));
             ExitCode::SUCCESS
         }

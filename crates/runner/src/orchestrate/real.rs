@@ -21,6 +21,7 @@ use bowline_engine::formats::time;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
 use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{Spec, Want};
+use bowline_engine::words::not_run;
 use bowline_engine::{Context, Error};
 use bowline_words::message::Reason;
 use std::collections::BTreeMap;
@@ -243,7 +244,10 @@ impl<'s> Real<'s> {
             Happened::NotBegun { message } => {
                 self.voices.remove(&news.id);
                 Life::NotBegun {
-                    why: message.as_deref().map(Why::said),
+                    why: message.map(|said| {
+                        let why = not_run(&said);
+                        Reason::NotRun { why }.into()
+                    }),
                 }
             }
             Happened::Now(_)

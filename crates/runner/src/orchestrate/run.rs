@@ -18,11 +18,12 @@ use bowline_engine::formats::develop::policy::FILE_NAME;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::formats::settings::{Seconds, Settings};
+use bowline_engine::machines::Actor;
 use bowline_engine::machines::orchestrate::{Command, Config, Id, Status};
-use bowline_engine::machines::{Actor, Refuse as _};
 use bowline_engine::operations::orchestrate::{Announced, Orchestration, Owned};
 use bowline_engine::statefiles::{ContentHash, write_whole};
 use bowline_engine::{Context, Error};
+use bowline_words::Lang;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -57,7 +58,7 @@ const AGENTS_MIN: usize = 8;
 pub(super) enum Heard {
     Event(Event),
     News(News),
-    Asked(Request, Sender<Answer>),
+    Asked(Request, Lang, Sender<Answer>),
     Wish(Wish),
     /// News of a line of the journal went out, or were given up.
     Announced {
@@ -280,8 +281,8 @@ fn conduct(
                 }
                 Some(Heard::Wish(wish)) => conductor.wish(real, wish)?,
                 Some(Heard::Announced { seq, trouble }) => real.announced(seq, trouble)?,
-                Some(Heard::Asked(request, reply)) => {
-                    answers.push((asked(conductor, real, request)?, reply));
+                Some(Heard::Asked(request, lang, reply)) => {
+                    answers.push((asked(conductor, real, request, lang)?, reply));
                 }
                 None => break,
             }
@@ -313,6 +314,7 @@ fn asked(
     conductor: &mut Conductor,
     real: &mut Real<'_>,
     request: Request,
+    lang: Lang,
 ) -> Result<Answer, Error> {
     let named = |real: &Real<'_>, name: &str| real.ledger.owned.resolve(name);
     let mut task = None;
@@ -370,22 +372,18 @@ fn asked(
                 error: None,
             })
         }
-        Err(Error::Refused(refusal)) => Ok(Answer {
-            error: Some(Refused {
-                code: refusal.code().to_owned(),
-                message: refusal.to_string(),
-                hint: refusal.hint(),
-            }),
-            ..Answer::default()
-        }),
-        Err(error @ Error::AmbiguousTask { .. }) => Ok(Answer {
-            error: Some(Refused {
-                code: error.code().to_owned(),
-                message: error.to_string(),
-                hint: String::new(),
-            }),
-            ..Answer::default()
-        }),
+        Err(error @ (Error::Refused(_) | Error::AmbiguousTask { .. })) => {
+            let (message, hint) = error.told(lang);
+            let code = error.code().to_owned();
+            Ok(Answer {
+                error: Some(Refused {
+                    code,
+                    message,
+                    hint,
+                }),
+                ..Answer::default()
+            })
+        }
         Err(error) => Err(error),
     }
 }

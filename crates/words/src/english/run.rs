@@ -6,6 +6,7 @@ table! {
         Nothing => "failed";
         Lost => "the agent was lost";
         NotBegun => "the agent does not begin";
+        NotRun { why } => "{why}";
         NoAgent { name } => "there is no agent '{name}'";
         Silent { seconds } => "no output for {seconds} s";
         Breaker { spent } => "breaker: {spent}";
@@ -35,6 +36,12 @@ table! {
         Tokens { max } => "{max} tokens";
         Usd { max } => "{max} dollars";
         Worked { seconds } => "{seconds} s of work";
+    }
+
+    not_run: NotRun => text {
+        Program { name, cause } => "cannot run {name}: {cause}";
+        Folder { name, cause } => "cannot enter {name}: {cause}";
+        Other { cause } => "{cause}";
     }
 
     no_group: NoGroup => text {

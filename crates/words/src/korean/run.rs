@@ -9,6 +9,7 @@ table! {
         Nothing => "까닭을 밝히지 않은 실패";
         Lost => "에이전트가 사라졌습니다";
         NotBegun => "에이전트가 시작되지 않습니다";
+        NotRun { why } => "에이전트를 시작할 수 없습니다: {0}" [why.say(Ko)];
         NoAgent { name } => "에이전트 '{name}'{이} 없습니다";
         Silent { seconds } => "{seconds}초 동안 출력이 없었습니다";
         Breaker { spent } => "허용된 한도를 다 썼습니다: {0}" [spent.say(Ko)];
@@ -38,6 +39,12 @@ table! {
         Tokens { max } => "토큰 {max}개";
         Usd { max } => "{max}달러";
         Worked { seconds } => "작업 시간 {seconds}초";
+    }
+
+    not_run: NotRun => text {
+        Program { name, cause } => "프로그램 '{name}': {0}" [cause.say(Ko)];
+        Folder { name, cause } => "폴더 '{name}': {0}" [cause.say(Ko)];
+        Other { cause } => "{0}" [cause.say(Ko)];
     }
 
     no_group: NoGroup => text {

@@ -1,21 +1,23 @@
 //! Words of others inside our sentences: what they mean is told in Korean.
 
 use crate::Lang::Ko;
-use crate::message::{BodyFault, Cause, Change, Doubt, Label, NoGroup, ServerNo, Trouble};
+use crate::message::{BodyFault, Cause, Change, Doubt, Label, NoGroup, NotRun, ServerNo, Trouble};
 
 #[test]
 fn the_words_of_others_are_told_in_korean() {
-    let started = |said: &str| {
-        let (id, said) = ("a1".into(), said.into());
-        Trouble::AgentNotStarted { id, said }.say(Ko).0
+    let cause = |kind, number| Cause::System {
+        kind,
+        number: Some(number),
+        text: format!("in other words (os error {number})"),
     };
+    let why = NotRun::Program {
+        name: "nosuch".into(),
+        cause: cause(std::io::ErrorKind::NotFound, 2),
+    };
+    let id = "a1".to_owned();
     assert_eq!(
-        started("cannot run nosuch: No such file or directory (os error 2)"),
+        Trouble::AgentNotStarted { id, why }.say(Ko).0,
         "에이전트 실행 a1의 에이전트를 시작할 수 없습니다: 프로그램 'nosuch': 파일이나 폴더가 없습니다"
-    );
-    assert_eq!(
-        started("cannot make a control group: Permission denied (os error 13)"),
-        "에이전트 실행 a1의 에이전트를 시작할 수 없습니다: 권한이 없습니다"
     );
     let group = |reason: NoGroup| Label::NoGroup { reason }.say(Ko);
     let place = "/g".to_owned();
@@ -25,11 +27,7 @@ fn the_words_of_others_are_told_in_korean() {
         }),
         "이 사용자는 /g와 그 주변에 그룹을 만들 수 없습니다"
     );
-    let cause = Cause::System {
-        kind: std::io::ErrorKind::ReadOnlyFilesystem,
-        number: Some(30),
-        text: "Read-only file system (os error 30)".into(),
-    };
+    let cause = cause(std::io::ErrorKind::ReadOnlyFilesystem, 30);
     assert_eq!(
         group(NoGroup::NotMade { place, cause }),
         "/g에 그룹을 만들 수 없습니다: 읽기 전용 파일 시스템입니다"

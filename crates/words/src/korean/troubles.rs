@@ -1,6 +1,5 @@
 //! 되지 않은 일: 내용 / 힌트.
 
-use super::system;
 use crate::Lang::Ko;
 use crate::message::{Change, Doubt, Owner};
 use crate::particle::*;
@@ -38,27 +37,6 @@ fn irregular(what: &str) -> &'static str {
     match what {
         "a folder" => "폴더",
         _ => "링크, 파이프 또는 장치",
-    }
-}
-
-/// What the system answered, from a text that ends with its number as every error of `std` does.
-fn answered(said: &str) -> Option<String> {
-    let (_, number) = said.rsplit_once("(os error ")?;
-    let number = number.trim_end_matches(')').parse().ok()?;
-    let kind = std::io::Error::from_raw_os_error(number).kind();
-    Some(system(kind, Some(number)))
-}
-
-/// Why a shim could not start an agent, from its own words.
-fn not_started(said: &str) -> String {
-    let begun = [("cannot run ", "프로그램"), ("cannot enter ", "폴더")];
-    let begun = begun.iter().find_map(|(begin, what)| {
-        let (name, _) = said.strip_prefix(begin)?.split_once(": ")?;
-        Some(format!("{what} '{name}': "))
-    });
-    match answered(said) {
-        Some(answered) => format!("{}{answered}", begun.unwrap_or_default()),
-        None => said.to_owned(),
     }
 }
 
@@ -112,7 +90,7 @@ table! {
         NotPausedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 일시 중지되지 않았습니다. 아직 실행 중인 프로세스가 있습니다" / "계속 멈추는 중입니다. 'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
         NotResumedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 다시 실행되지 않았습니다. 아직 멈춰 있는 프로세스가 있습니다" / "'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
         NotEndedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 끝나지 않았습니다. 남은 프로세스가 있습니다" / "계속 끝내는 중입니다. 'bowline attach'로 보세요";
-        AgentNotStarted { id, said } => "에이전트 실행 {id}의 에이전트를 시작할 수 없습니다: {0}" [not_started(said)] / "명령, 폴더, 샌드박스를 확인하세요";
+        AgentNotStarted { id, why } => "에이전트 실행 {id}의 에이전트를 시작할 수 없습니다: {0}" [why.say(Ko)] / "명령, 폴더, 샌드박스를 확인하세요";
         NoControlGroup { what, reason } => "{what}{을} 여기서는 쓸 수 없습니다: {0}" [reason.say(Ko)] / "'bowline run-agent --sandbox-report'로 이 컴퓨터에서 되는 것을 볼 수 있습니다";
         StateInSandbox { root, folder } => "샌드박스 안의 에이전트가 {root}에 쓸 수 있는데, 그 안에 Bowline의 {folder}{이} 있습니다" / "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요";
         RootThroughLink { link, target } => "{link}{은} 에이전트가 쓰는 폴더 밖으로 나가는 링크입니다. {target}{으로} 이어집니다" / "링크를 지우거나, 정말 원한다면 이어지는 곳을 직접 적으세요";
@@ -151,7 +129,7 @@ table! {
         NoAttempt { path } => "{path}에 에이전트 실행 기록이 없습니다" / "'bowline attach'로 목록을 볼 수 있습니다";
         BadId { id } => "'{id}'{은} 에이전트 실행 ID로 쓸 수 없습니다" / "영문자, 숫자, '-', '_', '.'만 100자까지 쓰세요";
         AttemptExists { path } => "{path}에 이미 에이전트 실행 기록이 있습니다" / "새 에이전트 실행에는 새 ID를 쓰세요";
-        NotStarted { attempt, said } => "에이전트 실행 {attempt}의 심(shim)이 시작되지 않았습니다: {0}" [not_started(said)] / "bowline 옆에 bowline-shim이 있는지 확인하세요";
+        NotStarted { attempt, why } => "에이전트 실행 {attempt}의 심(shim)이 시작되지 않았습니다: {0}" [why.say(Ko)] / "bowline 옆에 bowline-shim이 있는지 확인하세요";
         Unreachable { attempt } => "에이전트 실행 {attempt}의 심(shim)이 응답하지 않습니다" / "'bowline attach'로 끝났는지, 잃었는지 볼 수 있습니다";
         Protocol { attempt, said: _ } => "에이전트 실행 {attempt}의 심(shim)이 다른 규약을 씁니다" / "Bowline을 업데이트하세요";
         FencedOut { said: _ } => "더 새로운 소유자가 이 에이전트 실행을 맡았습니다" / "이제 다른 서버가 이 에이전트 실행을 맡고 있습니다";

@@ -18,7 +18,7 @@ pub use gate::{Card, Denied, Other, Unjudged, Unseen};
 pub use input::{Advice, Why, Wrong};
 pub use plan::{InPlan, Unplaced};
 pub use proof::{Change, Doubt, Signed, Unrelayed};
-pub use run::{BadSetting, NoGroup, Reason, Spent};
+pub use run::{BadSetting, NoGroup, NotRun, Reason, Spent};
 pub use said::{AgentState, Announcement, Did, Label, Told};
 pub use server::{BodyFault, Desk, JobNo, ServeTrouble, ServerNo};
 pub use tool::ToolNo;
@@ -129,7 +129,7 @@ messages! {
         NotPausedYet { id: String, seconds: u64 },
         NotResumedYet { id: String, seconds: u64 },
         NotEndedYet { id: String, seconds: u64 },
-        AgentNotStarted { id: String, said: String },
+        AgentNotStarted { id: String, why: NotRun },
         NoControlGroup { what: String, reason: NoGroup },
         StateInSandbox { root: String, folder: String },
         RootThroughLink { link: String, target: String },
@@ -170,7 +170,7 @@ messages! {
         NoAttempt { path: String },
         BadId { id: String },
         AttemptExists { path: String },
-        NotStarted { attempt: String, said: String },
+        NotStarted { attempt: String, why: NotRun },
         Unreachable { attempt: String },
         Protocol { attempt: String, said: String },
         FencedOut { said: String },

@@ -10,6 +10,7 @@ messages! {
         Nothing,
         Lost,
         NotBegun,
+        NotRun { why: NotRun },
         NoAgent { name: String },
         Silent { seconds: i64 },
         Breaker { spent: Spent },
@@ -40,6 +41,13 @@ messages! {
         Tokens { max: u64 },
         Usd { max: String },
         Worked { seconds: i64 },
+    }
+
+    /// Why a program was not started.
+    NotRun, not_run => text {
+        Program { name: String, cause: Cause },
+        Folder { name: String, cause: Cause },
+        Other { cause: Cause },
     }
 
     /// Why control groups cannot do something here.
