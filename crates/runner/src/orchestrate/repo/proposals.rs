@@ -245,6 +245,12 @@ impl Repo {
             let why = Reason::ProposalUnknown { id }.into();
             return Ok(Landed::Blocked { why });
         };
+        if seen.state == "MERGED" {
+            return Ok(match self.follow(&task.phase.branch, how)? {
+                Ok(_) => Landed::Done,
+                Err(why) => Landed::Blocked { why },
+            });
+        }
         let inline = match self.inline(task, how, seen.number)? {
             Ok(remarks) => remarks,
             Err(why) => return Ok(Landed::Blocked { why }),
@@ -257,18 +263,9 @@ impl Repo {
             let lines: Vec<String> = remarks.iter().map(|it| it.said()).collect();
             lines.join("\n")
         };
-        match seen.state.as_str() {
-            "MERGED" => {
-                return Ok(match self.follow(&task.phase.branch, how)? {
-                    Ok(_) => Landed::Done,
-                    Err(why) => Landed::Blocked { why },
-                });
-            }
-            "CLOSED" => {
-                let why = Why::with(Reason::ProposalClosed, &said(&remarks));
-                return Ok(Landed::Declined { why });
-            }
-            _ => {}
+        if seen.state == "CLOSED" {
+            let why = Why::with(Reason::ProposalClosed, &said(&remarks));
+            return Ok(Landed::Declined { why });
         }
         if let Some(check) = seen.status_check_rollup.iter().find(|check| check.failed()) {
             let name = check.name.as_deref().or(check.context.as_deref());
