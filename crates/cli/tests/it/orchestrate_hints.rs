@@ -15,9 +15,9 @@ const STATES: [(&str, &[&str]); 9] = [
     ("one at work", &["init", "start T0.1"]),
     (
         "one to be tried again",
-        &["init", "start T0.1", "fail T0.1 --retry"],
+        &["init", "start T0.1", "fail T0.1 --retry --reason given"],
     ),
-    ("one failed", &["init", "start T0.1", "fail T0.1"]),
+    ("one failed", &["init", "start T0.1", "fail T0.1 --reason given"]),
     ("one done", &["init", "start T0.1", "complete T0.1"]),
     (
         "a phase done",
@@ -69,8 +69,8 @@ const VERBS: [&str; 27] = [
     "complete T0.1",
     "complete T0.2",
     "complete T9.9",
-    "fail T0.1",
-    "fail T0.2",
+    "fail T0.1 --reason given",
+    "fail T0.2 --reason given",
     "retry T0.1",
     "retry T0.2",
     "force-complete T0.1",
