@@ -53,7 +53,7 @@ pub(crate) fn engine(options: &Options) -> Outcome<Report> {
     let mut rows = Vec::new();
     let mut worst: f64 = 0.0;
     for (name, shape) in shapes(nodes) {
-        let scratch = options.scratch(&format!("dag-{name}"))?;
+        let scratch = Options::outside(&format!("dag-{name}"))?;
         plan(scratch.path(), nodes, shape)?;
         peers(scratch.path(), nodes, shape)?;
         let folder = scratch.path();
@@ -118,7 +118,7 @@ pub(crate) fn shims(options: &Options) -> Outcome<Report> {
             Shape::Chain => 1,
             Shape::Layers(_) | Shape::Fans(_) => PARALLEL,
         };
-        let scratch = options.scratch(&format!("dag-shims-{name}"))?;
+        let scratch = Options::outside(&format!("dag-shims-{name}"))?;
         let folder = scratch.path();
         peers(folder, nodes, shape)?;
         let mut contenders: Vec<Contender<'_>> = vec![
@@ -171,7 +171,7 @@ pub(crate) fn growth(options: &Options) -> Outcome<Report> {
     };
     let mut times = Vec::new();
     for &nodes in sizes {
-        let scratch = options.scratch(&format!("dag-growth-{nodes}"))?;
+        let scratch = Options::outside(&format!("dag-growth-{nodes}"))?;
         plan(scratch.path(), nodes, Shape::Layers(100))?;
         let taken = alone(scratch.path())?;
         times.push(taken.as_secs_f64() * 1e6 / nodes as f64);

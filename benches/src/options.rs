@@ -3,6 +3,9 @@
 use crate::Outcome;
 use std::path::{Path, PathBuf};
 
+/// Where files stay over a restart, and so are on a disk.
+const ON_DISK: &str = "/var/tmp";
+
 /// What the caller asked for.
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -64,10 +67,12 @@ impl Options {
 
     /// A folder of its own on the disk that is measured.
     pub(crate) fn scratch(&self, name: &str) -> Outcome<Scratch> {
-        let folder = format!("bench-{name}-{}", std::process::id());
-        let path = self.scratch.join(folder);
-        std::fs::create_dir_all(&path)?;
-        Ok(Scratch(path))
+        Scratch::below(&self.scratch, name)
+    }
+
+    /// The same outside of every repository: a run in one works with git.
+    pub(crate) fn outside(name: &str) -> Outcome<Scratch> {
+        Scratch::below(Path::new(ON_DISK), name)
     }
 }
 
@@ -76,6 +81,12 @@ impl Options {
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
+    fn below(folder: &Path, name: &str) -> Outcome<Scratch> {
+        let path = folder.join(format!("bench-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Scratch(path))
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
