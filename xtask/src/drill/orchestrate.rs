@@ -52,35 +52,21 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
         "without a kill: tree {tree}, {done} tasks, {:.1?}",
         begun.elapsed()
     );
-    let field = Field::new("orchestrate-killed", plan)?;
     let mut random = Random(plan.seed);
-    let mut acknowledged = BTreeSet::new();
-    let mut killed = 0;
+    let (mut killed, mut runs) = (0, 0);
+    // A run that comes to its end before it was killed often enough is followed by another one.
     while killed < plan.kills {
-        let mut child = field.start()?;
-        let wait = Duration::from_millis(20 + random.below(KILL_MS_MAX));
-        if ended_within(&mut child, wait)?.is_some() {
-            break;
+        runs += 1;
+        let field = Field::new("orchestrate-killed", plan)?;
+        killed += field.killed(plan.kills - killed, &mut random)?;
+        field.to_the_end()?;
+        let after = field.outcome(plan)?;
+        if after != (tree.clone(), done) {
+            return Err(format!("{after:?} instead of {:?}", (tree, done)));
         }
-        child.kill().map_err(|error| error.to_string())?;
-        child.wait().map_err(|error| error.to_string())?;
-        killed += 1;
-        let now = field.completed()?;
-        let lost: Vec<&String> = acknowledged.difference(&now).collect();
-        if !lost.is_empty() {
-            return Err(format!(
-                "after {killed} kills these are no longer done: {lost:?}"
-            ));
-        }
-        acknowledged = now;
-    }
-    field.to_the_end()?;
-    let after = field.outcome(plan)?;
-    if after != (tree.clone(), done) {
-        return Err(format!("{after:?} instead of {:?}", (tree, done)));
     }
     println!(
-        "{killed} kills: the same tree and state, {:.1?}",
+        "{killed} kills in {runs} runs: the same tree and state, {:.1?}",
         begun.elapsed()
     );
     Ok(())
@@ -92,6 +78,30 @@ struct Field {
 }
 
 impl Field {
+    /// Starts and kills, until it was often enough or the run has come to its end; how often.
+    fn killed(&self, kills: usize, random: &mut Random) -> Outcome<usize> {
+        let mut acknowledged = BTreeSet::new();
+        for killed in 0..kills {
+            let mut child = self.start()?;
+            let wait = Duration::from_millis(20 + random.below(KILL_MS_MAX));
+            if ended_within(&mut child, wait)?.is_some() {
+                return Ok(killed);
+            }
+            child.kill().map_err(|error| error.to_string())?;
+            child.wait().map_err(|error| error.to_string())?;
+            let now = self.completed()?;
+            let lost: Vec<&String> = acknowledged.difference(&now).collect();
+            if !lost.is_empty() {
+                let times = killed + 1;
+                return Err(format!(
+                    "after {times} kills these are no longer done: {lost:?}"
+                ));
+            }
+            acknowledged = now;
+        }
+        Ok(kills)
+    }
+
     fn new(name: &str, plan: &Plan) -> Outcome<Field> {
         let field = Field {
             scratch: Scratch::new(name)?,
