@@ -159,6 +159,10 @@ export const api = {
   deny: (id: string, reason: string) =>
     told(client.POST('/api/permissions/{id}/deny', { ...of(id), body: { reason } })),
 
+  app: (id: string) => told(client.GET('/api/tasks/{id}/app', of(id))),
+  startApp: (id: string) => told(client.POST('/api/tasks/{id}/app/start', of(id))),
+  stopApp: (id: string) => told(client.POST('/api/tasks/{id}/app/stop', of(id))),
+
   rules: () => listed(client.GET('/api/permission-rules')),
   addRule: (body: NewPermissionRule) => told(client.POST('/api/permission-rules', { body })),
   tryRule: (body: NewPermissionRule) => told(client.POST('/api/permission-rules/try', { body })),
