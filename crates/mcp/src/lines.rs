@@ -133,26 +133,30 @@ mod tests {
     fn handed(text: &[u8]) -> String {
         let mut out = Vec::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        runtime
-            .unwrap()
-            .block_on(hand_on(text, &mut out))
-            .unwrap();
+        runtime.unwrap().block_on(hand_on(text, &mut out)).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_long_request_keeps_its_id_wherever_it_stands() {
         let long = "x\\\"]}, \\\\".repeat(LINE_BYTES_MAX / 8);
-        let id = |id: &str| {
-            format!(r#"{{"id":{id},"jsonrpc":"2.0","method":"{TOO_LONG}"}}"#) + "\n"
-        };
+        let id =
+            |id: &str| format!(r#"{{"id":{id},"jsonrpc":"2.0","method":"{TOO_LONG}"}}"#) + "\n";
         for (line, found) in [
-            (format!(r#"{{"id":7,"method":"a","params":"{long}"}}"#), id("7")),
             (
-                format!(r#"{{"method":"a","params":{{"id":1,"b":["{long}"]}},"jsonrpc":"2.0", "id" : "seven"}}"#),
+                format!(r#"{{"id":7,"method":"a","params":"{long}"}}"#),
+                id("7"),
+            ),
+            (
+                format!(
+                    r#"{{"method":"a","params":{{"id":1,"b":["{long}"]}},"jsonrpc":"2.0", "id" : "seven"}}"#
+                ),
                 id(r#""seven""#),
             ),
-            (format!(r#"{{"method":"a","params":{{"id":1,"a":"{long}"}}}}"#), String::new()),
+            (
+                format!(r#"{{"method":"a","params":{{"id":1,"a":"{long}"}}}}"#),
+                String::new(),
+            ),
             (format!(r#"{{"id":"{long}","method":"a"}}"#), String::new()),
             (long.clone(), String::new()),
         ] {

@@ -85,7 +85,7 @@ export const api = {
 
   task: (id: string) => told(client.GET('/api/tasks/{id}', of(id))),
   newTask: (body: NewTask) => told(client.POST('/api/tasks', { body })),
-  editTask: (id: string, body: EditTask) => told(client.PATCH('/api/tasks/{id}', { ...of(id), body })),
+  editTask: (id: string, version: number, body: EditTask) => told(client.PATCH('/api/tasks/{id}', { params: seen(id, version), body })),
   deleteTask: (id: string) => told(client.DELETE('/api/tasks/{id}', of(id))),
   inbox: () => listed(client.GET('/api/inbox')),
   types: () => listed(client.GET('/api/types')),

@@ -575,11 +575,20 @@ fn two_clients_share_a_plan_and_a_memory() {
 #[test]
 fn no_tool_is_taken_for_one_that_writes_files() {
     for verb in VERBS.iter().copied().flatten() {
-        let args = verb.takes.iter().map(|arg| (arg.name.to_owned(), json!("x")));
+        let args = verb
+            .takes
+            .iter()
+            .map(|arg| (arg.name.to_owned(), json!("x")));
         let args: serde_json::Map<_, _> = args.collect();
-        for prefix in ["mcp__bowline__", "mcp__plugin_bowline_bowline__", "mcp_bowline_", "bowline_"] {
+        for prefix in [
+            "mcp__bowline__",
+            "mcp__plugin_bowline_bowline__",
+            "mcp_bowline_",
+            "bowline_",
+        ] {
             let tool = format!("{prefix}{}", verb.name);
-            let message = json!({ "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": args });
+            let message =
+                json!({ "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": args });
             let read = HookMessage::read(message.to_string().as_bytes()).unwrap();
             assert_eq!(read.call, ToolCall::Other, "{tool} {args:?}");
         }

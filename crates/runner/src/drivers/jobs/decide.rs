@@ -10,8 +10,8 @@ use bowline_machines::Machine as _;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{self, Checkpoint, Command, Job, JobMachine, Kind, Marker, StepAt};
 use bowline_store::{
-    About, Advance, Change, EventKind, JobRow, NewEvent, Next, Outcome, Record, RecordBody, Request, SaidRow,
-    unguessable,
+    About, Advance, Change, EventKind, JobRow, NewEvent, Next, Outcome, Record, RecordBody,
+    Request, SaidRow, unguessable,
 };
 use serde_json::{Value, json};
 
