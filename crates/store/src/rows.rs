@@ -42,6 +42,8 @@ pub struct About {
     pub created_at: i64,
     /// When it last moved.
     pub updated_at: i64,
+    /// How many transitions it and its agent have made.
+    pub moves: u64,
     /// The task and checkpoint it was forked from.
     pub forked_from: Option<(String, String)>,
     /// How far the output of the present attempt has been processed.

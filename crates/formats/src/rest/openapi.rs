@@ -192,7 +192,7 @@ fn parameters(route: &Route) -> Vec<Value> {
             "schema": { "type": "integer" },
         }));
     }
-    if route.method == Method::Post && route.access == Access::Person {
+    if route.method != Method::Get && route.access == Access::Person {
         all.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "The same key again gets the answer of the first time, and nothing is done twice.",

@@ -125,6 +125,7 @@ impl Desk {
             let carry = match one {
                 Effect::Log(moved) => {
                     change.events.push(transition(id, &moved, at));
+                    about.moves += 1;
                     continue;
                 }
                 Effect::Timer { at: due, kind } => {

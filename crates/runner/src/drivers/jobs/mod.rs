@@ -42,7 +42,7 @@ use bowline_engine::clock::Clock;
 use bowline_formats::agents::Protocol;
 use bowline_machines::job::Limits;
 use bowline_store::{Budget, EventRow, JobRow, Key, Store};
-use bowline_supervisor::{Attempt, Condition, Shim};
+use bowline_supervisor::{Attempt, Condition, Handle, Shim};
 use desk::{Desk, Input};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -277,6 +277,14 @@ impl Jobs {
         let folder = self.config.attempt(&attempt_id(&row.id, row.job.attempt));
         let attempt = Attempt::open(&folder).ok();
         attempt.is_some_and(|it| matches!(it.condition(), Ok(Condition::Alive)))
+    }
+
+    /// The process of the agent, while it is there and its owner answers.
+    pub fn pid(&self, row: &JobRow) -> Option<i32> {
+        let folder = self.config.attempt(&attempt_id(&row.id, row.job.attempt));
+        let attempt = Attempt::open(&folder).ok()?;
+        let handle = Handle::attach(&attempt, 0).ok()?;
+        handle.last_status().agent
     }
 
     /// Values that were given to a job, in clear.
