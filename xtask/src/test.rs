@@ -53,6 +53,7 @@ pub(crate) fn run() -> Outcome {
         "orchestrate",
         &["--kills", "8", "--tasks", "20", "--phases", "2"],
     )?;
+    drill::run("server", &["--kills", "10", "--agents", "8"])?;
     println!("\nall green");
     Ok(())
 }

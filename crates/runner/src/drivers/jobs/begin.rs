@@ -1,10 +1,11 @@
 //! Attempts: how they begin, how they are found again after a restart, and what they are told.
 
+use super::carry::awaits;
 use super::desk::{Desk, Live, Used};
 use super::follow::stopped;
 use super::prompt::{Asked, Spelling};
 use super::types::Verifier;
-use super::{AgentSpec, attempt_id, prompt};
+use super::{AgentSpec, attempt_id, prompt, verifier_id};
 use crate::core::attempts::{Begin, Happened, Known, Voice};
 use crate::core::clients::fill;
 use bowline_formats::agents::launch::{self, Conversation};
@@ -351,7 +352,7 @@ impl Desk {
         let Some(agent) = agent.cloned() else {
             return false;
         };
-        let id = format!("{}-v{verification}", row.id);
+        let id = verifier_id(&row.id, verification);
         let workspace = self.config.workspace(row);
         let text = prompt::verification(&self.config, row, row.job.phase, files);
         let file = workspace
@@ -360,6 +361,7 @@ impl Desk {
         let _ = std::fs::write(&file, &text);
         self.verifying.insert(row.id.clone(), effect);
         let mut looking = live(row, verification, true);
+        looking.since = self.now().0;
         looking.protocol = agent.protocol;
         self.live.insert(id.clone(), looking);
         let voice = Voice {
@@ -402,10 +404,30 @@ impl Desk {
         true
     }
 
-    /// News of an agent that looks at a phase: its result, or an end without one, which has not passed.
+    /// Ends agents that look at a phase for too long, or at one that nobody waits for any more.
+    pub(super) fn end_verifiers(&mut self) {
+        let now = self.now().0;
+        let limit = i64::try_from(self.config.verify_s).unwrap_or(i64::MAX);
+        for job in self.verifying.keys() {
+            let Ok(row) = self.row(job) else { continue };
+            let id = verifier_id(job, row.job.verifications);
+            let of = self
+                .live
+                .iter()
+                .filter(|(_, it)| it.verifies && it.job == *job);
+            for (known, live) in of {
+                let needed = *known == id && awaits(&row, live.number);
+                if !needed || now.saturating_sub(live.since) > limit {
+                    self.attempts.want(known, Want::Ended);
+                }
+            }
+        }
+    }
+
+    /// News of an agent that looks at a phase: its result, or an end without one, which has not passed. Either counts when
+    /// its process is over, so that none is left behind.
     pub(super) fn hear_verifier(&mut self, id: &str, job: &str, ticket: u32, what: Happened) {
-        let mut used = Used::default();
-        let criteria = match what {
+        let (used, criteria) = match what {
             Happened::Output {
                 offset,
                 bytes,
@@ -428,17 +450,16 @@ impl Desk {
                 }
                 // A client that ends its turns says only then what this one cost.
                 ended |= live.protocol == Protocol::Markers;
-                let Some(result) = live.found.take_if(|_| ended) else {
-                    return;
-                };
-                used = live.used;
-                self.attempts.want(id, Want::Ended);
-                Some(result)
+                if ended && live.found.is_some() {
+                    self.attempts.want(id, Want::Ended);
+                }
+                return;
             }
             Happened::Exited { .. } | Happened::Lost(_) | Happened::NotBegun { .. } => {
-                let live = self.live.remove(id);
-                used = live.as_ref().map_or(used, |it| it.used);
-                live.and_then(|it| it.found)
+                match self.live.remove(id) {
+                    Some(live) => (live.used, live.found),
+                    None => return,
+                }
             }
             _ => return,
         };
@@ -495,6 +516,7 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         job: row.id.clone(),
         number,
         verifies,
+        since: 0,
         begun_here: false,
         unwritten: None,
         told: Vec::new(),

@@ -65,6 +65,8 @@ pub(super) struct Live {
     /// Its number; the ticket for a verifying agent.
     pub(super) number: u32,
     pub(super) verifies: bool,
+    /// When one that looks at a phase began, or was found again.
+    pub(super) since: i64,
     /// Started by this process, which then knows why it could not be.
     pub(super) begun_here: bool,
     /// Output that was read, and whose place is not durable.
@@ -250,6 +252,7 @@ impl Desk {
             self.fire();
             self.assign();
             self.shed();
+            self.end_verifiers();
             self.apply_rules();
             self.commit();
             if self.broken.is_some() {

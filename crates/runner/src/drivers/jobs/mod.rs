@@ -163,6 +163,11 @@ fn attempt_id(job: &str, attempt: u32) -> String {
     format!("{job}-{attempt}")
 }
 
+/// The name of an agent that looks at a phase, machine-wide.
+fn verifier_id(job: &str, verification: u32) -> String {
+    format!("{job}-v{verification}")
+}
+
 impl Jobs {
     /// Goes on with every job of the store: attaches to agents that live, recovers those that were lost.
     pub fn start(config: Config, store: Arc<dyn Store>, key: Key) -> Result<Jobs, Refused> {

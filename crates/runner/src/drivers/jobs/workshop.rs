@@ -84,6 +84,7 @@ pub(super) enum Task {
     Prepare {
         effect: u64,
         job: String,
+        attempt: u32,
         workspace: PathBuf,
         /// The repository that has the code, the ref, and whether the folder is new.
         restore: Option<(PathBuf, String, bool)>,
@@ -112,7 +113,9 @@ pub(super) enum Came {
         files: Vec<String>,
     },
     Done,
-    Ready,
+    Ready {
+        attempt: u32,
+    },
     Failed(String),
 }
 
@@ -148,8 +151,13 @@ impl Workshop {
             config.data.join("side").join(format!("{}.git", row.id)),
             config.data.join("archives").join(&row.id),
         ];
-        for attempt in 1..=row.job.attempt {
-            folders.push(config.attempt(&super::attempt_id(&row.id, attempt)));
+        let attempts = (1..=row.job.attempt).map(|it| super::attempt_id(&row.id, it));
+        let verifiers = (1..=row.job.verifications).map(|it| super::verifier_id(&row.id, it));
+        for id in attempts.chain(verifiers) {
+            let folder = config.attempt(&id);
+            // One that is being ended does not outlive its folder.
+            super::rebuild::end(&folder);
+            folders.push(folder);
         }
         let app = super::app::folder(&config.data, &row.id);
         for start in super::app::starts(&app) {
@@ -245,12 +253,13 @@ fn carry_out(task: Task) -> Finished {
         Task::Prepare {
             effect,
             job,
+            attempt,
             workspace,
             restore,
             environment,
         } => {
             let what = match prepare(&workspace, restore, &environment) {
-                Ok(()) => Came::Ready,
+                Ok(()) => Came::Ready { attempt },
                 Err(why) => Came::Failed(why),
             };
             Finished { effect, job, what }
