@@ -9,7 +9,7 @@ use super::{AgentSpec, attempt_id, prompt, verifier_id};
 use crate::core::attempts::{Begin, Happened, Known, Voice};
 use crate::core::clients::fill;
 use bowline_formats::agents::launch::{self, Conversation};
-use bowline_formats::agents::{Protocol, Resume, ToAgent, What};
+use bowline_formats::agents::{Protocol, Resume, ToAgent, What, Writer};
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::markers::CriterionStatus;
 use bowline_formats::markers::check::check_env_name;
@@ -187,7 +187,7 @@ impl Desk {
             close_input: agent.protocol == Protocol::CodexJson,
         };
         let values = values.into_iter().map(|(_, value)| value).collect();
-        self.attempts.begin_hiding(begin, values);
+        self.attempts.begin(begin, values);
         Ok(())
     }
 
@@ -265,12 +265,8 @@ impl Desk {
         self.hide(row, id);
         // A client that is asked for a conversation first has numbers of its own.
         let seq = (agent.protocol != Protocol::Acp).then_some(number);
-        self.attempts.say(
-            id,
-            seq,
-            false,
-            Box::new(move |writer| spelling.write(writer, &say)),
-        );
+        let message = Box::new(move |writer: &mut Writer| spelling.write(writer, &say));
+        self.attempts.say(id, seq, message);
     }
 
     fn spelling(&self, row: &JobRow, say: &[Message]) -> Spelling {
@@ -324,10 +320,8 @@ impl Desk {
         let protocol = self.agent(row).map(|agent| agent.protocol);
         match protocol {
             Some(Protocol::ClaudeStreamJson | Protocol::Acp) => {
-                let message = Box::new(|writer: &mut bowline_formats::agents::Writer| {
-                    writer.write(ToAgent::Interrupt)
-                });
-                self.attempts.say(id, None, false, message);
+                let message = Box::new(|writer: &mut Writer| writer.write(ToAgent::Interrupt));
+                self.attempts.say(id, None, message);
             }
             Some(Protocol::Markers | Protocol::CodexJson) | None => self.attempts.interrupt(id),
         }
@@ -392,7 +386,7 @@ impl Desk {
         );
         let told = !prompt::in_command(&agent) && agent.protocol != Protocol::CodexJson;
         let first = told.then(|| crate::core::attempts::prompt(text));
-        self.attempts.begin(Begin {
+        let begin = Begin {
             folder,
             spec,
             environment,
@@ -400,7 +394,8 @@ impl Desk {
             first,
             session: None,
             close_input: agent.protocol == Protocol::CodexJson,
-        });
+        };
+        self.attempts.begin(begin, Vec::new());
         true
     }
 

@@ -3,8 +3,8 @@
 use super::carry::Told;
 use super::index::Index;
 use super::wish::{Answered, Asked, Refused};
-use super::workshop::{Finished, Workshop};
-use super::{Config, Listeners, Reply, Tokens};
+use super::workshop::{Bench, Finished, Workshop, remove};
+use super::{Agents, Config, Listeners, Reply, Tokens};
 use crate::core::attempts::{Attempts, News};
 use bowline_formats::agents::{Protocol, Resume, Since, Usage};
 use bowline_formats::job::Wire as _;
@@ -102,8 +102,8 @@ pub(super) struct Desk {
     pub(super) config: Arc<Config>,
     pub(super) store: Arc<dyn Store>,
     pub(super) key: Key,
-    pub(super) attempts: Attempts,
-    pub(super) workshop: Workshop,
+    pub(super) attempts: Box<dyn Agents>,
+    pub(super) workshop: Box<dyn Bench>,
     pub(super) tokens: Tokens,
     listeners: Listeners,
     /// Every job that is not over, and those that are looked at.
@@ -140,9 +140,6 @@ impl Desk {
         tokens: Tokens,
     ) -> Result<Desk, Refused> {
         let failed = |error: std::io::Error| Refused::Failed(error.to_string());
-        for folder in ["attempts", "workspaces", "side", "archives"] {
-            std::fs::create_dir_all(config.data.join(folder)).map_err(failed)?;
-        }
         let news = inputs.clone();
         let attempts = Attempts::drive(config.shim.clone(), move |it| {
             // A desk that has ended needs no news; the agents are found by the next one.
@@ -153,13 +150,33 @@ impl Desk {
             let _ = inputs.send(Input::Finished(Box::new(finished)));
         })
         .map_err(failed)?;
+        let desk = Desk::with(config, store, key, Box::new(attempts), Box::new(workshop))?;
+        Ok(Desk {
+            listeners,
+            tokens,
+            ..desk
+        })
+    }
+
+    /// The same, whoever drives agents and does what takes its time.
+    pub(super) fn with(
+        config: Arc<Config>,
+        store: Arc<dyn Store>,
+        key: Key,
+        attempts: Box<dyn Agents>,
+        workshop: Box<dyn Bench>,
+    ) -> Result<Desk, Refused> {
+        for folder in ["attempts", "workspaces", "side", "archives"] {
+            std::fs::create_dir_all(config.data.join(folder))
+                .map_err(|error| Refused::Failed(error.to_string()))?;
+        }
         let mut desk = Desk {
             config,
             key,
             attempts,
             workshop,
-            tokens,
-            listeners,
+            tokens: Tokens::default(),
+            listeners: Listeners::default(),
             rows: BTreeMap::new(),
             open: BTreeMap::new(),
             timers: BTreeMap::new(),
@@ -205,6 +222,10 @@ impl Desk {
     }
 
     pub(super) fn now(&self) -> Timestamp {
+        #[cfg(test)]
+        if let Some(now) = super::simulation::now() {
+            return now;
+        }
         self.config.clock.now()
     }
 
@@ -218,18 +239,8 @@ impl Desk {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return None,
             };
-            let mut stop = None;
             let together = first.into_iter().chain(inbox.try_iter().take(TOGETHER_MAX));
-            for input in together.collect::<Vec<_>>() {
-                match input {
-                    Input::Asked(asked, reply) => self.asked(*asked, reply),
-                    Input::News(news) => self.hear(news),
-                    Input::Finished(finished) => self.finished(*finished),
-                    Input::Stop(answer) => stop = Some(answer),
-                }
-            }
-            self.write_places();
-            self.settle_down();
+            let stop = self.turn(together.collect());
             if stop.is_some() {
                 return stop;
             }
@@ -244,6 +255,22 @@ impl Desk {
             }
         }
         None
+    }
+
+    /// Takes what has come together, decides, and acts. Gives back who wants it to stop.
+    pub(super) fn turn(&mut self, together: Vec<Input>) -> Option<Sender<()>> {
+        let mut stop = None;
+        for input in together {
+            match input {
+                Input::Asked(asked, reply) => self.asked(*asked, reply),
+                Input::News(news) => self.hear(news),
+                Input::Finished(finished) => self.finished(*finished),
+                Input::Stop(answer) => stop = Some(answer),
+            }
+        }
+        self.write_places();
+        self.settle_down();
+        stop
     }
 
     /// Decides, commits and acts until there is nothing left to do at once.
@@ -468,7 +495,7 @@ impl Desk {
                     reply(Ok(Answered { row, made }));
                 }
                 After::Remove(reply, row) => {
-                    self.workshop.remove(&self.config, &row);
+                    remove(&self.config, &row);
                     let (row, made) = (None, None);
                     reply(Ok(Answered { row, made }));
                 }

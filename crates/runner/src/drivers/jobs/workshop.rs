@@ -119,6 +119,18 @@ pub(super) enum Came {
     Failed(String),
 }
 
+/// Who does what takes its time: a [`Workshop`], or a simulation.
+pub(super) trait Bench: Send {
+    fn give(&self, task: Task);
+}
+
+impl Bench for Workshop {
+    fn give(&self, task: Task) {
+        // The threads live as long as this.
+        let _ = self.tasks.send(task);
+    }
+}
+
 pub(super) struct Workshop {
     tasks: Sender<Task>,
 }
@@ -138,36 +150,31 @@ impl Workshop {
         }
         Ok(Workshop { tasks })
     }
+}
 
-    pub(super) fn give(&self, task: Task) {
-        // The threads live as long as this.
-        let _ = self.tasks.send(task);
+/// What a job that is forgotten left on the disk: its own folders, never one that a person named.
+pub(super) fn remove(config: &Config, row: &JobRow) {
+    let mut folders = vec![
+        config.data.join("workspaces").join(&row.id),
+        config.data.join("side").join(format!("{}.git", row.id)),
+        config.data.join("archives").join(&row.id),
+    ];
+    let attempts = (1..=row.job.attempt).map(|it| super::attempt_id(&row.id, it));
+    let verifiers = (1..=row.job.verifications).map(|it| super::verifier_id(&row.id, it));
+    for id in attempts.chain(verifiers) {
+        let folder = config.attempt(&id);
+        // One that is being ended does not outlive its folder.
+        super::rebuild::end(&folder);
+        folders.push(folder);
     }
-
-    /// What a job that is forgotten left on the disk: its own folders, never one that a person named.
-    pub(super) fn remove(&self, config: &Config, row: &JobRow) {
-        let mut folders = vec![
-            config.data.join("workspaces").join(&row.id),
-            config.data.join("side").join(format!("{}.git", row.id)),
-            config.data.join("archives").join(&row.id),
-        ];
-        let attempts = (1..=row.job.attempt).map(|it| super::attempt_id(&row.id, it));
-        let verifiers = (1..=row.job.verifications).map(|it| super::verifier_id(&row.id, it));
-        for id in attempts.chain(verifiers) {
-            let folder = config.attempt(&id);
-            // One that is being ended does not outlive its folder.
-            super::rebuild::end(&folder);
-            folders.push(folder);
-        }
-        let app = super::app::folder(&config.data, &row.id);
-        for start in super::app::starts(&app) {
-            super::rebuild::end(start.folder());
-        }
-        folders.push(app);
-        for folder in folders {
-            // One that is not there is gone already.
-            let _ = std::fs::remove_dir_all(folder);
-        }
+    let app = super::app::folder(&config.data, &row.id);
+    for start in super::app::starts(&app) {
+        super::rebuild::end(start.folder());
+    }
+    folders.push(app);
+    for folder in folders {
+        // One that is not there is gone already.
+        let _ = std::fs::remove_dir_all(folder);
     }
 }
 
