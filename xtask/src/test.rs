@@ -54,6 +54,10 @@ pub(crate) fn run() -> Outcome {
         &["--kills", "8", "--tasks", "20", "--phases", "2"],
     )?;
     drill::run("server", &["--kills", "10", "--agents", "8"])?;
+    drill::run(
+        "upgrade",
+        &["--times", "3", "--agents", "8", "--reboots", "1"],
+    )?;
     println!("\nall green");
     Ok(())
 }

@@ -87,7 +87,7 @@ wait_for() {
   done
   exit 9
 }
-work() { i=0; while [ $i -lt "$1" ]; do i=$((i+1)); echo "tick $i"; sleep 0.05; done; }
+work() { i=0; while [ $i -lt "$1" ]; do i=$((i+1)); echo "tick $i"; sleep {pace}; done; }
 ask() { printf '[USER_QUESTION]\ncategory: choice\nquestion: Which tea?\noptions: [green, black]\nrequired: true\n[/USER_QUESTION]\n'; wait_for question_answer; }
 finished() { echo "$me" >> "$notes/$id.finished"; }
 rest() { while :; do wait_for NEVER; done; }
@@ -128,7 +128,7 @@ crash)
   [ "$(wc -l < "$notes/$id.starts")" = 1 ] && exit 3
   work 5; finished; echo '=== CUSTOM TASK COMPLETE ==='; rest;;
 checked) work 5; finished; echo '=== PHASE 1 COMPLETE ==='; rest;;
-endless) (setsid sh -c 'trap "" TERM; while :; do sleep 1; done' &) ; while :; do echo tick; sleep 0.05; done;;
+endless) (setsid sh -c 'trap "" TERM; while :; do sleep 1; done' &) ; while :; do echo tick; sleep {pace}; done;;
 esac
 "#;
 
@@ -155,7 +155,9 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
 
 fn drill(plan: &Plan) -> Outcome {
     let begun = Instant::now();
-    let serving = Serving::new("drill-server", SETTINGS, AGENT)?;
+    // Agents of a long drill take their time, so that not too many are needed.
+    let pace = if plan.kills > 50 { "1" } else { "0.05" };
+    let serving = Serving::new("drill-server", SETTINGS, &AGENT.replace("{pace}", pace))?;
     let slots = plan.agents.div_ceil(2).max(2);
     let (kills, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let mut shims: BTreeMap<String, usize> = BTreeMap::new();

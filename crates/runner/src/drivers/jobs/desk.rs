@@ -294,7 +294,12 @@ impl Desk {
 
     fn patience(&self) -> Duration {
         let now = self.now().0;
-        let next = self.index.next_timer().map(|due| due.0 - now);
+        let next = match self.is_full() {
+            false => self.index.next_timer(Timestamp(i64::MIN)),
+            // What is due and waits for a place is looked at when there is one.
+            true => self.index.next_timer(Timestamp(now)),
+        };
+        let next = next.map(|due| due.0 - now);
         let due = self.effects.values().filter_map(VecDeque::front);
         let due = due
             .map(|effect| effect.due.0 - now)
@@ -539,7 +544,12 @@ impl Desk {
                 key: timer.key.clone(),
                 generation: timer.generation,
             };
-            let command = TimerKind::from_value(&timer.body).ok().and_then(|kind| {
+            let kind = TimerKind::from_value(&timer.body).ok();
+            if kind == Some(TimerKind::RateLimitReset) && self.is_full() {
+                // What goes on by itself waits for a place, and has it before whoever is new.
+                continue;
+            }
+            let command = kind.and_then(|kind| {
                 Some(match kind {
                     TimerKind::Scheduled => return None,
                     TimerKind::RateLimitReset => Command::RateLimitReset,
@@ -576,6 +586,11 @@ impl Desk {
         }
     }
 
+    /// As many agents are at work as may be.
+    fn is_full(&self) -> bool {
+        self.index.working() >= self.config.slots as usize
+    }
+
     /// When the agent of a job last printed something, as far as is known.
     fn heard_at(&self, row: &JobRow) -> i64 {
         row.about.output_at.or(row.about.attempt_at).unwrap_or(0)
@@ -583,7 +598,7 @@ impl Desk {
 
     /// Gives queued jobs their agents, the most urgent and oldest first, while there are places.
     fn assign(&mut self) {
-        while self.index.working() < self.config.slots as usize {
+        while !self.is_full() {
             let Some(row) = self
                 .index
                 .queued()
