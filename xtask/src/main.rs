@@ -44,6 +44,9 @@ cargo xtask drill NAME [--KEY N]...
     kills     --processes 32 --updates 1000                 the same, with writers killed at random
     gates     --count 200                                   a gate is passed and the process killed at every moment
     supervisor --clients 500 --shims 100                    clients and shims of agents killed at random
+    orchestrate --kills 200 --tasks 60 --phases 5 [--seed N] a run of many agents, killed and gone on with
+    server    --kills 300 --agents 50 [--seed N]            the task server and shims killed while agents and a person work
+    upgrade   --times 50 --agents 100 [--reboots 3]         the programs exchanged under agents, and the machine going down
     memory    --processes 32 --updates 1200                 every verb of one memory folder at once, with kills
     history   --operations 10000 --processes 32 [--seed N] [--keep-going 1]
               every verb that writes at once, with kills, stops, slow disks, foreign editors, undo, restore and repair;
