@@ -9,6 +9,7 @@ mod codex;
 mod gemini;
 mod orchestrated;
 mod sandboxed;
+mod served;
 mod tools;
 
 use crate::environment::TestEnvironment;
