@@ -2,12 +2,19 @@
 
 use crate::Outcome;
 use crate::release;
-use crate::shell::{command, root};
+use crate::shell::{command, python, root};
 use std::process::Stdio;
 
 const PAGE: &str = "docs/performance.md";
 const BEGIN: &str = "<!-- figures: written by `cargo xtask bench --write` -->\n";
 const END: &str = "<!-- end of figures -->";
+
+/// Programs that keep the steps of a piece of work, which ours is measured beside.
+const PEERS: [&str; 3] = [
+    "dbos==3.3.0",
+    "langgraph==1.2.20",
+    "langgraph-checkpoint-sqlite==3.1.2",
+];
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
     let write = options.contains(&"--write");
@@ -16,9 +23,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         .copied()
         .filter(|option| *option != "--write")
         .collect();
-    if write && options.iter().any(|option| !option.starts_with('-')) {
-        return Err("--write takes all benchmarks or none: the page shows one run".into());
-    }
+    let named = options.iter().any(|option| !option.starts_with('-'));
     let programs = release::build(&["bowline", "bowline-shim", "bowline-benches"])?;
     let (bowline, shim) = (programs.join("bowline"), programs.join("bowline-shim"));
     let mut benches = command(
@@ -29,6 +34,10 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     benches.args(["--scratch".as_ref(), programs.as_os_str()]);
     benches.args(["--bowline".as_ref(), bowline.as_os_str()]);
     benches.args(["--shim".as_ref(), shim.as_os_str()]);
+    match python("peers", &PEERS) {
+        Ok(bin) => drop(benches.arg("--python").arg(bin.join("python"))),
+        Err(why) => println!("measured without {}: {why}", PEERS.join(", ")),
+    }
     let output = benches
         .stderr(Stdio::inherit())
         .output()
@@ -38,7 +47,14 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     if !output.status.success() {
         return Err(format!("benches: {}", output.status));
     }
-    if write {
+    if write && named {
+        let path = root().join(PAGE);
+        let page = std::fs::read_to_string(&path).map_err(|error| format!("{PAGE}: {error}"))?;
+        let (_, rest) = page.split_once(BEGIN).ok_or("no figures")?;
+        let (old, _) = rest.split_once(END).ok_or("no figures")?;
+        put(&merged(old, &figures))?;
+        println!("{PAGE} has these figures");
+    } else if write {
         let told = format!(
             "`cargo xtask bench{}`, {}.\n\n{figures}",
             options
@@ -79,6 +95,30 @@ fn put(figures: &str) -> Outcome {
     std::fs::write(&path, page).map_err(|error| format!("{PAGE}: {error}"))
 }
 
+/// The figures of some benchmarks in the place of those that were there, and of new ones behind them. Each stands beside its
+/// own floor, so that figures of different runs may stand on one page.
+fn merged(old: &str, new: &str) -> String {
+    let split = |text: &str| -> Vec<String> {
+        let text = format!("\n{}", text.trim());
+        text.split("\n### ")
+            .map(|it| it.trim().to_owned())
+            .collect()
+    };
+    let name = |section: &str| section.lines().next().unwrap_or_default().to_owned();
+    let mut sections = split(old);
+    for section in split(new).into_iter().skip(1) {
+        match sections
+            .iter_mut()
+            .skip(1)
+            .find(|it| name(it) == name(&section))
+        {
+            Some(known) => *known = section,
+            None => sections.push(section),
+        }
+    }
+    sections.join("\n\n### ")
+}
+
 /// The page with other figures between its marks.
 fn between(page: &str, figures: &str) -> Option<String> {
     let (head, rest) = page.split_once(BEGIN)?;
@@ -91,7 +131,15 @@ fn between(page: &str, figures: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BEGIN, END, between};
+    use super::{BEGIN, END, between, merged};
+
+    #[test]
+    fn figures_of_one_benchmark_take_the_place_of_its_own() {
+        let old = "A run.\n\n### one\n\n1\n\n### two\n\n2\n";
+        let new = "### two\n\n3\n\n### four\n\n4\n";
+        let wanted = "A run.\n\n### one\n\n1\n\n### two\n\n3\n\n### four\n\n4";
+        assert_eq!(merged(old, new), wanted);
+    }
 
     #[test]
     fn only_the_text_between_the_marks_is_replaced() {
