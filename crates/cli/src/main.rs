@@ -11,9 +11,10 @@ mod usage;
 use bowline_engine::agents::{RELAY_WORD, SHIM_WORD};
 use bowline_engine::supervisor::Attempt;
 use bowline_engine::{Error, supervisor};
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use output::Output;
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
         Some(_) | None => {}
     }
     let json = arguments.iter().any(|argument| argument == "--json");
-    let cli = match args::Cli::try_parse_from(&arguments) {
+    let cli = match parsed(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
             let lang =
@@ -45,6 +46,14 @@ fn main() -> ExitCode {
     let code = carry_out(&cli, &output, &arguments[1..], attempt)
         .unwrap_or_else(|error| output.error(&error));
     output::finished(code, output.lang)
+}
+
+/// The arguments as values. The tree of commands is left to the end of the process: taking it apart piece by piece costs a
+/// tenth of a whole transition.
+fn parsed(arguments: &[OsString]) -> Result<args::Cli, clap::Error> {
+    let mut commands = ManuallyDrop::new(args::Cli::command());
+    let matches = commands.try_get_matches_from_mut(arguments)?;
+    args::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut commands))
 }
 
 /// Here, or where the sandbox of an agent ends. With an attempt, this is where that is.

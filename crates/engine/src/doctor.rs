@@ -7,7 +7,6 @@ use crate::kinds::{self, FileKind};
 use crate::lost;
 use crate::operations::develop::run_in;
 use crate::operations::memory::MemoryFolder;
-use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_machines::develop::{CheckpointStatus, Gate, Run};
@@ -151,10 +150,7 @@ pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
 fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
     let mut diagnosis = examine(context, file)?;
     if diagnosis.document.is_none() {
-        let claimed = match file.kind == FileKind::Develop {
-            true => trust::claimed(&file.file)?,
-            false => None,
-        };
+        let claimed = file.kind.beyond().claimed(file)?;
         let recovered = file.recover(context, &diagnosis.findings)?;
         let document = file.view(context)?.document;
         if let Some(recovered) = recovered {

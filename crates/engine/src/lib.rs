@@ -19,6 +19,7 @@ pub mod kinds;
 mod lost;
 mod notice;
 pub mod operations;
+mod past;
 pub mod post;
 pub mod process;
 pub mod rebuild;

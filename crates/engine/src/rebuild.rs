@@ -1,6 +1,5 @@
 //! Documents made anew from other sources, when a file and its backups are lost.
 
-use crate::kinds::FileKind;
 use crate::workspace;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{self, Meta, Mode};
@@ -19,21 +18,8 @@ pub const TASKS_FILES: [&str; 3] = [
     "TASKS.md",
 ];
 
-/// A document rebuilt from what else is known. `None` where nothing is.
-pub(crate) fn rebuild(kind: FileKind, path: &Path, now: Timestamp) -> Option<JsonDocument> {
-    match kind {
-        // `.claude/orchestrate-state.json`: the project is two folders up.
-        FileKind::Orchestrate => orchestration(path.parent()?.parent()?, now),
-        FileKind::Thinking
-        | FileKind::TaskState
-        | FileKind::TaskHistory
-        | FileKind::SharedContext
-        | FileKind::AgentMemory
-        | FileKind::Develop => None,
-    }
-}
-
-fn orchestration(root: &Path, now: Timestamp) -> Option<JsonDocument> {
+/// The orchestration of a project, from its list of tasks. `None` where there is none to read.
+pub(crate) fn orchestration(root: &Path, now: Timestamp) -> Option<JsonDocument> {
     let text = TASKS_FILES
         .iter()
         .find_map(|name| std::fs::read_to_string(root.join(name)).ok())?;

@@ -2,6 +2,7 @@
 
 use crate::environment::TestEnvironment;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Output;
 
@@ -187,4 +188,26 @@ fn a_key_of_one_letter_is_refused() {
         told.contains("error[bad_input]") && told.contains("too short"),
         "{told}"
     );
+}
+
+#[test]
+fn a_git_that_somebody_put_into_the_path_is_not_asked_for_the_tree() {
+    let world = run("sh check.sh");
+    let folder = world.root().join("theirs");
+    std::fs::create_dir(&folder).unwrap();
+    let asked = world.root().join("asked");
+    let script = format!("#!/bin/sh\necho \"$@\" >> {}\nexit 1\n", asked.display());
+    let git_of_theirs = folder.join("git");
+    std::fs::write(&git_of_theirs, script).unwrap();
+    std::fs::set_permissions(&git_of_theirs, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = world.bowline(PASS);
+    let path = std::env::var_os("PATH").unwrap();
+    let theirs_first = std::iter::once(folder).chain(std::env::split_paths(&path));
+    command.env("PATH", std::env::join_paths(theirs_first).unwrap());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let commit = git(&world, &["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(tree(&world), format!("git:{}", commit.trim()));
+    let asked = std::fs::read_to_string(asked).unwrap_or_default();
+    assert_eq!(asked, "", "{asked}");
 }

@@ -15,7 +15,9 @@ use bowline_formats::develop::contract::{self, Planned};
 use bowline_formats::time;
 use bowline_formats::transition::Transition;
 pub use bowline_gate::advice;
+use bowline_gate::advice::Next;
 use bowline_gate::locate;
+use bowline_machines::develop::Run;
 use bowline_statefiles::{ContentHash, StateFile, kind};
 use std::path::{Path, PathBuf};
 
@@ -102,6 +104,24 @@ impl Ledger {
         }
         Ok(ledger)
     }
+}
+
+/// Commands that make sense for a run, with what its side folder knows.
+pub(crate) fn next(
+    context: &Context,
+    path: &Path,
+    file: &StateFile,
+    run: Option<&Run>,
+) -> Result<Vec<Next>, Error> {
+    let root = locate::root_of(path);
+    let ledger = Ledger::read(file)?;
+    let Some(id) = &ledger.run else {
+        return Ok(advice::next(run, None, root, &[]));
+    };
+    let folder = RunFolder::new(path, id);
+    let seal = seal::read(context, &folder, ledger.seal.as_deref())?;
+    let contract = contract_of(context, &folder)?;
+    Ok(advice::next(run, seal.as_ref(), root, &contract))
 }
 
 /// The contract of a run; empty where none was given.

@@ -4,8 +4,7 @@ use super::{Changed, KnownFile, Moved, Notice, View, missing};
 use crate::context::Context;
 use crate::effects::Owed;
 use crate::error::{Error, Refusal};
-use crate::kinds::{self, Examined, FileKind, MachineFile, StateOf};
-use crate::trust;
+use crate::kinds::{self, Examined, MachineFile, StateOf};
 use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
@@ -249,8 +248,7 @@ impl KnownFile {
     ) -> Result<Option<Changed>, Error> {
         let mut restored = Vec::new();
         let mut rereads = REREADS_MAX;
-        // Only a doctor who is asked brings a develop run back, and closes its gates.
-        let may_restore = !context.dry_run && self.kind != FileKind::Develop;
+        let may_restore = !context.dry_run && self.kind.beyond().comes_back_unasked();
         loop {
             match self.change(context, &mut decide) {
                 Ok(changed) => {
@@ -297,16 +295,15 @@ impl KnownFile {
     ) -> Result<Option<Changed>, Stop> {
         let request = context.request();
         let mut outcome = None;
-        if self.kind == FileKind::Develop {
-            // Under the lock a journal that cannot be read is set aside, and nothing would be known of the gates.
-            let snapshot = self.file.load().map_err(Error::File)?;
-            trust::check(&self.path, &self.file, &snapshot).map_err(Stop::Damaged)?;
+        let stops = self.kind.beyond().stops(self)?;
+        if !stops.is_empty() {
+            return Err(Stop::Damaged(stops));
         }
         let updated = self.decided(context, &request, |snapshot| {
             let mut notices = Self::notices(snapshot, !context.dry_run);
             let begun = self.begun_for_a_dry_run(context, snapshot);
             let document = match begun.as_ref().or(snapshot.bytes.as_ref()) {
-                None if self.is_missing(snapshot) => {
+                None if self.kind.beyond().is_missing(self, snapshot) => {
                     return Err(Stop::Damaged(vec![missing(snapshot)]));
                 }
                 None => None,
@@ -369,7 +366,7 @@ impl KnownFile {
             notices,
             sequence,
         };
-        let view = self.advised(context, view)?;
+        let view = self.kind.beyond().advised(context, self, view)?;
         Ok(Some(Changed {
             view,
             moved,

@@ -1,5 +1,6 @@
 //! State files of any kind: looked at, and changed by one command.
 
+mod beyond;
 mod change;
 
 use crate::context::Context;
@@ -8,14 +9,11 @@ use crate::error::Error;
 use crate::kinds::{self, Examined, FileKind, State};
 use crate::lost::{self, Verdict};
 pub use crate::notice::{Notice, Origin};
-use crate::operations;
-use crate::rebuild::rebuild;
 use crate::relayed;
-use crate::replay::OrchestrateReplay;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::{JsonDocument, ParseError};
-use bowline_formats::orchestrate::{self, FOREIGN};
+use bowline_formats::orchestrate::FOREIGN;
 use bowline_formats::thinking::Sheet;
 use bowline_machines::develop::Run;
 use bowline_machines::plan::Memory;
@@ -24,7 +22,6 @@ use bowline_words::message::Found;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// A state file of a known kind at a place.
 #[derive(Debug, Clone)]
@@ -163,26 +160,28 @@ impl KnownFile {
         let file = StateFile::new(layout)
             .with_lock_wait(context.lock_wait)
             .with_disk(context.disk.clone());
-        let file = match kind {
-            FileKind::Orchestrate => file.with_replay(Arc::new(OrchestrateReplay)),
-            FileKind::Thinking
-            | FileKind::TaskState
-            | FileKind::TaskHistory
-            | FileKind::SharedContext
-            | FileKind::AgentMemory
-            | FileKind::Develop => file,
-        };
         KnownFile {
             kind,
             path: path.to_owned(),
-            file,
+            file: kind.beyond().journalled(file),
         }
     }
 
     /// Looks at the file. Takes no lock and changes nothing.
     pub fn view(&self, context: &Context) -> Result<View, Error> {
+        let mut view = self
+            .kind
+            .beyond()
+            .advised(context, self, self.look(context)?)?;
+        let told = self.kind.beyond().told(context, self, &view);
+        view.notices.extend(told);
+        Ok(view)
+    }
+
+    /// The same, for whoever needs what the document says and no advice.
+    pub(crate) fn look(&self, context: &Context) -> Result<View, Error> {
         let snapshot = self.file.load()?;
-        let view = match self.view_of(&snapshot) {
+        match self.view_of(&snapshot) {
             Err(Error::Damaged { .. }) => {
                 // A program that writes in place may be half-way through.
                 let again = self
@@ -191,21 +190,7 @@ impl KnownFile {
                 self.view_of(again.as_ref().unwrap_or(&snapshot))
             }
             other => other,
-        }?;
-        let mut view = self.advised(context, view)?;
-        if self.kind == FileKind::TaskState {
-            let finished = operations::memory::finished_notice(context, self, &view);
-            view.notices.extend(finished);
         }
-        Ok(view)
-    }
-
-    /// The view with advice that knows what only the side folder of a run knows.
-    fn advised(&self, context: &Context, mut view: View) -> Result<View, Error> {
-        if self.kind == FileKind::Develop {
-            view.examined.next = operations::develop::next(context, &self.path, &self.file, &view)?;
-        }
-        Ok(view)
     }
 
     /// Looks at the file; where there is none, at what it would be at the very beginning.
@@ -232,7 +217,7 @@ impl KnownFile {
 
     fn view_of(&self, snapshot: &Snapshot) -> Result<View, Error> {
         let Some(bytes) = &snapshot.bytes else {
-            return Err(match self.is_missing(snapshot) {
+            return Err(match self.kind.beyond().is_missing(self, snapshot) {
                 true => self.damaged(vec![missing(snapshot)]),
                 false => self.no_file(),
             });
@@ -260,29 +245,6 @@ impl KnownFile {
         JsonDocument::parse(bytes).map_err(|error| vec![unparsable(&error)])
     }
 
-    /// Whether a file that is not there should be.
-    fn is_missing(&self, snapshot: &Snapshot) -> bool {
-        match self.kind {
-            // A run that is over may be removed by anyone.
-            FileKind::Develop => trust::is_missing(&self.path, &self.file, snapshot),
-            FileKind::Thinking | FileKind::Orchestrate => {
-                matches!(snapshot.situation, Situation::Missing { .. })
-            }
-            FileKind::TaskState
-            | FileKind::TaskHistory
-            | FileKind::SharedContext
-            | FileKind::AgentMemory => match snapshot.situation {
-                Situation::Missing { .. } => true,
-                // Without a journal nobody removed it in our name: a copy says that it should be here.
-                Situation::Absent => snapshot.seq == 0 && self.kind.has_copies(&self.path),
-                Situation::Unmanaged
-                | Situation::Clean
-                | Situation::RolledForward { .. }
-                | Situation::Outside { .. } => false,
-            },
-        }
-    }
-
     /// The document as far as it is believed.
     fn believed(
         &self,
@@ -290,12 +252,8 @@ impl KnownFile {
         document: JsonDocument,
         notices: &mut Vec<Notice>,
     ) -> Result<JsonDocument, Vec<Finding>> {
-        if self.kind != FileKind::Develop {
-            return Ok(document);
-        }
-        // What cannot be read at all is told in its own words.
-        kinds::examine(self.kind, &document)?;
-        let (document, distrusted) = trust::believed(&self.path, &self.file, snapshot, document)?;
+        let beyond = self.kind.beyond();
+        let (document, distrusted) = beyond.believed(self, snapshot, document)?;
         if !distrusted.is_empty() {
             notices.push(Notice::Distrusted { places: distrusted });
         }
@@ -382,12 +340,11 @@ impl KnownFile {
         }
     }
 
-    /// Whether an orchestration that cannot be used as it is can be read all the same.
+    /// Whether a file that cannot be used as it is can be read all the same.
     fn knows_something(&self) -> bool {
         let bytes = self.file.load().ok().and_then(|snapshot| snapshot.bytes);
         let document = bytes.and_then(|bytes| Self::parse(&bytes).ok());
-        self.kind == FileKind::Orchestrate
-            && document.is_some_and(|document| orchestrate::known(&document).is_ok())
+        document.is_some_and(|document| self.kind.beyond().can_be_read(&document))
     }
 
     /// Sets a damaged file aside and puts the best there is in its place.
@@ -405,15 +362,8 @@ impl KnownFile {
         );
         // A file that can be read and not believed is as good as damaged: of itself only its words are left. Asked under the
         // lock, as everything here.
-        let unbelievable = || match self.kind {
-            FileKind::Develop => trust::unbelieved(&self.path, &self.file).ok().flatten(),
-            FileKind::Thinking
-            | FileKind::TaskState
-            | FileKind::TaskHistory
-            | FileKind::SharedContext
-            | FileKind::AgentMemory
-            | FileKind::Orchestrate => None,
-        };
+        let beyond = self.kind.beyond();
+        let unbelievable = || beyond.unbelieved(self);
         let found = RefCell::new(String::new());
         let rescue = Rescue {
             validate: &|text| self.is_good(text) && Some(text) != unbelievable().as_deref(),
@@ -422,8 +372,8 @@ impl KnownFile {
                 if self.knows_something() {
                     return None;
                 }
-                rebuild(self.kind, &self.path, context.now())
-                    .map(|document| document.text().to_owned())
+                let rebuilt = beyond.rebuilt(self, context.now());
+                rebuilt.map(|document| document.text().to_owned())
             },
             empty: &|| {
                 let words = unbelievable().as_deref().and_then(trust::words_of);
@@ -456,17 +406,12 @@ impl KnownFile {
 }
 
 impl KnownFile {
-    /// A document as it may come back after damage: no gate is open, and nothing is further than the evidence shows where
-    /// the journal is gone.
+    /// A document as it may come back after damage: no gate is open.
     fn brought_back(&self, context: &Context, source: &Source, text: &str) -> String {
-        let (FileKind::Develop, Ok(document)) = (self.kind, Self::parse(text.as_bytes())) else {
+        let Ok(document) = Self::parse(text.as_bytes()) else {
             return text.to_owned();
         };
-        let known = matches!(source, Source::Journal | Source::Version { .. });
-        let document = match trust::proven(&self.path) {
-            Ok(proven) if !known => trust::within(&document, &proven),
-            Ok(_) | Err(_) => document,
-        };
+        let document = self.kind.beyond().brought_back(self, source, document);
         let at = context.now_for(self.kind);
         kinds::brought_back(self.kind, &document, at)
             .text()

@@ -13,7 +13,7 @@ pub use gates::{Passed, Proof};
 pub use verify::Verified;
 
 use crate::context::Context;
-use crate::develop::advice::{self, Next};
+use crate::develop::advice::Next;
 use crate::develop::evidence::{Scene, Watch};
 use crate::develop::seal::{self, SealState};
 use crate::develop::{
@@ -23,7 +23,7 @@ use crate::error::{Error, Refusal};
 use crate::files::{Changed, KnownFile, Moved, Notice, View};
 use crate::kinds::{Develop, FileKind};
 use crate::words::{cannot_be_read, contract_fault, shown, system};
-use crate::{tree, workspace};
+use crate::{develop, tree, workspace};
 use bowline_formats::StateFormat as _;
 use bowline_formats::develop::contract;
 use bowline_formats::develop::evidence::Evidence as Record;
@@ -136,7 +136,7 @@ impl DevelopRun {
 
     /// The run as it stands, believed as far as it may be; `None` where there is none.
     pub fn run(&self, context: &Context) -> Result<Option<Run>, Error> {
-        match self.file.view(context) {
+        match self.file.look(context) {
             Ok(view) => Ok(view.run().cloned()),
             Err(Error::NoFile { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -145,7 +145,7 @@ impl DevelopRun {
 
     /// Commands that make sense now.
     pub fn next(&self, context: &Context, view: &View) -> Result<Vec<Next>, Error> {
-        next(context, &self.file.path, &self.file.file, view)
+        develop::next(context, &self.file.path, &self.file.file, view.run())
     }
 
     fn known(&self, context: &Context) -> Result<Known, Error> {
@@ -218,18 +218,16 @@ impl DevelopRun {
         let planned = contract.map(read_contract).transpose()?;
         let from_contract = planned.iter().flatten().map(|one| one.id.clone());
         let ids: Vec<String> = from_contract.chain(checkpoints.iter().cloned()).collect();
-        let command = |_: &Option<Run>| {
-            Ok(Command::Review {
-                checkpoints: ids.clone(),
-            })
+        let command = Command::Review {
+            checkpoints: ids.clone(),
         };
-        self.check(context, &command)?;
+        self.check(context, command.clone())?;
         let known = self.known(context)?;
         if let Some(planned) = planned.filter(|_| !context.dry_run) {
             keep_contract(context, &known.folder, &planned)?;
         }
         let facts = json!({ "checkpoints": ids });
-        self.to_phase(context, &known, "REVIEW", facts, command)
+        self.to_phase(context, &known, "REVIEW", facts, |_| Ok(command.clone()))
     }
 
     /// Enters IMPLEMENT with a strategy: the one named, the project's, or whichever fits.
@@ -250,38 +248,36 @@ impl DevelopRun {
                 })?)
             }
         };
-        let command = |_: &Option<Run>| Ok(Command::Implement { choice });
-        self.check(context, &command)?;
+        let command = Command::Implement { choice };
+        self.check(context, command.clone())?;
         known.sealed()?;
-        self.to_phase(context, &known, "IMPLEMENT", json!({}), command)
+        self.to_phase(context, &known, "IMPLEMENT", json!({}), |_| {
+            Ok(command.clone())
+        })
     }
 
     /// Enters PR.
     pub fn pr(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
-        let command = |_: &Option<Run>| Ok(Command::Pr);
-        self.check(context, &command)?;
+        self.check(context, Command::Pr)?;
         let known = self.fresh(context, Gate::ArchitectVerified)?;
-        self.to_phase(context, &known, "PR", json!({}), command)
+        self.to_phase(context, &known, "PR", json!({}), |_| Ok(Command::Pr))
     }
 
     /// Enters DONE.
     pub fn done(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
-        let command = |_: &Option<Run>| Ok(Command::Done);
-        self.check(context, &command)?;
+        self.check(context, Command::Done)?;
         let known = self.fresh(context, Gate::ReReviewClean)?;
-        self.to_phase(context, &known, "DONE", json!({}), command)
+        self.to_phase(context, &known, "DONE", json!({}), |_| Ok(Command::Done))
     }
 
     /// Goes back to an earlier phase.
     pub fn back(&self, context: &Context, phase: Phase) -> Result<Changed<Option<Run>>, Error> {
         let known = self.known(context)?;
-        let command = |_: &Option<Run>| {
-            Ok(Command::Back {
-                phase,
-                by: context.actor(),
-            })
+        let command = Command::Back {
+            phase,
+            by: context.actor(),
         };
-        self.to_phase(context, &known, "BACK", json!({}), command)
+        self.to_phase(context, &known, "BACK", json!({}), |_| Ok(command.clone()))
     }
 
     /// Throws the run away. Its file is removed; the journal and the backup keep it.
@@ -343,23 +339,19 @@ impl DevelopRun {
     /// Takes over a run that another program began: from here on only Bowline moves its gates, and all are closed.
     pub fn adopt(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
         let known = self.known(context)?;
-        let command = |_: &Option<Run>| {
-            let owned = Ledger::read(&self.file.file)?.adopted;
-            Ok(Command::Adopt { owned })
+        let command = |ledger: &Ledger| {
+            Ok(Command::Adopt {
+                owned: ledger.adopted,
+            })
         };
         self.to_phase(context, &known, ADOPT, json!({}), command)
     }
 
     /// What the machine would say, before anything costly is done.
-    fn check(
-        &self,
-        context: &Context,
-        command: &dyn Fn(&Option<Run>) -> Result<Command, Error>,
-    ) -> Result<(), Error> {
-        let view = self.file.view(context)?;
-        let state = view.run().cloned();
+    fn check(&self, context: &Context, command: Command) -> Result<(), Error> {
+        let state = self.file.look(context)?.run().cloned();
         let at = context.now_for(FileKind::Develop);
-        DevelopMachine::step(&state, command(&state)?, at)
+        DevelopMachine::step(&state, command, at)
             .map(|_| ())
             .map_err(refused)
     }
@@ -370,7 +362,7 @@ impl DevelopRun {
         known: &Known,
         trigger: &'static str,
         facts: Value,
-        command: impl Fn(&Option<Run>) -> Result<Command, Error>,
+        command: impl Fn(&Ledger) -> Result<Command, Error>,
     ) -> Result<Changed<Option<Run>>, Error> {
         let changed = self.moves(
             context,
@@ -390,18 +382,19 @@ impl DevelopRun {
         known: &Known,
         (entity, trigger): (&'static str, &'static str),
         mut facts: Value,
-        command: impl Fn(&Option<Run>) -> Result<Command, Error>,
+        command: impl Fn(&Ledger) -> Result<Command, Error>,
         word: impl Fn(&Option<Run>) -> String,
     ) -> Result<Changed<Option<Run>>, Error> {
         facts["run"] = known.folder.id.clone().into();
         self.file.transact::<Develop>(
             context,
-            |_, state| {
+            |_, _| {
                 // What was found out before the lock was about that run.
-                if Ledger::read(&self.file.file)?.run != known.ledger.run {
+                let ledger = Ledger::read(&self.file.file)?;
+                if ledger.run != known.ledger.run {
                     return Err(Error::RunChanged);
                 }
-                command(state)
+                command(&ledger)
             },
             |before, after| {
                 Moved::new(entity, trigger, Some(word(before)), word(after)).with(facts.clone())
@@ -448,25 +441,6 @@ impl DevelopRun {
             Err(error) => Err(bad(cannot_be_read(&error))),
         }
     }
-}
-
-/// Commands that make sense for a run, with what its side folder knows.
-pub(crate) fn next(
-    context: &Context,
-    path: &Path,
-    file: &StateFile,
-    view: &View,
-) -> Result<Vec<Next>, Error> {
-    let run = view.run();
-    let root = locate::root_of(path);
-    let ledger = Ledger::read(file)?;
-    let Some(id) = &ledger.run else {
-        return Ok(advice::next(run, None, root, &[]));
-    };
-    let folder = RunFolder::new(path, id);
-    let seal = seal::read(context, &folder, ledger.seal.as_deref())?;
-    let contract = contract_of(context, &folder)?;
-    Ok(advice::next(run, seal.as_ref(), root, &contract))
 }
 
 fn known(context: &Context, path: &Path, file: &StateFile) -> Result<Known, Error> {

@@ -28,7 +28,7 @@ impl DevelopRun {
     /// Seals the policy and the protected files as they are now. Only a person may.
     pub fn seal(&self, context: &Context) -> Result<Changed, Error> {
         // Whether there is a run is told before who may seal it.
-        self.file.view(context)?;
+        self.file.look(context)?;
         person(context, "seal")?;
         self.file.replace(context, |document| {
             let document = document.ok_or_else(|| self.file.no_file())?;
@@ -61,7 +61,7 @@ impl DevelopRun {
     /// Checks the evidence of every open gate, the sealed files, and that the newest evidence is about this very tree
     /// and seal.
     pub fn verify(&self, context: &Context, key: Option<&Path>) -> Result<Vec<Verified>, Error> {
-        let view = self.file.view(context)?;
+        let view = self.file.look(context)?;
         let run = view.run().ok_or_else(|| self.file.no_file())?;
         let known = self.known(context)?;
         let key = key.map(evidence::read_key).transpose()?;

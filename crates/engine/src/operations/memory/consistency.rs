@@ -6,10 +6,10 @@ use super::MemoryFolder;
 use crate::context::Context;
 use crate::effects::Owed;
 use crate::error::Error;
-use crate::files::{KnownFile, Moved, Notice, View};
+use crate::files::{Moved, Notice};
 use crate::history::transitions;
-use crate::kinds::{FileKind, State};
-use bowline_formats::memory::task_history::{self, TaskHistoryFile};
+use crate::past::{current_id, entries, is_over};
+use bowline_formats::memory::task_history::TaskHistoryFile;
 use bowline_formats::memory::task_state::TaskStateFile;
 use bowline_machines::plan::{HistoryEntry, Pruned, prune, push};
 use bowline_statefiles::Pending;
@@ -81,7 +81,7 @@ impl MemoryFolder {
 
     /// The tasks that are over; none where there is no history yet.
     pub fn past(&self, context: &Context) -> Result<Vec<HistoryEntry>, Error> {
-        past(context, &self.history)
+        entries(context, &self.history)
     }
 
     /// Every id that was given to a task which need not be in the state any more: those that are over, those on their way
@@ -102,42 +102,6 @@ impl MemoryFolder {
             ids.push(line.task_id);
         }
         Ok(ids)
-    }
-}
-
-/// What a reader of the current task is told when the history already has it.
-pub(crate) fn finished_notice(context: &Context, file: &KnownFile, view: &View) -> Option<Notice> {
-    let id = current_id(view)?;
-    let beside = file.path.with_file_name(task_history::FILE_NAME);
-    let history = KnownFile::new(context, FileKind::TaskHistory, &beside);
-    // A history that cannot be read says nothing here; whoever looks at it is told.
-    if !is_over(&past(context, &history).ok()?, &id) {
-        return None;
-    }
-    // It may have ended between the two looks, which is as it should be.
-    let still = file.file.load().is_ok_and(|now| now.seq == view.sequence);
-    still.then(|| Notice::Keeper {
-        code: "finished_task_current",
-        words: words::Notice::StillCurrent { id: id.clone() },
-    })
-}
-
-fn current_id(view: &View) -> Option<String> {
-    view.memory()?.current.as_ref().map(|task| task.id.clone())
-}
-
-fn is_over(past: &[HistoryEntry], id: &str) -> bool {
-    past.iter().any(|entry| entry.id == id)
-}
-
-fn past(context: &Context, history: &KnownFile) -> Result<Vec<HistoryEntry>, Error> {
-    match history.view(context) {
-        Ok(view) => Ok(match view.examined.state {
-            State::TaskHistory(entries) => entries,
-            _ => Vec::new(),
-        }),
-        Err(Error::NoFile { .. } | Error::Damaged { .. }) => Ok(Vec::new()),
-        Err(error) => Err(error),
     }
 }
 

@@ -10,7 +10,6 @@ pub use bowline_machines::plan::{
     Artifact, Context as Request, FailureKind, HistoryEntry, Memory, NewStep, NewTask, PlanStep,
     StepStatus, TRIES_MAX, Task, TaskResult, TaskStatus, similar, statistics,
 };
-pub(crate) use consistency::finished_notice;
 pub use tasks::{Finish, NewlyBegun, StepFailed};
 
 use crate::context::Context;

@@ -1,7 +1,7 @@
 //! Landing by pull request, for branches that nobody may push to: the branch of a task is pushed and proposed by the command of
 //! whoever hosts the repository, and what its checks and reviewers say goes back to the agent.
 
-use super::landing::{Moved, Rebased, first_lines};
+use super::landing::{Advance, Rebased, first_lines};
 use super::{Repo, TaskPlace, failed};
 use crate::core::quoted;
 use crate::orchestrate::ports::Landed;
@@ -274,9 +274,9 @@ impl Repo {
             return Ok(Err(why));
         }
         Ok(match self.move_branch(branch, &here, &there)? {
-            Moved::Done => Ok(there),
-            Moved::Elsewhere => Err(format!("branch {branch} moves")),
-            Moved::Blocked(why) => Err(why),
+            Advance::Done => Ok(there),
+            Advance::Elsewhere => Err(format!("branch {branch} moves")),
+            Advance::Blocked(why) => Err(why),
         })
     }
 
