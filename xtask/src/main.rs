@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | clients | clocks | web | demo | walk | install | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | clocks | rest | web | demo | walk | install | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -14,6 +14,7 @@ mod drill;
 mod fuzz;
 mod reaper;
 mod release;
+mod rest;
 mod shell;
 mod test;
 #[cfg(test)]
@@ -29,6 +30,8 @@ cargo xtask web                 the web page, built into web/dist with packages 
     --test                      its tests in a real browser against a real server
     --pictures                  docs/screenshots: every page in both languages and themes
     --measure                   how fast it is
+cargo xtask rest [--examples N] [--seed N]
+                                the REST interface of a real server against docs/openapi.json, by Schemathesis (PyPI)
 cargo xtask demo [OPTION]...    the task server with scripted agents: no key, no network; --check walks through it alone
 cargo xtask clocks              how long the demo and the tests take in a fresh clone, with nothing built
 cargo xtask walk                a walk through the commands, in a temporary folder
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         ["web", "--test"] => web::build().and_then(|()| web::test()),
         ["web", "--pictures"] => web::pictures(),
         ["web", "--measure"] => web::measure(),
+        ["rest", options @ ..] => rest::run(options),
         ["demo", options @ ..] => demo::serve(options),
         ["clocks"] => clocks::run(),
         ["walk"] => demo::run(),

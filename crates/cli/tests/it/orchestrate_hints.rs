@@ -17,7 +17,10 @@ const STATES: [(&str, &[&str]); 9] = [
         "one to be tried again",
         &["init", "start T0.1", "fail T0.1 --retry --reason given"],
     ),
-    ("one failed", &["init", "start T0.1", "fail T0.1 --reason given"]),
+    (
+        "one failed",
+        &["init", "start T0.1", "fail T0.1 --reason given"],
+    ),
     ("one done", &["init", "start T0.1", "complete T0.1"]),
     (
         "a phase done",

@@ -3,7 +3,7 @@
 use super::carry::awaits;
 use super::desk::{Desk, Live, Used};
 use super::follow::stopped;
-use super::prompt::{Asked, Spelling};
+use super::prompt::Spelling;
 use super::types::Verifier;
 use super::{AgentSpec, attempt_id, prompt, verifier_id};
 use crate::core::attempts::{Begin, Happened, Known, Voice};
@@ -170,6 +170,7 @@ impl Desk {
             .iter()
             .filter(|(name, _)| check_env_name(name).is_ok());
         environment.extend(named.cloned());
+        let text = self.opening(row, text);
         let command = command(&agent, row, &text, &file, &workspace);
         let mut spec = Spec::new(id, command, workspace);
         spec.name = row.job.title.clone();
@@ -189,6 +190,40 @@ impl Desk {
         let values = values.into_iter().map(|(_, value)| value).collect();
         self.attempts.begin(begin, values);
         Ok(())
+    }
+
+    /// The prompt of a client that takes it on its command line only: what a new process is told first. Values are not among
+    /// it, because others can read a command line; they are in its environment.
+    fn opening(&self, row: &JobRow, phase: String) -> String {
+        let waiting = self.effects.get(&row.id).into_iter().flatten();
+        let mut say: Vec<Message> = waiting
+            .filter_map(|effect| match Carry::from_value(&effect.body) {
+                Ok(Carry::Tell {
+                    attempt,
+                    number: 1,
+                    say,
+                }) if attempt == row.job.attempt => Some(say),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        begin_with_the_phase(row, &mut say);
+        let mut text = String::new();
+        for message in &say {
+            let words = match message {
+                Message::PhaseStart { .. } => phase.clone(),
+                Message::DependencyProvided { name, .. } => {
+                    format!("{name} is set in your environment.")
+                }
+                other => {
+                    let alone = std::slice::from_ref(other);
+                    self.spelling(row, alone).words(alone)
+                }
+            };
+            text.push_str(words.trim_end());
+            text.push('\n');
+        }
+        text
     }
 
     fn environment(
@@ -300,15 +335,9 @@ impl Desk {
                     }
                 }
                 Message::QuestionAnswer { question, .. } => {
-                    if let Some(RecordBody::Question(it)) = self.record(question).map(|it| it.body)
-                        && let Some(request) = it.request
-                    {
-                        spelling.asked.push(Asked {
-                            question: question.clone(),
-                            request,
-                            text: it.question,
-                        });
-                    }
+                    spelling
+                        .asked
+                        .extend(self.requested(question, row.job.attempt));
                 }
                 _ => {}
             }

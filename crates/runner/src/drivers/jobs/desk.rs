@@ -1,6 +1,7 @@
 //! The one thread that decides: takes what has come, has the machines decide, commits all of it at once, and then acts.
 
 use super::carry::Told;
+use super::decide::new_id;
 use super::index::Index;
 use super::wish::{Answered, Asked, Refused};
 use super::workshop::{Bench, Finished, Workshop, remove};
@@ -9,7 +10,7 @@ use crate::core::attempts::{Attempts, News};
 use bowline_formats::agents::{Protocol, Resume, Since, Usage};
 use bowline_formats::job::Wire as _;
 use bowline_formats::markers::Criterion;
-use bowline_machines::job::{Command, Job, JobMachine, Life, TimerKind};
+use bowline_machines::job::{Command, Job, JobMachine, Life, Marker, TimerKind};
 use bowline_machines::{Machine as _, Timestamp};
 use bowline_store::{
     Advance, Change, EffectRow, JobRow, Key, Next, Outcome, Record, RecordQuery, Spent, Store,
@@ -535,7 +536,7 @@ impl Desk {
             .filter_map(|place| self.timers.get(place).cloned())
             .collect();
         for timer in due {
-            let Ok(row) = self.row(&timer.job) else {
+            let Ok(mut row) = self.row(&timer.job) else {
                 let gone = self.timers.remove(&(timer.job, timer.key));
                 self.index.timer(gone.as_ref(), None);
                 continue;
@@ -561,6 +562,19 @@ impl Desk {
                         }
                         Command::Stuck {
                             attempt: row.job.attempt,
+                        }
+                    }
+                    TimerKind::Turn => {
+                        if !row.about.turn_over {
+                            return None;
+                        }
+                        // What seemed to be unanswered was taken into the turn that ended.
+                        row.about.prompts_open = 0;
+                        Command::Said {
+                            attempt: row.job.attempt,
+                            marker: Marker::TurnEnded {
+                                question: new_id("q"),
+                            },
                         }
                     }
                     TimerKind::Question { id } => Command::QuestionTimeout { question: id },
