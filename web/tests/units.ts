@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NORMAL, runsOf, SHOWN_CHARACTERS_MAX, styleAfter, textOf } from '../src/lib/ansi';
 import { columnsOf } from '../src/lib/board';
+import { capsuleOf } from '../src/lib/capsule';
 import { countsOf, rowsBetween, rowsOf } from '../src/lib/diff';
 import { scaleOf } from '../src/lib/gantt';
 import { criticalPath, folded, inColumns, reduced, type Graph } from '../src/lib/graph';
@@ -213,4 +214,12 @@ test('things go together when one decision can fit all of them', () => {
   const needs = (name: string): Waiting => one('dependency', { dependency: { name } });
   assert.equal(goTogether([needs('KEY'), needs('KEY')]), true);
   assert.equal(goTogether([needs('KEY'), needs('OTHER')]), false);
+});
+
+test('a capsule is read whatever is in it, and nothing else is one', () => {
+  const odd = { kind: 'bowline-capsule', version: 1, task: [], program: null, transitions: [7, { to: 'running', from: null, metadata: 'x' }], output: { text: 'a\u{10ffff}\u{10fffe}b' } };
+  const capsule = capsuleOf(JSON.stringify(odd));
+  assert.equal(capsule?.output, 'a\ufffdb');
+  assert.deepEqual(capsule?.moves.map((move) => [move.sequence, move.to, move.from, move.metadata]), [[1, '', null, {}], [2, 'running', null, {}]]);
+  for (const no of ['', '[]', 'null', '{"kind":"bowline-capsule","version":2}', '{"kind":"other","version":1}']) assert.equal(capsuleOf(no), null);
 });

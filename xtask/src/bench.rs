@@ -2,12 +2,19 @@
 
 use crate::Outcome;
 use crate::release;
-use crate::shell::{command, root};
+use crate::shell::{command, python, root};
 use std::process::Stdio;
 
 const PAGE: &str = "docs/performance.md";
 const BEGIN: &str = "<!-- figures: written by `cargo xtask bench --write` -->\n";
 const END: &str = "<!-- end of figures -->";
+
+/// Programs that keep the steps of a piece of work, which ours is measured beside.
+const PEERS: [&str; 3] = [
+    "dbos==3.3.0",
+    "langgraph==1.2.20",
+    "langgraph-checkpoint-sqlite==3.1.2",
+];
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
     let write = options.contains(&"--write");
@@ -26,6 +33,10 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     benches.args(["--scratch".as_ref(), programs.as_os_str()]);
     benches.args(["--bowline".as_ref(), bowline.as_os_str()]);
     benches.args(["--shim".as_ref(), shim.as_os_str()]);
+    match python("peers", &PEERS) {
+        Ok(bin) => drop(benches.arg("--python").arg(bin.join("python"))),
+        Err(why) => println!("measured without {}: {why}", PEERS.join(", ")),
+    }
     let output = benches
         .stderr(Stdio::inherit())
         .output()

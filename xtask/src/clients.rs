@@ -4,18 +4,25 @@
 //! installing, and what cannot be installed is skipped with a word.
 
 use crate::Outcome;
-use crate::shell::{cargo, command, have, root, step};
+use crate::shell::{cargo, command, have, root, step, within};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 /// How long the registry may take; the packages have some hundred megabytes.
 const INSTALL_SECONDS_MAX: u64 = 180;
-const POLL_MS: u64 = 100;
+
+/// Where the tests note what they have seen a client do.
+const SEEN_VARIABLE: &str = "BOWLINE_CLIENTS_SEEN";
+const PAGE: &str = "docs/agents/README.md";
+const BEGIN: &str = "<!-- clients: written by `cargo xtask clients` -->\n";
+const END: &str = "<!-- end of clients -->";
 
 /// A client, and how the tests are told where it is.
 struct Client {
     variable: &'static str,
+    /// As people call it.
+    name: &'static str,
     package: &'static str,
     version: &'static str,
     /// What npm is told besides.
@@ -24,16 +31,26 @@ struct Client {
     program: &'static [&'static str],
 }
 
-const CLIENTS: [Client; 5] = [
+const CLIENTS: [Client; 7] = [
     Client {
         variable: "BOWLINE_CLAUDE",
+        name: "Claude Code",
         package: "@anthropic-ai/claude-code",
         version: "2.1.325",
         options: &[],
         program: &["@anthropic-ai", "claude-code-*", "claude"],
     },
     Client {
+        variable: "BOWLINE_CLAUDE_OLDER",
+        name: "Claude Code",
+        package: "@anthropic-ai/claude-code",
+        version: "2.1.197",
+        options: &[],
+        program: &["@anthropic-ai", "claude-code-*", "claude"],
+    },
+    Client {
         variable: "BOWLINE_CODEX",
+        name: "Codex",
         package: "@openai/codex",
         version: "0.166.0",
         options: &[],
@@ -41,6 +58,7 @@ const CLIENTS: [Client; 5] = [
     },
     Client {
         variable: "BOWLINE_GEMINI",
+        name: "Gemini",
         package: "@google/gemini-cli",
         version: "0.61.0",
         options: &["--omit=optional"],
@@ -48,6 +66,7 @@ const CLIENTS: [Client; 5] = [
     },
     Client {
         variable: "BOWLINE_OPENCODE",
+        name: "OpenCode",
         package: "opencode-ai",
         version: "1.18.33",
         options: &[],
@@ -55,6 +74,7 @@ const CLIENTS: [Client; 5] = [
     },
     Client {
         variable: "BOWLINE_CLAUDE_ACP",
+        name: "claude-agent-acp",
         package: "@agentclientprotocol/claude-agent-acp",
         version: "0.99.1",
         // It would bring a `claude` of its own, as large as the one above, which serves it as well.
@@ -66,14 +86,33 @@ const CLIENTS: [Client; 5] = [
             "index.js",
         ],
     },
+    Client {
+        variable: "BOWLINE_INSPECTOR",
+        name: "MCP Inspector",
+        package: "@modelcontextprotocol/inspector",
+        version: "2.12.0",
+        options: &[],
+        program: &[
+            "@modelcontextprotocol",
+            "inspector",
+            "clients",
+            "launcher",
+            "build",
+            "index.js",
+        ],
+    },
 ];
+
+fn folder() -> PathBuf {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join("clients")
+}
 
 /// Installs what is not there, and gives the environment in which the tests find the clients. Variables that are set already
 /// are left alone.
 pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let folder = target.join("clients");
+    let folder = folder();
     let mut found = Vec::new();
     for client in CLIENTS {
         if std::env::var_os(client.variable).is_some() {
@@ -90,12 +129,65 @@ pub(crate) fn environment() -> Vec<(&'static str, PathBuf)> {
     found
 }
 
-/// Runs the tests that use the clients, and no others.
+/// Runs the tests that use the clients, and no others; what they have seen becomes the table of the page.
 pub(crate) fn run() -> Outcome {
+    let seen = folder().join("seen");
+    let failed = |error: std::io::Error| format!("{}: {error}", seen.display());
+    if seen.exists() {
+        std::fs::remove_dir_all(&seen).map_err(failed)?;
+    }
+    std::fs::create_dir_all(&seen).map_err(failed)?;
+    let environment = environment();
+    let whole = environment.len() == CLIENTS.len();
     let mut tests = command(&cargo(), &["nextest", "run", "--no-capture"]);
     tests.args(["--package", "bowline-shim", "--package", "bowline"]);
-    tests.arg("clients::");
-    step("clients", tests.envs(environment()))
+    tests.arg("clients::").env(SEEN_VARIABLE, &seen);
+    step("clients", tests.envs(environment))?;
+    if !whole {
+        println!("{PAGE} is left as it is: not every client is here in its own version");
+        return Ok(());
+    }
+    let page = root().join(PAGE);
+    let failed = |error: std::io::Error| format!("{PAGE}: {error}");
+    let text = std::fs::read_to_string(&page).map_err(failed)?;
+    let marks = text
+        .split_once(BEGIN)
+        .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let (before, after) =
+        marks.ok_or_else(|| format!("{PAGE}: the marks of the table are gone"))?;
+    let table = table(&seen)?;
+    std::fs::write(&page, format!("{before}{BEGIN}\n{table}\n{END}{after}")).map_err(failed)?;
+    println!("wrote {PAGE}");
+    Ok(())
+}
+
+/// What works where: a row for each thing that was seen, the most common first, and a column for each client.
+fn table(seen: &Path) -> Outcome<String> {
+    let mut rows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let failed = |error: std::io::Error| format!("{}: {error}", seen.display());
+    for entry in std::fs::read_dir(seen).map_err(failed)? {
+        let note = std::fs::read_to_string(entry.map_err(failed)?.path()).map_err(failed)?;
+        if let Some((client, what)) = note.split_once('\t') {
+            let clients = rows.entry(what.to_owned()).or_default();
+            clients.insert(client.to_owned());
+        }
+    }
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort_by_key(|(_, clients)| std::cmp::Reverse(clients.len()));
+    let heads = CLIENTS.map(|client| format!(" {} {} |", client.name, client.version));
+    let mut table = format!(
+        "| |{}\n|---|{}\n",
+        heads.concat(),
+        ":-:|".repeat(CLIENTS.len())
+    );
+    for (what, clients) in rows {
+        let cells = CLIENTS.map(|client| match clients.contains(client.variable) {
+            true => " ✓ |",
+            false => " |",
+        });
+        table += &format!("| {what} |{}\n", cells.concat());
+    }
+    Ok(table)
 }
 
 impl Client {
@@ -127,25 +219,11 @@ impl Client {
             "--loglevel=error",
         ]);
         npm.args(self.options);
-        let mut npm = npm
-            .arg(package)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("npm: {error}"))?;
-        let end = Instant::now() + Duration::from_secs(INSTALL_SECONDS_MAX);
-        loop {
-            match npm.try_wait().map_err(|error| format!("npm: {error}"))? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(format!("npm: {status}")),
-                None if Instant::now() >= end => {
-                    let _ = npm.kill();
-                    let _ = npm.wait();
-                    return Err(format!("npm takes more than {INSTALL_SECONDS_MAX} s"));
-                }
-                None => std::thread::sleep(Duration::from_millis(POLL_MS)),
-            }
-        }
+        within(
+            "npm",
+            npm.arg(package).stdout(Stdio::null()),
+            INSTALL_SECONDS_MAX,
+        )
     }
 }
 

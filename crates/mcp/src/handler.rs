@@ -3,6 +3,7 @@
 use crate::answer::{Done, No, bounded};
 use crate::desk::{Desk, Role};
 use crate::given::Given;
+use crate::lines::{LINE_BYTES_MAX, TOO_LONG};
 use crate::table::{self, Verb};
 use crate::verbs::here;
 use crate::watch::{News, Watch};
@@ -10,10 +11,11 @@ use crate::{outside, resources, schema};
 use bowline_engine::Error;
 use bowline_words::message::ToolNo;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -206,6 +208,20 @@ impl ServerHandler for Tools {
                 true => ErrorData::resource_not_found(said, Some(told)),
                 false => ErrorData::internal_error(said, Some(told)),
             }
+        })
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(match request.method.as_str() {
+            TOO_LONG => {
+                let said = format!("the message is longer than {} MiB", LINE_BYTES_MAX >> 20);
+                ErrorData::invalid_request(said, None)
+            }
+            _ => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None),
         })
     }
 

@@ -375,6 +375,10 @@ impl Work for Working {
         row.job.attempt > 0 && self.jobs.alive(row)
     }
 
+    fn pid(&self, row: &JobRow) -> Option<i32> {
+        self.jobs.pid(row)
+    }
+
     fn conversation(&self, row: &JobRow, from: u64, limit: usize) -> Vec<Utterance> {
         let config = self.jobs.config();
         let agent = row.about.agent.as_deref().unwrap_or(&config.default_agent);

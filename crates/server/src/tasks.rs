@@ -388,6 +388,7 @@ pub(crate) fn app(shared: &Arc<Shared>, call: &Call) -> Reply {
         url,
         command: app.command,
         output: app.output,
+        exit_code: app.exit_code,
     };
     json(call, &app)
 }

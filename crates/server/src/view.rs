@@ -93,6 +93,7 @@ pub(crate) fn task(row: &JobRow, work: &dyn Work, waiting_for: Vec<String>, stuc
         tokens_used: job.tokens,
         cost_usd: told_cost(about.cost()),
         version: row.version,
+        moves: about.moves,
     }
 }
 
@@ -167,6 +168,7 @@ pub(crate) fn agent(row: &JobRow, work: &dyn Work) -> Agent {
         name: about.agent.clone(),
         attempt: job.attempt,
         alive: state.alive,
+        pid: state.alive.then(|| work.pid(row)).flatten(),
         last_output: state.last_output,
     }
 }

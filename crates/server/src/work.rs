@@ -26,6 +26,11 @@ pub trait Work: Send + Sync + 'static {
     /// Whether the process of the present attempt is there, looked at now.
     fn alive(&self, row: &JobRow) -> bool;
 
+    /// The number of that process.
+    fn pid(&self, _row: &JobRow) -> Option<i32> {
+        None
+    }
+
     /// What was said, from a number on.
     fn conversation(&self, row: &JobRow, from: u64, limit: usize) -> Vec<Utterance>;
 

@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags};
 
 /// What kind of thing a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
+pub enum EntryKind {
     /// An ordinary file.
     Regular,
     /// A folder.
@@ -28,7 +28,7 @@ pub enum FileKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// What it is.
-    pub kind: FileKind,
+    pub kind: EntryKind,
     /// Its length.
     pub bytes: u64,
     /// Last change of the content, Unix milliseconds.
@@ -46,13 +46,13 @@ pub struct Stat {
 impl Stat {
     fn new(meta: &std::fs::Metadata) -> Self {
         let kind = if meta.is_file() {
-            FileKind::Regular
+            EntryKind::Regular
         } else if meta.is_dir() {
-            FileKind::Folder
+            EntryKind::Folder
         } else if meta.file_type().is_symlink() {
-            FileKind::Link
+            EntryKind::Link
         } else {
-            FileKind::Special
+            EntryKind::Special
         };
         Self {
             kind,

@@ -295,7 +295,7 @@ pub enum UpdateError<E> {
 /// Something worth telling that does not stop the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Finding {
+pub enum Incident {
     /// A line in the middle of the journal cannot be read.
     BadJournalLine {
         /// Where in the journal it begins.
@@ -331,7 +331,7 @@ pub enum Finding {
     },
 }
 
-impl Finding {
+impl Incident {
     /// A stable name for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -347,7 +347,7 @@ impl Finding {
     }
 }
 
-impl std::fmt::Display for Finding {
+impl std::fmt::Display for Incident {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::BadJournalLine { offset } => {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{Disk, FileKind, Stat};
+use crate::disk::{Disk, EntryKind, Stat};
 use crate::error::Error;
 use crate::hash::ContentHash;
 use crate::history::pending;
@@ -316,7 +316,7 @@ impl Held {
         let there = disk
             .stat(&backup)
             .map_err(|error| Error::io("look at", &backup, error))?;
-        let is_file = there.is_some_and(|there| there.kind == FileKind::Regular);
+        let is_file = there.is_some_and(|there| there.kind == EntryKind::Regular);
         if !is_file || self.on_disk.is_none() || self.snapshot.seq == 0 {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::{Error, Finding};
+use crate::error::{Error, Incident};
 use crate::hash::ContentHash;
 use crate::journal::{Line, Pending, kind, read_all};
 use crate::roll::{Replay, roll};
@@ -15,7 +15,7 @@ pub struct History {
     /// The lines of the older journal and of the present one, those that were taken back included.
     lines: Vec<Line>,
     /// Lines that could not be read.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Incident>,
 }
 
 /// One change with the documents around it, as far as they can be rebuilt.

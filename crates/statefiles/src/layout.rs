@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, FileKind};
+use crate::disk::{Disk, EntryKind};
 use crate::error::Error;
 
 /// Links followed before they are called a loop.
@@ -78,10 +78,10 @@ impl Layout {
         }
         for _ in 0..LINKS_MAX {
             match disk.stat(&file) {
-                Ok(Some(stat)) if stat.kind == FileKind::Link && !self.links => {
+                Ok(Some(stat)) if stat.kind == EntryKind::Link && !self.links => {
                     return Err(self.not_regular("a link"));
                 }
-                Ok(Some(stat)) if stat.kind == FileKind::Link => {
+                Ok(Some(stat)) if stat.kind == EntryKind::Link => {
                     let target = disk
                         .read_link(&file)
                         .map_err(|error| Error::io("follow the link", &file, error))?;

@@ -41,8 +41,8 @@ mod tidy;
 mod whole;
 
 pub use damage::{Recovered, Rescue, Source};
-pub use disk::{Disk, FileKind, RealDisk, Stat};
-pub use error::{Error, Finding, UpdateError};
+pub use disk::{Disk, EntryKind, RealDisk, Stat};
+pub use error::{Error, Incident, UpdateError};
 pub use hash::{ContentHash, NotAHash};
 pub use held::{Held, Written};
 pub use history::{History, Version};

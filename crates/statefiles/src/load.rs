@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, FileKind, Stat};
-use crate::error::{Error, Finding};
+use crate::disk::{Disk, EntryKind, Stat};
+use crate::error::{Error, Incident};
 use crate::hash::ContentHash;
 use crate::journal::{Line, Tail, kind};
 use crate::layout::Paths;
@@ -61,7 +61,7 @@ pub struct Snapshot {
     /// There is a journal, but nothing in it can be read.
     pub journal_damaged: bool,
     /// What else was noticed.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Incident>,
 }
 
 impl Snapshot {
@@ -127,14 +127,14 @@ pub(crate) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Option<(Vec<u8>,
     };
     let path = path.to_path_buf();
     match stat.kind {
-        FileKind::Regular => {}
-        FileKind::Folder => {
+        EntryKind::Regular => {}
+        EntryKind::Folder => {
             return Err(Error::NotRegular {
                 path,
                 what: "a folder",
             });
         }
-        FileKind::Link | FileKind::Special => {
+        EntryKind::Link | EntryKind::Special => {
             return Err(Error::NotRegular {
                 path,
                 what: "a pipe or device",
@@ -418,7 +418,7 @@ fn forward(
     bytes: Option<&[u8]>,
     missing: usize,
     replay: Option<&dyn Replay>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<Incident>,
 ) -> Result<Option<String>, Error> {
     // The version itself, if the crash left it, is better than building it again.
     let last = tail.read_so_far().iter().find(|line| line.moves());
@@ -443,7 +443,7 @@ fn forward(
             path: paths.file.clone(),
         }),
         Err(RollError::Misfit { seq }) => {
-            findings.push(Finding::JournalDoesNotFit { seq });
+            findings.push(Incident::JournalDoesNotFit { seq });
             Ok(None)
         }
     }
@@ -456,7 +456,7 @@ pub(crate) fn rebuild(
     paths: &Paths,
     tail: &mut Tail,
     replay: Option<&dyn Replay>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<Incident>,
 ) -> Result<Option<String>, Error> {
     for path in [&paths.backup, &paths.swap, &paths.fresh] {
         // A backup that cannot be read is only one source less.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{Disk, FileKind, Stat, unsupported};
+use crate::disk::{Disk, EntryKind, Stat, unsupported};
 use crate::error::Error;
 use crate::layout::Paths;
 use crate::request::Request;
@@ -324,7 +324,7 @@ fn try_once(
     let Some((file, stat)) = open_existing(disk, path)? else {
         return candidate.publish(paths);
     };
-    if stat.kind != FileKind::Regular {
+    if stat.kind != EntryKind::Regular {
         let what = "a lock that is not a file".to_owned();
         return Ok(Try::Held(Owner {
             what,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
-use crate::error::Finding;
+use crate::error::Incident;
 use crate::hash::ContentHash;
 use crate::journal::Line;
 use crate::splice::apply;
@@ -35,7 +35,7 @@ pub(crate) fn roll(
     start: Option<String>,
     lines: &[&Line],
     replay: Option<&dyn Replay>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<Incident>,
 ) -> Result<Option<String>, RollError> {
     let mut text = start;
     let mut steps: Vec<&Line> = Vec::new();
@@ -64,7 +64,7 @@ pub(crate) fn roll(
             if !replayed {
                 return Err(misfit);
             }
-            findings.push(Finding::ReplayDiffers { seq: line.seq });
+            findings.push(Incident::ReplayDiffers { seq: line.seq });
             continue;
         }
         if text.as_deref().map(hash) != line.after {

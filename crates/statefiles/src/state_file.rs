@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::disk::{Disk, RealDisk};
-use crate::error::{Error, Finding, UpdateError};
+use crate::error::{Error, Incident, UpdateError};
 use crate::held::{Held, Written};
 use crate::journal::{JOURNAL_BYTES_MAX, Writer};
 use crate::layout::{Layout, Paths};
@@ -132,10 +132,10 @@ impl StateFile {
         let journal_lock = JournalLock::take(&*self.disk, &paths, self.lock_wait)?;
         let mut findings = Vec::new();
         if journal_lock.waited {
-            findings.push(Finding::LockRemoved);
+            findings.push(Incident::LockRemoved);
         }
         if let Some(owner) = &lock.taken_from {
-            findings.push(Finding::ForeignLockTakenOver {
+            findings.push(Incident::ForeignLockTakenOver {
                 owner: owner.to_string(),
             });
         }

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, FileKind, Stat, unsupported};
-use crate::error::{Error, Finding};
+use crate::disk::{Disk, EntryKind, Stat, unsupported};
+use crate::error::{Error, Incident};
 use crate::hash::ContentHash;
 use crate::held::{Held, Written};
 use crate::journal::{Line, kind};
@@ -73,7 +73,7 @@ impl Held {
         let path = &self.paths.backup;
         let there = self.disk().stat(path);
         match there.map_err(|error| Error::io("look at", path, error))? {
-            Some(stat) if stat.kind == FileKind::Folder => Err(Error::NotRegular {
+            Some(stat) if stat.kind == EntryKind::Folder => Err(Error::NotRegular {
                 path: path.clone(),
                 what: "a folder",
             }),
@@ -351,7 +351,7 @@ impl Held {
             })?;
         self.snapshot
             .findings
-            .push(Finding::KeptAside { path: kept.clone() });
+            .push(Incident::KeptAside { path: kept.clone() });
         Ok(kept)
     }
 }

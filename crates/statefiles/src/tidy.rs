@@ -1,6 +1,6 @@
 //! Looking at the disk with the lock held: completing what a crash left unfinished before anything new is done.
 
-use crate::error::{Error, Finding};
+use crate::error::{Error, Incident};
 use crate::hash::ContentHash;
 use crate::held::{Held, Written};
 use crate::journal::{Line, Tail, Writer, kind};
@@ -223,6 +223,6 @@ fn set_journal_aside(held: &mut Held, request: &Request) -> Result<(), Error> {
         .map_err(|error| Error::io("rename", journal, error))?;
     held.snapshot
         .findings
-        .push(Finding::JournalSetAside { path });
+        .push(Incident::JournalSetAside { path });
     Ok(())
 }

@@ -6,7 +6,9 @@ mod faulty_disk;
 pub mod model_server;
 mod skip;
 mod wait;
+mod works;
 
 pub use faulty_disk::{Fault, FaultyDisk};
 pub use skip::{Lack, skip};
 pub use wait::wait_until;
+pub use works::works;

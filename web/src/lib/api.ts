@@ -85,7 +85,7 @@ export const api = {
 
   task: (id: string) => told(client.GET('/api/tasks/{id}', of(id))),
   newTask: (body: NewTask) => told(client.POST('/api/tasks', { body })),
-  editTask: (id: string, body: EditTask) => told(client.PATCH('/api/tasks/{id}', { ...of(id), body })),
+  editTask: (id: string, version: number, body: EditTask) => told(client.PATCH('/api/tasks/{id}', { params: seen(id, version), body })),
   deleteTask: (id: string) => told(client.DELETE('/api/tasks/{id}', of(id))),
   inbox: () => listed(client.GET('/api/inbox')),
   types: () => listed(client.GET('/api/types')),
@@ -158,6 +158,10 @@ export const api = {
     told(client.POST('/api/permissions/{id}/permit', of(id))),
   deny: (id: string, reason: string) =>
     told(client.POST('/api/permissions/{id}/deny', { ...of(id), body: { reason } })),
+
+  app: (id: string) => told(client.GET('/api/tasks/{id}/app', of(id))),
+  startApp: (id: string) => told(client.POST('/api/tasks/{id}/app/start', of(id))),
+  stopApp: (id: string) => told(client.POST('/api/tasks/{id}/app/stop', of(id))),
 
   rules: () => listed(client.GET('/api/permission-rules')),
   addRule: (body: NewPermissionRule) => told(client.POST('/api/permission-rules', { body })),

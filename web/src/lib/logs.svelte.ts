@@ -37,6 +37,13 @@ export class Log {
   /** `path` is the address of the output, which takes `offset` and `limit`. */
   constructor(readonly path: string) {}
 
+  /** Output that is known as a whole. */
+  static of(text: string): Log {
+    const log = new Log('');
+    log.#take(text.endsWith('\n') ? text : `${text}\n`);
+    return log;
+  }
+
   /** Reads what is new; called at the beginning and whenever the server says that there is more. */
   async read(): Promise<void> {
     if (this.#reading) {

@@ -8,6 +8,7 @@ export type Route =
   | { page: 'workspaces' }
   | { page: 'workspace'; id: string; kind: string }
   | { page: 'fleet' }
+  | { page: 'capsule' }
   | { page: 'signin' }
   | { page: 'nothing' };
 
@@ -20,6 +21,7 @@ export function routeOf(path: string): Route {
     case 'inbox':
     case 'new':
     case 'fleet':
+    case 'capsule':
     case 'signin':
       return parts.length === 1 ? { page: first } : { page: 'nothing' };
     case 'tasks':

@@ -26,6 +26,7 @@ export type ToolUse = Schemas['ToolUse'];
 export type Saying = Schemas['Saying'];
 export type Waiting = Schemas['InboxItem'];
 export type TaskType = Schemas['TaskType'];
+export type App = Schemas['App'];
 export type Agents = Schemas['Agents'];
 export type Node = Schemas['Node'];
 export type Spend = Schemas['Spend'];

@@ -301,6 +301,7 @@ export const words = {
     stopApp: "Stop the app",
     openApp: "Open {url}",
     appRuns: "It runs beside this page until it is stopped.",
+    appEnded: "It ended with exit code {code}.",
     changedWhileLooking: "This changed while you were looking. What is shown now is what you decide on.",
     filesN: "{n} file | {n} files",
     allIsNew: "There is nothing to compare with: everything is new",
@@ -459,6 +460,15 @@ export const words = {
     knownAgents: "Known agents",
     available: "available",
     notInstalled: "not installed",
+    capsule: "Capsule",
+    openCapsule: "Open a capsule",
+    capsuleHint: "One file with all that happened to a task, written by 'bowline capsule TASK'. Drop it here or choose it; it is read in this browser and sent nowhere.",
+    chooseFile: "Choose a file",
+    noCapsule: "{name} is no capsule.",
+    noCapsuleHint: "'bowline capsule TASK' writes one.",
+    capsuleOf: "Made by Bowline {version} at {time}",
+    earlierMove: "Earlier",
+    laterMove: "Later",
     keyboard: "Keyboard",
     keyMove: "Next, previous",
     keyOpen: "Open",
@@ -775,6 +785,7 @@ export const words = {
     stopApp: "앱 중지",
     openApp: "{url} 열기",
     appRuns: "중지할 때까지 이 페이지와 함께 실행됩니다.",
+    appEnded: "앱이 끝났습니다 (종료 코드 {code}).",
     changedWhileLooking: "보는 동안 바뀌었습니다. 지금 보이는 내용을 기준으로 결정합니다.",
     filesN: "파일 {n}개",
     allIsNew: "비교할 이전 상태가 없습니다",
@@ -933,6 +944,15 @@ export const words = {
     knownAgents: "등록된 에이전트",
     available: "사용 가능",
     notInstalled: "설치되지 않음",
+    capsule: "캡슐",
+    openCapsule: "캡슐 열기",
+    capsuleHint: "작업에 일어난 모든 일을 담은 파일입니다. 'bowline capsule 작업'으로 만듭니다. 여기에 끌어 놓거나 선택하세요. 이 브라우저에서만 읽으며 어디에도 보내지 않습니다.",
+    chooseFile: "파일 선택",
+    noCapsule: "캡슐이 아닌 파일입니다: {name}",
+    noCapsuleHint: "'bowline capsule 작업'으로 만드세요.",
+    capsuleOf: "Bowline {version}, {time} 작성",
+    earlierMove: "이전",
+    laterMove: "다음",
     keyboard: "키보드",
     keyMove: "다음, 이전",
     keyOpen: "열기",
@@ -1254,6 +1274,7 @@ export interface Parameters {
   stopApp: never;
   openApp: 'url';
   appRuns: never;
+  appEnded: 'code';
   changedWhileLooking: never;
   filesN: 'n';
   allIsNew: never;
@@ -1412,6 +1433,15 @@ export interface Parameters {
   knownAgents: never;
   available: never;
   notInstalled: never;
+  capsule: never;
+  openCapsule: never;
+  capsuleHint: never;
+  chooseFile: never;
+  noCapsule: 'name';
+  noCapsuleHint: never;
+  capsuleOf: 'version' | 'time';
+  earlierMove: never;
+  laterMove: never;
   keyboard: never;
   keyMove: never;
   keyOpen: never;

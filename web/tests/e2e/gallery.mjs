@@ -167,12 +167,12 @@ function workspace() {
 
 export async function gallery() {
   const { home, folder } = workspace();
-  const server = new Server({ busy: scenarios.busy, talking: scenarios.talking, careful: scenarios.careful, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 12 });
+  const server = new Server({ busy: scenarios.busy, talking: scenarios.talking, careful: scenarios.careful, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 12, apps: { site: ['npm', 'start', '--', '--port', '{port}'] } });
   await server.start();
   const make = (title, agent, more) => server.newTask(title, agent, more);
   const done = await make('Move the newsletter to the new template', 'finishing', { type: 'custom', label: 'letters' });
   const failed = await make('Nightly import of pictures', 'failing', { label: 'harbour' });
-  const review = await make('Ferry timetable: first version', 'designing', { priority: 'high', label: 'harbour', description: 'A timetable for people who stand on the pier: what sails next, is it late, what does it cost.' });
+  const review = await make('Ferry timetable: first version', 'designing', { type: 'site', priority: 'high', label: 'harbour', description: 'A timetable for people who stand on the pier: what sails next, is it late, what does it cost.' });
   const question = await make('결제 화면을 새로 만들기', 'asking', { priority: 'critical', label: 'shop', description: '장바구니에서 결제까지 세 번의 누름이면 충분하게 한다.' });
   await make('Tests of the payment', 'needing', { label: 'shop' });
   const work = await make('산행 안내 페이지 성능 개선', 'working', { label: 'trails', priority: 'high', description: 'The page of a trail takes four seconds on a phone. One is the goal; the pictures are the first suspect.' });
@@ -186,8 +186,11 @@ export async function gallery() {
   await until('the question is asked', async () => (await server.api('GET', '/api/inbox')).items.length >= 5);
   await until('the custom task is over', async () => ['completed', 'failed'].includes((await server.task(done.id)).status));
   const { items } = await server.api('GET', '/api/workspaces');
+  const capsule = path.join(home, 'timetable.capsule.json');
+  bowline(folder, ['capsule', review.id, '--to', capsule, '--data', server.data]);
   return {
     server,
+    capsule,
     tasks: { review, question, work, failed, talk },
     workspace: items[0].id,
     async close() {

@@ -25,6 +25,7 @@ const pages = {
   develop: `/workspaces/${workspace}/develop`,
   orchestrate: `/workspaces/${workspace}/orchestrate`,
   fleet: '/fleet',
+  capsule: '/capsule',
 };
 
 /** Until nothing on the page has changed for a moment; clocks tick on and do not count. */
@@ -61,6 +62,7 @@ try {
         for (const [name, address] of Object.entries(pages)) {
           await page.goto(shown.server.url + address);
           await page.locator('main h1').first().waitFor();
+          if (name === 'capsule') await page.locator('input[type=file]').setInputFiles(shown.capsule);
           await quiet(page);
           await picture(page, `${name}-${lang}-${theme}${suffix}`);
         }

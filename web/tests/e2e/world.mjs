@@ -45,8 +45,11 @@ export class Server {
     const phases = (options.phases ?? ['Plan', 'Build']).map(
       (name) => `[[type.story.phases]]\nname = "${name}"\ndeliverables = ["docs/*.md"]\nmin_chars = 0\nplaceholders = false\n`,
     );
+    const apps = Object.entries(options.apps ?? {}).map(
+      ([name, command]) => `[type.${name}]\napp = ${JSON.stringify(command)}\n${phases.join('\n').replaceAll('type.story', `type.${name}`)}`,
+    );
     this.config = path.join(this.folder, 'bowline.toml');
-    fs.writeFileSync(this.config, `[defaults]\nagent = "${Object.keys(scenarios)[0]}"\n\n${agents.join('\n')}\n${phases.join('\n')}`);
+    fs.writeFileSync(this.config, `[defaults]\nagent = "${Object.keys(scenarios)[0]}"\n\n${agents.join('\n')}\n${phases.join('\n')}\n${apps.join('\n')}`);
   }
 
   async start() {

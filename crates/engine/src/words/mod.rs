@@ -563,9 +563,9 @@ pub(crate) fn passages(transitions: &[Lost]) -> impl Iterator<Item = Passage> {
 }
 
 /// What the keeper of a file noticed.
-pub(crate) fn keeper(finding: &statefiles::Finding) -> NoticeWords {
-    use statefiles::Finding as F;
-    match finding {
+pub(crate) fn keeper(incident: &statefiles::Incident) -> NoticeWords {
+    use statefiles::Incident as F;
+    match incident {
         F::BadJournalLine { offset } => NoticeWords::BadJournalLine { offset: *offset },
         F::JournalSetAside { path } => NoticeWords::JournalSetAside { path: shown(path) },
         F::JournalDoesNotFit { seq } => NoticeWords::JournalDoesNotFit { seq: *seq },

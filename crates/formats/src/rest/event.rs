@@ -20,7 +20,7 @@ pub enum EventName {
     Question,
     /// A dependency was requested or settled.
     Dependency,
-    /// Something about an agent changed that is no transition: its step, its tokens, a permission, a message.
+    /// Something about a task or its agent changed that is no transition: a draft was edited, a permission asked for, a message sent.
     Agent,
     /// A state file of a workspace changed; `taskId` is empty and `data` is `{workspaceId, kind}`. It has no id.
     Workspace,

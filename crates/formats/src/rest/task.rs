@@ -217,6 +217,8 @@ pub struct Task {
     pub cost_usd: Option<f64>,
     /// The number of its latest event. Send it as `If-Match` with a decision that is about the task as it was then.
     pub version: u64,
+    /// How often it or its agent has moved: a checkpoint or tokens raise the version, and not this.
+    pub moves: u64,
 }
 
 /// An agent as a list shows it.
@@ -277,6 +279,8 @@ pub struct Agent {
     pub attempt: u32,
     /// Whether that process is there, looked at now.
     pub alive: bool,
+    /// Its number on the machine of the server, while it is there.
+    pub pid: Option<i32>,
     /// When it last said anything.
     pub last_output: Option<String>,
 }

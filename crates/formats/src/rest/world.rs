@@ -68,6 +68,8 @@ pub struct App {
     pub command: Vec<String>,
     /// What it printed last.
     pub output: String,
+    /// Why it runs no more, where nobody ended it: its exit code, 128 and the signal that ended it, or 127 when it could not be started.
+    pub exit_code: Option<i32>,
 }
 
 /// A try to tell somebody elsewhere of an event.

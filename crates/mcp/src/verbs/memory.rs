@@ -26,7 +26,8 @@ pub(crate) const FAILURES: &[&str] = &[
 pub(crate) const RESULTS: &[&str] = &["success", "failure", "partial"];
 
 const STEP: Arg = Arg::need("id", Number);
-const PATH: Arg = Arg::need("path", Text);
+/// Not `path`: clients and hooks take that for a file.
+const KEY: Arg = Arg::need("key", Text);
 const VALUE: Arg = Arg::need("value", Any);
 const NAME: Arg = Arg::need("name", Text);
 
@@ -91,22 +92,22 @@ pub(crate) static VERBS: &[Verb] = &[
         "memory_context_get",
         Role::ReadOnly,
         "A value all agents share",
-        &[PATH.about("shared_data.…")],
+        &[KEY.about("shared_data.…")],
         |desk, given| {
             let value = desk
                 .memory()
-                .context_get(&desk.context, given.word("path"))?;
-            Ok(json!({ "path": given.word("path"), "value": value }))
+                .context_get(&desk.context, given.word("key"))?;
+            Ok(json!({ "key": given.word("key"), "value": value }))
         },
     ),
     Verb::new(
         "memory_context_set",
         Role::Agent,
         "Set it",
-        &[PATH, VALUE],
+        &[KEY, VALUE],
         |desk, given| {
             let memory = desk.memory();
-            let moved = memory.context_set(&desk.context, given.word("path"), value(given))?;
+            let moved = memory.context_set(&desk.context, given.word("key"), value(given))?;
             changed(desk, &moved, json!({}))
         },
     ),
@@ -194,10 +195,10 @@ pub(crate) static VERBS: &[Verb] = &[
         "memory_context_append",
         Role::Agent,
         "Add to a list of the shared context",
-        &[PATH, VALUE],
+        &[KEY, VALUE],
         |desk, given| {
             let memory = desk.memory();
-            let moved = memory.context_append(&desk.context, given.word("path"), value(given))?;
+            let moved = memory.context_append(&desk.context, given.word("key"), value(given))?;
             changed(desk, &moved, json!({}))
         },
     )
@@ -218,11 +219,11 @@ pub(crate) static VERBS: &[Verb] = &[
         "memory_agent_get",
         Role::ReadOnly,
         "A value of an agent's own memory",
-        &[NAME, PATH],
+        &[NAME, KEY],
         |desk, given| {
-            let (name, path) = (given.word("name"), given.word("path"));
-            let value = desk.memory().agent_get(&desk.context, name, path)?;
-            Ok(json!({ "name": name, "path": path, "value": value }))
+            let (name, key) = (given.word("name"), given.word("key"));
+            let value = desk.memory().agent_get(&desk.context, name, key)?;
+            Ok(json!({ "name": name, "key": key, "value": value }))
         },
     )
     .rare(),
@@ -230,12 +231,12 @@ pub(crate) static VERBS: &[Verb] = &[
         "memory_agent_set",
         Role::Agent,
         "Set it",
-        &[NAME, PATH, VALUE],
+        &[NAME, KEY, VALUE],
         |desk, given| {
-            let (name, path) = (given.word("name"), given.word("path"));
+            let (name, key) = (given.word("name"), given.word("key"));
             let moved = desk
                 .memory()
-                .agent_set(&desk.context, name, path, value(given))?;
+                .agent_set(&desk.context, name, key, value(given))?;
             changed(desk, &moved, json!({}))
         },
     )
@@ -244,11 +245,11 @@ pub(crate) static VERBS: &[Verb] = &[
         "memory_agent_append",
         Role::Agent,
         "Add to a list of an agent's own memory",
-        &[NAME, PATH, VALUE],
+        &[NAME, KEY, VALUE],
         |desk, given| {
-            let (name, path) = (given.word("name"), given.word("path"));
+            let (name, key) = (given.word("name"), given.word("key"));
             let memory = desk.memory();
-            let moved = memory.agent_append(&desk.context, name, path, value(given))?;
+            let moved = memory.agent_append(&desk.context, name, key, value(given))?;
             changed(desk, &moved, json!({}))
         },
     )

@@ -59,7 +59,7 @@ fn the_newer_generation_needs_no_handshake() {
         "tools/call",
         json!({
             "name": "memory_context_set", "_meta": meta(),
-            "arguments": { "path": "shared_data.topic", "value": "ferries" },
+            "arguments": { "key": "shared_data.topic", "value": "ferries" },
         }),
     );
     assert_eq!(called["result"]["isError"], false, "{called}");
@@ -121,7 +121,7 @@ fn ids_of_any_sort_come_back_as_they_are() {
 #[test]
 fn large_input_is_refused_and_larger_input_is_passed_over() {
     let mut wire = Wire::new(Role::Agent);
-    let value = json!({ "path": "shared_data.x", "value": "x".repeat(900_000) });
+    let value = json!({ "key": "shared_data.x", "value": "x".repeat(900_000) });
     let (good, body) = wire.call("memory_context_set", value);
     assert!(!good && body["error"]["code"].is_string(), "{body}");
     assert!(body.to_string().len() < 2_000);
@@ -140,7 +140,7 @@ fn many_calls_at_once_are_all_answered() {
     for number in 100..160 {
         let request = json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {
             "name": "memory_context_append",
-            "arguments": { "path": "shared_data.list", "value": number },
+            "arguments": { "key": "shared_data.list", "value": number },
         } });
         wire.send(&request.to_string());
     }
@@ -154,6 +154,27 @@ fn many_calls_at_once_are_all_answered() {
     }
     seen.sort_unstable();
     assert_eq!(seen, (100..160).collect::<Vec<u64>>());
-    let list = wire.done("memory_context_get", json!({ "path": "shared_data.list" }));
+    let list = wire.done("memory_context_get", json!({ "key": "shared_data.list" }));
     assert_eq!(list["value"].as_array().unwrap().len(), 60);
+}
+
+/// Longer than a message may be: the request is answered, and the connection goes on.
+#[test]
+fn a_request_that_is_too_long_is_answered() {
+    let mut wire = Wire::new(Role::Agent);
+    let value = "x".repeat(5 << 20);
+    let told = wire.ask(
+        "tools/call",
+        json!({ "name": "memory_context_set", "arguments": { "key": "shared_data.long", "value": value } }),
+    );
+    assert_eq!(told["error"]["code"], -32600, "{told}");
+    assert_eq!(told["error"]["message"], "the message is longer than 4 MiB");
+    wire.done(
+        "memory_context_set",
+        json!({ "key": "shared_data.short", "value": "x" }),
+    );
+    assert_eq!(
+        wire.ask("no/such/method", json!({}))["error"]["code"],
+        -32601
+    );
 }

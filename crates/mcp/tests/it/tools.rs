@@ -1,6 +1,7 @@
 //! Every tool: a good case and a refusal, whole runs by tools alone, and who may do what.
 
 use crate::wire::{Server, Wire};
+use bowline_engine::formats::hook::{HookMessage, ToolCall};
 use bowline_mcp::Role;
 use bowline_mcp::table::VERBS;
 use serde_json::json;
@@ -156,32 +157,32 @@ fn a_memory_task_to_its_end() {
 #[test]
 fn values_that_agents_share_and_keep() {
     let mut wire = Wire::new(Role::Agent);
-    let set = json!({ "path": "shared_data.topic", "value": { "name": "한글", "n": 0.5 } });
+    let set = json!({ "key": "shared_data.topic", "value": { "name": "한글", "n": 0.5 } });
     wire.done("memory_context_set", set);
     let got = wire.done(
         "memory_context_get",
-        json!({ "path": "shared_data.topic.name" }),
+        json!({ "key": "shared_data.topic.name" }),
     );
     assert_eq!(got["value"], "한글");
     wire.refused(
         "memory_context_set",
-        json!({ "path": "version", "value": "9" }),
+        json!({ "key": "version", "value": "9" }),
         "path_protected",
     );
     wire.done(
         "memory_context_append",
-        json!({ "path": "shared_data.list", "value": 1 }),
+        json!({ "key": "shared_data.list", "value": 1 }),
     );
     wire.done("memory_context_session_new", json!({}));
-    let own = json!({ "name": "reader", "path": "preferences.tone", "value": "plain" });
+    let own = json!({ "name": "reader", "key": "preferences.tone", "value": "plain" });
     wire.done("memory_agent_set", own);
-    let got = json!({ "name": "reader", "path": "preferences.tone" });
+    let got = json!({ "name": "reader", "key": "preferences.tone" });
     assert_eq!(wire.done("memory_agent_get", got)["value"], "plain");
-    let more = json!({ "name": "reader", "path": "preferences.words", "value": "ferry" });
+    let more = json!({ "name": "reader", "key": "preferences.words", "value": "ferry" });
     wire.done("memory_agent_append", more);
     wire.refused(
         "memory_agent_get",
-        json!({ "name": "../x", "path": "a" }),
+        json!({ "name": "../x", "key": "a" }),
         "bad_input",
     );
     wire.done("memory_task_new", json!({ "name": "n", "goal": "g" }));
@@ -330,7 +331,7 @@ fn rare_verbs_are_found_and_called_by_one_tool() {
         !verbs.contains_key("restore"),
         "a person's verb is named: {listed}"
     );
-    let set = json!({ "noun": "memory", "verb": "agent set", "args": { "name": "a", "path": "preferences.x", "value": 1 } });
+    let set = json!({ "noun": "memory", "verb": "agent set", "args": { "name": "a", "key": "preferences.x", "value": 1 } });
     wire.done("bowline_verb", set);
     for verb in ["gate pass", "gate-pass", "gate_pass", "develop_gate_pass"] {
         let told =
@@ -546,7 +547,7 @@ fn two_clients_share_a_plan_and_a_memory() {
                 assert_ne!(told["error"]["code"], "internal", "{told}");
                 continue;
             }
-            let note = json!({ "path": "shared_data.done", "value": id });
+            let note = json!({ "key": "shared_data.done", "value": id });
             wire.done("memory_context_append", note);
             wire.done("orchestrate_complete", json!({ "id": id }));
             done.push(id.to_owned());
@@ -563,8 +564,33 @@ fn two_clients_share_a_plan_and_a_memory() {
     assert_eq!(one.1.len() + two.1.len(), 12);
     assert_eq!(all.len(), 12);
     let mut wire = one.0;
-    let noted = wire.done("memory_context_get", json!({ "path": "shared_data.done" }));
+    let noted = wire.done("memory_context_get", json!({ "key": "shared_data.done" }));
     assert_eq!(noted["value"].as_array().unwrap().len(), 12);
     let plan = std::fs::read_to_string(folder.join("TASKS.md")).unwrap();
     assert_eq!(plan.matches("- [x]").count(), 12);
+}
+
+/// Our own tools decide for themselves what is open; a client's hook, which goes by names, takes none of them for a tool that writes
+/// files or runs commands.
+#[test]
+fn no_tool_is_taken_for_one_that_writes_files() {
+    for verb in VERBS.iter().copied().flatten() {
+        let args = verb
+            .takes
+            .iter()
+            .map(|arg| (arg.name.to_owned(), json!("x")));
+        let args: serde_json::Map<_, _> = args.collect();
+        for prefix in [
+            "mcp__bowline__",
+            "mcp__plugin_bowline_bowline__",
+            "mcp_bowline_",
+            "bowline_",
+        ] {
+            let tool = format!("{prefix}{}", verb.name);
+            let message =
+                json!({ "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": args });
+            let read = HookMessage::read(message.to_string().as_bytes()).unwrap();
+            assert_eq!(read.call, ToolCall::Other, "{tool} {args:?}");
+        }
+    }
 }

@@ -1,9 +1,8 @@
 //! A connection whose both ends are in this process, and the folder that is worked in.
 
 use bowline_engine::Context;
-use bowline_mcp::{Desk, Refused, Role, Tasks, Tools};
+use bowline_mcp::{Desk, Refused, Role, Tasks, serve_on};
 use bowline_words::Lang;
-use rmcp::ServiceExt as _;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -114,9 +113,7 @@ impl Wire {
         let (to, input) = tokio::io::duplex(1 << 20);
         let (output, from) = tokio::io::duplex(1 << 20);
         runtime.spawn(async move {
-            if let Ok(running) = Tools::new(desk).serve((input, output)).await {
-                let _ = running.waiting().await;
-            }
+            let _ = serve_on(desk, input, output).await;
         });
         Wire {
             runtime,

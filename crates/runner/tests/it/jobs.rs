@@ -1,7 +1,7 @@
 //! Jobs through the loop that decides, with real shims and agents.
 
 use crate::world::{BOUND, World};
-use bowline_runner::drivers::jobs::{Asked, Refused, Wish};
+use bowline_runner::drivers::jobs::{Asked, Edit, Refused, Wish};
 use bowline_store::{About, EventQuery, RecordBody, RecordKind};
 use bowline_test_support::wait_until;
 
@@ -264,7 +264,7 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
         .unwrap();
     world.until(&second, ("in_progress", "running"));
     let edit = |task: &str, depends_on: &str| {
-        let edit = bowline_runner::drivers::jobs::Edit {
+        let edit = Edit {
             depends_on: Some(vec![depends_on.into()]),
             ..Default::default()
         };
@@ -289,6 +289,36 @@ fn tasks_wait_for_others_for_places_and_not_for_each_other() {
     assert!(matches!(cycle, Err(Refused::Cycle { .. })), "{cycle:?}");
     let blocked = world.ask(Wish::Delete { task: a });
     assert!(matches!(blocked, Err(Refused::Rule(_))), "{blocked:?}");
+}
+
+/// Whoever looks at a list hears of drafts as well, though none of this is a transition.
+#[test]
+fn a_draft_is_told_of_when_it_is_made_edited_and_deleted() {
+    let world = World::new("exit 0\n", 1);
+    let made = world.ask(Wish::Create {
+        title: "Tea".into(),
+        description: String::new(),
+        depends_on: vec![],
+        scheduled_for: None,
+        about: Box::default(),
+        submit: false,
+    });
+    let task = made.unwrap().row.unwrap().id;
+    let edit = Edit {
+        title: Some("Green tea".into()),
+        ..Edit::default()
+    };
+    let edited = world.ask(Wish::Edit {
+        task: task.clone(),
+        edit: Box::new(edit),
+    });
+    let row = edited.unwrap().row.unwrap();
+    assert_eq!((row.version, row.about.moves), (2, 0));
+    world.ask(Wish::Delete { task: task.clone() }).unwrap();
+    let told = world.jobs().store().events(&EventQuery::default()).unwrap();
+    let told = told.iter().filter(|event| event.job == task);
+    let told: Vec<&str> = told.filter_map(|it| it.body["changed"].as_str()).collect();
+    assert_eq!(told, ["create", "edit", "delete"]);
 }
 
 /// The value in two halves, with a pause between them.

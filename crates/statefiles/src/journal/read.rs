@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::line::Line;
-use crate::disk::{Disk, FileKind, Stat};
-use crate::error::{Error, Finding};
+use crate::disk::{Disk, EntryKind, Stat};
+use crate::error::{Error, Incident};
 
 /// First read from the end; doubled as long as more is needed.
 const CHUNK_BYTES: u64 = 16 * 1024;
@@ -20,7 +20,7 @@ pub(crate) struct Tail {
     buffer: Vec<u8>,
     buffer_at: u64,
     lines: Vec<Line>,
-    findings: Vec<Finding>,
+    findings: Vec<Incident>,
     good_bytes: u64,
     bad_at_end: usize,
 }
@@ -45,14 +45,14 @@ impl Tail {
             Err(error) => return Err(Error::io("open", path, error)),
         };
         match stat.kind {
-            FileKind::Regular => {}
-            FileKind::Folder => {
+            EntryKind::Regular => {}
+            EntryKind::Folder => {
                 return Err(Error::NotRegular {
                     path: tail.path,
                     what: "a folder",
                 });
             }
-            FileKind::Link | FileKind::Special => {
+            EntryKind::Link | EntryKind::Special => {
                 return Err(Error::NotRegular {
                     path: tail.path,
                     what: "a link, pipe or device",
@@ -144,7 +144,7 @@ impl Tail {
             match self.previous(disk)? {
                 None => return Ok(None),
                 Some((_, Some(line))) => self.lines.push(line),
-                Some((offset, None)) => self.findings.push(Finding::BadJournalLine { offset }),
+                Some((offset, None)) => self.findings.push(Incident::BadJournalLine { offset }),
             }
         }
         Ok(self.lines.get(back))
@@ -176,13 +176,13 @@ impl Tail {
     }
 
     /// What was noticed in the part read so far.
-    pub(crate) fn findings(&self) -> &[Finding] {
+    pub(crate) fn findings(&self) -> &[Incident] {
         &self.findings
     }
 }
 
 /// All good lines of a journal, the first one first, and what is wrong with the others. Missing is empty.
-pub(crate) fn read_all(disk: &dyn Disk, path: &Path) -> Result<(Vec<Line>, Vec<Finding>), Error> {
+pub(crate) fn read_all(disk: &dyn Disk, path: &Path) -> Result<(Vec<Line>, Vec<Incident>), Error> {
     let mut tail = Tail::open(disk, path)?;
     let mut back = 0;
     while tail.line(disk, back)?.is_some() {

@@ -1,4 +1,4 @@
-//! Finding small splices between two texts, at a bounded cost.
+//! Incident small splices between two texts, at a bounded cost.
 
 use super::Splice;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_statefiles::{Error, FOREIGN_LOCK_FRESH_MS, Finding, Owner, Request, StateFile};
+use bowline_statefiles::{Error, FOREIGN_LOCK_FRESH_MS, Incident, Owner, Request, StateFile};
 use bowline_test_support::{Fault, FaultyDisk};
 
 use crate::support::{Place, request, set};
@@ -118,7 +118,12 @@ fn a_foreign_lock_is_honoured_while_it_may_be_alive() {
         let request = later(&place, age_ms);
         match impatient(&place).hold(&request) {
             Ok(held) if taken => {
-                let findings: Vec<_> = held.snapshot().findings.iter().map(Finding::code).collect();
+                let findings: Vec<_> = held
+                    .snapshot()
+                    .findings
+                    .iter()
+                    .map(Incident::code)
+                    .collect();
                 assert_eq!(findings, ["foreign_lock_taken_over"], "{context}");
                 drop(held);
                 assert_eq!(place.names(), [""; 0], "{context}");

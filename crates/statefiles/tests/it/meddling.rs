@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bowline_statefiles::{Change, Error, Finding, Situation, StateFile, UpdateError, kind};
+use bowline_statefiles::{Change, Error, Incident, Situation, StateFile, UpdateError, kind};
 use bowline_test_support::drill::one_story;
 use bowline_test_support::{Fault, FaultyDisk, wait_until};
 use serde_json::value::RawValue;
@@ -170,7 +170,7 @@ fn bytes_that_are_not_text_are_kept_aside() {
         .snapshot
         .findings
         .iter()
-        .map(bowline_statefiles::Finding::code)
+        .map(bowline_statefiles::Incident::code)
         .collect();
     assert_eq!(codes, ["kept_aside"]);
     assert!(place.names().iter().any(|name| name.contains(".damaged-")));
@@ -283,7 +283,7 @@ fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
     let second = second.recv().unwrap().join().unwrap().unwrap();
     assert_eq!((first.seq, second.seq), (Some(2), Some(3)));
     assert_eq!(place.read("state.json"), "a\nfirst\nsecond\n");
-    assert_eq!(second.snapshot.findings, [Finding::LockRemoved]);
+    assert_eq!(second.snapshot.findings, [Incident::LockRemoved]);
     one_story(&place.file()).unwrap();
 }
 
@@ -304,7 +304,7 @@ fn a_write_through_an_old_descriptor_is_kept_and_told() {
     let kept = place.path(&format!("state.json.damaged-{STAMP}"));
     assert_eq!(
         told.snapshot.findings,
-        [Finding::KeptAside { path: kept.clone() }]
+        [Incident::KeptAside { path: kept.clone() }]
     );
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "a\nlate\n");
     assert_eq!(place.read("state.json"), "a\nb\nc\n");
@@ -348,7 +348,7 @@ fn a_swap_file_that_does_not_belong_to_the_last_change_takes_nothing_back() {
     let told = add(&place.file(), "c").unwrap();
     assert_eq!(place.read("state.json"), "a\nb\nc\n");
     let kept = place.path(&format!("state.json.damaged-{STAMP}"));
-    assert_eq!(told.snapshot.findings, [Finding::KeptAside { path: kept }]);
+    assert_eq!(told.snapshot.findings, [Incident::KeptAside { path: kept }]);
     let seqs: Vec<u64> = place
         .file()
         .history()

@@ -1,6 +1,6 @@
 //! Journals that end or break where they should not.
 
-use bowline_statefiles::{Finding, Rescue, Situation, Source};
+use bowline_statefiles::{Incident, Rescue, Situation, Source};
 use bowline_test_support::drill::one_story;
 use bowline_test_support::{Fault, FaultyDisk};
 
@@ -95,7 +95,7 @@ fn a_bad_line_in_the_middle_is_a_finding() {
     );
     let history = file.history().unwrap();
     let offset = lines[0].len() as u64 + 1;
-    assert_eq!(history.findings, [Finding::BadJournalLine { offset }]);
+    assert_eq!(history.findings, [Incident::BadJournalLine { offset }]);
     assert_eq!(history.written().len(), 3);
     add(&file, "e").unwrap();
     assert_eq!(place.read("state.json"), "d\ne\n");
@@ -114,7 +114,7 @@ fn a_journal_without_one_good_line_is_set_aside() {
     let path = place.path(&format!("{JOURNAL}.damaged-{STAMP}"));
     assert_eq!(
         updated.snapshot.findings,
-        [Finding::JournalSetAside { path: path.clone() }]
+        [Incident::JournalSetAside { path: path.clone() }]
     );
     assert!(
         std::fs::read_to_string(path)

@@ -7,6 +7,8 @@ use std::io;
 
 /// The one answer's id; the clients do not compare them.
 const RESPONSE_ID: &str = "resp_scripted";
+/// The tool that finds others.
+const TOOL_SEARCH: &str = "tool_search";
 
 pub(super) fn answer(
     connection: &mut Connection,
@@ -71,13 +73,30 @@ fn stream_part(connection: &mut Connection, index: usize, part: &Part) -> io::Re
             "name": name,
             "input": text,
         }),
-        Part::Tool { name, input } => json!({
-            "type": "function_call",
-            "id": format!("fc_{index}"),
-            "call_id": unique("call", index),
-            "name": name,
-            "arguments": input.to_string(),
+        // Tools of servers are looked for before they are called.
+        Part::Tool { name, input } if name == TOOL_SEARCH => json!({
+            "type": "tool_search_call",
+            "id": format!("ts_{index}"),
+            "call_id": unique("search", index),
+            "status": "completed",
+            "execution": "client",
+            "arguments": input,
         }),
+        Part::Tool { name, input } => {
+            let mut call = json!({
+                "type": "function_call",
+                "id": format!("fc_{index}"),
+                "call_id": unique("call", index),
+                "name": name,
+                "arguments": input.to_string(),
+            });
+            // They stand in a name space of their server.
+            if let Some((space, name)) = name.rsplit_once("__") {
+                call["namespace"] = space.into();
+                call["name"] = name.into();
+            }
+            call
+        }
     };
     connection
         .event(&json!({"type": "response.output_item.done", "output_index": index, "item": item}))

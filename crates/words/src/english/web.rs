@@ -301,6 +301,7 @@ table! {
         StopApp => "Stop the app";
         OpenApp => "Open {{url}}";
         AppRuns => "It runs beside this page until it is stopped.";
+        AppEnded => "It ended with exit code {{code}}.";
         ChangedWhileLooking => "This changed while you were looking. What is shown now is what you decide on.";
         FilesN => "{{n}} file | {{n}} files";
         AllIsNew => "There is nothing to compare with: everything is new";
@@ -459,6 +460,15 @@ table! {
         KnownAgents => "Known agents";
         Available => "available";
         NotInstalled => "not installed";
+        Capsule => "Capsule";
+        OpenCapsule => "Open a capsule";
+        CapsuleHint => "One file with all that happened to a task, written by 'bowline capsule TASK'. Drop it here or choose it; it is read in this browser and sent nowhere.";
+        ChooseFile => "Choose a file";
+        NoCapsule => "{{name}} is no capsule.";
+        NoCapsuleHint => "'bowline capsule TASK' writes one.";
+        CapsuleOf => "Made by Bowline {{version}} at {{time}}";
+        EarlierMove => "Earlier";
+        LaterMove => "Later";
         Keyboard => "Keyboard";
         KeyMove => "Next, previous";
         KeyOpen => "Open";

@@ -301,6 +301,7 @@ table! {
         StopApp => "앱 중지";
         OpenApp => "{{url}} 열기";
         AppRuns => "중지할 때까지 이 페이지와 함께 실행됩니다.";
+        AppEnded => "앱이 끝났습니다 (종료 코드 {{code}}).";
         ChangedWhileLooking => "보는 동안 바뀌었습니다. 지금 보이는 내용을 기준으로 결정합니다.";
         FilesN => "파일 {{n}}개";
         AllIsNew => "비교할 이전 상태가 없습니다";
@@ -459,6 +460,15 @@ table! {
         KnownAgents => "등록된 에이전트";
         Available => "사용 가능";
         NotInstalled => "설치되지 않음";
+        Capsule => "캡슐";
+        OpenCapsule => "캡슐 열기";
+        CapsuleHint => "작업에 일어난 모든 일을 담은 파일입니다. 'bowline capsule 작업'으로 만듭니다. 여기에 끌어 놓거나 선택하세요. 이 브라우저에서만 읽으며 어디에도 보내지 않습니다.";
+        ChooseFile => "파일 선택";
+        NoCapsule => "캡슐이 아닌 파일입니다: {{name}}";
+        NoCapsuleHint => "'bowline capsule 작업'으로 만드세요.";
+        CapsuleOf => "Bowline {{version}}, {{time}} 작성";
+        EarlierMove => "이전";
+        LaterMove => "다음";
         Keyboard => "키보드";
         KeyMove => "다음, 이전";
         KeyOpen => "열기";

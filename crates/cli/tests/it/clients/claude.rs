@@ -2,6 +2,7 @@
 
 use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
+use bowline_test_support::works;
 use serde_json::{Value, json};
 
 const SESSIONS: [&str; 2] = [
@@ -123,6 +124,12 @@ fn claude_is_held_back_and_knows_why() {
     };
     assert_eq!(count("PreToolUse"), 16, "{hooks:?}");
     assert_eq!(count("PostToolUse"), 2, "{hooks:?}");
+    works(
+        "BOWLINE_CLAUDE",
+        "writing and committing are denied while a gate is closed",
+    );
+    works("BOWLINE_CLAUDE", "the resume card is told at the start");
+    works("BOWLINE_CLAUDE", "its subagents are held back as well");
 }
 
 #[test]
@@ -186,6 +193,10 @@ fn claude_is_no_person_whatever_it_takes_off() {
         ],
     );
     assert_eq!(model.left(), 0);
+    works(
+        "BOWLINE_CLAUDE",
+        "a person's move is refused, whatever it takes off",
+    );
 }
 
 #[test]
@@ -265,4 +276,8 @@ fn claude_goes_on_at_a_checkpoint_but_not_for_ever_and_is_reminded() {
     assert!(told.contains("We fought a test."), "{told}");
     assert!(told.contains("Checkpoints: cp-1 escalated"), "{told}");
     assert!(!told.contains("iter 2/3"), "{told}");
+    works(
+        "BOWLINE_CLAUDE",
+        "it is sent on in the middle of a checkpoint",
+    );
 }

@@ -2,8 +2,10 @@
 
 use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
+use bowline_test_support::works;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A model for which it offers its tool for patches; who answers to the name is the script.
 const MODEL: &str = "gpt-5.5";
@@ -23,16 +25,46 @@ pub(super) fn settings(home: &Path, model: &ModelServer) -> PathBuf {
 }
 
 fn run(world: &Guarded, program: &str, model: &ModelServer, trusted: bool, arguments: &[&str]) {
+    let mut client = started(world, program, model);
+    client
+        .args(trusted.then_some("--dangerously-bypass-hook-trust"))
+        .args(arguments);
+    world.run(client);
+}
+
+/// The client with the scripted model; what it is to do follows.
+fn started(world: &Guarded, program: &str, model: &ModelServer) -> Command {
     let home = world.0.root().join("home/codex");
     settings(&home, model);
     let mut client = world.client(program);
     client
         .env("CODEX_HOME", &home)
         .env("SCRIPTED_KEY", "opens-nothing")
-        .args(["exec", "-s", "danger-full-access"])
-        .args(trusted.then_some("--dangerously-bypass-hook-trust"))
-        .args(arguments);
-    world.run(client);
+        .args(["exec", "-s", "danger-full-access"]);
+    client
+}
+
+/// The same in a folder that a person trusts, so that the settings of the project hold.
+pub(super) fn trusting(world: &Guarded, program: &str, model: &ModelServer) -> Command {
+    let client = started(world, program, model);
+    let settings = world.0.root().join("home/codex/config.toml");
+    let project = world.0.path("").canonicalize().unwrap();
+    let trust = format!(
+        "\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
+        project.display()
+    );
+    let text = std::fs::read_to_string(&settings).unwrap() + &trust;
+    std::fs::write(&settings, text).unwrap();
+    client
+}
+
+/// It finds the tools of servers by looking for them.
+pub(super) fn looks_for(words: &str) -> Reply {
+    Reply::tool(
+        "I look.",
+        "tool_search",
+        json!({ "query": words, "limit": 20 }),
+    )
 }
 
 fn shell(command: &str) -> Reply {
@@ -88,6 +120,11 @@ fn codex_is_held_back_and_knows_why() {
     assert!(!last(&asked[6]).contains("[PHASE GATE]"));
     assert_eq!(model.left(), 0);
     world.held();
+    works(
+        "BOWLINE_CODEX",
+        "writing and committing are denied while a gate is closed",
+    );
+    works("BOWLINE_CODEX", "the resume card is told at the start");
 }
 
 #[test]
@@ -117,6 +154,10 @@ fn codex_is_no_person_whatever_it_takes_off() {
         );
         assert_eq!(model.left(), 0);
     }
+    works(
+        "BOWLINE_CODEX",
+        "a person's move is refused, whatever it takes off",
+    );
 }
 
 #[test]
@@ -132,6 +173,10 @@ fn codex_goes_on_at_a_checkpoint_but_not_for_ever() {
     let card: &[&str] = &["Next: bowline develop checkpoint pass cp-1"];
     each_has(&model.asked(), &[card, held, held, held]);
     assert_eq!(model.left(), 0);
+    works(
+        "BOWLINE_CODEX",
+        "it is sent on in the middle of a checkpoint",
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{Guarded, each_has, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
+use bowline_test_support::works;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::Command;
@@ -98,6 +99,10 @@ fn gemini_is_held_back_and_knows_why() {
     assert!(!last(&asked[4]).contains("[PHASE GATE]"));
     assert_eq!(model.left(), 0);
     world.held();
+    works(
+        "BOWLINE_GEMINI",
+        "writing and committing are denied while a gate is closed",
+    );
 }
 
 #[test]
@@ -113,4 +118,8 @@ fn gemini_goes_on_at_a_checkpoint_but_not_for_ever() {
     let card: &[&str] = &["Next: bowline develop checkpoint pass cp-1"];
     each_has(&model.asked(), &[card, held, held, held]);
     assert_eq!(model.left(), 0);
+    works(
+        "BOWLINE_GEMINI",
+        "it is sent on in the middle of a checkpoint",
+    );
 }

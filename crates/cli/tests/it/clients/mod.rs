@@ -7,8 +7,11 @@
 mod claude;
 mod codex;
 mod gemini;
+mod inspector;
 mod orchestrated;
 mod sandboxed;
+mod served;
+mod together;
 mod tools;
 
 use crate::environment::TestEnvironment;
@@ -126,7 +129,10 @@ impl Guarded {
 
     /// Runs a client to its end, and gives what it printed.
     fn run(&self, mut command: Command) -> String {
-        let [out, err] = ["out", "err"].map(|name| self.0.root().join(name));
+        // Two clients may run at once.
+        let program = Path::new(command.get_program()).file_stem().unwrap();
+        let program = program.to_str().unwrap().to_owned();
+        let [out, err] = ["out", "err"].map(|name| self.0.root().join(format!("{program}.{name}")));
         let mut child = command
             .stdin(Stdio::null())
             .stdout(File::create(&out).unwrap())
@@ -171,7 +177,8 @@ fn last(asked: &Asked) -> String {
         .iter()
         .rposition(|message| {
             let model = ["assistant", "model"].map(Value::from);
-            model.contains(&message["role"]) || message["type"] == "function_call"
+            let calls = ["function_call", "tool_search_call"].map(Value::from);
+            model.contains(&message["role"]) || calls.contains(&message["type"])
         })
         .map_or(0, |at| at + 1);
     list[from..].iter().map(texts).collect()

@@ -3,6 +3,7 @@
 use super::{BOUND, installed};
 use crate::orchestrate_run::{bowline, git, nothing_left, project};
 use bowline_test_support::model_server::{Limit, ModelServer, Reply};
+use bowline_test_support::works;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -95,4 +96,8 @@ fn claude_works_off_a_plan_through_a_limit_and_a_conflict() {
         assert!(told.contains(part), "{part}: {told}");
     }
     nothing_left(&world);
+    works(
+        "BOWLINE_CLAUDE",
+        "a plan is worked off by `orchestrate run`, through a limit and a conflict",
+    );
 }

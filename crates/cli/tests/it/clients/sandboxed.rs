@@ -3,6 +3,7 @@
 
 use super::{Guarded, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
+use bowline_test_support::works;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -92,6 +93,7 @@ fn claude_works_in_the_sandbox() {
     let printed = world.run(client);
     done(&world, &model, &printed);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), "{\"env\": {}}");
+    works("BOWLINE_CLAUDE", "it works in the sandbox");
 }
 
 #[test]
@@ -123,6 +125,7 @@ fn codex_works_in_the_sandbox() {
     let printed = world.run(client);
     done(&world, &model, &printed);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), before);
+    works("BOWLINE_CODEX", "it works in the sandbox");
 }
 
 #[test]
@@ -150,6 +153,7 @@ fn gemini_works_in_the_sandbox() {
     let printed = world.run(client);
     done(&world, &model, &printed);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), before);
+    works("BOWLINE_GEMINI", "it works in the sandbox");
 }
 
 /// Writes its settings; where, and what.
@@ -204,4 +208,5 @@ fn opencode_works_in_the_sandbox() {
     let printed = world.run(client);
     done(&world, &model, &printed);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), text);
+    works("BOWLINE_OPENCODE", "it works in the sandbox");
 }

@@ -3,9 +3,12 @@
 use super::{Guarded, each_has, installed, last};
 use crate::environment::TestEnvironment;
 use bowline_test_support::model_server::{ModelServer, Reply};
+use bowline_test_support::works;
 use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
 
 const PLAN: &str =
     "# Ferries\n\n## Phase 1: Start\n\n- [ ] T1.1: Read\n- [ ] T1.2: Write (depends: T1.1)\n";
@@ -15,7 +18,7 @@ fn checkout() -> PathBuf {
     root.canonicalize().unwrap()
 }
 
-fn claude(world: &Guarded, program: &str, model: &ModelServer) -> Command {
+pub(super) fn claude(world: &Guarded, program: &str, model: &ModelServer) -> Command {
     let mut client = world.client(program);
     client
         .env("ANTHROPIC_BASE_URL", model.url())
@@ -47,7 +50,7 @@ fn run(world: &Guarded, program: &str, model: &ModelServer, arguments: &[&str]) 
     lines.next().unwrap()
 }
 
-fn tool(name: &str, input: Value) -> Reply {
+pub(super) fn tool(name: &str, input: Value) -> Reply {
     Reply::tool("I do it.", &format!("mcp__bowline__{name}"), input)
 }
 
@@ -56,9 +59,22 @@ fn write(world: &Guarded, path: &str) -> Reply {
     Reply::tool("I write.", "Write", file)
 }
 
+/// Two versions of it.
+const CLAUDES: [&str; 2] = ["BOWLINE_CLAUDE", "BOWLINE_CLAUDE_OLDER"];
+const CALLS: &str = "our tools are called (MCP)";
+
 #[test]
 fn claude_works_by_tools() {
-    let Some(program) = installed("BOWLINE_CLAUDE") else {
+    works_by_tools(CLAUDES[0]);
+}
+
+#[test]
+fn an_older_claude_works_by_tools() {
+    works_by_tools(CLAUDES[1]);
+}
+
+fn works_by_tools(variable: &str) {
+    let Some(program) = installed(variable) else {
         return;
     };
     let world = Guarded(TestEnvironment::repository());
@@ -137,11 +153,25 @@ fn claude_works_by_tools() {
     let memory = state("memory history --json");
     assert_eq!(memory["state"]["tasks"][0]["result"], "success");
     assert_eq!(state("orchestrate status --json")["done"], 2);
+    works(variable, CALLS);
+    works(
+        variable,
+        "whole runs by tools: thinking, memory, an orchestration",
+    );
 }
 
 #[test]
 fn the_plugin_installs_and_its_commands_work() {
-    let Some(program) = installed("BOWLINE_CLAUDE") else {
+    plugin_works(CLAUDES[0]);
+}
+
+#[test]
+fn the_plugin_installs_and_its_commands_work_in_an_older_claude() {
+    plugin_works(CLAUDES[1]);
+}
+
+fn plugin_works(variable: &str) {
+    let Some(program) = installed(variable) else {
         return;
     };
     let world = Guarded(TestEnvironment::repository());
@@ -194,12 +224,19 @@ fn the_plugin_installs_and_its_commands_work() {
         assert!(begun["skills"].to_string().contains("bowline"), "{begun}");
         each_has(&model.asked(), &[&words, &["begin"]]);
     }
+    works(variable, "the plugin installs, and its five commands work");
 }
 
 /// The plugin asks the gate like the hooks of `init` do.
 #[test]
 fn the_plugin_holds_the_gate() {
-    let Some(program) = installed("BOWLINE_CLAUDE") else {
+    for variable in CLAUDES {
+        plugin_holds_the_gate(variable);
+    }
+}
+
+fn plugin_holds_the_gate(variable: &str) {
+    let Some(program) = installed(variable) else {
         return;
     };
     let world = Guarded::new("claude");
@@ -225,6 +262,11 @@ fn the_plugin_holds_the_gate() {
         &[&["Where the work stands", "write it"], denied],
     );
     world.held();
+    works(variable, "the resume card is told at the start");
+    works(
+        variable,
+        "writing and committing are denied while a gate is closed",
+    );
 }
 
 /// A colleague's machine, where Bowline is not: every tool goes on, and the session is told.
@@ -261,6 +303,10 @@ fn without_bowline_the_client_works_and_says_so() {
     let told: &[&str] = &["Bowline is not installed on this machine", "write it"];
     each_has(&model.asked(), &[told, &[]]);
     assert!(world.0.path("src/new.txt").exists());
+    works(
+        CLAUDES[0],
+        "on a machine without Bowline it works, and says what is missing",
+    );
 }
 
 /// Another client calls one tool by the name it gives it, and the file is there.
@@ -295,6 +341,7 @@ fn gemini_has_the_tools() {
     super::gemini::arguments(&mut client, &model, "begin");
     world.run(client);
     called(&world, &model);
+    works("BOWLINE_GEMINI", CALLS);
 }
 
 #[test]
@@ -310,4 +357,143 @@ fn opencode_has_the_tools() {
     super::sandboxed::opencode_arguments(&mut client, "begin");
     world.run(client);
     called(&world, &model);
+    works("BOWLINE_OPENCODE", CALLS);
+}
+
+/// It has no tools of servers in its first question: it looks for them, and is told of ours.
+#[test]
+fn codex_finds_the_tools() {
+    let Some(program) = installed("BOWLINE_CODEX") else {
+        return;
+    };
+    let world = Guarded(TestEnvironment::repository());
+    world.0.quietly("init --agent codex", 0);
+    let model = ModelServer::start([
+        super::codex::looks_for("begin a thinking run"),
+        tool("thinking_new", json!({ "id": "t-1", "goal": "A post" })),
+        tool("thinking_start", json!({ "stage": "reflection" })),
+        Reply::text("Done."),
+    ])
+    .unwrap();
+    let mut client = super::codex::trusting(&world, &program, &model);
+    client.arg("begin");
+    world.run(client);
+    let asked = model.asked();
+    assert!(world.0.path("thinking_state.json").exists());
+    let found: &[&str] = &["mcp__bowline", "thinking_new"];
+    let made: &[&str] = &["bowline thinking start planning"];
+    // A refusal reaches the model with what to do instead.
+    let refused: &[&str] = &["dependency_not_completed", "hint"];
+    each_has(&asked, &[&["begin"], found, made, refused]);
+    assert_eq!(model.left(), 0);
+    works("BOWLINE_CODEX", CALLS);
+}
+
+/// An editor that speaks ACP hands the tools over with the session; the agent behind it calls one.
+#[test]
+fn an_acp_agent_has_the_tools() {
+    let (Some(program), Some(executable)) =
+        (installed("BOWLINE_CLAUDE_ACP"), installed("BOWLINE_CLAUDE"))
+    else {
+        return;
+    };
+    let world = Guarded(TestEnvironment::repository());
+    let model = begin("mcp__bowline__thinking_new");
+    let mut client = claude(&world, &program, &model);
+    client
+        .env("CLAUDE_CODE_EXECUTABLE", executable)
+        .env("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", "false");
+    let mut editor = Editor::start(client);
+    editor.ask(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": {} }),
+    );
+    let ours = json!({
+        "name": "bowline", "command": env!("CARGO_BIN_EXE_bowline"), "args": ["mcp"], "env": [],
+    });
+    let session = json!({ "cwd": world.0.path(""), "mcpServers": [ours] });
+    let session = editor.ask("session/new", session)["sessionId"].clone();
+    let prompt = json!([{ "type": "text", "text": "begin" }]);
+    let ended = editor.ask(
+        "session/prompt",
+        json!({ "sessionId": session, "prompt": prompt }),
+    );
+    assert_eq!(ended["stopReason"], "end_turn", "{ended}");
+    assert_eq!(editor.permitted, 1, "it asks the editor first");
+    called(&world, &model);
+    works("BOWLINE_CLAUDE_ACP", CALLS);
+}
+
+/// The other end of the Agent Client Protocol: asks, and permits whatever it is asked for.
+struct Editor {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<Value>,
+    asked: u64,
+    permitted: usize,
+}
+
+impl Editor {
+    fn start(mut client: Command) -> Editor {
+        let mut child = client
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            let lines = output.lines().map_while(Result::ok);
+            let lines = lines.filter_map(|line| serde_json::from_str(&line).ok());
+            // Whoever listened may have gone.
+            lines
+                .map_while(|line| sender.send(line).ok())
+                .for_each(drop);
+        });
+        let (asked, permitted) = (0, 0);
+        Editor {
+            child,
+            input,
+            lines,
+            asked,
+            permitted,
+        }
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").unwrap();
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        loop {
+            let told = self.lines.recv_timeout(super::BOUND).unwrap();
+            if told["method"] == "session/request_permission" {
+                let options = told["params"]["options"].as_array().unwrap();
+                let allow = options
+                    .iter()
+                    .find(|it| it["kind"] == "allow_once")
+                    .unwrap();
+                let outcome = json!({ "outcome": "selected", "optionId": allow["optionId"] });
+                let result = json!({ "outcome": outcome });
+                self.send(&json!({ "jsonrpc": "2.0", "id": told["id"], "result": result }));
+                self.permitted += 1;
+            } else if told["id"] == id && told.get("method").is_none() {
+                assert!(told.get("error").is_none(), "{method}: {told}");
+                return told["result"].clone();
+            }
+        }
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

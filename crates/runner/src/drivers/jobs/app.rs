@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Output of it that is shown, from its end.
 const SHOWN_BYTES: u64 = 4_096;
+/// The exit code of a shell that finds no such program.
+const NOT_STARTED: i32 = 127;
 
 /// An app of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct App {
     pub command: Vec<String>,
     /// What it printed last.
     pub output: String,
+    /// How it ended, where nobody ended it.
+    pub exit_code: Option<i32>,
 }
 
 /// Where the starts of a task's app are.
@@ -34,6 +38,23 @@ pub(super) fn starts(folder: &Path) -> Vec<Attempt> {
     let count = std::fs::read_dir(folder).map_or(0, Iterator::count);
     let opened = (1..=count).map(|number| Attempt::open(&folder.join(number.to_string())));
     opened.filter_map(Result::ok).collect()
+}
+
+/// The end of what was printed, whole lines where it is longer.
+fn tail(attempt: &Attempt, stream: Stream) -> String {
+    let file = match stream {
+        Stream::Out => "log",
+        Stream::Err => "err",
+    };
+    let length = std::fs::metadata(attempt.folder().join(file)).map_or(0, |it| it.len());
+    let from = length.saturating_sub(SHOWN_BYTES);
+    let count = usize::try_from(SHOWN_BYTES).unwrap_or(0);
+    let (_, bytes) = attempt.read(stream, from, count).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    match text.split_once('\n') {
+        Some((_, rest)) if from > 0 => rest.to_owned(),
+        _ => text.into_owned(),
+    }
 }
 
 impl Jobs {
@@ -59,15 +80,19 @@ impl Jobs {
             port: 0,
             command,
             output: String::new(),
+            exit_code: None,
         };
         if let Some(last) = last {
-            app.running = matches!(last.condition(), Ok(Condition::Alive));
             app.port = last.spec().name.parse().unwrap_or(0);
-            let log = std::fs::metadata(last.folder().join("log")).map_or(0, |it| it.len());
-            let from = log.saturating_sub(SHOWN_BYTES);
-            let count = usize::try_from(SHOWN_BYTES).unwrap_or(0);
-            if let Ok((_, bytes)) = last.read(Stream::Out, from, count) {
-                app.output = String::from_utf8_lossy(&bytes).into_owned();
+            app.output = tail(&last, Stream::Out) + &tail(&last, Stream::Err);
+            match last.condition() {
+                Ok(Condition::Alive) => app.running = true,
+                Ok(Condition::Ended(exit)) if !exit.asked => {
+                    let by_signal = exit.signal.map(|signal| 128 + signal);
+                    app.exit_code = Some(exit.code.or(by_signal).unwrap_or(NOT_STARTED));
+                    app.output.extend(exit.start_error);
+                }
+                _ => {}
             }
         }
         Ok(app)

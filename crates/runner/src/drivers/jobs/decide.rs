@@ -10,8 +10,8 @@ use bowline_machines::Machine as _;
 use bowline_machines::Timestamp;
 use bowline_machines::job::{self, Checkpoint, Command, Job, JobMachine, Kind, Marker, StepAt};
 use bowline_store::{
-    About, Advance, Change, JobRow, Next, Outcome, Record, RecordBody, Request, SaidRow,
-    unguessable,
+    About, Advance, Change, EventKind, JobRow, NewEvent, Next, Outcome, Record, RecordBody,
+    Request, SaidRow, unguessable,
 };
 use serde_json::{Value, json};
 
@@ -21,6 +21,10 @@ const ID_LETTERS: usize = 12;
 const TRIES_MAX: u32 = 3;
 
 pub(super) fn new_id(kind: &str) -> String {
+    #[cfg(test)]
+    if let Some(number) = super::simulation::next_id() {
+        return format!("{kind}_{number:012}");
+    }
     format!("{kind}_{}", &unguessable()[..ID_LETTERS])
 }
 
@@ -61,6 +65,7 @@ impl Desk {
             return;
         }
         let print = print(&asked.wish);
+        let verb = print.split(' ').next().unwrap_or_default().to_owned();
         let deleted = match &asked.wish {
             Wish::Delete { task } => self.row(task).ok().map(Box::new),
             _ => None,
@@ -70,6 +75,10 @@ impl Desk {
             Ok(decided) => {
                 let mut advance = Advance::at(self.now());
                 advance.changes = decided.changes;
+                let silent = advance.changes.iter_mut();
+                for change in silent.filter(|it| it.events.is_empty()) {
+                    change.events.push(changed(&verb));
+                }
                 let (job, made) = (decided.job, decided.made);
                 advance.request = asked.request.map(|id| Request {
                     id,
@@ -593,6 +602,14 @@ pub(super) fn no_such(what: &'static str, id: &str) -> Refused {
     Refused::NoSuch {
         what,
         id: id.into(),
+    }
+}
+
+/// Whoever looks at a task must hear of every wish about it, also of one that makes no transition: a draft that is made, edited or deleted.
+fn changed(verb: &str) -> NewEvent {
+    NewEvent {
+        kind: EventKind::Agent,
+        body: json!({ "changed": verb }),
     }
 }
 

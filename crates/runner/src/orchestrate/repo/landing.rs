@@ -17,7 +17,7 @@ const TRIES_MAX: usize = 5;
 const HUNK_BYTES_MAX: usize = 16 << 10;
 
 /// What came of moving a branch.
-pub(super) enum Moved {
+pub(super) enum Advance {
     Done,
     /// It is not where it was.
     Elsewhere,
@@ -61,12 +61,12 @@ impl Repo {
                 return Ok(Landed::Red { why });
             }
             match self.move_branch(&task.phase.branch, &tip, &commit)? {
-                Moved::Done => {
+                Advance::Done => {
                     self.show_phase(&task.phase)?;
                     return Ok(Landed::Done);
                 }
-                Moved::Elsewhere => {}
-                Moved::Blocked(why) => return Ok(Landed::Blocked { why }),
+                Advance::Elsewhere => {}
+                Advance::Blocked(why) => return Ok(Landed::Blocked { why }),
             }
         }
         let branch = task.phase.branch.clone();
@@ -292,7 +292,7 @@ impl Repo {
 
     /// Moves a branch from where it was to a commit that follows it. A checkout that is on it is brought along where nobody's
     /// changes are in the way.
-    pub(super) fn move_branch(&self, branch: &str, old: &str, new: &str) -> Result<Moved, Error> {
+    pub(super) fn move_branch(&self, branch: &str, old: &str, new: &str) -> Result<Advance, Error> {
         let name = format!("refs/heads/{branch}");
         let on_it = self.worktrees()?.into_iter();
         let mut on_it = on_it.filter(|(_, on)| on.as_deref() == Some(branch));
@@ -301,22 +301,22 @@ impl Repo {
                 .git
                 .run(&["update-ref", "-m", "bowline: landed", &name, new, old])?;
             return Ok(match end.code {
-                Some(0) => Moved::Done,
-                _ if self.git.commit(&name)?.as_deref() != Some(old) => Moved::Elsewhere,
-                _ => Moved::Blocked(git_said(&end.said)),
+                Some(0) => Advance::Done,
+                _ if self.git.commit(&name)?.as_deref() != Some(old) => Advance::Elsewhere,
+                _ => Advance::Blocked(git_said(&end.said)),
             });
         };
         let git = self.git.in_folder(&folder);
         if git.commit("HEAD")?.as_deref() != Some(old) {
-            return Ok(Moved::Elsewhere);
+            return Ok(Advance::Elsewhere);
         }
         let end = git.run(&["merge", "--quiet", "--ff-only", "--no-autostash", new])?;
         Ok(match (end.code, self.git.commit(&name)?) {
-            (_, Some(now)) if now == new => Moved::Done,
-            (_, Some(now)) if now != old => Moved::Elsewhere,
+            (_, Some(now)) if now == new => Advance::Done,
+            (_, Some(now)) if now != old => Advance::Elsewhere,
             _ => {
                 let said = format!("{}: {}", folder.display(), first_lines(&end.said));
-                Moved::Blocked(git_said(&said))
+                Advance::Blocked(git_said(&said))
             }
         })
     }
@@ -375,12 +375,12 @@ impl Repo {
                 return Ok(red(why));
             }
             match self.move_branch(&self.target, &tip, &commit)? {
-                Moved::Done => {
+                Advance::Done => {
                     self.unshow(phase)?;
                     return Ok(merged(&commit));
                 }
-                Moved::Elsewhere => {}
-                Moved::Blocked(why) => return Ok(PhaseEnded::Blocked { why }),
+                Advance::Elsewhere => {}
+                Advance::Blocked(why) => return Ok(PhaseEnded::Blocked { why }),
             }
         }
         let branch = self.target.clone();

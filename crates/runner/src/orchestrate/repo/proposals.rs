@@ -1,7 +1,7 @@
 //! Landing by pull request, for branches that nobody may push to: the branch of a task is pushed and proposed by the command of
 //! whoever hosts the repository, and what its checks and reviewers say goes back to the agent.
 
-use super::landing::{Moved, Rebased, first_lines};
+use super::landing::{Advance, Rebased, first_lines};
 use super::{Repo, TaskPlace, failed};
 use crate::core::quoted;
 use crate::core::why::Why;
@@ -320,12 +320,12 @@ impl Repo {
             return Ok(Err(Reason::BranchApart { branch, remote }.into()));
         }
         Ok(match self.move_branch(branch, &here, &there)? {
-            Moved::Done => Ok(there),
-            Moved::Elsewhere => {
+            Advance::Done => Ok(there),
+            Advance::Elsewhere => {
                 let branch = branch.to_owned();
                 Err(Reason::BranchMoves { branch }.into())
             }
-            Moved::Blocked(why) => Err(why),
+            Advance::Blocked(why) => Err(why),
         })
     }
 

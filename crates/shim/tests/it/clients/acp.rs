@@ -206,4 +206,8 @@ fn an_acp_agent_works_asks_is_cancelled_dies_is_loaded_again_and_meets_a_limit()
     let (_, exit) = run.until_exit();
     assert_eq!(exit.code, Some(0));
     assert_eq!(model.left(), 0);
+    bowline_test_support::works(
+        "BOWLINE_CLAUDE_ACP",
+        "it is driven by the task server: it asks, is interrupted, killed, resumed, meets a limit",
+    );
 }

@@ -186,4 +186,8 @@ fn claude_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
     assert_eq!(rest, []);
     assert_eq!(exit.code, Some(1));
     assert_eq!(model.left(), 0);
+    bowline_test_support::works(
+        "BOWLINE_CLAUDE",
+        "it is driven by the task server: it asks, is interrupted, killed, resumed, meets a limit",
+    );
 }

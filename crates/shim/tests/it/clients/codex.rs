@@ -162,4 +162,8 @@ fn codex_works_asks_is_interrupted_dies_resumes_and_meets_a_limit() {
         "{seen:#?}"
     );
     assert_eq!(model.left(), 0);
+    bowline_test_support::works(
+        "BOWLINE_CODEX",
+        "it is driven by the task server: it asks, is interrupted, killed, resumed, meets a limit",
+    );
 }

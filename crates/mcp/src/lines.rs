@@ -1,0 +1,169 @@
+//! Lines of a client on their way to the SDK, which passes over those that are too long without a word. A request must not stay
+//! without an answer: in the place of such a line stands a short request with its id, which is answered with an error.
+
+use serde_json::{Value, json};
+use std::io;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+
+/// The length of a message.
+pub(crate) const LINE_BYTES_MAX: usize = 4 << 20;
+/// The method that stands for a message which was too long.
+pub(crate) const TOO_LONG: &str = "bowline/too_long";
+/// The length of an id, or of a name beside it.
+const WORD_BYTES_MAX: usize = 256;
+
+/// Hands lines on until there are no more.
+pub(crate) async fn hand_on(
+    from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let mut from = BufReader::new(from);
+    let mut line = Vec::new();
+    let mut long: Option<Finder> = None;
+    loop {
+        let piece = from.fill_buf().await?;
+        if piece.is_empty() {
+            // A last line without an end is the SDK's to judge.
+            return to.write_all(&line).await;
+        }
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let part = &piece[..end.unwrap_or(piece.len())];
+        let taken = part.len() + usize::from(end.is_some());
+        match &mut long {
+            Some(finder) => finder.read(part),
+            None if line.len() + part.len() > LINE_BYTES_MAX => {
+                let finder = long.insert(Finder::default());
+                finder.read(&line);
+                finder.read(part);
+                line = Vec::new();
+            }
+            None => line.extend_from_slice(part),
+        }
+        from.consume(taken);
+        if end.is_none() {
+            continue;
+        }
+        if let Some(finder) = long.take() {
+            match finder.id {
+                Some(id) => {
+                    let request = json!({ "jsonrpc": "2.0", "id": id, "method": TOO_LONG });
+                    line.extend(request.to_string().bytes());
+                }
+                // A notification wants no answer.
+                None => continue,
+            }
+        }
+        line.push(b'\n');
+        to.write_all(&line).await?;
+        line.clear();
+    }
+}
+
+/// Finds the `id` of a message that is not kept. It may stand behind all the rest.
+#[derive(Default)]
+struct Finder {
+    depth: u32,
+    quoted: bool,
+    escaped: bool,
+    /// What stands at the top since the last sign.
+    word: Vec<u8>,
+    /// The word before the last colon was `id`.
+    is_id: bool,
+    id: Option<Value>,
+}
+
+impl Finder {
+    fn read(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.take(*byte);
+        }
+    }
+
+    fn take(&mut self, byte: u8) {
+        if self.quoted {
+            self.keep(byte);
+            let ends = byte == b'"' && !self.escaped;
+            self.escaped = byte == b'\\' && !self.escaped;
+            self.quoted = !ends;
+            return;
+        }
+        match byte {
+            b'"' => {
+                self.keep(byte);
+                self.quoted = true;
+            }
+            b'{' | b'[' => self.depth += 1,
+            b':' if self.depth == 1 => {
+                self.is_id = self.word == b"\"id\"";
+                self.word.clear();
+            }
+            b',' | b'}' | b']' => {
+                if self.depth == 1 {
+                    self.value();
+                }
+                if byte != b',' {
+                    self.depth = self.depth.saturating_sub(1);
+                }
+            }
+            _ if byte.is_ascii_whitespace() => {}
+            _ => self.keep(byte),
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        if self.depth == 1 && self.word.len() < WORD_BYTES_MAX {
+            self.word.push(byte);
+        }
+    }
+
+    fn value(&mut self) {
+        if self.is_id {
+            let id = serde_json::from_slice(&self.word).ok();
+            self.id = id.filter(|id: &Value| id.is_string() || id.is_number());
+        }
+        self.is_id = false;
+        self.word.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handed(text: &[u8]) -> String {
+        let mut out = Vec::new();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(hand_on(text, &mut out)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_long_request_keeps_its_id_wherever_it_stands() {
+        let long = "x\\\"]}, \\\\".repeat(LINE_BYTES_MAX / 8);
+        let id =
+            |id: &str| format!(r#"{{"id":{id},"jsonrpc":"2.0","method":"{TOO_LONG}"}}"#) + "\n";
+        for (line, found) in [
+            (
+                format!(r#"{{"id":7,"method":"a","params":"{long}"}}"#),
+                id("7"),
+            ),
+            (
+                format!(
+                    r#"{{"method":"a","params":{{"id":1,"b":["{long}"]}},"jsonrpc":"2.0", "id" : "seven"}}"#
+                ),
+                id(r#""seven""#),
+            ),
+            (
+                format!(r#"{{"method":"a","params":{{"id":1,"a":"{long}"}}}}"#),
+                String::new(),
+            ),
+            (format!(r#"{{"id":"{long}","method":"a"}}"#), String::new()),
+            (long.clone(), String::new()),
+        ] {
+            let told = handed(format!("one\n{line}\ntwo\nrest").as_bytes());
+            assert_eq!(told, format!("one\n{found}two\nrest"));
+        }
+        let most = "x".repeat(LINE_BYTES_MAX) + "\n";
+        assert_eq!(handed(most.as_bytes()), most);
+    }
+}

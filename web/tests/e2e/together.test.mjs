@@ -1,0 +1,208 @@
+/** What stands beside a task: the app it made, other readers, a capsule of it; and a reader who is not disturbed. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import * as scenarios from './scenarios.mjs';
+import { browser, Server, until, visit } from './world.mjs';
+
+let server;
+let chromium;
+
+/** A server of one page, and a program that fails with a reason. */
+const SERVES = `const http = require('node:http'); http.createServer((_, answer) => answer.end('The harbour page')).listen(Number(process.argv[1]), '127.0.0.1', () => console.log('ready at ' + process.env.PORT))`;
+const FAILS = `console.log('looking for the harbour'); console.error('no <b>harbour</b> here'); process.exitCode = 3`;
+
+before(async () => {
+  const { everything, busy, reviewing, steady } = scenarios;
+  const apps = { harbour: [process.execPath, '-e', SERVES, '{port}'], broken: [process.execPath, '-e', FAILS] };
+  server = new Server({ busy, reviewing, steady, everything }, { apps, slots: 8 });
+  await server.start();
+  chromium = await browser();
+});
+
+after(async () => {
+  await chromium?.close();
+  await server?.close();
+});
+
+test('the app of a task is started from its review, opened at its port, and stopped', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Shows the harbour', 'reviewing', { type: 'harbour' });
+  await server.reaches(task.id, 'review');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}/review`);
+  const app = page.getByRole('region', { name: 'The app' });
+  await app.getByRole('button', { name: 'Start the app' }).click();
+  const link = app.getByRole('link', { name: /^Open 127\.0\.0\.1:\d+$/ });
+  const address = await link.getAttribute('href');
+  const read = () => fetch(address).then((answer) => answer.text(), () => null);
+  await until('the app answers', async () => (await read()) === 'The harbour page');
+  await app.getByText(`ready at ${new URL(address).port}`).waitFor();
+  await app.getByRole('button', { name: 'Stop the app' }).click();
+  await app.getByRole('button', { name: 'Start the app' }).waitFor();
+  assert.equal(await read(), null, 'it still answers');
+  assert.equal(await app.getByText(/exit code/).count(), 0, 'an end that was asked for is no failure');
+  fine();
+  await context.close();
+});
+
+test('an app that fails says why, and a type without one has no button', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Shows nothing', 'reviewing', { type: 'broken' });
+  const other = await server.newTask('Has no app', 'reviewing');
+  await server.reaches(task.id, 'review');
+  await server.reaches(other.id, 'review');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}/review`);
+  const app = page.getByRole('region', { name: 'The app' });
+  await app.getByRole('button', { name: 'Start the app' }).click();
+  await app.getByText('It ended with exit code 3.').waitFor();
+  assert.match(await app.locator('pre').innerText(), /looking for the harbour\nno <b>harbour<\/b> here/);
+  await page.goto(`${server.url}/tasks/${other.id}/review`);
+  await page.getByRole('region', { name: 'Review' }).waitFor();
+  await page.locator('[data-action="approve"]:enabled').waitFor();
+  assert.equal(await app.count(), 0);
+  fine();
+  await context.close();
+});
+
+test('two browsers: a draft that one makes, edits and deletes is the same for the other', { timeout: 60_000 }, async () => {
+  const [one, other] = [await visit(chromium, server), await visit(chromium, server)];
+  await other.page.getByText('Live', { exact: true }).waitFor();
+  await one.page.goto(`${server.url}/new`);
+  await one.page.getByLabel('Title').fill('First words');
+  await one.page.getByRole('button', { name: 'Save as draft' }).click();
+  const card = other.page.locator('.card', { hasText: 'First words' });
+  await card.waitFor();
+  const id = (await card.getAttribute('id')).slice('card-'.length);
+  await one.page.goto(`${server.url}/tasks/${id}`);
+  await one.page.getByLabel('Title').fill('Better words');
+  // The other one has begun to change the same draft.
+  const late = await visit(chromium, server);
+  await late.page.goto(`${server.url}/tasks/${id}`);
+  await late.page.getByLabel('Title').fill('Late words');
+  await one.page.getByRole('button', { name: 'Save as draft' }).click();
+  await other.page.locator(`#card-${id}`, { hasText: 'Better words' }).waitFor();
+  await late.page.getByRole('button', { name: 'Save as draft' }).click();
+  await late.page.getByRole('alert').waitFor();
+  assert.equal(await late.page.getByLabel('Title').inputValue(), 'Late words', 'what was typed is lost');
+  assert.equal((await server.task(id)).title, 'Better words');
+  await late.context.close();
+  await server.api('DELETE', `/api/tasks/${id}`);
+  await until('it is gone', async () => (await other.page.locator(`#card-${id}`).count()) === 0);
+  one.fine();
+  other.fine();
+  await one.context.close();
+  await other.context.close();
+});
+
+test('a checkpoint is nothing new; a move is', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Saved meanwhile', 'busy');
+  await until('it works', async () => (await server.task(task.id)).agentState.status === 'running');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  await page.getByRole('region', { name: 'Agent' }).getByText(/^alive, process \d+$/).waitFor();
+  const looked = () => page.evaluate((id) => JSON.parse(localStorage.getItem('bowline.looks') ?? '[]').find(([one]) => one === id)?.[1].moves, task.id);
+  await until('it was looked at', async () => (await looked()) === (await server.task(task.id)).moves);
+  await page.goto(server.url);
+  const card = page.locator(`#card-${task.id}`);
+  await card.waitFor();
+  const before = await server.task(task.id);
+  await server.api('POST', `/api/tasks/${task.id}/checkpoints`);
+  await until('the checkpoint is saved', async () => (await server.task(task.id)).version > before.version);
+  assert.equal((await server.task(task.id)).moves, before.moves);
+  // What the page has by now is what it would have shown: a later event has come.
+  const later = await server.newTask('Made later', 'busy', { submit: false });
+  await page.locator(`#card-${later.id}`).waitFor();
+  assert.equal(await card.locator('.news').count(), 0);
+  await server.api('POST', `/api/tasks/${task.id}/pause`);
+  await card.locator('.news').waitFor();
+  fine();
+  await context.close();
+});
+
+test('a capsule is opened in the page, walked through, and sent nowhere', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Kept in a file', 'everything');
+  await until('it asks', async () => (await server.api('GET', '/api/inbox')).items.some((item) => item.taskId === task.id));
+  const file = path.join(server.folder, 'incident.capsule.json');
+  const env = { PATH: process.env.PATH, HOME: server.home, LANG: 'C.UTF-8', BOWLINE_ACTOR: 'person' };
+  execFileSync(process.env.BOWLINE, ['capsule', task.id, '--to', file, '--data', server.data], { cwd: server.folder, env });
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/fleet`);
+  await page.getByRole('link', { name: 'Open a capsule' }).click();
+  await page.getByText('sent nowhere').waitFor();
+  const sent = [];
+  page.on('request', (request) => request.method() !== 'GET' && sent.push(request.url()));
+  const choose = async (chosen) => {
+    const asked = page.waitForEvent('filechooser');
+    await page.getByRole('button', { name: /^(Choose a file|Open a capsule)$/ }).click();
+    await (await asked).setFiles(chosen);
+  };
+  const bad = path.join(server.folder, 'no.json');
+  fs.writeFileSync(bad, '{"kind":"other"}');
+  await choose(bad);
+  await page.getByText('no.json is no capsule.').waitFor();
+  await choose(file);
+  await page.getByRole('heading', { name: 'Kept in a file' }).waitFor();
+  await page.locator('[role=log]').getByText('Starting the plan').waitFor();
+  const history = page.getByRole('region', { name: 'History' });
+  const { transitions } = JSON.parse(fs.readFileSync(file, 'utf8'));
+  assert.equal(await history.locator('ol > li').count(), transitions.length);
+  // Back to the first move, then one on.
+  for (let step = 1; step < transitions.length; step++) await history.getByRole('button', { name: 'Earlier' }).click();
+  await history.getByText('After move 1').waitFor();
+  assert.ok(await history.getByRole('button', { name: 'Earlier' }).isDisabled());
+  assert.equal(await history.locator('li.after').count(), transitions.length - 1);
+  await history.getByRole('button', { name: 'Later' }).click();
+  await history.getByText('After move 2').waitFor();
+  // Dropped on the page, with a title that would be markup.
+  const evil = { ...JSON.parse(fs.readFileSync(file, 'utf8')), output: { from: 0, text: '<img src=x onerror="window.hurt=1">\n' } };
+  evil.task.title = '<script>window.hurt=2</script>';
+  const dropped = await page.evaluateHandle((text) => {
+    const data = new DataTransfer();
+    data.items.add(new File([text], 'evil.capsule.json', { type: 'application/json' }));
+    return data;
+  }, JSON.stringify(evil));
+  await page.dispatchEvent('main', 'drop', { dataTransfer: dropped });
+  await page.getByRole('heading', { name: '<script>window.hurt=2</script>' }).waitFor();
+  await page.locator('[role=log]').getByText('<img src=x').waitFor();
+  assert.equal(await page.evaluate(() => window.hurt), undefined);
+  assert.deepEqual(sent, []);
+  fine();
+  await context.close();
+});
+
+test('a selection is not moved by ten thousand lines a second', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Prints and prints', 'steady');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  const log = page.locator('[role=log]');
+  const lines = async () => Number((await page.locator('.terminal .count').innerText()).replaceAll(/\D/g, ''));
+  await page.locator('.terminal .count').waitFor();
+  await until('it floods', async () => (await lines()) > 3000);
+  // It follows the end when the reader begins to select.
+  const box = await log.boundingBox();
+  const [x, y] = [box.x + 100, box.y + box.height / 2];
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  const top = await log.evaluate((view) => view.scrollTop);
+  await page.mouse.move(x + 200, y + 40, { steps: 4 });
+  const begun = await lines();
+  await until('more lines come meanwhile', async () => (await lines()) > begun + 5000);
+  await page.mouse.move(x + 210, y + 41);
+  await page.mouse.up();
+  const chosen = await page.evaluate(() => getSelection().toString());
+  assert.ok(chosen.split('\n').length >= 2, chosen);
+  const place = await page.evaluate(() => getSelection().getRangeAt(0).getBoundingClientRect().top);
+  const then = await lines();
+  await until('ten thousand lines more', async () => (await lines()) > then + 10_000);
+  assert.equal(await log.evaluate((view) => view.scrollTop), top);
+  assert.equal(await page.evaluate(() => getSelection().toString()), chosen);
+  assert.equal(await page.evaluate(() => getSelection().getRangeAt(0).getBoundingClientRect().top), place);
+  // Whoever asks for it is at the end again.
+  await page.evaluate(() => getSelection().removeAllRanges());
+  await page.getByRole('button', { name: 'Follow' }).click();
+  await until('it follows', () => log.evaluate((view) => view.scrollHeight - view.clientHeight - view.scrollTop < 40));
+  fine();
+  await context.close();
+});
