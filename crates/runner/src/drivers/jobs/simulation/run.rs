@@ -1,351 +1,58 @@
-//! The loop that decides over simulated time, supervisor and person: thousands of runs from seeds, each with whatever can go
-//! wrong. The process dies between any two orders and before or after any commit, agents are lost, answers are slow and asked
-//! for twice. Nothing acknowledged is lost, no attempt starts twice or beside another, and every task ends.
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+//! One run: what can happen next, and what must hold.
 
-use super::desk::{Desk, Input};
-use super::workshop::{Bench, Came, Finished, Task};
-use super::{AgentSpec, Agents, Asked, Config, Phase, TypeSpec, Wish};
-use crate::core::attempts::{Begin, Happened, Known, Message, News};
-use bowline_formats::agents::{Adapter, Delivery, Event, Protocol, Resume, Writer};
-use bowline_machines::Timestamp;
-use bowline_machines::job::Life;
+use super::super::desk::{Desk, Input};
+use super::super::workshop::{Came, Finished, Task};
+use super::super::{Answered, Asked, Config, Refused, Wish};
+use super::world::{Agent, End, Mortal, Order, Shared, World, script};
+use super::{Dice, TASKS};
+use crate::core::attempts::{Happened, News};
+use bowline_formats::agents::{Adapter, Event, Protocol, Resume};
+use bowline_machines::job::{Life, PausedBy};
 use bowline_store::{
-    About, Advance, CheckpointRow, DeliveryRow, EffectRow, EventKind, EventQuery, EventRow,
-    JobQuery, JobRow, Key, Memory, Outcome, Pruned, Record, RecordQuery, SpendQuery, SpendRow,
-    Store, StoreError, TimerRow,
+    About, CheckpointRow, EventKind, EventQuery, JobQuery, JobRow, Key, Memory, Store as _,
 };
-use bowline_supervisor::{Exit, Shim, Swept, Want};
-use serde_json::Value;
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Runs of the test; `BOWLINE_SIM_SEED` replays one.
-const SEEDS: u64 = 600;
-/// Tasks of a run.
-const TASKS: usize = 4;
-/// Moves in which trouble is made; then everything can come to its end.
-const TROUBLE: usize = 400;
-/// A run that has not ended after so many moves hangs.
-const MOVES_MAX: usize = 40_000;
-/// Whether all is over is looked at now and then.
-const LOOK_EVERY: usize = 20;
-/// When the run begins.
-const BEGIN_S: i64 = 1_800_000_000;
-
-thread_local! {
-    static NOW: Cell<Option<i64>> = const { Cell::new(None) };
-    static IDS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The time of the simulation of this thread.
-pub(super) fn now() -> Option<Timestamp> {
-    NOW.get().map(Timestamp)
-}
-
-/// The next id of the simulation of this thread: the same in every replay.
-pub(super) fn next_id() -> Option<u64> {
-    NOW.get()?;
-    IDS.set(IDS.get() + 1);
-    Some(IDS.get())
-}
-
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % limit as u64).unwrap()
-    }
-
-    fn any<'l, T>(&mut self, list: &'l [T]) -> Option<&'l T> {
-        (!list.is_empty()).then(|| &list[self.below(list.len())])
-    }
-}
-
-/// What agents do, one after the other.
-#[derive(Debug, Clone)]
-enum Act {
-    Print(&'static str),
-    /// Reads until a message holds one of these; the first has it go on, any other has it print again.
-    Wait(&'static str, &'static [&'static str]),
-    Exit(i32),
-    /// It has done its work, and says so.
-    Done(&'static str),
-}
-
-const START: Act = Act::Wait("[/PHASE_START]", &[]);
-const QUESTION: &str = "[USER_QUESTION]\ncategory: choice\nquestion: Which tea?\noptions: [green, black]\nrequired: true\n[/USER_QUESTION]\n";
-const NEED: &str = "[DEPENDENCY_REQUEST]\ntype: api_key\nname: TEA_API_KEY\ndescription: tea\nrequired: true\n[/DEPENDENCY_REQUEST]\n";
-const LIMIT: &str = "[ERROR]\ntype: recoverable\nmessage: slow down\nrecovery: pause_and_retry\nretry_after: 30\n[/ERROR]\n";
-const COMPLETE: &str = "=== CUSTOM TASK COMPLETE ===\n";
-const AGAIN: &[&str] = &["[/REWORK]", "[/REVIEW_REJECTED]"];
-
-fn script(kind: usize, phase: &str, attempt: u32) -> Vec<Act> {
-    let mut acts = vec![START];
-    acts.extend(match kind {
-        0 => vec![
-            Act::Print("Step 1/2: ask\n"),
-            Act::Print(QUESTION),
-            Act::Wait("question_answer", &[]),
-            Act::Done(COMPLETE),
-        ],
-        1 => vec![
-            Act::Print(NEED),
-            Act::Wait("[/DEPENDENCY_PROVIDED]", &[]),
-            Act::Print(LIMIT),
-            Act::Done(COMPLETE),
-        ],
-        2 => {
-            let mut acts = Vec::new();
-            if phase == "1" {
-                acts.push(Act::Print("=== PHASE 1 COMPLETE ===\n"));
-                acts.push(Act::Wait("[/PHASE_START]", AGAIN));
-            }
-            acts.push(Act::Done("=== PHASE 2 COMPLETE ===\n"));
-            acts.push(Act::Wait("NEVER", AGAIN));
-            acts
-        }
-        _ if attempt == 1 => vec![Act::Print("going\n"), Act::Exit(3)],
-        _ => vec![Act::Print("Step 1/1: all\n"), Act::Done(COMPLETE)],
-    });
-    acts.push(Act::Wait("NEVER", &[]));
-    acts
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum End {
-    Exited(Option<i32>),
-    Lost,
-    NotBegun,
-}
-
-struct Agent {
-    job: String,
-    acts: Vec<Act>,
-    at: usize,
-    log: Vec<u8>,
-    input: BTreeMap<u64, String>,
-    read: u64,
-    want: Want,
-    end: Option<End>,
-    done: bool,
-    /// Whoever watches it reads on here.
-    reader: Option<Adapter>,
-}
-
-impl Agent {
-    /// Goes on by one act, if it can.
-    fn act(&mut self) {
-        match self.acts.get(self.at).cloned() {
-            None => {}
-            Some(Act::Print(text)) => {
-                self.log.extend(text.bytes());
-                self.at += 1;
-            }
-            Some(Act::Done(text)) => {
-                self.done = true;
-                self.log.extend(text.bytes());
-                self.at += 1;
-            }
-            Some(Act::Exit(code)) => self.end = Some(End::Exited(Some(code))),
-            Some(Act::Wait(word, again)) => {
-                let next = self.input.range(self.read + 1..).next();
-                let Some((number, text)) = next.map(|(number, text)| (*number, text.clone()))
-                else {
-                    return;
-                };
-                self.read = number;
-                if text.contains(word) {
-                    self.at += 1;
-                } else if again.iter().any(|it| text.contains(it)) {
-                    self.at -= 1;
-                }
-            }
-        }
-    }
-}
-
-enum Order {
-    Begin {
-        folder: PathBuf,
-        job: String,
-        kind: usize,
-        phase: String,
-    },
-    Attach(Resume),
-    Want(Want),
-    Say(Option<u64>, String),
-}
-
-/// Everything outside of the process that decides, and whether that process lives.
-#[derive(Default)]
-struct World {
-    agents: BTreeMap<String, Agent>,
-    orders: VecDeque<(String, Order)>,
-    bench: Vec<Task>,
-    answers: Vec<(usize, Result<Option<String>, String>)>,
-    /// Orders and commits until the process dies.
-    dies_in: Option<usize>,
-    dead: bool,
-    wrong: Vec<String>,
-}
-
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<World>>);
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Shared")
-    }
-}
-
-impl Shared {
-    fn world(&self) -> MutexGuard<'_, World> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// One thing that the process does; whether it still lives to do it.
-    fn lives(&self) -> bool {
-        let mut world = self.world();
-        match &mut world.dies_in {
-            Some(0) => world.dead = true,
-            Some(left) => *left -= 1,
-            None => {}
-        }
-        !world.dead
-    }
-
-    fn order(&self, id: &str, order: Order) {
-        if self.lives() {
-            self.world().orders.push_back((id.to_owned(), order));
-        }
-    }
-}
-
-impl Agents for Shared {
-    fn begin(&self, begin: Begin, _hidden: Vec<String>) {
-        let value = |name: &str| begin.environment.get(name).cloned().unwrap_or_default();
-        let order = Order::Begin {
-            job: value("BOWLINE_TASK_ID"),
-            kind: begin.spec.name.parse().unwrap(),
-            phase: value("BOWLINE_PHASE"),
-            folder: begin.folder,
-        };
-        self.order(&begin.spec.attempt, order);
-    }
-
-    fn attach(&self, id: &str, known: Known) {
-        self.order(id, Order::Attach(known.resume));
-    }
-
-    fn hide(&self, _id: &str, _values: Vec<String>) {}
-
-    fn want(&self, id: &str, want: Want) {
-        self.order(id, Order::Want(want));
-    }
-
-    fn interrupt(&self, _id: &str) {}
-
-    fn say(&self, id: &str, seq: Option<u64>, mut message: Message) {
-        if let Delivery::Input(text) = message(&mut Writer::new(Protocol::Markers)) {
-            self.order(id, Order::Say(seq, text));
-        }
-    }
-
-    fn processed(&self, _id: &str, _upto: u64, _resume: Resume) {}
-}
-
-impl Bench for Shared {
-    fn give(&self, task: Task) {
-        if self.lives() {
-            self.world().bench.push(task);
-        }
-    }
-}
-
-/// A store that ends with its process: before a commit, or right behind it.
-#[derive(Debug)]
-struct Mortal(Arc<Memory>, Shared);
-
-macro_rules! reads {
-    ($($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)*) => {
-        $(fn $name(&self, $($arg: $kind),*) -> Result<$out, StoreError> { self.0.$name($($arg),*) })*
-    };
-}
-
-impl Store for Mortal {
-    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
-        if !self.1.lives() {
-            return Err(StoreError::Failed("the process is dead".into()));
-        }
-        let done = self.0.advance(steps);
-        self.1.lives();
-        done
-    }
-
-    reads! {
-        prune(before: Timestamp) -> Pruned;
-        backup(to: &Path) -> ();
-        job(id: &str) -> Option<JobRow>;
-        jobs(wanted: &JobQuery) -> Vec<JobRow>;
-        open_jobs() -> Vec<JobRow>;
-        counts() -> Vec<(bowline_machines::job::TaskStatus, u64)>;
-        dependents(id: &str) -> Vec<String>;
-        record(id: &str) -> Option<Record>;
-        records(wanted: &RecordQuery) -> Vec<Record>;
-        events(wanted: &EventQuery) -> Vec<EventRow>;
-        feed() -> (u64, u64);
-        effects() -> Vec<EffectRow>;
-        deliveries(job: &str) -> Vec<DeliveryRow>;
-        timers() -> Vec<TimerRow>;
-        spend(wanted: &SpendQuery) -> Vec<SpendRow>;
-        request(id: &str) -> Option<Value>;
-    }
-}
+use bowline_supervisor::{Exit, Swept, Want};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, MutexGuard};
 
 /// A command of the person that is not answered yet, and what it is for the history.
-struct Command {
-    key: String,
-    job: Option<String>,
-    verb: &'static str,
-    wish: Wish,
+pub(super) struct Command {
+    pub(super) key: String,
+    pub(super) job: Option<String>,
+    pub(super) verb: &'static str,
+    pub(super) wish: Wish,
 }
 
-struct Run {
-    dice: Dice,
-    shared: Shared,
-    store: Arc<Memory>,
-    config: Arc<Config>,
-    key: Key,
-    desk: Option<Desk>,
-    commands: Vec<Command>,
-    open: BTreeSet<usize>,
-    acknowledged: BTreeMap<(String, &'static str), usize>,
-    paused: BTreeSet<String>,
-    deaths: usize,
-    losses: usize,
+pub(super) struct Run {
+    pub(super) dice: Dice,
+    pub(super) shared: Shared,
+    pub(super) store: Arc<Memory>,
+    pub(super) config: Arc<Config>,
+    pub(super) key: Key,
+    pub(super) desk: Option<Desk>,
+    pub(super) commands: Vec<Command>,
+    pub(super) open: BTreeSet<usize>,
+    pub(super) acknowledged: BTreeMap<(String, &'static str), usize>,
+    pub(super) paused: BTreeSet<String>,
+    pub(super) deaths: usize,
+    pub(super) losses: usize,
 }
 
 impl Run {
-    fn world(&self) -> MutexGuard<'_, World> {
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
         self.shared.world()
     }
 
-    fn row(&self, id: &str) -> JobRow {
+    pub(super) fn row(&self, id: &str) -> JobRow {
         self.store.job(id).unwrap().unwrap()
     }
 
-    fn rows(&self) -> Vec<JobRow> {
+    pub(super) fn rows(&self) -> Vec<JobRow> {
         self.store.jobs(&JobQuery::default()).unwrap()
     }
 
     /// A new process takes up what is there.
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         let mut world = self.world();
         world.dead = false;
         world.dies_in = None;
@@ -368,7 +75,7 @@ impl Run {
         self.desk = Some(desk);
     }
 
-    fn turn(&mut self, input: Option<Input>) {
+    pub(super) fn turn(&mut self, input: Option<Input>) {
         if let Some(desk) = &mut self.desk {
             desk.turn(input.into_iter().collect());
         }
@@ -383,7 +90,7 @@ impl Run {
         }
     }
 
-    fn answered(&mut self, number: usize, answer: Result<Option<String>, String>) {
+    pub(super) fn answered(&mut self, number: usize, answer: Result<Option<String>, String>) {
         self.open.remove(&number);
         let command = &self.commands[number];
         let verb = command.verb;
@@ -399,10 +106,10 @@ impl Run {
     }
 
     /// Gives a command, or gives one again that was not answered.
-    fn ask(&mut self, number: usize) {
+    pub(super) fn ask(&mut self, number: usize) {
         let command = &self.commands[number];
         let shared = self.shared.clone();
-        let reply = move |answer: Result<super::Answered, super::Refused>| {
+        let reply = move |answer: Result<Answered, Refused>| {
             // An answer of a process that is dead comes from nowhere.
             let mut world = shared.world();
             if !world.dead {
@@ -421,7 +128,7 @@ impl Run {
         self.turn(Some(Input::Asked(Box::new(asked), Box::new(reply))));
     }
 
-    fn command(&mut self, job: Option<&str>, verb: &'static str, wish: Wish) {
+    pub(super) fn command(&mut self, job: Option<&str>, verb: &'static str, wish: Wish) {
         let number = self.commands.len();
         let key = format!("r{number}");
         self.commands.push(Command {
@@ -434,7 +141,7 @@ impl Run {
     }
 
     /// The person does something that somebody waits for, or that comes to mind.
-    fn person(&mut self, trouble: bool) {
+    pub(super) fn person(&mut self, trouble: bool) {
         if let Some(number) = self.open.iter().next().copied() {
             self.ask(number);
             return;
@@ -480,7 +187,7 @@ impl Run {
             Life::Paused(_) if self.paused.contains(&id) && self.dice.below(4) == 0 => {
                 self.command(of, "resume", Wish::Resume { task });
             }
-            Life::Paused(bowline_machines::job::PausedBy::Breaker { until: None, .. }) => {
+            Life::Paused(PausedBy::Breaker { until: None, .. }) => {
                 self.command(of, "resume", Wish::Resume { task });
             }
             Life::Asking => {
@@ -534,7 +241,7 @@ impl Run {
     }
 
     /// The supervisor carries the oldest order out.
-    fn supervise(&mut self, trouble: bool) {
+    pub(super) fn supervise(&mut self, trouble: bool) {
         let unbegun = trouble && self.dice.below(30) == 0;
         let mut world = self.world();
         let Some((id, order)) = world.orders.pop_front() else {
@@ -597,7 +304,7 @@ impl Run {
     }
 
     /// An agent goes on, or is ended as it was told.
-    fn agent(&mut self, trouble: bool) {
+    pub(super) fn agent(&mut self, trouble: bool) {
         let lost = trouble && self.dice.below(40) == 0;
         let ids: Vec<String> = {
             let world = self.world();
@@ -619,7 +326,7 @@ impl Run {
     }
 
     /// The process that decides is told what somebody printed, some of it, or that somebody ended.
-    fn tell(&mut self) {
+    pub(super) fn tell(&mut self) {
         let ids: Vec<String> = {
             let world = self.world();
             let told = |it: &Agent| {
@@ -702,7 +409,7 @@ impl Run {
     }
 
     /// Something is finished on the bench.
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         let count = self.world().bench.len();
         if count == 0 {
             return;
@@ -776,7 +483,7 @@ impl Run {
     }
 
     /// What must hold at every moment.
-    fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         for id in &self.paused {
             let row = self.row(id);
             let by_person = matches!(&row.job.life, Life::Paused(by) if by.name() == "user");
@@ -792,7 +499,7 @@ impl Run {
     }
 
     /// What must hold at the end.
-    fn check(&mut self) {
+    pub(super) fn check(&mut self) {
         let mut wrong = Vec::new();
         for row in self.rows() {
             let id = &row.id;
@@ -849,131 +556,11 @@ impl Run {
     }
 
     /// Whether nothing is left to be done.
-    fn over(&self) -> bool {
+    pub(super) fn over(&self) -> bool {
         self.commands.len() >= TASKS
             && self.open.is_empty()
             && self.store.open_jobs().unwrap().is_empty()
             && self.world().orders.is_empty()
             && self.store.effects().unwrap().is_empty()
     }
-}
-
-/// A folder in memory, where the system has one: a run writes hundreds of small files.
-fn folder() -> tempfile::TempDir {
-    let memory = tempfile::tempdir_in("/dev/shm");
-    memory.or_else(|_| tempfile::tempdir()).unwrap()
-}
-
-/// One run; how often the process died, how many agents were lost, and what went wrong.
-fn simulate(seed: u64, folder: &Path, key: &Key) -> (usize, usize, Vec<String>) {
-    NOW.set(Some(BEGIN_S));
-    IDS.set(0);
-    let mut config = Config::new(folder, Shim::new(Path::new("/bin/false"), &[]));
-    config.slots = 3;
-    config.runs_per_hour = 10_000;
-    let agent = AgentSpec {
-        command: vec!["agent".into()],
-        protocol: Protocol::Markers,
-        environment: BTreeMap::new(),
-        verifies: false,
-    };
-    config.agents.insert("agent".into(), agent);
-    config.default_agent = "agent".into();
-    let phase = |name: &str| Phase {
-        name: name.into(),
-        review: true,
-        ..Phase::default()
-    };
-    let two = TypeSpec {
-        name: "two".into(),
-        phases: vec![phase("Plan"), phase("Make")],
-        complete_on_exit: false,
-        app: Vec::new(),
-    };
-    config.types.insert("two".into(), two);
-    let mut run = Run {
-        dice: Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
-        shared: Shared::default(),
-        store: Arc::new(Memory::new()),
-        config: Arc::new(config),
-        key: key.clone(),
-        desk: None,
-        commands: Vec::new(),
-        open: BTreeSet::new(),
-        acknowledged: BTreeMap::new(),
-        paused: BTreeSet::new(),
-        deaths: 0,
-        losses: 0,
-    };
-    run.begin();
-    let mut moves = 0;
-    while moves < MOVES_MAX && run.world().wrong.is_empty() {
-        moves += 1;
-        if moves % LOOK_EVERY == 0 && run.over() {
-            break;
-        }
-        let trouble = moves < TROUBLE;
-        if trouble && run.dice.below(25) == 0 {
-            let soon = run.dice.below(6);
-            run.world().dies_in.get_or_insert(soon);
-        }
-        match run.dice.below(12) {
-            0 | 1 => run.person(trouble),
-            2..=4 => run.supervise(trouble),
-            5 | 6 => run.agent(trouble),
-            7 | 8 => run.tell(),
-            9 | 10 => run.finish(),
-            _ => {
-                let seconds = [0, 1, 1, 5, 40][run.dice.below(5)];
-                NOW.set(NOW.get().map(|now| now + seconds));
-                run.turn(None);
-            }
-        }
-        run.look();
-    }
-    run.check();
-    if moves >= MOVES_MAX {
-        run.world().wrong.push("it does not end".into());
-    }
-    NOW.set(None);
-    let wrong = std::mem::take(&mut run.world().wrong);
-    (run.deaths, run.losses, wrong)
-}
-
-#[test]
-fn whatever_goes_wrong_nothing_acknowledged_is_lost_and_every_task_ends() {
-    let replayed = std::env::var("BOWLINE_SIM_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seeds = match replayed {
-        Some(seed) => seed..seed + 1,
-        None => 0..SEEDS,
-    };
-    let folder = folder();
-    let key = Key::open(&folder.path().join("key")).unwrap();
-    let (mut deaths, mut losses) = (0, 0);
-    for seed in seeds.clone() {
-        let data = folder.path().join(seed.to_string());
-        let (died, lost, wrong) = simulate(seed, &data, &key);
-        let replay = format!(
-            "BOWLINE_SIM_SEED={seed} cargo nextest run -p bowline-runner simulation::whatever"
-        );
-        assert!(wrong.is_empty(), "{wrong:#?}\nreplay: {replay}");
-        deaths += died;
-        losses += lost;
-        std::fs::remove_dir_all(&data).unwrap();
-    }
-    if replayed.is_none() {
-        // A simulation in which nothing happens proves nothing.
-        let runs = usize::try_from(SEEDS).unwrap();
-        assert!(deaths > 2 * runs && losses > runs / 2, "{deaths} {losses}");
-    }
-}
-
-#[test]
-fn the_same_seed_gives_the_same_run() {
-    let folder = folder();
-    let key = Key::open(&folder.path().join("key")).unwrap();
-    let run = |name: &str| simulate(7, &folder.path().join(name), &key);
-    assert_eq!(run("a"), run("b"));
 }

@@ -1,0 +1,185 @@
+//! The loop that decides over simulated time, supervisor and person: thousands of runs from seeds, each with whatever can go
+//! wrong. The process dies between any two orders and before or after any commit, agents are lost, answers are slow and asked
+//! for twice. Nothing acknowledged is lost, no attempt starts twice or beside another, and every task ends.
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod run;
+mod world;
+
+use super::{AgentSpec, Config, Phase, TypeSpec};
+use bowline_formats::agents::Protocol;
+use bowline_machines::Timestamp;
+use bowline_store::{Key, Memory};
+use bowline_supervisor::Shim;
+use run::Run;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use world::Shared;
+
+/// Runs of the test; `BOWLINE_SIM_SEED` replays one.
+const SEEDS: u64 = 600;
+/// Tasks of a run.
+const TASKS: usize = 4;
+/// Moves in which trouble is made; then everything can come to its end.
+const TROUBLE: usize = 400;
+/// A run that has not ended after so many moves hangs.
+const MOVES_MAX: usize = 40_000;
+/// Whether all is over is looked at now and then.
+const LOOK_EVERY: usize = 20;
+/// When the run begins.
+const BEGIN_S: i64 = 1_800_000_000;
+
+thread_local! {
+    static NOW: Cell<Option<i64>> = const { Cell::new(None) };
+    static IDS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The time of the simulation of this thread.
+pub(super) fn now() -> Option<Timestamp> {
+    NOW.get().map(Timestamp)
+}
+
+/// The next id of the simulation of this thread: the same in every replay.
+pub(super) fn next_id() -> Option<u64> {
+    NOW.get()?;
+    IDS.set(IDS.get() + 1);
+    Some(IDS.get())
+}
+
+/// Chance that is the same in every replay.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % limit as u64).unwrap()
+    }
+
+    fn any<'l, T>(&mut self, list: &'l [T]) -> Option<&'l T> {
+        (!list.is_empty()).then(|| &list[self.below(list.len())])
+    }
+}
+
+/// A folder in memory, where the system has one: a run writes hundreds of small files.
+fn folder() -> tempfile::TempDir {
+    let memory = tempfile::tempdir_in("/dev/shm");
+    memory.or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// One run; how often the process died, how many agents were lost, and what went wrong.
+fn simulate(seed: u64, folder: &Path, key: &Key) -> (usize, usize, Vec<String>) {
+    NOW.set(Some(BEGIN_S));
+    IDS.set(0);
+    let mut config = Config::new(folder, Shim::new(Path::new("/bin/false"), &[]));
+    config.slots = 3;
+    config.runs_per_hour = 10_000;
+    let agent = AgentSpec {
+        command: vec!["agent".into()],
+        protocol: Protocol::Markers,
+        environment: BTreeMap::new(),
+        verifies: false,
+    };
+    config.agents.insert("agent".into(), agent);
+    config.default_agent = "agent".into();
+    let phase = |name: &str| Phase {
+        name: name.into(),
+        review: true,
+        ..Phase::default()
+    };
+    let two = TypeSpec {
+        name: "two".into(),
+        phases: vec![phase("Plan"), phase("Make")],
+        complete_on_exit: false,
+        app: Vec::new(),
+    };
+    config.types.insert("two".into(), two);
+    let mut run = Run {
+        dice: Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+        shared: Shared::default(),
+        store: Arc::new(Memory::new()),
+        config: Arc::new(config),
+        key: key.clone(),
+        desk: None,
+        commands: Vec::new(),
+        open: BTreeSet::new(),
+        acknowledged: BTreeMap::new(),
+        paused: BTreeSet::new(),
+        deaths: 0,
+        losses: 0,
+    };
+    run.begin();
+    let mut moves = 0;
+    while moves < MOVES_MAX && run.world().wrong.is_empty() {
+        moves += 1;
+        if moves % LOOK_EVERY == 0 && run.over() {
+            break;
+        }
+        let trouble = moves < TROUBLE;
+        if trouble && run.dice.below(25) == 0 {
+            let soon = run.dice.below(6);
+            run.world().dies_in.get_or_insert(soon);
+        }
+        match run.dice.below(12) {
+            0 | 1 => run.person(trouble),
+            2..=4 => run.supervise(trouble),
+            5 | 6 => run.agent(trouble),
+            7 | 8 => run.tell(),
+            9 | 10 => run.finish(),
+            _ => {
+                let seconds = [0, 1, 1, 5, 40][run.dice.below(5)];
+                NOW.set(NOW.get().map(|now| now + seconds));
+                run.turn(None);
+            }
+        }
+        run.look();
+    }
+    run.check();
+    if moves >= MOVES_MAX {
+        run.world().wrong.push("it does not end".into());
+    }
+    NOW.set(None);
+    let wrong = std::mem::take(&mut run.world().wrong);
+    (run.deaths, run.losses, wrong)
+}
+
+#[test]
+fn whatever_goes_wrong_nothing_acknowledged_is_lost_and_every_task_ends() {
+    let replayed = std::env::var("BOWLINE_SIM_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let seeds = match replayed {
+        Some(seed) => seed..seed + 1,
+        None => 0..SEEDS,
+    };
+    let folder = folder();
+    let key = Key::open(&folder.path().join("key")).unwrap();
+    let (mut deaths, mut losses) = (0, 0);
+    for seed in seeds.clone() {
+        let data = folder.path().join(seed.to_string());
+        let (died, lost, wrong) = simulate(seed, &data, &key);
+        let replay = format!(
+            "BOWLINE_SIM_SEED={seed} cargo nextest run -p bowline-runner simulation::whatever"
+        );
+        assert!(wrong.is_empty(), "{wrong:#?}\nreplay: {replay}");
+        deaths += died;
+        losses += lost;
+        std::fs::remove_dir_all(&data).unwrap();
+    }
+    if replayed.is_none() {
+        // A simulation in which nothing happens proves nothing.
+        let runs = usize::try_from(SEEDS).unwrap();
+        assert!(deaths > 2 * runs && losses > runs / 2, "{deaths} {losses}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let folder = folder();
+    let key = Key::open(&folder.path().join("key")).unwrap();
+    let run = |name: &str| simulate(7, &folder.path().join(name), &key);
+    assert_eq!(run("a"), run("b"));
+}

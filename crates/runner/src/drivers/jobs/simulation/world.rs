@@ -1,0 +1,257 @@
+//! Everything outside of the process that decides: agents and their supervisor, the bench, and a store that dies with it.
+
+use super::super::Agents;
+use super::super::workshop::{Bench, Task};
+use crate::core::attempts::{Begin, Known, Message};
+use bowline_formats::agents::{Adapter, Delivery, Protocol, Resume, Writer};
+use bowline_machines::Timestamp;
+use bowline_store::{
+    Advance, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow, Memory, Outcome,
+    Pruned, Record, RecordQuery, SpendQuery, SpendRow, Store, StoreError, TimerRow,
+};
+use bowline_supervisor::Want;
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What agents do, one after the other.
+#[derive(Debug, Clone)]
+pub(super) enum Act {
+    Print(&'static str),
+    /// Reads until a message holds one of these; the first has it go on, any other has it print again.
+    Wait(&'static str, &'static [&'static str]),
+    Exit(i32),
+    /// It has done its work, and says so.
+    Done(&'static str),
+}
+
+pub(super) const START: Act = Act::Wait("[/PHASE_START]", &[]);
+pub(super) const QUESTION: &str = "[USER_QUESTION]\ncategory: choice\nquestion: Which tea?\noptions: [green, black]\nrequired: true\n[/USER_QUESTION]\n";
+pub(super) const NEED: &str = "[DEPENDENCY_REQUEST]\ntype: api_key\nname: TEA_API_KEY\ndescription: tea\nrequired: true\n[/DEPENDENCY_REQUEST]\n";
+pub(super) const LIMIT: &str = "[ERROR]\ntype: recoverable\nmessage: slow down\nrecovery: pause_and_retry\nretry_after: 30\n[/ERROR]\n";
+pub(super) const COMPLETE: &str = "=== CUSTOM TASK COMPLETE ===\n";
+pub(super) const AGAIN: &[&str] = &["[/REWORK]", "[/REVIEW_REJECTED]"];
+
+pub(super) fn script(kind: usize, phase: &str, attempt: u32) -> Vec<Act> {
+    let mut acts = vec![START];
+    acts.extend(match kind {
+        0 => vec![
+            Act::Print("Step 1/2: ask\n"),
+            Act::Print(QUESTION),
+            Act::Wait("question_answer", &[]),
+            Act::Done(COMPLETE),
+        ],
+        1 => vec![
+            Act::Print(NEED),
+            Act::Wait("[/DEPENDENCY_PROVIDED]", &[]),
+            Act::Print(LIMIT),
+            Act::Done(COMPLETE),
+        ],
+        2 => {
+            let mut acts = Vec::new();
+            if phase == "1" {
+                acts.push(Act::Print("=== PHASE 1 COMPLETE ===\n"));
+                acts.push(Act::Wait("[/PHASE_START]", AGAIN));
+            }
+            acts.push(Act::Done("=== PHASE 2 COMPLETE ===\n"));
+            acts.push(Act::Wait("NEVER", AGAIN));
+            acts
+        }
+        _ if attempt == 1 => vec![Act::Print("going\n"), Act::Exit(3)],
+        _ => vec![Act::Print("Step 1/1: all\n"), Act::Done(COMPLETE)],
+    });
+    acts.push(Act::Wait("NEVER", &[]));
+    acts
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum End {
+    Exited(Option<i32>),
+    Lost,
+    NotBegun,
+}
+
+pub(super) struct Agent {
+    pub(super) job: String,
+    pub(super) acts: Vec<Act>,
+    pub(super) at: usize,
+    pub(super) log: Vec<u8>,
+    pub(super) input: BTreeMap<u64, String>,
+    pub(super) read: u64,
+    pub(super) want: Want,
+    pub(super) end: Option<End>,
+    pub(super) done: bool,
+    /// Whoever watches it reads on here.
+    pub(super) reader: Option<Adapter>,
+}
+
+impl Agent {
+    /// Goes on by one act, if it can.
+    pub(super) fn act(&mut self) {
+        match self.acts.get(self.at).cloned() {
+            None => {}
+            Some(Act::Print(text)) => {
+                self.log.extend(text.bytes());
+                self.at += 1;
+            }
+            Some(Act::Done(text)) => {
+                self.done = true;
+                self.log.extend(text.bytes());
+                self.at += 1;
+            }
+            Some(Act::Exit(code)) => self.end = Some(End::Exited(Some(code))),
+            Some(Act::Wait(word, again)) => {
+                let next = self.input.range(self.read + 1..).next();
+                let Some((number, text)) = next.map(|(number, text)| (*number, text.clone()))
+                else {
+                    return;
+                };
+                self.read = number;
+                if text.contains(word) {
+                    self.at += 1;
+                } else if again.iter().any(|it| text.contains(it)) {
+                    self.at -= 1;
+                }
+            }
+        }
+    }
+}
+
+pub(super) enum Order {
+    Begin {
+        folder: PathBuf,
+        job: String,
+        kind: usize,
+        phase: String,
+    },
+    Attach(Resume),
+    Want(Want),
+    Say(Option<u64>, String),
+}
+
+/// Everything outside of the process that decides, and whether that process lives.
+#[derive(Default)]
+pub(super) struct World {
+    pub(super) agents: BTreeMap<String, Agent>,
+    pub(super) orders: VecDeque<(String, Order)>,
+    pub(super) bench: Vec<Task>,
+    pub(super) answers: Vec<(usize, Result<Option<String>, String>)>,
+    /// Orders and commits until the process dies.
+    pub(super) dies_in: Option<usize>,
+    pub(super) dead: bool,
+    pub(super) wrong: Vec<String>,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Shared(Arc<Mutex<World>>);
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+impl Shared {
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One thing that the process does; whether it still lives to do it.
+    pub(super) fn lives(&self) -> bool {
+        let mut world = self.world();
+        match &mut world.dies_in {
+            Some(0) => world.dead = true,
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        !world.dead
+    }
+
+    pub(super) fn order(&self, id: &str, order: Order) {
+        if self.lives() {
+            self.world().orders.push_back((id.to_owned(), order));
+        }
+    }
+}
+
+impl Agents for Shared {
+    fn begin(&self, begin: Begin, _hidden: Vec<String>) {
+        let value = |name: &str| begin.environment.get(name).cloned().unwrap_or_default();
+        let order = Order::Begin {
+            job: value("BOWLINE_TASK_ID"),
+            kind: begin.spec.name.parse().unwrap(),
+            phase: value("BOWLINE_PHASE"),
+            folder: begin.folder,
+        };
+        self.order(&begin.spec.attempt, order);
+    }
+
+    fn attach(&self, id: &str, known: Known) {
+        self.order(id, Order::Attach(known.resume));
+    }
+
+    fn hide(&self, _id: &str, _values: Vec<String>) {}
+
+    fn want(&self, id: &str, want: Want) {
+        self.order(id, Order::Want(want));
+    }
+
+    fn interrupt(&self, _id: &str) {}
+
+    fn say(&self, id: &str, seq: Option<u64>, mut message: Message) {
+        if let Delivery::Input(text) = message(&mut Writer::new(Protocol::Markers)) {
+            self.order(id, Order::Say(seq, text));
+        }
+    }
+
+    fn processed(&self, _id: &str, _upto: u64, _resume: Resume) {}
+}
+
+impl Bench for Shared {
+    fn give(&self, task: Task) {
+        if self.lives() {
+            self.world().bench.push(task);
+        }
+    }
+}
+
+/// A store that ends with its process: before a commit, or right behind it.
+#[derive(Debug)]
+pub(super) struct Mortal(pub(super) Arc<Memory>, pub(super) Shared);
+
+macro_rules! reads {
+    ($($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)*) => {
+        $(fn $name(&self, $($arg: $kind),*) -> Result<$out, StoreError> { self.0.$name($($arg),*) })*
+    };
+}
+
+impl Store for Mortal {
+    fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
+        if !self.1.lives() {
+            return Err(StoreError::Failed("the process is dead".into()));
+        }
+        let done = self.0.advance(steps);
+        self.1.lives();
+        done
+    }
+
+    reads! {
+        prune(before: Timestamp) -> Pruned;
+        backup(to: &Path) -> ();
+        job(id: &str) -> Option<JobRow>;
+        jobs(wanted: &JobQuery) -> Vec<JobRow>;
+        open_jobs() -> Vec<JobRow>;
+        counts() -> Vec<(bowline_machines::job::TaskStatus, u64)>;
+        dependents(id: &str) -> Vec<String>;
+        record(id: &str) -> Option<Record>;
+        records(wanted: &RecordQuery) -> Vec<Record>;
+        events(wanted: &EventQuery) -> Vec<EventRow>;
+        feed() -> (u64, u64);
+        effects() -> Vec<EffectRow>;
+        deliveries(job: &str) -> Vec<DeliveryRow>;
+        timers() -> Vec<TimerRow>;
+        spend(wanted: &SpendQuery) -> Vec<SpendRow>;
+        request(id: &str) -> Option<Value>;
+    }
+}

@@ -1,0 +1,243 @@
+//! The task server under a hail of kills: a person works with it over REST, agents of every kind work, and the server is
+//! killed with -9 at random moments and started again; now and then a shim is killed too.
+//!
+//! The promises: every acknowledged command took effect once, every task ends as it should, no attempt starts while an earlier
+//! one may live, nothing of a lost attempt counts as done, an agent that nobody killed is never started anew, one that a
+//! person stopped stays stopped, and no process is left over.
+
+mod check;
+mod person;
+
+use super::field::{Random, pause};
+use super::serving::{Serving, kill, told};
+use crate::Outcome;
+use check::check;
+use person::Person;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often it is killed, and how many tasks there are at once.
+pub(crate) struct Plan {
+    pub(crate) kills: usize,
+    pub(crate) agents: usize,
+    pub(crate) seed: u64,
+}
+
+const SETTINGS: &str = r#"
+[defaults]
+agent = "worker"
+[limits]
+runs_per_hour = 500
+[agent.worker]
+command = ["sh", "{dir}/agent.sh", "worker"]
+[agent.phases]
+command = ["sh", "{dir}/agent.sh", "phases"]
+[agent.limit]
+command = ["sh", "{dir}/agent.sh", "limit"]
+[agent.need]
+command = ["sh", "{dir}/agent.sh", "need"]
+[agent.leaver]
+command = ["sh", "{dir}/agent.sh", "leaver"]
+[agent.crash]
+command = ["sh", "{dir}/agent.sh", "crash"]
+[agent.endless]
+command = ["sh", "{dir}/agent.sh", "endless"]
+[agent.checked]
+command = ["sh", "{dir}/agent.sh", "checked"]
+[agent.checker]
+command = ["sh", "{dir}/agent.sh", "checker"]
+[[type.two.phases]]
+name = "Plan"
+deliverables = ["plan.md"]
+[[type.two.phases]]
+name = "Make"
+deliverables = ["made.md"]
+[type.leaving]
+complete_on_exit = true
+[[type.leaving.phases]]
+name = "All"
+review = false
+[[type.looked.phases]]
+name = "All"
+review = false
+verifier = "checker"
+"#;
+
+/// What agents do. Whoever starts holds a lock that its children inherit: two at once are seen.
+const AGENT: &str = r#"
+notes={dir}/notes id=$BOWLINE_TASK_ID me=$BOWLINE_ATTEMPT
+if [ "$1" = checker ]; then
+  sleep 0.1
+  printf '=== VERIFICATION_RESULT ===\n{"criteria":[{"id":"P1_CONS_01","status":"passed"}]}\n'
+  sleep 600
+fi
+exec 9>> "$notes/$id.lock"
+flock -n 9 || echo "$me began while an earlier one may live" >> "$notes/wrong"
+echo "$me $$" >> "$notes/$id.starts"
+heard() { grep -q "$1" "$notes/$id.heard" 2> /dev/null; }
+wait_for() {
+  while IFS= read -r line; do
+    echo "$line" >> "$notes/$id.heard"
+    case "$line" in *"$1"*) return;; esac
+  done
+  exit 9
+}
+work() { i=0; while [ $i -lt "$1" ]; do i=$((i+1)); echo "tick $i"; sleep {pace}; done; }
+ask() { printf '[USER_QUESTION]\ncategory: choice\nquestion: Which tea?\noptions: [green, black]\nrequired: true\n[/USER_QUESTION]\n'; wait_for question_answer; }
+finished() { echo "$me" >> "$notes/$id.finished"; }
+rest() { while :; do wait_for NEVER; done; }
+wait_for '[/PHASE_START]'
+case $1 in
+worker)
+  work $(($$ % 40))
+  echo 'Step 1/2: ask'; ask
+  heard finish-it || wait_for finish-it
+  finished; echo '=== CUSTOM TASK COMPLETE ==='; rest;;
+phases)
+  if [ "$BOWLINE_PHASE" = 1 ]; then
+    work 5; heard '/REWORK' && echo plan > plan.md; ask
+    # Nothing is there the first time: the check of the phase sends it back.
+    echo '=== PHASE 1 COMPLETE ==='
+    while :; do
+      wait_for '['
+      case "$line" in
+      '[/REWORK]'|'[/REVIEW_REJECTED]') echo plan > plan.md; echo '=== PHASE 1 COMPLETE ===';;
+      '[/PHASE_START]') break;;
+      esac
+    done
+  fi
+  work 5; echo made > made.md; finished
+  while :; do echo '=== PHASE 2 COMPLETE ==='; wait_for '[/REVIEW_REJECTED]'; done;;
+limit)
+  work 5
+  printf '[ERROR]\ntype: recoverable\nmessage: slow down\nrecovery: pause_and_retry\nretry_after: 1\n[/ERROR]\n'
+  work 15; finished; echo '=== CUSTOM TASK COMPLETE ==='; rest;;
+need)
+  work 3
+  printf '[DEPENDENCY_REQUEST]\ntype: api_key\nname: TEA_API_KEY\ndescription: tea\nrequired: true\n[/DEPENDENCY_REQUEST]\n'
+  wait_for '[/DEPENDENCY_PROVIDED]'
+  work 3; finished; echo '=== CUSTOM TASK COMPLETE ==='; rest;;
+leaver) work 30; finished; exit 0;;
+crash)
+  work 5
+  [ "$(wc -l < "$notes/$id.starts")" = 1 ] && exit 3
+  work 5; finished; echo '=== CUSTOM TASK COMPLETE ==='; rest;;
+checked) work 5; finished; echo '=== PHASE 1 COMPLETE ==='; rest;;
+endless) (setsid sh -c 'trap "" TERM; while :; do sleep 1; done' &) ; while :; do echo tick; sleep {pace}; done;;
+esac
+"#;
+
+/// Kinds of tasks: agent and type.
+const KINDS: [(&str, &str); 8] = [
+    ("worker", "custom"),
+    ("phases", "two"),
+    ("limit", "custom"),
+    ("need", "custom"),
+    ("leaver", "leaving"),
+    ("crash", "custom"),
+    ("checked", "looked"),
+    ("endless", "custom"),
+];
+
+pub(crate) fn run(plan: &Plan) -> Outcome {
+    drill(plan).map_err(|why| {
+        format!(
+            "{why}\nagain: cargo xtask drill server --kills {} --agents {} --seed {}",
+            plan.kills, plan.agents, plan.seed
+        )
+    })
+}
+
+fn drill(plan: &Plan) -> Outcome {
+    let begun = Instant::now();
+    // Agents of a long drill take their time, so that not too many are needed.
+    let pace = if plan.kills > 50 { "1" } else { "0.05" };
+    let serving = Serving::new("drill-server", SETTINGS, &AGENT.replace("{pace}", pace))?;
+    let slots = plan.agents.div_ceil(2).max(2);
+    let (kills, over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let mut shims: BTreeMap<String, usize> = BTreeMap::new();
+    let mut person = Person {
+        serving: &serving,
+        plan,
+        kills: &kills,
+        dice: Random(plan.seed + 1),
+        asked: 0,
+        tasks: BTreeMap::new(),
+        acknowledged: BTreeMap::new(),
+        settled: BTreeSet::new(),
+        refused: 0,
+        repeated: 0,
+        pauses_seen: 0,
+    };
+    let mut dice = Random(plan.seed);
+    let over = &over;
+    let person = std::thread::scope(|scope| -> Outcome<Person> {
+        let work = scope.spawn(move || {
+            let done = person.work();
+            over.store(true, Ordering::Relaxed);
+            (done, person)
+        });
+        let mut killing = || -> Outcome {
+            while kills.load(Ordering::Relaxed) < plan.kills && !over.load(Ordering::Relaxed) {
+                let mut child = serving.start(&serving.bowline, slots)?;
+                pause(Duration::from_millis(match dice.below(4) {
+                    0 => dice.below(150),
+                    1 | 2 => 200 + dice.below(700),
+                    _ => 500 + dice.below(2_000),
+                }));
+                if dice.below(4) == 0 {
+                    let all = serving.processes();
+                    let all: Vec<_> = all
+                        .iter()
+                        .filter_map(|it| Some((it, it.shim_of()?)))
+                        .collect();
+                    let any = dice.below(all.len().max(1) as u64);
+                    if let Some((shim, of)) = usize::try_from(any).ok().and_then(|it| all.get(it)) {
+                        let task = of.rsplit_once('-').map_or(of.as_str(), |it| it.0);
+                        *shims.entry(task.to_owned()).or_default() += 1;
+                        shim.kill();
+                    }
+                }
+                if let Some(status) = child.try_wait().map_err(told)? {
+                    return Err(format!("the server ended by itself: {status}"));
+                }
+                kill(&mut child)?;
+                kills.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        };
+        let killed = killing();
+        // The last one stays for whoever looks at what came of it.
+        kills.store(plan.kills, Ordering::Relaxed);
+        let mut last = serving.start(&serving.bowline, slots)?;
+        let (worked, person) = work.join().map_err(|_| "the person is gone")?;
+        let checked = killed.and(worked);
+        let checked = checked.and_then(|()| check(&serving, &person, &shims));
+        let checked = checked.and_then(|()| serving.nobody());
+        kill(&mut last)?;
+        checked.map(|()| person)
+    })?;
+    let of = |verb: &str| -> usize {
+        let verbs = person.acknowledged.iter().filter(|((_, it), _)| it == verb);
+        verbs.map(|(_, count)| count).sum()
+    };
+    let verbs = [
+        "answer", "provide", "approve", "changes", "pause", "resume", "say", "cancel",
+    ];
+    let verbs: Vec<String> = verbs.iter().map(|it| format!("{it} {}", of(it))).collect();
+    println!(
+        "server: killed with -9 {} times, and {} shims; {} tasks ended as they should; {} ({}), {} of them asked twice, {} \
+         refused; {} agents stopped by a person stayed stopped; nobody was started anew, nothing is left; {:.1} s",
+        plan.kills,
+        shims.values().sum::<usize>(),
+        person.tasks.len(),
+        "every acknowledged command counts once",
+        verbs.join(", "),
+        person.repeated,
+        person.refused,
+        person.pauses_seen,
+        begun.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
