@@ -402,6 +402,10 @@ impl Ports for Nothing {
         self.ledger.note(id)
     }
 
+    fn starts(&self) -> Vec<i64> {
+        self.ledger.starts()
+    }
+
     fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble> {
         self.ledger.remember(id, note);
         Ok(())

@@ -12,12 +12,15 @@ mod dag;
 mod graphs;
 mod growth;
 mod hook;
+mod jobs;
 mod journal;
 mod markers;
 mod measure;
 mod options;
+mod raw;
 mod ready_set;
 mod report;
+mod server;
 mod shims;
 mod transition;
 
@@ -32,7 +35,7 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 type Bench = fn(&Options) -> Outcome<Report>;
 
 /// The benchmarks in the order they are run.
-const ALL: [(&str, Bench); 13] = [
+const ALL: [(&str, Bench); 18] = [
     ("transition", transition::run),
     ("hook", hook::run),
     ("journal", journal::run),
@@ -43,6 +46,11 @@ const ALL: [(&str, Bench); 13] = [
     ("dag", dag::engine),
     ("dag-shims", dag::shims),
     ("dag-growth", dag::growth),
+    ("jobs", jobs::one),
+    ("jobs-many", jobs::many),
+    ("jobs-growth", jobs::growth),
+    ("server", server::restart),
+    ("server-agents", server::agents),
     ("shims", shims::shims),
     ("agent-start", shims::start),
     ("agent-output", shims::output),

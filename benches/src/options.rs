@@ -13,11 +13,13 @@ pub(crate) struct Options {
     pub(crate) bowline: PathBuf,
     /// The small program of the hook.
     pub(crate) shim: PathBuf,
+    /// A Python that has the programs ours is measured beside.
+    pub(crate) python: Option<PathBuf>,
     scratch: PathBuf,
 }
 
 impl Options {
-    /// Reads `--bowline PATH --shim PATH --scratch DIR [--quick] [--rounds N] [NAME]...`.
+    /// Reads `--bowline PATH --shim PATH --scratch DIR [--python PATH] [--quick] [--rounds N] [NAME]...`.
     pub(crate) fn parse(words: &[String]) -> Outcome<Self> {
         let mut options = Options {
             names: Vec::new(),
@@ -25,6 +27,7 @@ impl Options {
             rounds: None,
             bowline: PathBuf::new(),
             shim: PathBuf::new(),
+            python: None,
             scratch: std::env::temp_dir(),
         };
         let mut words = words.iter();
@@ -35,6 +38,7 @@ impl Options {
                 "--rounds" => options.rounds = Some(value()?.parse()?),
                 "--bowline" => options.bowline = value()?.into(),
                 "--shim" => options.shim = value()?.into(),
+                "--python" => options.python = Some(value()?.into()),
                 "--scratch" => options.scratch = value()?.into(),
                 flag if flag.starts_with('-') => {
                     return Err(format!("unknown option {flag}").into());

@@ -260,14 +260,14 @@ fn three_flushes(folder: &Path) -> Outcome<Duration> {
 }
 
 /// KiB of one process.
-struct Memory {
-    dirty: u64,
-    pss: u64,
-    rss: u64,
+pub(crate) struct Memory {
+    pub(crate) dirty: u64,
+    pub(crate) pss: u64,
+    pub(crate) rss: u64,
 }
 
 impl Memory {
-    fn of(pid: i32) -> Outcome<Memory> {
+    pub(crate) fn of(pid: i32) -> Outcome<Memory> {
         let mut text = String::new();
         File::open(format!("/proc/{pid}/smaps_rollup"))?.read_to_string(&mut text)?;
         let field = |name: &str| -> Outcome<u64> {
@@ -285,7 +285,7 @@ impl Memory {
 
 /// Agents that are ended whatever happens to the measurement.
 #[derive(Default)]
-struct Live(Vec<Attempt>);
+pub(crate) struct Live(pub(crate) Vec<Attempt>);
 
 impl Drop for Live {
     fn drop(&mut self) {

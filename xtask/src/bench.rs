@@ -2,12 +2,19 @@
 
 use crate::Outcome;
 use crate::release;
-use crate::shell::{command, root};
+use crate::shell::{command, python, root};
 use std::process::Stdio;
 
 const PAGE: &str = "docs/performance.md";
 const BEGIN: &str = "<!-- figures: written by `cargo xtask bench --write` -->\n";
 const END: &str = "<!-- end of figures -->";
+
+/// Programs that keep the steps of a piece of work, which ours is measured beside.
+const PEERS: [&str; 3] = [
+    "dbos==3.3.0",
+    "langgraph==1.2.20",
+    "langgraph-checkpoint-sqlite==3.1.2",
+];
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
     let write = options.contains(&"--write");
@@ -16,9 +23,6 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         .copied()
         .filter(|option| *option != "--write")
         .collect();
-    if write && options.iter().any(|option| !option.starts_with('-')) {
-        return Err("--write takes all benchmarks or none: the page shows one run".into());
-    }
     let programs = release::build(&["bowline", "bowline-shim", "bowline-benches"])?;
     let (bowline, shim) = (programs.join("bowline"), programs.join("bowline-shim"));
     let mut benches = command(
@@ -29,6 +33,10 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     benches.args(["--scratch".as_ref(), programs.as_os_str()]);
     benches.args(["--bowline".as_ref(), bowline.as_os_str()]);
     benches.args(["--shim".as_ref(), shim.as_os_str()]);
+    match python("peers", &PEERS) {
+        Ok(bin) => drop(benches.arg("--python").arg(bin.join("python"))),
+        Err(why) => println!("measured without {}: {why}", PEERS.join(", ")),
+    }
     let output = benches
         .stderr(Stdio::inherit())
         .output()
@@ -39,15 +47,8 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         return Err(format!("benches: {}", output.status));
     }
     if write {
-        let told = format!(
-            "`cargo xtask bench{}`, {}.\n\n{figures}",
-            options
-                .iter()
-                .map(|it| format!(" {it}"))
-                .collect::<String>(),
-            machine()
-        );
-        put(&told)?;
+        let some = options.iter().any(|option| !option.starts_with('-'));
+        put(&figures, some)?;
         println!("{PAGE} is up to date");
     }
     Ok(())
@@ -71,12 +72,52 @@ fn machine() -> String {
     }
 }
 
-fn put(figures: &str) -> Outcome {
+/// Puts figures into the page: all, or those of some benchmarks beside the others.
+fn put(figures: &str, some: bool) -> Outcome {
     let path = root().join(PAGE);
     let page = std::fs::read_to_string(&path).map_err(|error| format!("{PAGE}: {error}"))?;
-    let page =
-        between(&page, figures).ok_or(format!("{PAGE}: the marks for the figures are gone"))?;
+    let gone = || format!("{PAGE}: the marks for the figures are gone");
+    let known = known(&page).ok_or_else(gone)?;
+    let figures = match some {
+        true => merged(known, figures),
+        false => figures.to_owned(),
+    };
+    let told = format!(
+        "`cargo xtask bench`, {}. Each table is of one run.\n\n{figures}",
+        machine()
+    );
+    let page = between(&page, &told).ok_or_else(gone)?;
     std::fs::write(&path, page).map_err(|error| format!("{PAGE}: {error}"))
+}
+
+/// The tables of the page.
+fn known(page: &str) -> Option<&str> {
+    let (_, rest) = page.split_once(BEGIN)?;
+    let (figures, _) = rest.split_once(END)?;
+    Some(
+        figures
+            .split_once("\n### ")
+            .map_or("", |(head, _)| &figures[head.len() + 1..]),
+    )
+}
+
+/// Tables with others in the place of those of the same names; new ones come last.
+fn merged(known: &str, news: &str) -> String {
+    let tables = |text: &str| -> Vec<String> {
+        let parts = format!("\n{text}");
+        let parts = parts.split("\n### ").skip(1);
+        parts.map(|it| it.trim_end().to_owned()).collect()
+    };
+    let name = |table: &str| table.lines().next().unwrap_or_default().to_owned();
+    let mut all = tables(known);
+    for table in tables(news) {
+        match all.iter().position(|it| name(it) == name(&table)) {
+            Some(at) => all[at] = table,
+            None => all.push(table),
+        }
+    }
+    let all = all.iter().map(|table| format!("### {table}\n"));
+    all.collect::<Vec<_>>().join("\n")
 }
 
 /// The page with other figures between its marks.
@@ -91,7 +132,16 @@ fn between(page: &str, figures: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BEGIN, END, between};
+    use super::{BEGIN, END, between, known, merged};
+
+    #[test]
+    fn some_tables_take_the_place_of_those_with_their_names() {
+        let page = format!("# T\n{BEGIN}\nhow\n\n### a\n\n1\n\n### b\n\n2\n\n{END}\n");
+        let tables = known(&page).unwrap();
+        assert_eq!(tables, "### a\n\n1\n\n### b\n\n2\n\n");
+        let wanted = "### a\n\n1\n\n### b\n\n4\n\n### c\n\n5\n";
+        assert_eq!(merged(tables, "### b\n\n4\n\n### c\n\n5\n"), wanted);
+    }
 
     #[test]
     fn only_the_text_between_the_marks_is_replaced() {

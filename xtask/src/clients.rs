@@ -4,15 +4,13 @@
 //! installing, and what cannot be installed is skipped with a word.
 
 use crate::Outcome;
-use crate::shell::{cargo, command, have, root, step};
+use crate::shell::{cargo, command, have, root, step, within};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 /// How long the registry may take; the packages have some hundred megabytes.
 const INSTALL_SECONDS_MAX: u64 = 180;
-const POLL_MS: u64 = 100;
 
 /// Where the tests note what they have seen a client do.
 const SEEN_VARIABLE: &str = "BOWLINE_CLIENTS_SEEN";
@@ -224,25 +222,11 @@ impl Client {
             "--loglevel=error",
         ]);
         npm.args(self.options);
-        let mut npm = npm
-            .arg(package)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("npm: {error}"))?;
-        let end = Instant::now() + Duration::from_secs(INSTALL_SECONDS_MAX);
-        loop {
-            match npm.try_wait().map_err(|error| format!("npm: {error}"))? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(format!("npm: {status}")),
-                None if Instant::now() >= end => {
-                    let _ = npm.kill();
-                    let _ = npm.wait();
-                    return Err(format!("npm takes more than {INSTALL_SECONDS_MAX} s"));
-                }
-                None => std::thread::sleep(Duration::from_millis(POLL_MS)),
-            }
-        }
+        within(
+            "npm",
+            npm.arg(package).stdout(Stdio::null()),
+            INSTALL_SECONDS_MAX,
+        )
     }
 }
 

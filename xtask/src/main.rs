@@ -1,4 +1,4 @@
-//! Chores of this repository: `cargo xtask test | clients | clocks | web | demo | walk | install | docs | drill | bench | fuzz`.
+//! Chores of this repository: `cargo xtask test | clients | clocks | rest | web | demo | walk | install | docs | drill | bench | fuzz`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -14,6 +14,7 @@ mod drill;
 mod fuzz;
 mod reaper;
 mod release;
+mod rest;
 mod shell;
 mod test;
 #[cfg(test)]
@@ -29,6 +30,8 @@ cargo xtask web                 the web page, built into web/dist with packages 
     --test                      its tests in a real browser against a real server
     --pictures                  docs/screenshots: every page in both languages and themes
     --measure                   how fast it is
+cargo xtask rest [--examples N] [--seed N]
+                                the REST interface of a real server against docs/openapi.json, by Schemathesis (PyPI)
 cargo xtask demo [OPTION]...    the task server with scripted agents: no key, no network; --check walks through it alone
 cargo xtask clocks              how long the demo and the tests take in a fresh clone, with nothing built
 cargo xtask walk                a walk through the commands, in a temporary folder
@@ -44,6 +47,9 @@ cargo xtask drill NAME [--KEY N]...
     kills     --processes 32 --updates 1000                 the same, with writers killed at random
     gates     --count 200                                   a gate is passed and the process killed at every moment
     supervisor --clients 500 --shims 100                    clients and shims of agents killed at random
+    orchestrate --kills 200 --tasks 60 --phases 5 [--seed N] a run of many agents, killed and gone on with
+    server    --kills 300 --agents 50 [--seed N]            the task server and shims killed while agents and a person work
+    upgrade   --times 50 --agents 100 [--reboots 3]         the programs exchanged under agents, and the machine going down
     memory    --processes 32 --updates 1200                 every verb of one memory folder at once, with kills
     history   --operations 10000 --processes 32 [--seed N] [--keep-going 1]
               every verb that writes at once, with kills, stops, slow disks, foreign editors, undo, restore and repair;
@@ -64,6 +70,7 @@ fn main() -> ExitCode {
         ["web", "--test"] => web::build().and_then(|()| web::test()),
         ["web", "--pictures"] => web::pictures(),
         ["web", "--measure"] => web::measure(),
+        ["rest", options @ ..] => rest::run(options),
         ["demo", options @ ..] => demo::serve(options),
         ["clocks"] => clocks::run(),
         ["walk"] => demo::run(),

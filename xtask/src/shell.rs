@@ -2,8 +2,12 @@
 
 use crate::Outcome;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const POLL_MS: u64 = 100;
+/// How long PyPI may take.
+const INSTALL_SECONDS_MAX: u64 = 300;
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -30,6 +34,45 @@ pub(crate) fn step(title: &str, command: &mut Command) -> Outcome {
     }
     println!("── {title}: {:.1} s", begun.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// The programs of a virtual environment with these packages of PyPI below `target/`; made where it is not there.
+pub(crate) fn python(name: &str, packages: &[&str]) -> Outcome<PathBuf> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    // The versions are part of the path, so that others never pass for these.
+    let folder = target.join(name).join(packages.join("+"));
+    let (bin, stamp) = (folder.join("bin"), folder.join("installed"));
+    if !stamp.is_file() {
+        println!("installing {} …", packages.join(", "));
+        let mut venv = command("python3", &["-m", "venv"]);
+        within("python3 -m venv", venv.arg(&folder), INSTALL_SECONDS_MAX)?;
+        let mut pip = Command::new(bin.join("python"));
+        pip.args(["-m", "pip", "install", "--quiet"]);
+        pip.arg("--disable-pip-version-check").args(packages);
+        within("pip", &mut pip, INSTALL_SECONDS_MAX)?;
+        std::fs::write(&stamp, "").map_err(|error| format!("{}: {error}", stamp.display()))?;
+    }
+    Ok(bin)
+}
+
+/// Runs a program that must end well, and in time.
+pub(crate) fn within(what: &str, command: &mut Command, seconds: u64) -> Outcome {
+    let failed = |error| format!("{what}: {error}");
+    let mut child = command.stdin(Stdio::null()).spawn().map_err(failed)?;
+    let end = Instant::now() + Duration::from_secs(seconds);
+    loop {
+        match child.try_wait().map_err(failed)? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(format!("{what}: {status}")),
+            None if Instant::now() >= end => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("{what} takes more than {seconds} s"));
+            }
+            None => std::thread::sleep(Duration::from_millis(POLL_MS)),
+        }
+    }
 }
 
 /// Whether a program answers.

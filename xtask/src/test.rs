@@ -53,6 +53,11 @@ pub(crate) fn run() -> Outcome {
         "orchestrate",
         &["--kills", "8", "--tasks", "20", "--phases", "2"],
     )?;
+    drill::run("server", &["--kills", "10", "--agents", "8"])?;
+    drill::run(
+        "upgrade",
+        &["--times", "3", "--agents", "8", "--reboots", "1"],
+    )?;
     println!("\nall green");
     Ok(())
 }

@@ -46,6 +46,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "bowline-machines",
             "bowline-store",
             "bowline-supervisor",
+            "bowline-words",
         ],
     ),
     (

@@ -10,7 +10,7 @@ use bowline_formats::tasks_md;
 use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
 use bowline_statefiles as statefiles;
 use bowline_words::Lang;
-use bowline_words::message::{Advice, Change, Doubt, Found, Unrelayed, Wrong};
+use bowline_words::message::{Advice, BadSetting, Change, Doubt, Found, Spent, Unrelayed, Wrong};
 use std::path::PathBuf;
 
 /// What the exit code of a program should say.
@@ -164,7 +164,7 @@ pub enum Error {
         /// Which.
         id: String,
         /// What was used up.
-        why: String,
+        why: Spent,
     },
     /// A run started as many agents as it was allowed to.
     StartsSpent {
@@ -180,8 +180,8 @@ pub enum Error {
     BadSettings {
         /// The file.
         path: PathBuf,
-        /// Why.
-        message: String,
+        /// What is wrong with them.
+        fault: BadSetting,
     },
     /// Work would land on the branch that is checked out, and none is.
     NoBranch {
@@ -345,7 +345,7 @@ pub enum Error {
         /// What was asked for.
         what: &'static str,
         /// Why not.
-        reason: String,
+        reason: bowline_supervisor::NoGroup,
     },
     /// A sandbox would hold the folder in which attempts are kept.
     StateInSandbox {

@@ -1,10 +1,9 @@
-//! Posts JSON to an address of others by curl. Addresses are secrets: they are handed over in a file for this user alone and
+//! Posts to an address of others by curl. Addresses are secrets: they are handed over in a file for this user alone and
 //! appear in no argument, log, answer or note.
 
 use crate::process;
 use crate::words::shown;
 use bowline_formats::client_hooks::quoted;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -24,22 +23,25 @@ pub struct Poster {
     pub variables: BTreeMap<String, String>,
 }
 
+/// The header of a body that is JSON.
+pub const JSON: &str = "Content-Type: application/json";
+
 impl Poster {
-    /// Posts JSON; whether it was taken, and how that went. `id` is the event's, `name` that of the address.
-    pub fn post(&self, id: &str, name: &str, address: &str, body: &Value) -> (bool, String) {
+    /// Posts a text; whether it was taken, and how that went. `id` is the event's, `name` that of the address.
+    pub fn post(
+        &self,
+        id: &str,
+        name: &str,
+        address: &str,
+        headers: &[String],
+        body: &str,
+    ) -> (bool, String) {
         let file = |end: &str| self.folder.join(format!("{id}.{name}.{end}"));
-        let (config, content) = (file("curl"), file("json"));
-        // A line end would begin another setting.
-        let escaped = address.replace(['\n', '\r'], " ");
-        let escaped = escaped.replace('\\', "\\\\").replace('"', "\\\"");
-        let settings = format!(
-            "url = \"{escaped}\"\nrequest = \"POST\"\nheader = \"Content-Type: application/json\"\n\
-             header = \"X-Bowline-Event-Id: {id}\"\ndata-binary = \"@{}\"\n",
-            shown(&content)
-        );
+        let (config, content) = (file("curl"), file("body"));
+        let settings = settings(id, address, headers, &content);
         let written = std::fs::create_dir_all(&self.folder)
             .and_then(|()| write(&config, &settings))
-            .and_then(|()| write(&content, &body.to_string()));
+            .and_then(|()| write(&content, body));
         let told = match written {
             Err(error) => (false, error.to_string()),
             Ok(()) => {
@@ -67,6 +69,27 @@ impl Poster {
     }
 }
 
+/// What curl is told, one setting in each line.
+fn settings(id: &str, address: &str, headers: &[String], content: &Path) -> String {
+    // A line end would begin another setting, and a quote end this one.
+    let escaped = |text: &str| {
+        let text = text.replace(['\n', '\r', '\0'], " ");
+        text.replace('\\', "\\\\").replace('"', "\\\"")
+    };
+    let mut settings = String::new();
+    let mut set = |name: &str, value: &str| {
+        settings.push_str(&format!("{name} = \"{}\"\n", escaped(value)));
+    };
+    set("url", address);
+    set("request", "POST");
+    set("header", &format!("X-Bowline-Event-Id: {id}"));
+    for header in headers {
+        set("header", header);
+    }
+    set("data-binary", &format!("@{}", shown(content)));
+    settings
+}
+
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -75,4 +98,27 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
         .mode(0o600)
         .open(path)?;
     file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_a_line_end_nor_a_quote_adds_a_setting() {
+        let address = "http://a/\"\noutput = \"/etc/x\r\nurl = b\\";
+        let headers = ["X-Title: a\"\nproxy = \"http://b".to_owned()];
+        let content = Path::new("/tmp/a\"\nb");
+        let told = settings("1\n2", address, &headers, content);
+        assert_eq!(
+            told.lines().collect::<Vec<_>>(),
+            [
+                r#"url = "http://a/\" output = \"/etc/x  url = b\\""#,
+                r#"request = "POST""#,
+                r#"header = "X-Bowline-Event-Id: 1 2""#,
+                r#"header = "X-Title: a\" proxy = \"http://b""#,
+                r#"data-binary = "@/tmp/a\" b""#,
+            ]
+        );
+    }
 }

@@ -90,6 +90,8 @@ pub struct PullRequest {
     pub create: Vec<String>,
     /// Prints how one is doing, as `gh pr view --json` does.
     pub view: Vec<String>,
+    /// Prints what reviewers say of single lines, as the list of GitHub's interface does.
+    pub remarks: Vec<String>,
     /// Prints what a check that failed said.
     pub logs: Vec<String>,
     /// Between two looks.

@@ -3,8 +3,10 @@
 
 use crate::agents::Protocol;
 use crate::run_settings::{Orchestrate, Thinking};
+use bowline_words::message::BadSetting;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use toml::de::{DeTable, DeValue};
 
 /// All of it; everything may be absent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -220,22 +222,59 @@ pub(crate) fn from_zero<'de, D: serde::Deserializer<'de>>(
 }
 
 impl Settings {
-    /// Reads `bowline.toml`; what is wrong with it, in one line.
-    pub fn read(text: &str) -> Result<Settings, String> {
-        let settings: Settings = toml::from_str(text)
-            .map_err(|error| error.message().lines().collect::<Vec<_>>().join(" "))?;
+    /// Reads `bowline.toml`, or says what is wrong with it.
+    pub fn read(text: &str) -> Result<Settings, BadSetting> {
+        let settings: Settings = toml::from_str(text).map_err(|error| fault(text, &error))?;
         for (name, agent) in &settings.agent {
             if agent.command.first().is_none_or(String::is_empty) {
-                return Err(format!("agent '{name}' has an empty command"));
+                return Err(BadSetting::EmptyCommand {
+                    agent: name.clone(),
+                });
             }
         }
         for (name, kind) in &settings.types {
             if kind.phases.is_empty() {
-                return Err(format!("type '{name}' has no phases"));
+                return Err(BadSetting::NoPhases { name: name.clone() });
             }
         }
         Ok(settings)
     }
+}
+
+/// What the parser found, with the line and the key it is about.
+fn fault(text: &str, error: &toml::de::Error) -> BadSetting {
+    let said = error.message().lines().collect::<Vec<_>>().join(" ");
+    let at = error.span().map_or(0, |span| span.start);
+    let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+    let Ok(table) = DeTable::parse(text) else {
+        return BadSetting::NotToml { line, said };
+    };
+    let key = key_at(table.get_ref(), at).unwrap_or_default();
+    match key.split('.').next() {
+        // What the parser says may hold the value, and addresses are secrets.
+        Some("notify") => BadSetting::Notify { line, key },
+        Some(_) | None => BadSetting::Key { line, key, said },
+    }
+}
+
+/// The innermost key whose name or value is at a place of the text.
+fn key_at(table: &DeTable<'_>, at: usize) -> Option<String> {
+    table.iter().find_map(|(key, value)| {
+        let name = key.get_ref();
+        let inner = match value.get_ref() {
+            DeValue::Table(inner) => key_at(inner, at),
+            DeValue::Array(all) => all.iter().find_map(|one| match one.get_ref() {
+                DeValue::Table(inner) => key_at(inner, at),
+                _ => None,
+            }),
+            _ => None,
+        };
+        let here = || key.span().contains(&at) || value.span().contains(&at);
+        match inner {
+            Some(inner) => Some(format!("{name}.{inner}")),
+            None => here().then(|| name.to_string()),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -267,16 +306,41 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_named() {
-        let wrong = |text: &str| Settings::read(text).unwrap_err();
+        let wrong = |text: &str| Settings::read(text).unwrap_err().to_string();
         assert_eq!(
             wrong("[agent.a]\ncommand = []"),
             "agent 'a' has an empty command"
         );
         assert_eq!(wrong("[type.t]"), "type 't' has no phases");
-        assert!(wrong("[limits]\nretry_after = \"soon\"").starts_with("'soon' is no time"));
+        assert!(wrong("[limits]\nretry_after = \"soon\"").starts_with("line 2: 'soon' is no time"));
         assert!(wrong("[limits]\nslot = 3").contains("slot"));
-        assert!(wrong("[limits]\nwall_time = 0").starts_with("'0' is no time"));
+        assert!(wrong("[limits]\nwall_time = 0").starts_with("line 2: '0' is no time"));
         assert!(wrong("[orchestrate]\nchekcs = []").contains("chekcs"));
         assert!(wrong("[agent.x]\ncommand = [\"x\"]\nprotocol = \"smoke\"").contains("smoke"));
+        let found = |text: &str| Settings::read(text).unwrap_err();
+        let notify = |line, key: &str| BadSetting::Notify {
+            line,
+            key: key.into(),
+        };
+        assert_eq!(
+            found("[notify]\nwebhook = [\"https://s3cret\"]"),
+            notify(2, "notify.webhook")
+        );
+        assert_eq!(found("[notify]\n\nslack = 5"), notify(3, "notify.slack"));
+        assert_eq!(
+            found("notify = { desktop = \"https://s3cret\" }"),
+            notify(1, "notify.desktop")
+        );
+        let key = |text: &str| match found(text) {
+            BadSetting::Key { line, key, .. } => (line, key),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(key("[limits]\nslot = 3"), (2, "limits.slot".into()));
+        let phases = "[[type.a.phases]]\nname = \"x\"\n[[type.a.phases]]\nname = 3\n";
+        assert_eq!(key(phases), (4, "type.a.phases.name".into()));
+        assert!(matches!(
+            found("[limits]\nslots = \n"),
+            BadSetting::NotToml { line: 2, .. }
+        ));
     }
 }

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use bowline_formats::rest::routes::Route;
 use bowline_words::Lang;
-use bowline_words::message::ServerNo;
+use bowline_words::message::{BodyFault, ServerNo};
 use hyper::body::{Bytes, Frame};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -65,8 +65,12 @@ impl Call {
             bytes => bytes,
         };
         serde_json::from_slice(bytes).map_err(|error| {
-            let said = error.to_string();
-            Problem::No(ServerNo::BadBody { said })
+            let fault = BodyFault::Json {
+                line: error.line(),
+                column: error.column(),
+                said: error.to_string(),
+            };
+            Problem::No(ServerNo::BadBody { fault })
         })
     }
 

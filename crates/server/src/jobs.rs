@@ -85,9 +85,9 @@ pub fn settings(path: Option<&Path>) -> Result<Settings, ServeTrouble> {
         return Ok(Settings::default());
     };
     let text = std::fs::read_to_string(path).map_err(|error| crate::data::trouble(path, &error))?;
-    Settings::read(&text).map_err(|said| ServeTrouble::BadConfig {
+    Settings::read(&text).map_err(|fault| ServeTrouble::BadConfig {
         path: shown(path),
-        said,
+        fault,
     })
 }
 

@@ -1,5 +1,5 @@
-//! Tells people elsewhere: webhooks, Slack, ntfy and the desktop, from the store's outbox, at least once. Addresses are secrets: they are handed to
-//! curl in a file for this user alone and appear in no argument, log, answer or note.
+//! Tells people elsewhere: webhooks, Slack, ntfy and the desktop, from the store's outbox, at least once. Addresses are secrets and
+//! appear in no argument, log, answer or note.
 
 use crate::work::{Asked, Wish, Work};
 use bowline_engine::clock::Clock;
@@ -7,22 +7,19 @@ use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::settings::Notify;
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::Timestamp;
+use bowline_engine::post::{JSON, Poster};
 use bowline_engine::process;
-use bowline_engine::words::shown;
 use bowline_store::{EffectEnd, EffectRow, Settle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Weak;
 use std::time::Duration;
 
 /// How often the outbox is looked at.
 const LOOK_TIME: Duration = Duration::from_secs(1);
-/// How long one delivery may take.
-const POST_TIME: Duration = Duration::from_secs(30);
+/// How long a message on the desktop may take.
+const SHOW_TIME: Duration = Duration::from_secs(30);
 /// Tries of one notice, and seconds before the second; each further one waits twice as long.
 const TRIES_MAX: u32 = 5;
 const AGAIN_S: i64 = 5;
@@ -91,10 +88,15 @@ impl Deliverer {
             ("webhook", &self.notify.webhook, body.to_string()),
             ("slack", &self.notify.slack, slack),
         ];
-        let json = ["Content-Type: application/json".to_owned()];
+        let json = [JSON.to_owned()];
+        let id = effect.id.to_string();
+        let poster = Poster {
+            folder: self.folder.clone(),
+            variables: self.variables.clone(),
+        };
         for (name, address, content) in both {
             if let Some(address) = address {
-                let (delivered, note) = self.post(effect.id, name, address, &json, &content);
+                let (delivered, note) = poster.post(&id, name, address, &json, &content);
                 good &= delivered;
                 notes.push(format!("{name}: {note}"));
             }
@@ -102,7 +104,7 @@ impl Deliverer {
         if let Some(address) = self.notify.ntfy.as_ref().filter(|_| CALLS.contains(&event)) {
             let mut headers = vec![format!("X-Title: {event}")];
             headers.extend(self.buttons(work, event, &body));
-            let (delivered, note) = self.post(effect.id, "ntfy", address, &headers, &title);
+            let (delivered, note) = poster.post(&id, "ntfy", address, &headers, &title);
             good &= delivered;
             notes.push(format!("ntfy: {note}"));
         }
@@ -148,66 +150,13 @@ impl Deliverer {
             quoted(title)
         );
         let made = std::fs::create_dir_all(&self.folder);
-        match made.map(|()| process::run_in(&command, &self.folder, &self.desktop, POST_TIME)) {
+        match made.map(|()| process::run_in(&command, &self.folder, &self.desktop, SHOW_TIME)) {
             Ok(Ok(ran)) if ran.exit_code == 0 => "shown".to_owned(),
             Ok(Ok(ran)) if ran.exit_code == 127 => "there is no notify-send".to_owned(),
             Ok(Ok(ran)) => format!("notify-send ended with {}", ran.exit_code),
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         }
-    }
-
-    /// Posts a text; whether it was taken, and how that went.
-    fn post(
-        &self,
-        id: u64,
-        name: &str,
-        address: &str,
-        headers: &[String],
-        body: &str,
-    ) -> (bool, String) {
-        let file = |end: &str| self.folder.join(format!("{id}.{name}.{end}"));
-        let (config, content) = (file("curl"), file("body"));
-        // A line end would begin another setting.
-        let escaped = |text: &str| {
-            let text = text.replace(['\n', '\r'], " ");
-            text.replace('\\', "\\\\").replace('"', "\\\"")
-        };
-        let mut settings = format!(
-            "url = \"{}\"\nrequest = \"POST\"\nheader = \"X-Bowline-Event-Id: {id}\"\ndata-binary = \"@{}\"\n",
-            escaped(address),
-            shown(&content)
-        );
-        for header in headers {
-            settings.push_str(&format!("header = \"{}\"\n", escaped(header)));
-        }
-        let written = std::fs::create_dir_all(&self.folder)
-            .and_then(|()| write(&config, &settings))
-            .and_then(|()| write(&content, body));
-        let told = match written {
-            Err(error) => (false, error.to_string()),
-            Ok(()) => {
-                let command = format!(
-                    "curl -s --max-time 20 -o /dev/null -w '%{{http_code}}' -K {}",
-                    quoted(&shown(&config))
-                );
-                match process::run_in(&command, &self.folder, &self.variables, POST_TIME) {
-                    Ok(ran) => {
-                        let code = ran.output_tail.trim();
-                        let taken = ran.exit_code == 0 && code.starts_with('2');
-                        // What curl says of itself may hold the address; its codes do not.
-                        let digits = code.len() == 3 && code.bytes().all(|it| it.is_ascii_digit());
-                        let code = if digits { code } else { "-" };
-                        (taken, format!("status {code}, curl {}", ran.exit_code))
-                    }
-                    Err(error) => (false, error.to_string()),
-                }
-            }
-        };
-        for path in [config, content] {
-            let _ = std::fs::remove_file(path);
-        }
-        told
     }
 }
 
@@ -227,14 +176,4 @@ fn body(effect: &EffectRow) -> Value {
         _ => (String::new(), json!({})),
     };
     json!({ "event": name, "taskId": effect.job, "timestamp": utc(effect.at), "data": data })
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(text.as_bytes())
 }

@@ -12,7 +12,7 @@ use bowline_formats::rest::{
     NewPermissionRule, Page, Permission, PermissionBatch, PermissionDecision, RuleTrial,
 };
 use bowline_store::{NO_JOB, Record, RecordBody, RecordKind, RecordQuery};
-use bowline_words::message::ServerNo;
+use bowline_words::message::{BodyFault, ServerNo};
 use std::sync::Arc;
 
 /// Tool calls answered at once.
@@ -36,8 +36,12 @@ pub(crate) fn deny(shared: &Arc<Shared>, call: &Call) -> Reply {
 fn decide(shared: &Arc<Shared>, call: &Call, ids: Vec<String>, denied: Option<String>) -> Reply {
     let work = shared.work()?;
     if ids.is_empty() || ids.len() > BATCH_MAX {
-        let said = format!("ids has {} of 1 to {BATCH_MAX}", ids.len());
-        return Err(ServerNo::BadBody { said }.into());
+        let fault = BodyFault::Count {
+            name: "ids".into(),
+            count: ids.len(),
+            max: BATCH_MAX,
+        };
+        return Err(ServerNo::BadBody { fault }.into());
     }
     for id in &ids {
         record(work, id, RecordKind::Permission, "permission")?;
@@ -104,8 +108,8 @@ pub(crate) fn rules(shared: &Arc<Shared>, call: &Call) -> Reply {
 fn asked(call: &Call) -> Result<PermissionRule, Problem> {
     let new: NewPermissionRule = call.body()?;
     if new.tool.trim().is_empty() || new.input.len() > FIELDS_MAX {
-        let said = format!("a rule names a tool, and at most {FIELDS_MAX} fields");
-        return Err(ServerNo::BadBody { said }.into());
+        let fault = BodyFault::RuleShape { max: FIELDS_MAX };
+        return Err(ServerNo::BadBody { fault }.into());
     }
     within(&new.tool, FIELD_MAX, "tool")?;
     within(&new.reason, FIELD_MAX, "reason")?;

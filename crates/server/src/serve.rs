@@ -42,6 +42,9 @@ use tokio::sync::{Semaphore, watch};
 /// Where a server listens unless told otherwise.
 pub const LISTEN: &str = "127.0.0.1:7420";
 
+/// How often, and how long apart, the lock of a data folder is tried before it is somebody else's.
+const LOCK_TRIES: u32 = 100;
+const LOCK_AGAIN: Duration = Duration::from_millis(10);
 /// Connections at once, and streams of events among them.
 const CONNECTIONS_MAX: usize = 4_096;
 const STREAMS_MAX: usize = 1_024;
@@ -349,12 +352,16 @@ fn lock(data: &DataFolder) -> Result<File, ServeTrouble> {
         .write(true)
         .open(&path)
         .map_err(|error| data::trouble(&path, &error))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(_) => Err(ServeTrouble::AlreadyServing {
-            path: shown(data.path()),
-        }),
+    // What a server that was killed had just begun to start holds its lock until it has become another program.
+    for _ in 0..LOCK_TRIES {
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return Ok(file);
+        }
+        std::thread::sleep(LOCK_AGAIN);
     }
+    Err(ServeTrouble::AlreadyServing {
+        path: shown(data.path()),
+    })
 }
 
 /// Raises the number of descriptors as far as the system lets us; how many of them connections may use.

@@ -16,7 +16,7 @@ use bowline_store::{
     About, Budget, EventKind, EventQuery, JobQuery, JobRow, RecordQuery, SpendQuery, Store,
     StoreError,
 };
-use bowline_words::message::ServerNo;
+use bowline_words::message::{BodyFault, ServerNo};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -478,8 +478,9 @@ fn at(text: &str) -> Result<i64, Problem> {
 pub(crate) fn within(text: &str, max: usize, name: &'static str) -> Result<(), Problem> {
     match text.chars().count() > max {
         true => {
-            let said = format!("{name} has more than {max} characters");
-            Err(ServerNo::BadBody { said }.into())
+            let name = name.to_owned();
+            let fault = BodyFault::TooLong { name, max };
+            Err(ServerNo::BadBody { fault }.into())
         }
         false => Ok(()),
     }

@@ -60,6 +60,10 @@ pub struct About {
     pub prompts_open: u32,
     /// Turns so far.
     pub turns: u32,
+    /// The present attempt has ended a turn and said nothing since.
+    pub turn_over: bool,
+    /// When the limit is over that was met in the present turn.
+    pub limited_until: Option<i64>,
     /// Tokens of the present conversation, where the client counts over all of it.
     pub session_tokens: u64,
     /// Money so far, of counts that are over: most clients count anew in every process.
@@ -286,6 +290,8 @@ pub struct QuestionRow {
     pub tries: u32,
     /// Id and body of the client's own request, where it waits for the answer in its own way.
     pub request: Option<(String, String)>,
+    /// The attempt that asks; a request dies with it, the question does not.
+    pub attempt: u32,
 }
 
 /// Something the agent needs.

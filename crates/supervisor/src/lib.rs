@@ -20,7 +20,7 @@ mod spec;
 mod sweep;
 
 pub use attempt::{Attempt, Condition, Stream};
-pub use cgroup::CgroupSupport;
+pub use cgroup::{CgroupSupport, NoGroup};
 pub use client::{Dialogue, Event, Handle, Sent, Shim};
 pub use error::{Error, Refused};
 pub use exit::{Exit, Unread};

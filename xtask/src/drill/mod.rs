@@ -6,7 +6,10 @@ mod hammer;
 pub(crate) mod history;
 mod memory;
 mod orchestrate;
+mod server;
+mod serving;
 pub(crate) mod supervisor;
+mod upgrade;
 
 use crate::Outcome;
 use std::collections::BTreeMap;
@@ -46,9 +49,20 @@ pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {
             phases: get("phases", 5),
             seed: get("seed", 1) as u64,
         }),
+        "server" => server::run(&server::Plan {
+            kills: get("kills", 300),
+            agents: get("agents", 50),
+            seed: get("seed", 1) as u64,
+        }),
         "supervisor" => supervisor::run(&supervisor::Plan {
             clients: get("clients", 500),
             shims: get("shims", 100),
+        }),
+        "upgrade" => upgrade::run(&upgrade::Plan {
+            times: get("times", 50),
+            agents: get("agents", 100),
+            reboots: get("reboots", 3),
+            seed: get("seed", 1) as u64,
         }),
         other => Err(format!("there is no drill '{other}'")),
     }

@@ -11,6 +11,7 @@ use bowline_engine::agents::{
 use bowline_engine::supervisor::{
     Attempt, CgroupSupport, Condition, Exit, SandboxSupport, Swept, Want,
 };
+use bowline_engine::words::no_group;
 use bowline_engine::{Context, Error};
 use bowline_words::message::{Advice, AgentState, Did, Label, Told, Wrong};
 use serde_json::{Value, json};
@@ -446,7 +447,7 @@ fn report(output: &Output) {
                 "memory": groups.memory,
                 "processes": groups.processes,
                 "cpu": groups.cpu,
-                "reason": groups.reason,
+                "reason": groups.reason.as_ref().map(ToString::to_string),
             },
         });
         output.line(&body.to_string());
@@ -465,7 +466,7 @@ fn report(output: &Output) {
     for (name, there) in groups.rows() {
         output.line(&format!("  {name:<24}{}", yes(there)));
     }
-    if let Some(reason) = groups.reason {
+    if let Some(reason) = groups.reason.as_ref().map(no_group) {
         output.line(&format!("  {}", output.label(Label::NoGroup { reason })));
     }
 }

@@ -10,9 +10,9 @@ use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Timeli
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::door::{self, Answer, Request};
 use bowline_runner::orchestrate::{
-    Ended, Options, Progress, Report, Shortage, Stopper, would_start,
+    Ended, Options, Progress, Report, Shortage, Stopper, settings_of, would_start,
 };
-use bowline_words::message::{Label, Told as Said};
+use bowline_words::message::{Label, Status, Told as Said};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -29,6 +29,8 @@ pub(crate) fn run(
         true => Some(Mode::UltraThin),
         false => args.mode,
     };
+    // What is wrong with the settings is told before anything is begun.
+    settings_of(orchestration.root())?;
     let there = orchestration
         .file()
         .kind
@@ -109,7 +111,7 @@ fn told(
             .iter()
             .map(|it| json!({ "name": it.name, "bytes": it.bytes }));
         let why = match &report.ended {
-            Ended::Stuck { why } => Some(why),
+            Ended::Stuck { why } => Some(why.to_string()),
             Ended::AllDone | Ended::Stalled | Ended::Left => None,
         };
         let body = json!({
@@ -151,10 +153,14 @@ fn told(
                 output.line(&format!("STALLED:{ids}"));
             }
             if let Ended::Stuck { why } = &report.ended {
+                let why = why.say(output.lang);
                 output.line(&output.tone(Tone::Bad, &format!("✗ {why}")));
             }
             for task in &report.failed {
-                let text = format!("✗ {}: {}", task.id, task.error.as_deref().unwrap_or(""));
+                // One of an earlier run is known as the state file has it.
+                let why = task.why.as_ref().map(|why| why.line(output.lang));
+                let why = why.or_else(|| task.error.clone()).unwrap_or_default();
+                let text = format!("✗ {}: {why}", task.id);
                 output.line(&output.tone(Tone::Bad, text.trim_end_matches([':', ' '])));
                 if !task.blocks.is_empty() {
                     let ids = named(&task.blocks, NAMED_MAX);
@@ -274,7 +280,7 @@ pub(crate) fn ask_instead(
     if context.dry_run {
         return None;
     }
-    let answer = door::ask(&orchestration.file().path, &request)?;
+    let answer = door::ask(&orchestration.file().path, &request, output.lang)?;
     Some(Ok(answered(output, &answer)))
 }
 
@@ -284,7 +290,7 @@ pub(crate) fn ask(
     orchestration: &Orchestration,
     request: &Request,
 ) -> Result<ExitCode, Error> {
-    match door::ask(&orchestration.file().path, request) {
+    match door::ask(&orchestration.file().path, request, output.lang) {
         Some(answer) => Ok(answered(output, &answer)),
         None => Err(Error::NobodyRuns {
             path: orchestration.file().path.clone(),
@@ -294,22 +300,13 @@ pub(crate) fn ask(
 
 fn answered(output: &Output, answer: &Answer) -> ExitCode {
     match (&answer.error, &answer.task) {
-        (Some(error), _) => {
-            if output.json {
-                output.line(&json!({ "error": error }).to_string());
-            } else {
-                let head = output.tone(Tone::Bad, &format!("error[{}]", error.code));
-                output.talk(&format!("{head}: {}", error.message));
-                output.talk(&format!("{}: {}", Label::Hint.say(output.lang), error.hint));
-            }
-            ExitCode::from(1)
-        }
+        (Some(error), _) => output.told(&error.code, &error.message, &error.hint, 1),
         (None, _) if output.json => {
             output.line(&json!({ "kind": "orchestrate", "task": answer.task }).to_string());
             ExitCode::SUCCESS
         }
         (None, Some((id, status))) => {
-            let (id, status) = (id.clone(), status.clone());
+            let (id, status) = (id.clone(), Status::of(status).say(output.lang));
             output.line(&Said::RunToldOf { id, status }.say(output.lang));
             ExitCode::SUCCESS
         }

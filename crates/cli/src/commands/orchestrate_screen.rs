@@ -5,7 +5,7 @@ use crate::commands::orchestrate_run::{short, size};
 use crate::output::{Output, Tone};
 use bowline_engine::Context;
 use bowline_engine::operations::orchestrate::{Announced, News, Plan};
-use bowline_runner::orchestrate::{Id, Run, Screen, Status, Told, Used};
+use bowline_runner::orchestrate::{Progress, Screen, Told, Used, View};
 use bowline_words::message::{Announcement, Label, Told as Said};
 use std::collections::HashMap;
 use std::io::{IsTerminal as _, Write as _};
@@ -26,7 +26,7 @@ const COLUMNS: usize = 80;
 pub(crate) struct Watcher<'o> {
     output: &'o Output,
     board: Option<Arc<Mutex<Board>>>,
-    used: HashMap<Id, Used>,
+    used: HashMap<String, Used>,
 }
 
 impl<'o> Watcher<'o> {
@@ -55,7 +55,7 @@ impl<'o> Watcher<'o> {
         (tokens, self.used.values().map(|it| it.usd).sum())
     }
 
-    fn line(&mut self, text: &str, run: &Run, told: Option<&Told>) {
+    fn line(&mut self, text: &str, run: &View, told: Option<&Told>) {
         match &self.board {
             None => self.output.talk(text),
             Some(board) => {
@@ -93,8 +93,9 @@ fn keep_drawing(board: &Weak<Mutex<Board>>) {
 }
 
 impl Screen for Watcher<'_> {
-    fn told(&mut self, told: &Told, run: &Run) {
-        let (done, total) = (run.count(Status::Completed), run.graph().len());
+    fn told(&mut self, told: &Told, run: &View) {
+        let Progress { done, total } = run.progress();
+        let lang = self.output.lang;
         let (tone, said) = match told {
             Told::Begun { id, attempt } => (
                 Tone::Faint,
@@ -112,8 +113,8 @@ impl Screen for Watcher<'_> {
                     total,
                 },
             ),
-            Told::Failed { id, error, again } => {
-                let (id, error) = (id.to_string(), error.clone());
+            Told::Failed { id, why, again } => {
+                let (id, error) = (id.to_string(), why.line(lang));
                 let said = match again {
                     true => Said::RunAgain { id, error },
                     false => Said::RunFailed { id, error },
@@ -127,7 +128,10 @@ impl Screen for Watcher<'_> {
                     seconds: *seconds,
                 },
             ),
-            Told::Waits { why } => (Tone::Busy, Said::RunWaits { why: why.clone() }),
+            Told::Waits { why } => {
+                let why = why.say(lang);
+                (Tone::Busy, Said::RunWaits { why })
+            }
             Told::Cleaned { worktrees, bytes } => (
                 Tone::Faint,
                 Said::RunCleaned {
@@ -170,25 +174,25 @@ impl Screen for Watcher<'_> {
                 Tone::Bad,
                 Said::RunPhaseNotLanded {
                     phase: *phase,
-                    why: why.clone(),
+                    why: why.say(lang),
                 },
             ),
         };
-        let text = self.output.tone(tone, &said.say(self.output.lang));
+        let text = self.output.tone(tone, &said.say(lang));
         self.line(&text, run, Some(told));
     }
 
-    fn plan_changed(&mut self, run: &Run) {
-        let tasks = run.graph().len();
+    fn plan_changed(&mut self, run: &View) {
+        let tasks = run.progress().total;
         let text = Said::RunPlanChanged { tasks }.say(self.output.lang);
         self.line(&text, run, None);
     }
 
-    fn used(&mut self, id: &Id, used: Used) {
-        self.used.insert(id.clone(), used);
+    fn used(&mut self, id: &str, used: Used) {
+        self.used.insert(id.to_owned(), used);
         if let Some(board) = &self.board {
             let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
-            board.used.insert(id.clone(), used);
+            board.used.insert(id.to_owned(), used);
         }
     }
 
@@ -238,9 +242,9 @@ struct Board {
     output: Output,
     titles: HashMap<String, String>,
     phases: HashMap<u32, String>,
-    run: Option<Run>,
-    begun: HashMap<Id, Instant>,
-    used: HashMap<Id, Used>,
+    run: Option<View>,
+    begun: HashMap<String, Instant>,
+    used: HashMap<String, Used>,
     since: Instant,
     /// Lines that are on the screen now.
     drawn: usize,
@@ -268,10 +272,10 @@ impl Board {
         }
     }
 
-    fn happened(&mut self, run: &Run, told: Option<&Told>) {
+    fn happened(&mut self, run: &View, told: Option<&Told>) {
         self.run = Some(run.clone());
         if let Some(Told::Begun { id, .. } | Told::Found { id }) = told {
-            self.begun.insert(id.clone(), Instant::now());
+            self.begun.insert(id.to_string(), Instant::now());
         }
     }
 
@@ -299,24 +303,22 @@ impl Board {
         let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
     }
 
-    fn lines(&self, run: &Run) -> Vec<(Tone, String)> {
+    fn lines(&self, run: &View) -> Vec<(Tone, String)> {
         let mut lines = Vec::new();
-        let open = run.phases().filter(|phase| !phase.finished());
-        for phase in open.take(PHASES_MAX) {
+        for phase in run.open_phases().take(PHASES_MAX) {
             let title = self.phases.get(&phase.number).map_or("", String::as_str);
+            let Progress { done, total } = phase.progress;
             let line = format!(
-                "{} {}  {}  {}/{}  {title}",
+                "{} {}  {}  {done}/{total}  {title}",
                 self.output.label(Label::Phase),
                 phase.number,
-                bar(phase.completed, phase.total),
-                phase.completed,
-                phase.total
+                bar(done, total),
             );
             lines.push((Tone::Strong, line.trim_end().to_owned()));
         }
-        let running = run.ids(Status::InProgress);
+        let running = run.running();
         for id in running.iter().take(TASKS_MAX) {
-            let title = self.titles.get(&**id).map_or("", String::as_str);
+            let title = self.titles.get(id).map_or("", String::as_str);
             let mut line = format!("  ▸ {id}  {title}");
             if let Some(since) = self.begun.get(id) {
                 line.push_str(&format!("  {}", self.span(since.elapsed())));
@@ -329,14 +331,14 @@ impl Board {
         if running.len() > TASKS_MAX {
             lines.push((Tone::Busy, format!("  … {}", running.len() - TASKS_MAX)));
         }
-        let (done, total) = (run.count(Status::Completed), run.graph().len());
+        let Progress { done, total } = run.progress();
         let mut last = format!(
             "{}  {done}/{total}  {} {}",
             bar(done, total),
             self.output.label(Label::Elapsed),
             self.span(self.since.elapsed())
         );
-        if let Some(seconds) = expected(run) {
+        if let Some(seconds) = run.expected_seconds() {
             let span = duration(&self.output, seconds);
             last.push_str(&format!("  {} {span}", self.output.label(Label::Expected)));
         }
@@ -382,38 +384,4 @@ fn bar(done: usize, total: usize) -> String {
         total => done * BAR / total,
     };
     format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
-}
-
-/// Seconds that the rest may take, by the average so far: no less than its longest chain, and than all of it shared by those
-/// who can work at once. Nothing while no task was timed.
-fn expected(run: &Run) -> Option<i64> {
-    let average = run.metrics().average_task_time_seconds;
-    if average <= 0 {
-        return None;
-    }
-    let open = |id: &Id| {
-        run.node(id)
-            .is_some_and(|node| node.status != Status::Completed)
-    };
-    let graph = run.graph();
-    let mut depth: HashMap<Id, i64> = HashMap::new();
-    let mut chain = 0;
-    for &phase in graph.phases() {
-        let base = chain;
-        for id in graph.tasks_of(phase).iter().filter(|id| open(id)) {
-            // Those that stand before what they need are counted a little short: it is an estimate.
-            let needs = graph.dependencies_of(id);
-            let behind = needs.iter().filter_map(|need| depth.get(need)).max();
-            let mine = behind.copied().unwrap_or(base).max(base) + 1;
-            depth.insert(id.clone(), mine);
-            chain = chain.max(mine);
-        }
-    }
-    let at_once = match run.config().max_parallel {
-        0 => run.count(Status::InProgress).max(1),
-        limit => usize::try_from(limit).unwrap_or(1),
-    };
-    let shared = depth.len().div_ceil(at_once);
-    let shared = i64::try_from(shared).unwrap_or(i64::MAX);
-    Some(chain.max(shared).saturating_mul(average))
 }

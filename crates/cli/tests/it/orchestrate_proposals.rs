@@ -4,7 +4,8 @@ use crate::environment::TestEnvironment;
 use crate::orchestrate_run::{bowline, executable, git, nothing_left, project};
 use serde_json::Value;
 
-/// Answers like `gh`: the first version of a branch has a red check, the second a remark, and the third is merged.
+/// Answers like `gh`: the first version of a branch has a red check, the second remarks on a line and on the whole, the third a
+/// remark that stands before those, and the fourth is merged.
 const GH: &str = r#"#!/bin/sh
 echo "$@" >> "$HOME/gh.log"
 remote() { git --git-dir="$HOME/remote.git" "$@"; }
@@ -21,10 +22,18 @@ case "$1 $2" in
     case $(wc -l < "$HOME/seen" | tr -d ' ') in
       1) checks='{"name":"build","conclusion":"FAILURE","detailsUrl":"http://localhost/actions/runs/77/job/1"}';;
       2) checks='{"name":"build","conclusion":"SUCCESS"}'; remarks='{"author":{"login":"mina"},"body":"name the quay","state":"CHANGES_REQUESTED"}';;
+      3) remarks='{"id":"R2","author":{"login":"joon"},"body":"and the boat"},{"author":{"login":"mina"},"body":"name the quay"}';;
       *) remote update-ref refs/heads/main "$commit"; state=MERGED
          remarks='{"author":{"login":"mina"},"body":"name the quay"}';;
     esac
-    echo "{\"state\":\"$state\",\"url\":\"http://localhost/pull/1\",\"statusCheckRollup\":[$checks],\"reviews\":[$remarks],\"comments\":[]}";;
+    echo "{\"number\":12,\"state\":\"$state\",\"url\":\"http://localhost/pull/1\",\"statusCheckRollup\":[$checks],\"reviews\":[$remarks],\"comments\":[]}";;
+  "api --paginate")
+    [ "$3" = "repos/{owner}/{repo}/pulls/12/comments" ] || exit 4
+    case $(wc -l < "$HOME/seen" | tr -d ' ') in
+      1) echo '[]';;
+      *) echo '[{"id":5,"user":{"login":"sol"},"body":"too long","path":"quay.txt","line":3,"original_line":2}]'
+         echo '[{"id":6,"user":{"login":"sol"},"body":"gone?","path":"quay.txt","line":null,"original_line":9}]';;
+    esac;;
   "run view") echo "step 3: error: run $3 has no rope";;
   *) exit 9;;
 esac
@@ -80,12 +89,22 @@ echo "try $BOWLINE_TRY" > quay.txt; echo "DONE:$BOWLINE_TASK_ID"
         "{}",
         home("prompt-3")
     );
+    for remark in ["sol at quay.txt:3: too long", "sol at quay.txt:9: gone?"] {
+        assert!(home("prompt-3").contains(remark), "{}", home("prompt-3"));
+    }
+    // What is new is told wherever it stands, and what was told is not told again.
+    let last = home("prompt-4");
+    let (_, news) = last
+        .split_once("reviewers of the pull request say")
+        .unwrap();
+    assert!(news.contains("joon: and the boat"), "{last}");
+    assert!(!news.contains("mina: name"), "{last}");
     // The merge came back, with the plan ticked.
-    assert_eq!(world.read("quay.txt"), "try 3\n");
+    assert_eq!(world.read("quay.txt"), "try 4\n");
     assert!(!world.read("TASKS.md").contains("[ ]"));
     let log = world.read(".claude/orchestrate.log");
     assert!(
-        log.contains("PROPOSED:T1.1:http://localhost/pull/1") || home("seen").lines().count() == 3
+        log.contains("PROPOSED:T1.1:http://localhost/pull/1") || home("seen").lines().count() == 4
     );
     nothing_left(&world);
 }

@@ -316,3 +316,71 @@ pub(crate) fn executable(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
+
+#[test]
+fn settings_that_make_no_sense_are_told_with_their_line_before_anything_begins() {
+    let plan = "# TASKS: P\n## Phase 0: A\n### [ ] T0.1: Quay\n";
+    for (settings, line, key) in [
+        (
+            "[notify]\nwebhook = [\"http://127.0.0.1:9/s3cret\"]\n",
+            8,
+            "notify.webhook",
+        ),
+        ("[notify]\nslack = 5\n", 8, "notify.slack"),
+        ("[limits]\nrun_per_hour = 5\n", 8, "limits.run_per_hour"),
+    ] {
+        let world = project(plan, "echo DONE:T0.1\n", settings);
+        for (lang, told) in [
+            ("en", format!("line {line}: ")),
+            ("ko", format!("{line}번째 줄")),
+        ] {
+            let output = ran(&world, &format!("--lang {lang} orchestrate run"));
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(said.contains("[bad_settings]"), "{said}");
+            assert!(said.contains(&told), "{said}");
+            assert!(said.contains(key.split('.').next_back().unwrap()), "{said}");
+            assert!(said.contains("bowline schema config"), "{said}");
+            assert!(!said.contains("s3cret"), "{said}");
+        }
+        assert!(!world.path(".claude").exists(), "nothing was begun");
+    }
+}
+
+#[test]
+fn attempts_that_ended_long_ago_go_with_their_prompts_when_a_run_begins() {
+    let plan = "# TASKS: P\n## Phase 0: A\n### [ ] T0.1: Quay\n";
+    let world = project(plan, "echo \"DONE:$BOWLINE_TASK_ID\"\n", "");
+    let (body, _) = report(&world, "orchestrate run --json");
+    assert_eq!(body["ended"], "done", "{body}");
+    let state = world.root().join("home/state/bowline/orchestrate");
+    let place = std::fs::read_dir(&state).unwrap().next().unwrap();
+    let place = place.unwrap().path();
+    let attempts = || {
+        let names = std::fs::read_dir(place.join("attempts")).unwrap();
+        let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
+        names.collect::<std::collections::BTreeSet<String>>()
+    };
+    let first = attempts().pop_first().unwrap();
+    // Of attempts like it, shown to their end, more than are kept.
+    for number in 0..60 {
+        let folder = place.join("attempts").join(format!("old-{number}"));
+        std::fs::create_dir(&folder).unwrap();
+        for file in ["spec.json", "exit.json", "lock"] {
+            let from = place.join("attempts").join(&first).join(file);
+            std::fs::copy(from, folder.join(file)).unwrap();
+        }
+        std::fs::write(folder.join("shown"), "{\"out\":1000,\"err\":1000}\n").unwrap();
+        std::fs::write(place.join(format!("prompts/old-{number}.md")), "x").unwrap();
+    }
+    let (body, _) = report(&world, "orchestrate run --json");
+    assert_eq!(body["ended"], "done", "{body}");
+    assert_eq!(attempts().len(), 50);
+    let prompts = std::fs::read_dir(place.join("prompts")).unwrap();
+    let prompts = prompts.map(|it| it.unwrap().path().file_stem().unwrap().to_owned());
+    let prompts = prompts.map(|it| it.into_string().unwrap());
+    assert_eq!(
+        prompts.collect::<std::collections::BTreeSet<_>>(),
+        attempts()
+    );
+}

@@ -40,8 +40,8 @@ done = { summary = "tea" }
 wait = "NEVER"
 "#;
 
-struct Server {
-    world: TestEnvironment,
+pub(crate) struct Server {
+    pub(crate) world: TestEnvironment,
     child: Child,
 }
 
@@ -57,12 +57,17 @@ impl Server {
             world.path("agent.toml").display(),
         );
         world.write("bowline.toml", config);
+        Server::of(world)
+    }
+
+    /// A server with the settings of this world.
+    pub(crate) fn of(world: TestEnvironment) -> Server {
         let child = serve(&world, "");
         Server { world, child }
     }
 
     /// Killed without a word; another one goes on.
-    fn killed(mut self, more: &str) -> Server {
+    pub(crate) fn killed(mut self, more: &str) -> Server {
         self.kill();
         self.child = serve(&self.world, more);
         self
@@ -73,7 +78,7 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    fn run(&self, line: &str) -> (i32, String) {
+    pub(crate) fn run(&self, line: &str) -> (i32, String) {
         let mut command = live(self.world.bowline(line));
         let ran = command.output().unwrap();
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();
@@ -81,26 +86,27 @@ impl Server {
         (ran.status.code().unwrap_or(-1), format!("{text}{errors}"))
     }
 
-    fn done(&self, line: &str) -> String {
+    pub(crate) fn done(&self, line: &str) -> String {
         let (code, text) = self.run(line);
         assert_eq!(code, 0, "{line}: {text}");
         text
     }
 
-    fn json(&self, line: &str) -> Value {
+    pub(crate) fn json(&self, line: &str) -> Value {
         let text = self.done(&format!("{line} --json"));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{line}: {error}: {text}"))
     }
 
     /// Looks until something holds; the last look.
-    fn until(&self, line: &str, holds: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&self, line: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let begun = Instant::now();
         loop {
             let seen = self.json(line);
             if holds(&seen) {
                 return seen;
             }
-            assert!(begun.elapsed() < BOUND, "{line}: {seen}");
+            let errors = self.world.read("serve.err");
+            assert!(begun.elapsed() < BOUND, "{line}: {seen}\n{errors}");
         }
     }
 

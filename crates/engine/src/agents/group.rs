@@ -1,7 +1,7 @@
 //! A control group for an agent: what is asked for, held against what this machine permits.
 
 use crate::error::Error;
-use bowline_supervisor::{CgroupSpec, CgroupSupport};
+use bowline_supervisor::{CgroupSpec, CgroupSupport, NoGroup};
 
 /// A control group for an agent, as it is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,9 +66,7 @@ impl GroupWish {
             (None, None) if self.mode == GroupMode::Auto => Ok(None),
             (_, lacking) => Err(Error::NoControlGroup {
                 what: lacking.map_or("--cgroup=require", |(name, _, _)| name),
-                reason: support
-                    .reason
-                    .unwrap_or_else(|| "groups cannot be frozen by this kernel".into()),
+                reason: support.reason.unwrap_or(NoGroup::NotFrozen),
             }),
         }
     }
@@ -84,7 +82,10 @@ mod tests {
             parent: Some("/g/own".into()),
             freeze: true,
             kill: true,
-            reason: Some("memory, pids, cpu: not handed on".into()),
+            reason: Some(NoGroup::NotHandedOn {
+                names: "memory, pids, cpu".into(),
+                file: "/g/cgroup.subtree_control".into(),
+            }),
             ..CgroupSupport::default()
         }
     }
@@ -102,7 +103,7 @@ mod tests {
 
     fn nothing() -> CgroupSupport {
         CgroupSupport {
-            reason: Some("no control groups of version 2 are mounted".into()),
+            reason: Some(NoGroup::NotMounted),
             ..CgroupSupport::default()
         }
     }

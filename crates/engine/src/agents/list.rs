@@ -215,8 +215,8 @@ impl Agents {
     }
 
     /// Attempts that ended long ago go, those with output that nobody was shown much later; lost ones stay until somebody
-    /// has looked at them.
-    pub(super) fn forget_old(&self) {
+    /// has looked at them, and those that somebody still `needs` by their ids.
+    pub fn forget_old(&self, needs: &dyn Fn(&str) -> bool) {
         let (mut shown, mut unshown) = (Vec::new(), Vec::new());
         for (_, folder) in self.folders() {
             let Ok(attempt) = Attempt::open(&folder) else {
@@ -225,6 +225,10 @@ impl Agents {
             let Ok(Some(exit)) = attempt.exit() else {
                 continue;
             };
+            let id = folder.file_name().unwrap_or_default();
+            if needs(&id.to_string_lossy()) {
+                continue;
+            }
             match Shown::of(&attempt) {
                 Ok(all) if all.all_of(&exit) => shown.push(folder),
                 Ok(_) | Err(_) => unshown.push(folder),

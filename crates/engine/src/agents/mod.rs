@@ -83,6 +83,11 @@ impl Agents {
         }
     }
 
+    /// Those of a run, in a folder of its own.
+    pub fn in_folder(folder: PathBuf) -> Agents {
+        Agents { folder }
+    }
+
     /// The attempt whose id begins so.
     pub fn find(&self, prefix: &str) -> Result<Attempt, Error> {
         let name = |folder: &Path| {
@@ -115,7 +120,7 @@ impl Agents {
     pub fn start(&self, context: &Context, new: NewAgent) -> Result<(Attempt, Handle), Error> {
         let group = new.group.spec()?;
         let grant = self.grant(context, &new)?;
-        self.forget_old();
+        self.forget_old(&|_| false);
         let id = self.new_id(context);
         let folder = self.folder.join(&id);
         let mut environment: BTreeMap<OsString, OsString> = context

@@ -17,11 +17,75 @@ use bowline_statefiles as statefiles;
 use bowline_supervisor as supervisor;
 use bowline_words::Lang;
 use bowline_words::message::{
-    AgentTrouble, Cause, EvidenceTrouble, FileTrouble, Notice as NoticeWords,
+    AgentTrouble, Cause, EvidenceTrouble, FileTrouble, NoGroup, NotRun, Notice as NoticeWords,
     Origin as OriginWords, Owner, Passage, PathTrouble, Trouble,
 };
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Why a program was not started, from what a shim leaves in a line: what could not be done, to what, and the system's answer with its
+/// number, as every error of the standard library ends.
+pub fn not_run(said: &str) -> NotRun {
+    let answered = |text: &str| {
+        let number = text.rsplit_once("(os error ");
+        let number = number.and_then(|(_, it)| it.trim_end_matches(')').parse().ok());
+        let text = text.to_owned();
+        match number {
+            Some(number) => Cause::System {
+                kind: io::Error::from_raw_os_error(number).kind(),
+                number: Some(number),
+                text,
+            },
+            None => Cause::Other { text },
+        }
+    };
+    let of = |begin: &str| said.strip_prefix(begin)?.split_once(": ");
+    match (of("cannot run "), of("cannot enter ")) {
+        (Some((name, rest)), _) => NotRun::Program {
+            name: name.into(),
+            cause: answered(rest),
+        },
+        (None, Some((name, rest))) => NotRun::Folder {
+            name: name.into(),
+            cause: answered(rest),
+        },
+        (None, None) => NotRun::Other {
+            cause: answered(said),
+        },
+    }
+}
+
+/// Why control groups cannot do something here.
+pub fn no_group(why: &supervisor::NoGroup) -> NoGroup {
+    use supervisor::NoGroup as Why;
+    match why {
+        Why::NotMounted => NoGroup::NotMounted,
+        Why::NotAllowed { place } => NoGroup::NotAllowed {
+            place: shown(place),
+        },
+        Why::NotMade {
+            place,
+            kind,
+            number,
+            said,
+        } => NoGroup::NotMade {
+            place: shown(place),
+            cause: Cause::System {
+                kind: *kind,
+                number: *number,
+                text: said.clone(),
+            },
+        },
+        Why::Version1 { names } => NoGroup::Version1 {
+            names: names.clone(),
+        },
+        Why::NotHandedOn { names, file } => NoGroup::NotHandedOn {
+            names: names.clone(),
+            file: shown(file),
+        },
+        Why::NotFrozen => NoGroup::NotFrozen,
+    }
+}
 
 /// A path in a sentence.
 pub fn shown(path: &Path) -> String {
@@ -87,9 +151,9 @@ impl Error {
             },
             Error::StartsSpent { max } => Trouble::StartsSpent { max: *max },
             Error::NoValidation { id } => Trouble::NoValidation { id: id.clone() },
-            Error::BadSettings { path, message } => Trouble::BadSettings {
+            Error::BadSettings { path, fault } => Trouble::BadSettings {
                 path: shown(path),
-                message: message.clone(),
+                fault: fault.clone(),
             },
             Error::NoBranch { path } => Trouble::NoBranch { path: shown(path) },
             Error::NoCommit { path, branch } => Trouble::NoCommit {
@@ -194,11 +258,11 @@ impl Error {
             }
             Error::AgentNotStarted { id, message } => Trouble::AgentNotStarted {
                 id: id.clone(),
-                said: message.clone(),
+                why: not_run(message),
             },
             Error::NoControlGroup { what, reason } => Trouble::NoControlGroup {
                 what: (*what).into(),
-                reason: reason.clone(),
+                reason: no_group(reason),
             },
             Error::StateInSandbox { root, folder } => Trouble::StateInSandbox {
                 root: shown(root),
@@ -396,7 +460,7 @@ fn agent_trouble(error: &supervisor::Error) -> AgentTrouble {
         E::AttemptExists { path } => AgentTrouble::AttemptExists { path: shown(path) },
         E::NotStarted { attempt, message } => AgentTrouble::NotStarted {
             attempt: attempt.clone(),
-            said: message.clone(),
+            why: not_run(message),
         },
         E::Unreachable { attempt, .. } => AgentTrouble::Unreachable {
             attempt: attempt.clone(),
@@ -515,5 +579,21 @@ pub(crate) fn keeper(incident: &statefiles::Incident) -> NoticeWords {
         other => NoticeWords::Odd {
             text: other.to_string(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shim_could_not_start_is_read_from_its_line() {
+        let told = |said: &str| (not_run(said).to_string(), not_run(said).say(Lang::Ko));
+        let said = "cannot run no:such: No such file or directory (os error 2)";
+        let korean = "프로그램 'no:such': 파일이나 폴더가 없습니다".to_owned();
+        assert_eq!(told(said), (said.to_owned(), korean));
+        let said = "cannot make a control group: Permission denied (os error 13)";
+        assert_eq!(told(said), (said.to_owned(), "권한이 없습니다".to_owned()));
+        assert_eq!(told("the shim is gone").0, "the shim is gone");
     }
 }

@@ -167,6 +167,7 @@ variants!(Marker {
     Permission(wanted) = "permission",
     Withdrawn { request } = "withdrawn",
     TurnEnded { question } = "turn_ended",
+    TurnLimited = "turn_limited",
     Malformed { details } = "malformed",
 });
 variants!(Message {
@@ -226,6 +227,7 @@ variants!(TimerKind {
     RateLimitReset = "rate_limit_reset",
     Checkpoint = "checkpoint",
     Silence = "silence",
+    Turn = "turn",
     Question { id } = "question",
     Dependency { id } = "dependency",
 });

@@ -267,10 +267,12 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
             "content": { "application/json": { "schema": error } },
         });
     };
-    if route.access != Access::Open {
+    if route.access != Access::Open || route.body == Some("SignIn") {
         fails("401", "Without a token, or with a wrong one.");
     }
-    if route.path.contains('{') || route.access == Access::Agent {
+    // Who is named by its path, by its token, or by its body.
+    let names = route.path.contains('{') || route.body == Some("PermissionBatch");
+    if names || route.access == Access::Agent {
         fails("404", "There is none.");
     }
     if route.body.is_some() || route.access == Access::Person {

@@ -160,7 +160,7 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                     built.owners[at] = Some(Owner::Task(task));
                 }
             }
-            Role::Boxless | Role::Nothing | Role::Group => {
+            Role::Boxless | Role::Unsure | Role::Nothing | Role::Group => {
                 if let Some(&task) = built.index.get(id) {
                     // Said again: what stands there is about the task, too. A remark in a list is only a remark.
                     let heading = matches!(one.place, Place::Heading(_) | Place::Cell);
@@ -168,6 +168,10 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                 } else if survey.roles[at] == Role::Boxless {
                     let message = InPlan::NoBox { id: id.to_string() };
                     let finding = Finding::new(FindingCode::NoBox, one.line, message);
+                    built.findings.push(finding);
+                } else if survey.roles[at] == Role::Unsure {
+                    let message = InPlan::UnsureId { id: id.to_string() };
+                    let finding = Finding::new(FindingCode::UnreadHeader, one.line, message);
                     built.findings.push(finding);
                 }
             }

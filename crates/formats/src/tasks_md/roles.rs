@@ -21,6 +21,8 @@ pub(super) enum Role {
     Step(usize),
     /// An id heading without a box in a plan whose tasks have boxes.
     Boxless,
+    /// It has a box and what may be an id, but no other id of the plan looks like it.
+    Unsure,
     Nothing,
 }
 
@@ -90,11 +92,24 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
     let boxed = || all.iter().enumerate().filter(|(_, one)| one.boxed);
     let strong = boxed().any(|(_, one)| one.named.shape == Shape::Strong);
     let mut counted: HashMap<&str, HashSet<&str>> = HashMap::new();
+    let mut cleared: HashSet<&str> = HashSet::new();
     for (_, one) in boxed().filter(|(_, one)| one.named.shape == Shape::Loose) {
         let id = one.named.names.first();
         counted.entry(prefix(id)).or_default().insert(id);
+        if clear(one) {
+            cleared.insert(prefix(id));
+        }
     }
-    let lettered = strong || boxed().any(|(_, one)| one.named.shape == Shape::Loose && clear(one));
+    let several = |id: &str| counted.get(prefix(id)).is_some_and(|ids| ids.len() > 1);
+    // With only a space behind it, an id has to look like others: `UI-1 button` beside `UI-2 list`, and not `GPT-4 costs`.
+    let alike = |one: &Candidate<'_>| {
+        let id = one.named.names.first();
+        clear(one) || several(id) && (!strong || cleared.contains(prefix(id)))
+    };
+    let lettered = strong || boxed().any(|(_, one)| one.named.shape == Shape::Loose && alike(one));
+    // Where tasks are headings, a list is mostly an ordinary check list: one odd word in it is no id, a series of them is.
+    let headed = boxed()
+        .any(|(_, one)| one.named.shape == Shape::Strong && matches!(one.place, Place::Heading(_)));
     for (at, one) in boxed() {
         let id = one.named.names.first();
         let heading = matches!(one.place, Place::Heading(_));
@@ -102,15 +117,19 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
             .item
             .or(one.above)
             .is_some_and(|outer| roles[outer] == Role::Task);
-        let several = counted.get(prefix(id)).is_some_and(|ids| ids.len() > 1);
         let task = match one.named.shape {
             Shape::Strong => true,
-            Shape::Loose if heading => clear(one),
-            Shape::Loose => clear(one) && !inside && (several || !strong),
+            Shape::Loose if heading => alike(one),
+            Shape::Loose => alike(one) && !inside && (several(id) || !strong),
             Shape::Number => !lettered && (heading || !inside || id.contains('.')),
         };
         if task {
             roles[at] = Role::Task;
+        } else if one.named.shape == Shape::Loose
+            && !one.aside
+            && (heading || !clear(one) && !inside && (!headed || several(id)))
+        {
+            roles[at] = Role::Unsure;
         }
     }
     // A list that says `T1.1` of the heading `P1-T1.1` says it again.

@@ -48,6 +48,12 @@ impl Turn {
             }
             // The turn ended because it was stopped, or behind the marker that stopped it.
             (Marker::TurnEnded { .. }, _) => {}
+            // Whatever else stopped it is answered by a message, with which it goes on.
+            (Marker::TurnLimited, life) => {
+                if matches!(life, Life::Paused(_)) {
+                    self.remind();
+                }
+            }
             (marker, _) => {
                 // Only the last of several steps in a row matters, and an agent may print many.
                 let steps = (self.job.waiting.back(), &marker);
@@ -98,6 +104,7 @@ impl Turn {
             Marker::Permission(wanted) => self.want_permission(wanted),
             Marker::Withdrawn { request } => self.withdrawn(&request),
             Marker::TurnEnded { question } => self.turn_ended(question),
+            Marker::TurnLimited => self.remind(),
             Marker::Malformed { details } => self.say(Message::ProtocolError { details }),
         }
     }

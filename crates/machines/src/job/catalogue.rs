@@ -128,6 +128,7 @@ impl Catalogue for JobMachine {
             ("dependency request", said(1, dependency())),
             ("permission wanted", said(1, permission())),
             ("turn ended", said(1, turn_ended())),
+            ("turn ended at a limit", said(1, Marker::TurnLimited)),
             (
                 "request withdrawn",
                 said(

@@ -245,6 +245,8 @@ pub enum Marker {
         /// Id for the question, if a person is asked what to do.
         question: String,
     },
+    /// Its client has given its turn up at a limit and waits for a prompt.
+    TurnLimited,
     /// It tried to say something and failed.
     Malformed {
         /// What is wrong with it.

@@ -433,6 +433,8 @@ pub enum TimerKind {
     Checkpoint,
     /// It is time to look whether the agent still prints.
     Silence,
+    /// It is time to look whether an agent that ended a turn has begun another.
+    Turn,
     /// A question waited long enough.
     Question {
         /// Which.
@@ -453,6 +455,7 @@ impl TimerKind {
             TimerKind::RateLimitReset => "rate_limit_reset",
             TimerKind::Checkpoint => "checkpoint",
             TimerKind::Silence => "silence",
+            TimerKind::Turn => "turn",
             TimerKind::Question { .. } => "question",
             TimerKind::Dependency { .. } => "dependency",
         }

@@ -237,7 +237,7 @@ impl Turn {
         let phase = self.job.phase;
         if !self.job.reminded {
             self.job.reminded = true;
-            self.say(Message::Reminder { phase });
+            self.remind();
             return;
         }
         if self.job.questions.iter().any(|it| it.id == question) {
@@ -247,6 +247,12 @@ impl Turn {
             "The agent ended its turn in phase {phase} and said nothing of how it stands. What shall it do?"
         );
         self.put(Question::asked(question, text, true));
+    }
+
+    /// A client that has ended its turn does nothing more by itself.
+    pub(super) fn remind(&mut self) {
+        let phase = self.job.phase;
+        self.say(Message::Reminder { phase });
     }
 
     /// The agent was assigned and is not at its end.

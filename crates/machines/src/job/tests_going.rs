@@ -171,6 +171,27 @@ fn a_turn_that_says_nothing_is_answered_with_a_reminder_and_then_with_a_person()
 }
 
 #[test]
+fn a_turn_that_a_limit_ended_is_gone_on_with_when_the_limit_is_over() {
+    let until = Timestamp(NOON.0 + 60);
+    let mut play = Play::running();
+    play.say(Marker::RateLimit { until })
+        .say(Marker::TurnLimited);
+    assert_eq!(play.told(), []);
+    play.at = until;
+    play.go(Command::RateLimitReset);
+    assert_eq!(play.told(), [Message::Reminder { phase: 1 }]);
+    assert_eq!(play.wants(), [Want::Running]);
+    // It was no turn that said nothing.
+    assert!(!play.job.reminded);
+    // Told once the limit is over already.
+    play.say(Marker::TurnLimited);
+    assert_eq!(play.told(), [Message::Reminder { phase: 1 }]);
+    // Behind the end of a phase it is the review that says how to go on.
+    play.say(phase_complete(1)).say(Marker::TurnLimited);
+    assert_eq!(play.job.unsaid, []);
+}
+
+#[test]
 fn a_stopped_process_makes_room_and_the_next_one_is_told_what_waited() {
     let mut play = Play::running();
     play.say(Marker::Question(Question::asked("q_1", "Which?", true)));

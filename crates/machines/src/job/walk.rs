@@ -180,6 +180,7 @@ fn fresh(marker: Marker, tick: usize) -> Marker {
         | Marker::ErrorNotify { .. }
         | Marker::Step(_)
         | Marker::Withdrawn { .. }
+        | Marker::TurnLimited
         | Marker::Malformed { .. }) => marker,
     }
 }
@@ -205,6 +206,7 @@ fn any_marker() -> impl Strategy<Value = Marker> {
         })),
         1 => "[rs]".prop_map(|request| Marker::Withdrawn { request }),
         1 => Just(Marker::TurnEnded { question: String::new() }),
+        1 => Just(Marker::TurnLimited),
         1 => Just(Marker::Malformed { details: "no type".into() }),
     ]
 }

@@ -184,7 +184,7 @@ pub(crate) static VERBS: &[Verb] = &[
 
 /// The answer of the run that owns the file; it decides while it is there.
 fn asked(desk: &Desk, request: &Request) -> Option<Done> {
-    let answer = door::ask(&desk.orchestration().file().path, request)?;
+    let answer = door::ask(&desk.orchestration().file().path, request, desk.lang)?;
     Some(match (answer.error, answer.task) {
         (Some(error), _) => Err(No::Told(Refused {
             code: error.code,

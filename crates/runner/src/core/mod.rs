@@ -8,6 +8,8 @@ pub mod hearing;
 pub mod ladder;
 pub mod note;
 pub mod text;
+pub mod tidy;
+pub mod why;
 
 /// A word as a shell takes it for nothing but a word. Always in quotes: without, some words are keywords or set a variable.
 pub(crate) fn quoted(word: &str) -> String {

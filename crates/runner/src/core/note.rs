@@ -91,6 +91,8 @@ pub struct Note {
     pub before: Used,
     /// When the latest attempt was begun.
     pub began_ms: i64,
+    /// When attempts were begun within an hour before it, and itself.
+    pub starts: Vec<i64>,
     /// Time its attempts took.
     pub worked_ms: i64,
     /// Time the attempts of this try took.

@@ -16,11 +16,15 @@ pub fn end(text: &str, chars: usize) -> String {
 
 /// What an error comes to in one line: its first line and its last.
 pub fn one_line(error: &str, chars: usize) -> String {
+    begin(&first_and_last(error), chars)
+}
+
+/// The first line of an error and its last.
+pub fn first_and_last(error: &str) -> String {
     let mut lines = error.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("failed");
-    let text = match lines.next_back() {
+    match lines.next_back() {
         Some(last) => format!("{first}: {last}"),
         None => first.to_owned(),
-    };
-    begin(&text, chars)
+    }
 }

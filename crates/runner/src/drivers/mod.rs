@@ -10,9 +10,11 @@ use crate::core::clients::Client;
 use crate::core::crew::{Parts, Rules, Screen, Unit, Work};
 use bowline_engine::files::KnownFile;
 use bowline_engine::run_place::RunPlace;
+use bowline_engine::words::system;
 use bowline_engine::{Context, Error};
 use bowline_formats::develop::policy::FILE_NAME;
 use bowline_formats::settings::Settings;
+use bowline_words::message::BadSetting;
 use std::path::Path;
 
 /// The client of work for which nobody names one.
@@ -36,9 +38,11 @@ pub fn settings_at(folder: &Path) -> Result<Settings, Error> {
     };
     let text = std::fs::read_to_string(&path).map_err(|error| Error::BadSettings {
         path: path.clone(),
-        message: error.to_string(),
+        fault: BadSetting::Unread {
+            cause: system(&error),
+        },
     })?;
-    Settings::read(&text).map_err(|message| Error::BadSettings { path, message })
+    Settings::read(&text).map_err(|fault| Error::BadSettings { path, fault })
 }
 
 /// The client somebody named for everything, the one of a role, or the usual one. A role may be no client at all.

@@ -8,7 +8,7 @@ use bowline_engine::formats::orchestrate::{Meta, SlackWishes};
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
 use bowline_engine::operations::orchestrate::{Announced, News, Owned};
-use bowline_engine::post::Poster;
+use bowline_engine::post::{JSON, Poster};
 use bowline_engine::{Context, Error};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -248,7 +248,14 @@ fn deliver(poster: &Poster, letter: &Letter) -> Result<(), String> {
         if attempt > 0 {
             std::thread::sleep(Duration::from_secs(u64::from(attempt)));
         }
-        let (taken, how) = poster.post(&letter.id, letter.name, &letter.address, &letter.body);
+        let body = letter.body.to_string();
+        let (taken, how) = poster.post(
+            &letter.id,
+            letter.name,
+            &letter.address,
+            &[JSON.into()],
+            &body,
+        );
         if taken {
             return Ok(());
         }

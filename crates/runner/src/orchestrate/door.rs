@@ -1,10 +1,12 @@
 //! The way to a run from outside: a socket beside the lock of its state file. Whoever cannot have the file asks here, and the
 //! run decides.
 //!
-//! One line each way: `{"do":"retry","id":"T1.2"}`, then `{"ok":true}` or `{"error":{"code":…,"message":…,"hint":…}}`.
+//! One line each way: `{"do":"retry","id":"T1.2","lang":"ko"}`, then `{"ok":true}` or `{"error":{"code":…,"message":…,"hint":…}}`.
 
 use super::run::Heard;
+use bowline_words::Lang;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs::{File, Permissions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
@@ -18,6 +20,8 @@ use std::time::Duration;
 const SUFFIX: &str = ".sock";
 /// The longest line.
 const LINE_BYTES_MAX: u64 = 64 << 10;
+/// The key of the language.
+const LANG: &str = "lang";
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
 
@@ -131,10 +135,10 @@ fn serve(stream: &UnixStream, heard: &Sender<Heard>) -> Option<()> {
     if reader.read_line(&mut line).is_err() {
         return Some(());
     }
-    let answer = match serde_json::from_str::<Request>(&line) {
-        Ok(request) => {
+    let answer = match read(&line) {
+        Ok((request, lang)) => {
             let (reply, answer) = channel();
-            heard.send(Heard::Asked(request, reply)).ok()?;
+            heard.send(Heard::Asked(request, lang, reply)).ok()?;
             answer.recv_timeout(ANSWER).unwrap_or_default()
         }
         Err(error) => Answer {
@@ -153,13 +157,28 @@ fn serve(stream: &UnixStream, heard: &Sender<Heard>) -> Option<()> {
     Some(())
 }
 
-/// Asks the run that owns a state file; nothing where none does.
-pub fn ask(state: &Path, request: &Request) -> Option<Answer> {
+/// A request, and the language of its answer.
+fn read(line: &str) -> serde_json::Result<(Request, Lang)> {
+    let mut value: Value = serde_json::from_str(line)?;
+    let lang = value.as_object_mut().and_then(|it| it.remove(LANG));
+    let lang = match lang.as_ref().and_then(Value::as_str) {
+        Some(name) if name == Lang::Ko.name() => Lang::Ko,
+        Some(_) | None => Lang::En,
+    };
+    Ok((serde_json::from_value(value)?, lang))
+}
+
+/// Asks the run that owns a state file; nothing where none does. A refusal comes in the given language.
+pub fn ask(state: &Path, request: &Request, lang: Lang) -> Option<Answer> {
     let (_folder, path) = short(&socket(state)).ok()?;
     let mut stream = UnixStream::connect(path).ok()?;
     stream.set_read_timeout(Some(ANSWER)).ok()?;
-    let mut line = serde_json::to_string(request).ok()?;
-    line.push('\n');
+    let mut value = serde_json::to_value(request).ok()?;
+    // A run of an older version knows one language and no further key.
+    if let (Some(object), Lang::Ko) = (value.as_object_mut(), lang) {
+        object.insert(LANG.to_owned(), lang.name().into());
+    }
+    let line = format!("{value}\n");
     stream.write_all(line.as_bytes()).ok()?;
     let mut answer = String::new();
     let mut reader = BufReader::new(stream).take(LINE_BYTES_MAX);

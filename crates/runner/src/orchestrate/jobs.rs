@@ -1,8 +1,9 @@
 //! The threads that do a run's git work: one for rooms, one for landings, one that looks ahead, each one thing at a time.
 
 use super::ports::{Event, Job, Landed, PhaseEnded, Wish};
-use super::repo::{Forecasts, PhasePlace, Repo, TaskPlace, command};
+use super::repo::{Forecasts, PhasePlace, Repo, TaskPlace, check_red, command, evidence_red};
 use super::run::Heard;
+use crate::core::why::Why;
 use bowline_engine::formats::run_settings::Orchestrate;
 use bowline_engine::machines::orchestrate::{Id, PhaseEnd};
 use std::collections::BTreeMap;
@@ -104,7 +105,7 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
             let result = repo.room(&task, merge, on.as_deref());
             Some(Event::Room {
                 id: Id::from(task.id.as_str()),
-                result: result.map(drop).map_err(|error| error.to_string()),
+                result: result.map(drop).map_err(Why::from),
             })
         }
         Work::Clean { name } => {
@@ -118,9 +119,9 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
             .ok()
             .map(|overlaps| Event::Forecast { id, overlaps }),
         Work::Land { task } => {
-            let outcome = repo.land(&task).unwrap_or_else(|error| Landed::Blocked {
-                why: error.to_string(),
-            });
+            let outcome = repo
+                .land(&task)
+                .unwrap_or_else(|error| Landed::Blocked { why: error.into() });
             Some(Event::Landed {
                 id: Id::from(task.id.as_str()),
                 outcome,
@@ -130,9 +131,7 @@ fn carry_out(repo: &Repo, seen: &mut Forecasts, work: Work) -> Option<Event> {
             let outcome = repo.finish(&phase, &title);
             Some(Event::PhaseEnded {
                 phase: phase.number,
-                outcome: outcome.unwrap_or_else(|error| PhaseEnded::Blocked {
-                    why: error.to_string(),
-                }),
+                outcome: outcome.unwrap_or_else(|error| PhaseEnded::Blocked { why: error.into() }),
             })
         }
     }
@@ -154,13 +153,15 @@ pub(super) fn without_git(
             Job::Land { id } => Event::Landed {
                 id,
                 outcome: match red(&[evidence], &root, &environment) {
-                    Some(tail) => Landed::Red { tail },
+                    Some(why) => Landed::Red {
+                        why: evidence_red(why),
+                    },
                     None => Landed::Done,
                 },
             },
             Job::Clean { .. } | Job::Forecast { .. } => return,
             Job::FinishPhase { phase } => {
-                let why = red(&checks, &root, &environment);
+                let why = red(&checks, &root, &environment).map(check_red);
                 let end = match why {
                     Some(_) => PhaseEnd::ChecksRed,
                     None => PhaseEnd::NoGit,
@@ -176,16 +177,14 @@ pub(super) fn without_git(
     }
 }
 
-/// The end of the output of the first command that fails.
+/// What became of the first command that fails.
 fn red(
     commands: &[Vec<String>],
     folder: &Path,
     environment: &BTreeMap<String, String>,
-) -> Option<String> {
+) -> Option<Why> {
     let commands = commands.iter().filter(|words| !words.is_empty());
     commands
-        .map(|words| {
-            command(words, folder, environment).unwrap_or_else(|error| Some(error.to_string()))
-        })
-        .find_map(|tail| tail)
+        .map(|words| command(words, folder, environment).unwrap_or_else(|error| Some(error.into())))
+        .find_map(|why| why)
 }

@@ -142,6 +142,12 @@ impl Ledger {
         self.notes.known.get(id).cloned().unwrap_or_default()
     }
 
+    /// When agents were begun within an hour before the latest attempt of their tasks.
+    pub fn starts(&self) -> Vec<i64> {
+        let notes = self.notes.known.values();
+        notes.flat_map(|note| note.starts.clone()).collect()
+    }
+
     /// Remembers it, durably with the next flush. That an attempt ended well is found out again from the attempt itself, so
     /// that it may wait for a flush that something else needs.
     pub fn remember(&mut self, id: &Id, note: &Note) {

@@ -17,8 +17,7 @@ mod report;
 mod run;
 mod space;
 
-/// What a screen shows of a run while it goes on.
-pub use bowline_engine::machines::orchestrate::{Id, Run, Status};
+pub use crate::core::why::Why;
 pub use conductor::{Conductor, Ended, Rules};
 pub use ledger::Ledger;
 pub use note::{Failure, Note, Stage, Used};
@@ -27,5 +26,7 @@ pub use ports::{
 };
 pub use rehearsal::{Odds, Rehearsed, rehearse, rehearse_from};
 pub use repo::{Customs, Forecasts, Kept, PhasePlace, Proposals, Repo, TaskPlace};
-pub use report::{FailedTask, Progress, Prospect, Rehearsal, Report, prospect, would_start};
+pub use report::{
+    FailedTask, PhaseView, Progress, Prospect, Rehearsal, Report, View, prospect, would_start,
+};
 pub use run::{Options, Screen, Stopper, rules, run, settings_of};

@@ -51,6 +51,9 @@ pub struct Note {
     pub before: Used,
     /// Time its attempts took.
     pub worked_ms: i64,
+    /// When its attempts of the last hour were begun.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<i64>,
 }
 
 impl Note {

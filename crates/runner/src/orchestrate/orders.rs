@@ -5,10 +5,14 @@ use super::note::Note;
 use super::ports::{Event, Job, Life, Told, Trouble};
 use super::real::{Order, Real};
 use super::repo::Repo;
+use super::report::View;
 use super::run::Heard;
 use crate::core::attempts::{Known, raw};
+use crate::core::tidy::PROMPTS;
+use crate::core::why::Why;
 use bowline_engine::formats::agents::Resume;
 use bowline_engine::machines::orchestrate::{Id, Run};
+use bowline_words::Lang;
 
 impl Real<'_> {
     /// Makes durable what was decided, and then does what follows.
@@ -35,7 +39,7 @@ impl Real<'_> {
                     }
                 }
                 Order::Tick(id) => self.tick(&id),
-                Order::Tell(told, run) => self.tell_now(&told, &run),
+                Order::Tell(told, run) => self.tell_now(&told, run),
             }
         }
         Ok(())
@@ -100,7 +104,7 @@ impl Real<'_> {
         }
         self.listen(id, note, &client);
         let run = self.ledger.run().clone();
-        self.tell_now(&Told::Found { id: id.clone() }, &run);
+        self.tell_now(&Told::Found { id: id.clone() }, run);
         let known = Known {
             folder,
             fence: self.ledger.owned.sequence(),
@@ -116,14 +120,14 @@ impl Real<'_> {
 
     fn repeat_prompt(&mut self, id: &Id, number: u32) {
         let attempt = self.attempt_id(id, number);
-        let path = self.side.join("prompts").join(format!("{attempt}.md"));
+        let path = self.side.join(PROMPTS).join(format!("{attempt}.md"));
         if let Ok(text) = std::fs::read_to_string(path) {
             let message = crate::core::attempts::prompt(text);
             self.attempts.say(&attempt, None, false, message);
         }
     }
 
-    fn not_begun(&self, id: &Id, number: u32, why: Option<String>) {
+    fn not_begun(&self, id: &Id, number: u32, why: Option<Why>) {
         let _ = self.heard.send(Heard::Event(Event::Attempt {
             id: id.clone(),
             number,
@@ -131,16 +135,16 @@ impl Real<'_> {
         }));
     }
 
-    fn tell_now(&mut self, told: &Told, run: &Run) {
+    fn tell_now(&mut self, told: &Told, run: Run) {
         let line = match told {
             Told::Begun { id, attempt: 1 } => format!("EXECUTE:{id}"),
             Told::Begun { id, attempt } => format!("EXECUTE:{id}:attempt={attempt}"),
             Told::Found { id } => format!("ATTACH:{id}"),
             Told::Done { id } => format!("DONE:{id}"),
-            Told::Failed { id, error, again } => match again {
-                true => format!("RETRY:{id}:{error}"),
-                false => format!("FAIL:{id}:{error}"),
-            },
+            Told::Failed { id, why, again } => {
+                let word = if *again { "RETRY" } else { "FAIL" };
+                format!("{word}:{id}:{}", why.line(Lang::En))
+            }
             Told::Parked { id, seconds } => format!("PARKED:{id}:{seconds}s"),
             Told::Waits { why } => format!("WAIT:{why}"),
             Told::Cleaned { worktrees, bytes } => format!("CLEAN:{worktrees}:bytes={bytes}"),
@@ -155,6 +159,6 @@ impl Real<'_> {
             Told::PhaseNotLanded { phase, why } => format!("PHASE_NOT_LANDED:{phase}:{why}"),
         };
         self.log(&line.replace('\n', " "));
-        self.screen.told(told, run);
+        self.screen.told(told, &View::of(run));
     }
 }

@@ -2,6 +2,7 @@
 //! and a simulation stands in for it.
 
 use super::note::Note;
+use crate::core::why::Why;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, PhaseEnd, Run};
 use bowline_engine::supervisor::Want;
 
@@ -58,18 +59,18 @@ pub enum Landed {
     },
     /// The evidence command was red on the tree that would have landed.
     Red {
-        /// The end of its output.
-        tail: String,
+        /// How it ended, and the end of its output.
+        why: Why,
     },
     /// What is there cannot land as it is.
     Unfit {
         /// Why.
-        why: String,
+        why: Why,
     },
     /// Something is in the way that a person has to take away; asked for again later.
     Blocked {
         /// What.
-        why: String,
+        why: Why,
     },
     /// It is proposed, and others decide; asked for again later.
     Proposed {
@@ -79,12 +80,12 @@ pub enum Landed {
     /// Those who looked at it want something else.
     SentBack {
         /// What they say.
-        why: String,
+        why: Why,
     },
     /// Those who looked at it do not want it.
     Declined {
         /// What they say.
-        why: String,
+        why: Why,
     },
 }
 
@@ -131,12 +132,12 @@ pub enum PhaseEnded {
         /// How.
         end: PhaseEnd,
         /// What a person has to know.
-        why: Option<String>,
+        why: Option<Why>,
     },
     /// Something is in the way that a person has to take away.
     Blocked {
         /// What.
-        why: String,
+        why: Why,
     },
 }
 
@@ -161,7 +162,7 @@ pub enum Life {
     /// It never began.
     NotBegun {
         /// Why, where that is known.
-        why: Option<String>,
+        why: Option<Why>,
     },
 }
 
@@ -222,7 +223,7 @@ pub enum Event {
         /// The task.
         id: Id,
         /// Why not.
-        result: Result<(), String>,
+        result: Result<(), Why>,
     },
     /// News of an attempt.
     Attempt {
@@ -281,7 +282,7 @@ pub enum Told {
         /// The task.
         id: Id,
         /// Why.
-        error: String,
+        why: Why,
         /// It is tried again.
         again: bool,
     },
@@ -295,7 +296,7 @@ pub enum Told {
     /// Something is in the way of a landing.
     Waits {
         /// What.
-        why: String,
+        why: Why,
     },
     /// Worktrees that an earlier run left are taken away.
     Cleaned {
@@ -337,7 +338,7 @@ pub enum Told {
         /// Which.
         phase: u32,
         /// Why.
-        why: String,
+        why: Why,
     },
 }
 
@@ -357,6 +358,8 @@ pub trait Ports {
     fn touches(&self, id: &Id) -> Vec<String>;
     /// What is remembered of a task.
     fn note(&mut self, id: &Id) -> Note;
+    /// When agents of the last hour were begun, as far as that is remembered.
+    fn starts(&self) -> Vec<i64>;
     /// Remembers it, durably.
     fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble>;
     /// Has something done.

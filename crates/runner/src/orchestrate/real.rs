@@ -13,13 +13,17 @@ use super::space::shortage;
 use crate::core::attempts::{Attempts, Begin, Happened, News};
 use crate::core::clients::{Ask, Client};
 use crate::core::hearing::reply;
-use bowline_engine::Context;
+use crate::core::tidy::{ATTEMPTS, PROMPTS};
+use crate::core::why::Why;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
 use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{Spec, Want};
+use bowline_engine::words::not_run;
+use bowline_engine::{Context, Error};
+use bowline_words::message::Reason;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -126,7 +130,7 @@ impl<'s> Real<'s> {
     }
 
     pub(super) fn attempt_folder(&self, attempt: &str) -> PathBuf {
-        self.side.join("attempts").join(attempt)
+        self.side.join(ATTEMPTS).join(attempt)
     }
 
     fn room_of(&self, id: &Id) -> PathBuf {
@@ -177,7 +181,7 @@ impl<'s> Real<'s> {
         }
     }
 
-    pub(super) fn client(&self, id: &Id) -> Result<Client, String> {
+    pub(super) fn client(&self, id: &Id) -> Result<Client, Why> {
         let assignee = || {
             let task = self.ledger.owned.plan().and_then(|plan| plan.file.task(id));
             task.and_then(|task| task.assignee.clone())
@@ -185,14 +189,14 @@ impl<'s> Real<'s> {
         let me = std::env::current_exe().unwrap_or_default();
         let named = |name: &str| Client::named(name, &self.settings, &me);
         if let Some(name) = &self.agent {
-            return named(name).ok_or_else(|| format!("there is no agent '{name}'"));
+            return named(name).ok_or_else(|| no_agent(name));
         }
         // An assignee may be a role and no client: then the prompt says so.
         if let Some(client) = assignee().and_then(|name| named(&name)) {
             return Ok(client);
         }
         let name = self.settings.defaults.agent.as_deref().unwrap_or(CLIENT);
-        named(name).ok_or_else(|| format!("there is no agent '{name}'"))
+        named(name).ok_or_else(|| no_agent(name))
     }
 
     /// News of an attempt as the conductor wants them, where they say something to it.
@@ -239,7 +243,12 @@ impl<'s> Real<'s> {
             }
             Happened::NotBegun { message } => {
                 self.voices.remove(&news.id);
-                Life::NotBegun { why: message }
+                Life::NotBegun {
+                    why: message.map(|said| {
+                        let why = not_run(&said);
+                        Reason::NotRun { why }.into()
+                    }),
+                }
             }
             Happened::Now(_)
             | Happened::Blocked(_)
@@ -270,7 +279,7 @@ impl<'s> Real<'s> {
         }
     }
 
-    pub(super) fn begin_attempt(&mut self, id: &Id, note: &Note) -> Result<(), String> {
+    pub(super) fn begin_attempt(&mut self, id: &Id, note: &Note) -> Result<(), Why> {
         let client = self.client(id)?;
         let room = self.room_of(id);
         let attempt = self.attempt_id(id, note.attempt);
@@ -284,9 +293,9 @@ impl<'s> Real<'s> {
             promise: &self.promise,
             note,
         });
-        let prompt_file = self.side.join("prompts").join(format!("{attempt}.md"));
+        let prompt_file = self.side.join(PROMPTS).join(format!("{attempt}.md"));
         write_whole(&*self.context.disk, &prompt_file, text.as_bytes(), None)
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| Why::from(Error::File(error)))?;
         let phase = self.run().graph().phase_of(id).unwrap_or(0);
         let call = client.call(&Ask {
             prompt: &text,
@@ -339,6 +348,11 @@ impl<'s> Real<'s> {
     }
 }
 
+fn no_agent(name: &str) -> Why {
+    let name = name.to_owned();
+    Reason::NoAgent { name }.into()
+}
+
 /// A name that can be a branch and a folder.
 fn plain(name: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -388,6 +402,10 @@ impl Ports for Real<'_> {
         let note = self.ledger.note(id);
         self.screen.used(id, note.used);
         note
+    }
+
+    fn starts(&self) -> Vec<i64> {
+        self.ledger.starts()
     }
 
     fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble> {

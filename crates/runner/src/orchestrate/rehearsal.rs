@@ -7,6 +7,8 @@ use super::note::Note;
 use super::ports::{
     Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Word,
 };
+use crate::core::breakers::one_more;
+use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::machines::orchestrate::{
     Command, Config, Effect, Graph, Id, OrchestrateMachine, PhaseEnd, Run, Status,
@@ -141,6 +143,9 @@ struct World {
     heard: BTreeMap<(i64, u64), Event>,
     /// One task at a time lands.
     landing: bool,
+    /// Agents that may be begun within an hour, and when the latest were.
+    starts_max: Option<usize>,
+    starts: Vec<i64>,
     count: u64,
     wrong: Vec<String>,
 }
@@ -232,6 +237,11 @@ impl Ports for World {
         self.notes.get(id).cloned().unwrap_or_default()
     }
 
+    fn starts(&self) -> Vec<i64> {
+        let notes = self.notes.values();
+        notes.flat_map(|note| note.starts.clone()).collect()
+    }
+
     fn remember(&mut self, id: &Id, note: &Note) -> Result<(), Trouble> {
         self.notes.insert(id.clone(), note.clone());
         Ok(())
@@ -266,7 +276,7 @@ impl Ports for World {
                 } else if self.chance.one_in_thousand(odds.proposed) {
                     match self.chance.next() % 8 {
                         0 => Landed::SentBack {
-                            why: format!("reviewer {} says no", self.chance.next() % 9),
+                            why: Why::said(&format!("reviewer {} says no", self.chance.next() % 9)),
                         },
                         _ => Landed::Proposed {
                             url: "http://localhost/1".into(),
@@ -279,7 +289,7 @@ impl Ports for World {
                     }
                 } else if self.chance.one_in_thousand(odds.red) {
                     Landed::Red {
-                        tail: format!("test {} failed", self.chance.next() % 4),
+                        why: Why::said(&format!("test {} failed", self.chance.next() % 4)),
                     }
                 } else {
                     // On the branch now, whether or not anybody lives to hear of it.
@@ -310,6 +320,12 @@ impl Ports for World {
         }
         if self.acknowledged.contains(id) {
             self.wrong.push(format!("{id} is done and was begun again"));
+        }
+        one_more(&mut self.starts, self.now);
+        if self.starts_max.is_some_and(|max| self.starts.len() > max) {
+            let count = self.starts.len();
+            self.wrong
+                .push(format!("{count} agents were begun within an hour"));
         }
         let takes = self.chance.between(self.takes_ms.0, self.takes_ms.1);
         let fate = self.fate();
@@ -413,6 +429,8 @@ pub fn rehearse_from(
         merged: BTreeSet::new(),
         heard: BTreeMap::new(),
         landing: false,
+        starts_max: rules.breakers.starts_per_hour,
+        starts: Vec::new(),
         count: 0,
         wrong: Vec::new(),
     };

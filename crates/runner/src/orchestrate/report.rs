@@ -4,11 +4,12 @@ use super::conductor::Ended;
 use super::rehearsal::{Odds, rehearse_from};
 use super::repo::Kept;
 use super::run::{Options, rules, settings_of};
+use crate::core::why::Why;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::machines::orchestrate::{Config, Id, Next, Run, Status, next};
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::{Context, Error};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 const MINUTE_MS: i64 = 60_000;
 /// Tasks named whose failure would block most.
@@ -29,6 +30,82 @@ impl Progress {
             done: run.count(Status::Completed),
             total: run.graph().len(),
         }
+    }
+}
+
+/// A run as it is shown while it goes on.
+#[derive(Debug, Clone)]
+pub struct View(Run);
+
+/// A phase of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhaseView {
+    /// Its number.
+    pub number: u32,
+    /// How far it is.
+    pub progress: Progress,
+}
+
+impl View {
+    pub(super) fn of(run: Run) -> View {
+        View(run)
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        Progress::of(&self.0)
+    }
+
+    /// The phases that are not finished, in their order.
+    pub fn open_phases(&self) -> impl Iterator<Item = PhaseView> {
+        let open = self.0.phases().filter(|phase| !phase.finished());
+        open.map(|phase| PhaseView {
+            number: phase.number,
+            progress: Progress {
+                done: phase.completed,
+                total: phase.total,
+            },
+        })
+    }
+
+    /// Tasks that are worked on.
+    pub fn running(&self) -> Vec<String> {
+        names(&self.0.ids(Status::InProgress))
+    }
+
+    /// Seconds that the rest may take, by the average so far: no less than its longest chain, and than all of it shared by
+    /// those who can work at once. Nothing while no task was timed.
+    pub fn expected_seconds(&self) -> Option<i64> {
+        let run = &self.0;
+        let average = run.metrics().average_task_time_seconds;
+        if average <= 0 {
+            return None;
+        }
+        let open = |id: &Id| {
+            run.node(id)
+                .is_some_and(|node| node.status != Status::Completed)
+        };
+        let graph = run.graph();
+        let mut depth: HashMap<Id, i64> = HashMap::new();
+        let mut chain = 0;
+        for &phase in graph.phases() {
+            let base = chain;
+            for id in graph.tasks_of(phase).iter().filter(|id| open(id)) {
+                // Those that stand before what they need are counted a little short: it is an estimate.
+                let needs = graph.dependencies_of(id);
+                let behind = needs.iter().filter_map(|need| depth.get(need)).max();
+                let mine = behind.copied().unwrap_or(base).max(base) + 1;
+                depth.insert(id.clone(), mine);
+                chain = chain.max(mine);
+            }
+        }
+        let at_once = match run.config().max_parallel {
+            0 => run.count(Status::InProgress).max(1),
+            limit => usize::try_from(limit).unwrap_or(1),
+        };
+        let shared = depth.len().div_ceil(at_once);
+        let shared = i64::try_from(shared).unwrap_or(i64::MAX);
+        Some(chain.max(shared).saturating_mul(average))
     }
 }
 
@@ -60,14 +137,16 @@ pub struct Report {
 pub struct FailedTask {
     /// Which.
     pub id: String,
-    /// Why.
+    /// Why, as the state file has it.
     pub error: Option<String>,
+    /// Why, where it was in this run.
+    pub why: Option<Why>,
     /// What waits for it, directly or not.
     pub blocks: Vec<String>,
 }
 
 impl Report {
-    pub(super) fn of(run: &Run, ended: Ended) -> Report {
+    pub(super) fn of(run: &Run, ended: Ended, why: impl Fn(&Id) -> Option<Why>) -> Report {
         let failed = run
             .nodes()
             .filter(|(_, node)| node.status == Status::Failed);
@@ -79,6 +158,7 @@ impl Report {
                 .map(|(id, node)| FailedTask {
                     id: id.to_string(),
                     error: node.error.as_deref().map(str::to_owned),
+                    why: why(id),
                     blocks: blocked_by(run, id),
                 })
                 .collect(),

@@ -9,20 +9,24 @@ use super::note::Used;
 use super::ports::{Event, Ports as _, Told, Wish};
 use super::real::{Parts, Real};
 use super::repo::{Customs, Kept, Proposals, Repo};
-use super::report::{Report, names};
+use super::report::{Report, View, names};
 use crate::core::attempts::{Attempts, News};
+use crate::core::breakers::Breakers;
+use crate::core::tidy::tidy;
 use bowline_engine::agents::shim;
 use bowline_engine::formats::develop::policy::FILE_NAME;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::formats::settings::{Seconds, Settings};
-use bowline_engine::machines::orchestrate::{Command, Config, Id, Run, Status};
-use bowline_engine::machines::{Actor, Refuse as _};
+use bowline_engine::machines::Actor;
+use bowline_engine::machines::orchestrate::{Command, Config, Id, Status};
 use bowline_engine::operations::orchestrate::{Announced, Orchestration, Owned};
 use bowline_engine::statefiles::{ContentHash, write_whole};
 use bowline_engine::{Context, Error};
+use bowline_words::Lang;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::sync::Arc;
@@ -37,14 +41,10 @@ const LOOK_MS: i64 = 5_000;
 const PLAN_MS: u64 = 1_000;
 /// How long the git processes of an earlier run may take to end.
 const EARLIER_MS_MAX: u64 = 60_000;
-/// Time without output after which an agent is ended, where nobody says otherwise.
-const SILENT: Seconds = Seconds(30 * 60);
 /// Between two looks at a pull request.
 const PROPOSAL: Seconds = Seconds(30);
 /// Wait before a failed task is tried again.
 const BACKOFF: Seconds = Seconds(1);
-/// Wait after a rate limit that does not say how long.
-const RETRY_AFTER: Seconds = Seconds(60);
 /// What an agent prints in mode ralph.
 const PROMISE: &str = "TASK_DONE";
 /// Repetitions in mode ralph.
@@ -58,7 +58,7 @@ const AGENTS_MIN: usize = 8;
 pub(super) enum Heard {
     Event(Event),
     News(News),
-    Asked(Request, Sender<Answer>),
+    Asked(Request, Lang, Sender<Answer>),
     Wish(Wish),
     /// News of a line of the journal went out, or were given up.
     Announced {
@@ -90,12 +90,12 @@ pub struct Options {
 
 /// Who is shown what happens.
 pub trait Screen {
-    /// Something happened.
-    fn told(&mut self, told: &Told, run: &Run);
+    /// Something happened; the run is as it was then.
+    fn told(&mut self, told: &Told, run: &View);
     /// The plan was changed, and its tasks were taken over.
-    fn plan_changed(&mut self, run: &Run);
+    fn plan_changed(&mut self, run: &View);
     /// What a task has used so far.
-    fn used(&mut self, id: &Id, used: Used);
+    fn used(&mut self, id: &str, used: Used);
     /// News for people elsewhere, in words.
     fn announce(&self, news: &Announced, project: &str) -> String;
 }
@@ -130,7 +130,7 @@ struct Beginning {
 pub fn settings_of(root: &Path) -> Result<Settings, Error> {
     let path = root.join(FILE_NAME);
     match std::fs::read_to_string(&path) {
-        Ok(text) => Settings::read(&text).map_err(|message| Error::BadSettings { path, message }),
+        Ok(text) => Settings::read(&text).map_err(|fault| Error::BadSettings { path, fault }),
         Err(_) => Ok(Settings::default()),
     }
 }
@@ -242,7 +242,9 @@ pub fn run(
         target: real.repo.as_ref().map(|repo| repo.target().to_owned()),
         checked,
         kept: kept.unwrap_or_default(),
-        ..Report::of(real.ledger.owned.run(), ended)
+        ..Report::of(real.ledger.owned.run(), ended, |id| {
+            conductor.why_failed(id).cloned()
+        })
     })
 }
 
@@ -279,8 +281,8 @@ fn conduct(
                 }
                 Some(Heard::Wish(wish)) => conductor.wish(real, wish)?,
                 Some(Heard::Announced { seq, trouble }) => real.announced(seq, trouble)?,
-                Some(Heard::Asked(request, reply)) => {
-                    answers.push((asked(conductor, real, request)?, reply));
+                Some(Heard::Asked(request, lang, reply)) => {
+                    answers.push((asked(conductor, real, request, lang)?, reply));
                 }
                 None => break,
             }
@@ -299,7 +301,8 @@ fn conduct(
         if planned.elapsed() >= Duration::from_millis(PLAN_MS) {
             planned = Instant::now();
             if real.ledger.owned.reread_plan(&context)? {
-                real.screen.plan_changed(real.ledger.owned.run());
+                let view = View::of(real.ledger.owned.run().clone());
+                real.screen.plan_changed(&view);
                 conductor.tick(real)?;
                 real.flush()?;
             }
@@ -311,6 +314,7 @@ fn asked(
     conductor: &mut Conductor,
     real: &mut Real<'_>,
     request: Request,
+    lang: Lang,
 ) -> Result<Answer, Error> {
     let named = |real: &Real<'_>, name: &str| real.ledger.owned.resolve(name);
     let mut task = None;
@@ -368,22 +372,18 @@ fn asked(
                 error: None,
             })
         }
-        Err(Error::Refused(refusal)) => Ok(Answer {
-            error: Some(Refused {
-                code: refusal.code().to_owned(),
-                message: refusal.to_string(),
-                hint: refusal.hint(),
-            }),
-            ..Answer::default()
-        }),
-        Err(error @ Error::AmbiguousTask { .. }) => Ok(Answer {
-            error: Some(Refused {
-                code: error.code().to_owned(),
-                message: error.to_string(),
-                hint: String::new(),
-            }),
-            ..Answer::default()
-        }),
+        Err(error @ (Error::Refused(_) | Error::AmbiguousTask { .. })) => {
+            let (message, hint) = error.told(lang);
+            let code = error.code().to_owned();
+            Ok(Answer {
+                error: Some(Refused {
+                    code,
+                    message,
+                    hint,
+                }),
+                ..Answer::default()
+            })
+        }
         Err(error) => Err(error),
     }
 }
@@ -455,7 +455,7 @@ fn hold(path: &Path) -> Result<File, Error> {
 
 /// How a project's runs are conducted.
 pub fn rules(options: &Options, settings: &Settings, mode: Mode) -> Rules {
-    let (limits, run) = (&settings.limits, &settings.orchestrate);
+    let run = &settings.orchestrate;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let iterations = options.iterations.or(run.max_iterations);
     Rules {
@@ -464,13 +464,7 @@ pub fn rules(options: &Options, settings: &Settings, mode: Mode) -> Rules {
         ralph: mode == Mode::Ralph,
         iterations_max: iterations.unwrap_or(ITERATIONS_MAX),
         backoff_ms: run.backoff.unwrap_or(BACKOFF).ms(),
-        retry_after_ms: limits.retry_after.unwrap_or(RETRY_AFTER).ms(),
-        starts_per_hour: limits.runs_per_hour.map(|it| it as u64),
-        turns_max: limits.turns.map(u64::from),
-        tokens_max: limits.tokens,
-        usd_max: limits.usd,
-        worked_ms_max: limits.wall_time.map(Seconds::ms),
-        silent_ms_max: Some(limits.no_progress.unwrap_or(SILENT).ms()),
+        breakers: Breakers::of(&settings.limits),
         proposal_ms: run.pull_request.every.unwrap_or(PROPOSAL).ms(),
         stack: options.stack || run.stack,
         landings_max: 1,
@@ -485,8 +479,12 @@ fn thread_failed(error: std::io::Error) -> Error {
 }
 
 impl Real<'_> {
-    /// Takes away what an earlier run left of tasks that are done.
+    /// Takes away what an earlier run left of tasks that are done, and what is left of attempts that ended long ago.
     fn clean_up(&mut self) {
+        let open = self.run().ids(Status::InProgress).into_iter();
+        let open = open.map(|id| self.attempt_id(&id, self.ledger.note(&id).attempt));
+        let open: BTreeSet<String> = open.collect();
+        tidy(&self.side, &|attempt| open.contains(attempt));
         let Some(repo) = self.repo.clone() else {
             return;
         };

@@ -5,6 +5,7 @@
 )]
 
 mod attempts;
+mod going;
 mod jobs;
 mod kills;
 mod permits;

@@ -1,6 +1,8 @@
 //! The conductor over simulated time: thousands of runs from seeds, each with whatever can go wrong.
 
 use bowline_engine::machines::orchestrate::{Config, Graph, NodeSpec, Status};
+use bowline_formats::settings::Limits;
+use bowline_runner::core::breakers::Breakers;
 use bowline_runner::orchestrate::{Ended, Odds, Rules, rehearse};
 use std::sync::Arc;
 
@@ -14,13 +16,7 @@ fn rules() -> Rules {
         ralph: false,
         iterations_max: 5,
         backoff_ms: 1_000,
-        retry_after_ms: 60_000,
-        starts_per_hour: None,
-        turns_max: None,
-        tokens_max: None,
-        usd_max: None,
-        worked_ms_max: None,
-        silent_ms_max: Some(30 * 60_000),
+        breakers: Breakers::of(&Limits::default()),
         proposal_ms: 30_000,
         stack: false,
         landings_max: 1,
@@ -145,4 +141,25 @@ fn without_trouble_every_task_takes_one_attempt() {
     let outcome = rehearse(graph(), Config::default(), &rules(), odds, (1, 9_000), 7).unwrap();
     assert_eq!(outcome.ended, Ended::AllDone);
     assert_eq!(outcome.attempts, 24);
+}
+
+/// The world of the simulation counts every agent that is begun: crashes and new conductors change nothing about the hour.
+#[test]
+fn the_starts_of_an_hour_are_limited_over_crashes() {
+    let graph = graph();
+    let mut limited = rules();
+    limited.breakers.starts_per_hour = Some(5);
+    let (mut done, mut crashes) = (0, 0);
+    for seed in 0..SEEDS / 4 {
+        let takes = (1_000, 60_000);
+        let config = Config::default();
+        let outcome = rehearse(graph.clone(), config, &limited, Odds::BAD, takes, seed).unwrap();
+        assert_eq!(outcome.wrong, Vec::<String>::new(), "seed {seed}");
+        if outcome.ended == Ended::AllDone {
+            done += 1;
+            assert!(outcome.took_ms >= 4 * 60 * 60 * 1_000, "seed {seed}");
+        }
+        crashes += outcome.crashes;
+    }
+    assert!(done > 0 && crashes > SEEDS / 4, "{done} {crashes}");
 }

@@ -35,6 +35,7 @@ pub(crate) struct World {
     script: String,
     slots: u32,
     protocol: Protocol,
+    tune: fn(&mut Config),
 }
 
 fn phase(name: &str) -> Phase {
@@ -50,9 +51,16 @@ fn phase(name: &str) -> Phase {
     }
 }
 
-fn start(folder: &std::path::Path, script: &str, slots: u32, protocol: Protocol) -> Jobs {
+fn start(
+    folder: &std::path::Path,
+    script: &str,
+    slots: u32,
+    protocol: Protocol,
+    tune: fn(&mut Config),
+) -> Jobs {
     let mut config = Config::new(folder, shim());
     config.slots = slots;
+    tune(&mut config);
     let agent = AgentSpec {
         command: vec!["sh".into(), "-c".into(), format!("{WAIT}{script}")],
         protocol,
@@ -81,14 +89,24 @@ impl World {
     }
 
     pub(crate) fn speaking(protocol: Protocol, script: &str, slots: u32) -> World {
+        World::tuned(protocol, script, slots, |_| {})
+    }
+
+    pub(crate) fn tuned(
+        protocol: Protocol,
+        script: &str,
+        slots: u32,
+        tune: fn(&mut Config),
+    ) -> World {
         let folder = tempfile::tempdir().unwrap();
-        let jobs = start(folder.path(), script, slots, protocol);
+        let jobs = start(folder.path(), script, slots, protocol, tune);
         World {
             folder,
             jobs: Some(jobs),
             script: script.into(),
             slots,
             protocol,
+            tune,
         }
     }
 
@@ -97,7 +115,13 @@ impl World {
         let jobs = self.jobs.take().unwrap();
         jobs.stop();
         drop(jobs);
-        let jobs = start(self.folder.path(), &self.script, self.slots, self.protocol);
+        let jobs = start(
+            self.folder.path(),
+            &self.script,
+            self.slots,
+            self.protocol,
+            self.tune,
+        );
         self.jobs = Some(jobs);
         self
     }

@@ -193,25 +193,61 @@ fn bodies_that_are_too_big_no_json_or_odd_are_refused() {
 fn a_client_that_dawdles_is_cut_off_and_bothers_nobody() {
     let world = World::new();
     let own = host(&world).to_owned();
-    let mut slow: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(&own).unwrap()).collect();
-    for stream in &mut slow {
+    let begun = Instant::now();
+    // Some say nothing more, one sends a byte of its head a second, one a byte of its body.
+    let mut silent: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(&own).unwrap()).collect();
+    let head = format!("POST /api/tasks HTTP/1.1\r\nHost: {own}\r\n");
+    for stream in &mut silent {
         stream
-            .write_all(format!("POST /api/tasks HTTP/1.1\r\nHost: {own}\r\nX-Slow: ").as_bytes())
+            .write_all(format!("{head}X-Slow: ").as_bytes())
             .unwrap();
     }
-    let begun = Instant::now();
-    assert_eq!(world.get("/api/stats").status, 200);
-    assert!(begun.elapsed() < Duration::from_secs(5));
-    let last = slow.last_mut().unwrap();
-    last.set_read_timeout(Some(Duration::from_secs(30)))
-        .unwrap();
-    let mut rest = Vec::new();
-    // The server closes it; with or without a word.
-    let _ = last.read_to_end(&mut rest);
-    assert!(
-        begun.elapsed() < Duration::from_secs(25),
-        "it was never cut off"
+    let token = world.token();
+    let body = format!(
+        "{head}Authorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
     );
+    let trickles = [format!("{head}X-Slow: "), body].map(|begin| {
+        let mut stream = TcpStream::connect(&own).unwrap();
+        stream.write_all(begin.as_bytes()).unwrap();
+        std::thread::spawn(move || until_cut_off(stream))
+    });
+    for _ in 0..10 {
+        let asked = Instant::now();
+        assert_eq!(world.get("/api/stats").status, 200);
+        assert!(asked.elapsed() < Duration::from_secs(5));
+    }
+    for trickle in trickles {
+        let sent = trickle.join().unwrap();
+        assert!(sent <= 20, "{sent} bytes, one a second");
+    }
+    for mut stream in silent {
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        // The server closes it; with or without a word.
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(40),
+        "they were never cut off"
+    );
+    assert_eq!(world.get("/api/stats").status, 200);
+}
+
+/// Sends a byte a second until the server answers or closes; how many it took.
+fn until_cut_off(mut stream: TcpStream) -> usize {
+    let second = Duration::from_secs(1);
+    stream.set_read_timeout(Some(second)).unwrap();
+    for sent in 0..60 {
+        let heard = stream
+            .write_all(b"a")
+            .and_then(|()| stream.read(&mut [0; 64]));
+        match heard {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Ok(_) | Err(_) => return sent,
+        }
+    }
+    60
 }
 
 /// Two thousand listeners: served, or told to come back; and the interface answers all the while.
@@ -222,6 +258,7 @@ fn thousands_of_listeners() {
     let request =
         format!("GET /api/events HTTP/1.1\r\nHost: {own}\r\nAuthorization: Bearer {token}\r\n\r\n");
     let (mut served, mut refused) = (Vec::new(), 0);
+    let before = memory_kib();
     for index in 0..2_000 {
         let Ok(mut stream) = TcpStream::connect(&own) else {
             // This process has no more descriptors: the server has met as many as it can here.
@@ -253,11 +290,44 @@ fn thousands_of_listeners() {
             assert!(begun.elapsed() < Duration::from_secs(5));
         }
     }
-    assert!(
-        served.len() >= 100,
-        "{} served, {refused} refused",
-        served.len()
-    );
+    let count = served.len();
+    assert!(count >= 100, "{count} served, {refused} refused");
+    // Both ends of every connection are in this process.
+    let grown = memory_kib().saturating_sub(before);
+    assert!(grown < 100 << 10, "{grown} KiB for {count} listeners");
+    // Who is there is told what happens, and who leaves makes room.
+    world.post("/api/tasks", &json!({ "title": "Tea" }));
+    let told = served.iter_mut().take(50).all(|stream| {
+        let mut heard = Vec::new();
+        let mut piece = [0; 512];
+        while !String::from_utf8_lossy(&heard).contains("data:") {
+            match stream.read(&mut piece) {
+                Ok(read) if read > 0 => heard.extend_from_slice(&piece[..read]),
+                Ok(_) | Err(_) => return false,
+            }
+        }
+        true
+    });
+    assert!(told, "somebody was told nothing");
+    drop(served);
+    let left = bowline_test_support::wait_until(Duration::from_secs(30), || {
+        raw(
+            &world,
+            &request
+                .replace("/api/events", "/api/stats")
+                .replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"),
+        )
+        .0 == 200
+    });
+    assert!(left, "nobody made room");
+}
+
+/// What this process holds.
+fn memory_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
+    kib.unwrap().trim().parse().unwrap()
 }
 
 #[test]
@@ -347,31 +417,53 @@ fn the_token_is_nowhere_but_in_its_file() {
     }
 }
 
-/// A child of an agent that found the person's token is an agent still.
+/// A child of an agent that found the person's token is an agent still, whatever it asks for.
 #[test]
 fn on_the_socket_it_counts_who_asks() {
     let world = World::new();
     let socket = world.folder.path().join("data/sock");
-    let ask = |variables: &[(&str, &str)], token: &str| -> Value {
-        let script = "import socket,sys\ns=socket.socket(socket.AF_UNIX);s.connect(sys.argv[1])\ns.sendall(('GET /api/session HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n'+sys.argv[2]+'\\r\\n').encode())\nd=b''\nwhile True:\n  p=s.recv(9999)\n  if not p: break\n  d+=p\nsys.stdout.write(d.decode().split('\\r\\n\\r\\n',1)[1])";
+    let ask = |variables: &[(&str, &str)], token: &str, what: &str| -> (u16, Value) {
+        let script = "import socket,sys\ns=socket.socket(socket.AF_UNIX);s.connect(sys.argv[1])\ns.sendall((sys.argv[3]+' HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n'+sys.argv[2]+'Content-Type: application/json\\r\\nContent-Length: 2\\r\\n\\r\\n{}').encode())\nd=b''\nwhile True:\n  p=s.recv(9999)\n  if not p: break\n  d+=p\nsys.stdout.write(d.decode())";
         let mut command = std::process::Command::new("python3");
         command
             .args(["-c", script])
             .arg(&socket)
-            .arg(token)
+            .args([token, what])
             .env_clear()
             .envs(variables.iter().copied());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         let out = command.output().unwrap();
-        serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{out:?}"))
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        let status = text.get(9..12).and_then(|it| it.parse().ok());
+        let body = text.split_once("\r\n\r\n").map(|(_, body)| body);
+        let body = body.and_then(|body| serde_json::from_str(body).ok());
+        (
+            status.unwrap_or_else(|| panic!("{out:?}")),
+            body.unwrap_or_default(),
+        )
+    };
+    let role = |variables: &[(&str, &str)], token: &str| {
+        ask(variables, token, "GET /api/session").1["role"].clone()
     };
     let bearer = format!("Authorization: Bearer {}\r\n", world.token());
-    assert_eq!(ask(&[("BOWLINE_ACTOR", "person")], "")["role"], "person");
-    assert_eq!(ask(&[], "")["role"], "agent");
-    assert_eq!(ask(&[], &bearer)["role"], "person");
-    assert_eq!(ask(&[("CLAUDECODE", "1")], &bearer)["role"], "agent");
-    assert_eq!(
-        ask(&[("CLAUDECODE", "1"), ("BOWLINE_ACTOR", "person")], &bearer)["role"],
-        "agent"
-    );
+    assert_eq!(role(&[("BOWLINE_ACTOR", "person")], ""), "person");
+    assert_eq!(role(&[], ""), "agent");
+    assert_eq!(role(&[], &bearer), "person");
+    let agent: &[(&str, &str)] = &[("CLAUDECODE", "1"), ("BOWLINE_ACTOR", "person")];
+    assert_eq!(role(&agent[..1], &bearer), "agent");
+    assert_eq!(role(agent, &bearer), "agent");
+    // Every sixth of a person's verbs, so that it does not take all day; over TCP all of them are tried above.
+    for route in ROUTES
+        .iter()
+        .filter(|it| it.access == Access::Person)
+        .step_by(6)
+    {
+        let path = route
+            .path
+            .replace(['{', '}'], "")
+            .replace("kind", "thinking");
+        let (status, body) = ask(agent, &bearer, &format!("{} {path}", route.method.name()));
+        assert_eq!(status, 403, "{path}");
+        assert_eq!(body["error"]["code"], "needs_person", "{path}");
+    }
 }

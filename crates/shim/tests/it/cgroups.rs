@@ -2,7 +2,8 @@
 
 use crate::support::{BOUND, World, environment, letter, shim, signal, still, until, until_state};
 use bowline_supervisor::{
-    CgroupSpec, CgroupSupport, Condition, Sandbox, SandboxSupport, State, Stream, Want, sweep,
+    CgroupSpec, CgroupSupport, Condition, NoGroup, Sandbox, SandboxSupport, State, Stream, Want,
+    sweep,
 };
 use bowline_test_support::{Lack, skip, wait_until};
 use rustix::process::Signal;
@@ -12,13 +13,8 @@ use std::path::PathBuf;
 fn parent() -> Option<PathBuf> {
     let support = CgroupSupport::here();
     if support.parent.is_none() || !support.freeze {
-        skip(
-            Lack::ControlGroups,
-            support
-                .reason
-                .as_deref()
-                .unwrap_or("groups cannot be frozen"),
-        );
+        let why = support.reason.unwrap_or(NoGroup::NotFrozen);
+        skip(Lack::ControlGroups, &why.to_string());
         return None;
     }
     support.parent
@@ -162,10 +158,8 @@ fn limits_hold() {
         .limiting
         .filter(|_| support.memory && support.processes);
     let Some(parent) = limiting else {
-        skip(
-            Lack::ControlGroups,
-            support.reason.as_deref().unwrap_or("no limits"),
-        );
+        let why = support.reason.unwrap_or(NoGroup::NotFrozen);
+        skip(Lack::ControlGroups, &why.to_string());
         return;
     };
     let script = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 1000 & done; echo started";

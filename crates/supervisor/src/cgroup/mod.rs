@@ -2,7 +2,7 @@
 
 mod support;
 
-pub use support::CgroupSupport;
+pub use support::{CgroupSupport, NoGroup};
 
 use crate::spec::CgroupSpec;
 use std::fs;

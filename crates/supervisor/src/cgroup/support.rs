@@ -7,6 +7,49 @@ use std::path::{Path, PathBuf};
 /// The controllers that limits need.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 
+/// Why control groups cannot do something here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoGroup {
+    /// There are none of the version that can.
+    #[error("no control groups of version 2 are mounted")]
+    NotMounted,
+    /// They are others'.
+    #[error("this user may not make a group in {} or around it", .place.display())]
+    NotAllowed {
+        /// The group of this process.
+        place: PathBuf,
+    },
+    /// The system says no.
+    #[error("no group can be made in {}: {said}", .place.display())]
+    NotMade {
+        /// Where.
+        place: PathBuf,
+        /// The kind of its answer, for other languages.
+        kind: std::io::ErrorKind,
+        /// Its number.
+        number: Option<i32>,
+        /// Its words.
+        said: String,
+    },
+    /// An older version has them.
+    #[error("{names}: in use by control groups of version 1 on this machine")]
+    Version1 {
+        /// The controllers.
+        names: String,
+    },
+    /// Whoever has them does not hand them on.
+    #[error("{names}: not handed on by {}", .file.display())]
+    NotHandedOn {
+        /// The controllers.
+        names: String,
+        /// Where that is set.
+        file: PathBuf,
+    },
+    /// The kernel cannot freeze them.
+    #[error("groups cannot be frozen by this kernel")]
+    NotFrozen,
+}
+
 /// What control groups can do for this user here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CgroupSupport {
@@ -26,7 +69,7 @@ pub struct CgroupSupport {
     /// Whether a share of the processor can be set.
     pub cpu: bool,
     /// Why not, where something is missing.
-    pub reason: Option<String>,
+    pub reason: Option<NoGroup>,
 }
 
 impl CgroupSupport {
@@ -36,11 +79,11 @@ impl CgroupSupport {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         match around(&groups, &mounts) {
             Some((own, mount)) => CgroupSupport::look(&own, &mount, &version_1(&groups)),
-            None => CgroupSupport::without("no control groups of version 2 are mounted".into()),
+            None => CgroupSupport::without(NoGroup::NotMounted),
         }
     }
 
-    fn without(reason: String) -> CgroupSupport {
+    fn without(reason: NoGroup) -> CgroupSupport {
         CgroupSupport {
             reason: Some(reason),
             ..CgroupSupport::default()
@@ -52,15 +95,18 @@ impl CgroupSupport {
         let around = own.ancestors().take_while(|one| one.starts_with(mount));
         let usable: Vec<&Path> = around.filter(|one| permitted(one)).collect();
         let Some(&parent) = usable.first() else {
-            return CgroupSupport::without(format!(
-                "this user may not make a group in {} or around it",
-                own.display()
-            ));
+            return CgroupSupport::without(NoGroup::NotAllowed {
+                place: own.to_owned(),
+            });
         };
         let probe = parent.join(format!("bowline-probe-{}", std::process::id()));
         if let Err(error) = fs::create_dir(&probe) {
-            let place = parent.display();
-            return CgroupSupport::without(format!("no group can be made in {place}: {error}"));
+            return CgroupSupport::without(NoGroup::NotMade {
+                place: parent.to_owned(),
+                kind: error.kind(),
+                number: error.raw_os_error(),
+                said: error.to_string(),
+            });
         }
         let has = |file: &str| probe.join(file).exists();
         let (freeze, kill) = (has("cgroup.freeze"), has("cgroup.kill"));
@@ -110,19 +156,19 @@ fn hands_on(group: &Path, controller: &str) -> bool {
 }
 
 /// Why some limits cannot be set.
-fn missing(there: [bool; 3], group: &Path, taken: &[String]) -> Option<String> {
+fn missing(there: [bool; 3], group: &Path, taken: &[String]) -> Option<NoGroup> {
     let absent = CONTROLLERS.into_iter().zip(there);
     let absent: Vec<&str> = absent.filter(|(_, it)| !it).map(|(name, _)| name).collect();
     if absent.is_empty() {
         return None;
     }
-    let named = absent.join(", ");
+    let names = absent.join(", ");
     let all_taken = absent.iter().all(|name| taken.iter().any(|it| it == name));
     Some(if all_taken {
-        format!("{named}: in use by control groups of version 1 on this machine")
+        NoGroup::Version1 { names }
     } else {
         let file = group.join("cgroup.subtree_control");
-        format!("{named}: not handed on by {}", file.display())
+        NoGroup::NotHandedOn { names, file }
     })
 }
 
@@ -172,12 +218,16 @@ mod tests {
         let group = Path::new("/g");
         let taken = version_1(GROUPS);
         assert_eq!(missing([true, true, true], group, &taken), None);
-        let told = missing([false, true, false], group, &taken).unwrap_or_default();
+        let told = missing([false, true, false], group, &taken)
+            .unwrap()
+            .to_string();
         assert!(
             told.starts_with("memory, cpu: in use by control groups of version 1"),
             "{told}"
         );
-        let told = missing([false, true, true], group, &[]).unwrap_or_default();
+        let told = missing([false, true, true], group, &[])
+            .unwrap()
+            .to_string();
         assert_eq!(told, "memory: not handed on by /g/cgroup.subtree_control");
     }
 }

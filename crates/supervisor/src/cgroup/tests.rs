@@ -67,10 +67,16 @@ fn limits_are_taken_from_the_nearest_group_that_has_them() {
     fs::write(root.join("cgroup.subtree_control"), "").unwrap();
     let support = CgroupSupport::look(&slice, root, &[]);
     assert!(support.processes && !support.memory && !support.cpu);
-    let told = support.reason.unwrap();
+    let told = support.reason.unwrap().to_string();
     assert!(told.starts_with("memory, cpu: not handed on by "), "{told}");
 
     let nowhere = CgroupSupport::look(&root.join("gone"), &root.join("gone"), &[]);
     assert_eq!(nowhere.parent, None);
-    assert!(nowhere.reason.unwrap().contains("may not make a group"));
+    assert!(
+        nowhere
+            .reason
+            .unwrap()
+            .to_string()
+            .contains("may not make a group")
+    );
 }

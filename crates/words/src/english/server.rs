@@ -14,7 +14,7 @@ table! {
         WrongMethod { method, allowed } => "{method} is not for this" / "use {allowed}";
         NoSuch { what, id } => "there is no {what} '{id}'" / "look at the list for the ids there are";
         NotInQuery { name, value } => "'{value}' is no {name}" / "GET /api/openapi.json says what {name} may be";
-        BadBody { said } => "the body cannot be read: {said}" / "GET /api/openapi.json has the shape of every body";
+        BadBody { fault } => "the body cannot be read: {fault}" / "GET /api/openapi.json has the shape of every body";
         BadTime { text } => "'{text}' is no time" / "write it as 2026-11-16T09:30:00Z";
         NotJson => "the body is no JSON" / "send it with 'Content-Type: application/json'";
         BodyTooBig { max } => "the body is bigger than {max} bytes" / "send less at once";
@@ -46,7 +46,7 @@ table! {
         OpenToOthers { path } => "{path} can be read by other users" / "chmod 600 {path}, or remove it to have a new one made";
         AlreadyServing { path } => "another server uses {path}" / "stop it, or choose another folder with --data";
         Store { cause } => "the store cannot be opened: {0}" [cause.say(En)] / "stop whoever else uses it, or name another folder with '--data DIR'; a copy can be put back in its place";
-        BadConfig { path, said } => "{path} cannot be used: {said}" / "'bowline schema config' has its shape";
+        BadConfig { path, fault } => "{path} cannot be used: {fault}" / "'bowline schema config' has its shape";
         BadStore { url } => "'{url}' is no store this program knows" / "use sqlite:PATH";
         Unreachable { place, cause } => "no server answers at {place}: {0}" [cause.say(En)] / "start one with 'bowline serve', or name it with --server and --token-file";
         BadAnswer { place } => "what answers at {place} is no Bowline server" / "name it with --server and --token-file";
@@ -127,5 +127,14 @@ table! {
         MakeCapsule => "make one with 'bowline capsule TASK'";
         BadField { text } => "'{text}' is no FIELD=PATTERN";
         HoldsSecret => "  holds a secret: not in the ZIP";
+    }
+}
+
+table! {
+    body_fault: BodyFault => text {
+        Json { line: _, column: _, said } => "{said}";
+        Count { name, count, max } => "{name} has {count} of 1 to {max}";
+        TooLong { name, max } => "{name} has more than {max} characters";
+        RuleShape { max } => "a rule names a tool, and at most {max} fields";
     }
 }

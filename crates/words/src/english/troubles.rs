@@ -39,7 +39,7 @@ table! {
         Breaker { id, why } => "'{id}' used up what it is allowed: {why}" / "raise it in the table [limits] of bowline.toml, then run again";
         StartsSpent { max } => "{max} agents were started, as many as asked for" / "run again to go on";
         NoValidation { id } => "nothing tells whether checkpoint '{id}' is done" / "hand in a contract with 'validation: {{ command: … }}' for it: bowline develop review --contract FILE";
-        BadSettings { path, message } => "{path} cannot be used: {message}" / "mend it; 'bowline schema config' has all keys";
+        BadSettings { path, fault } => "{path} cannot be used: {fault}" / "mend it; 'bowline schema config' has all keys";
         NoBranch { path } => "{path} is on no branch" / "check out the branch that the work shall land on, then run it again";
         NoCommit { path, branch } => "branch {branch} of {path} has no commit" / "make a first commit: 'git commit --allow-empty -m begin'";
         NoMerge { phase } => "phase {phase} has to be merged, and no command does that yet" / "merge it yourself, then 'bowline orchestrate phase finish {phase} --no-git'";
@@ -71,7 +71,7 @@ table! {
         NotPausedYet { id, seconds } => "attempt {id} is not paused after {seconds} s: something of it still runs" / "it goes on being paused; look with 'bowline attach', or end it with 'bowline attach {id} --end'";
         NotResumedYet { id, seconds } => "attempt {id} does not run again after {seconds} s: something of it is still stopped" / "look with 'bowline attach', or end it with 'bowline attach {id} --end'";
         NotEndedYet { id, seconds } => "attempt {id} has not ended after {seconds} s: something of it is left" / "it goes on being ended; look with 'bowline attach'";
-        AgentNotStarted { id, said } => "the agent of attempt {id} could not be started: {said}" / "check the command, its folder and its sandbox";
+        AgentNotStarted { id, why } => "the agent of attempt {id} could not be started: {why}" / "check the command, its folder and its sandbox";
         NoControlGroup { what, reason } => "{what} cannot be had here: {reason}" / "'bowline run-agent --sandbox-report' says what this machine permits";
         StateInSandbox { root, folder } => "the sandboxed agent could write to {root}, which holds Bowline's own {folder}" / "let the agent work in a folder below, or set XDG_STATE_HOME to a place outside";
         RootThroughLink { link, target } => "{link} is a link out of a folder that agents write: it leads to {target}" / "remove the link, or name the place it leads to if that is what you want";
@@ -110,7 +110,7 @@ table! {
         NoAttempt { path } => "there is no attempt at {path}" / "'bowline attach' lists the attempts";
         BadId { id } => "'{id}' cannot be the id of an attempt" / "use letters, digits, '-', '_' and '.', 100 at the most";
         AttemptExists { path } => "there is an attempt at {path} already" / "use a new id for a new attempt";
-        NotStarted { attempt, said } => "the shim of attempt {attempt} did not start: {said}" / "check that bowline-shim stands beside bowline";
+        NotStarted { attempt, why } => "the shim of attempt {attempt} did not start: {why}" / "check that bowline-shim stands beside bowline";
         Unreachable { attempt } => "no shim answers for attempt {attempt}" / "'bowline attach' tells whether the attempt ended or was lost";
         Protocol { attempt, said } => "the shim of attempt {attempt} speaks another protocol: {said}" / "update Bowline";
         FencedOut { said } => "{said}" / "another server owns this attempt now";

@@ -8,6 +8,7 @@ mod input;
 mod plan;
 mod proof;
 mod refusals;
+mod run;
 mod said;
 mod server;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub(crate) use input::*;
 pub(crate) use plan::*;
 pub(crate) use proof::*;
 pub(crate) use refusals::*;
+pub(crate) use run::*;
 pub(crate) use said::*;
 pub(crate) use server::*;
 pub(crate) use tool::*;

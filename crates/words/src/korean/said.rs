@@ -1,6 +1,5 @@
 //! 명령이 한 일과 보여 주는 것.
 
-use super::troubles::no_group;
 use crate::Lang::Ko;
 use crate::particle::*;
 
@@ -267,7 +266,7 @@ table! {
         Yes => "가능";
         No => "불가";
         Sandbox => "샌드박스 (Landlock)";
-        NoGroup { reason } => "{0}" [no_group(reason)];
+        NoGroup { reason } => "{0}" [reason.say(Ko)];
         ControlGroups => "컨트롤 그룹";
         TooMuchUnshown => "막힘: 보지 않은 출력이 너무 많음";
         DiskFull => "막힘: 디스크가 가득 참";

@@ -1,6 +1,5 @@
 //! 작업 서버가 거부하는 일: 내용 / 힌트.
 
-use super::troubles::bad_setting;
 use crate::Lang::Ko;
 use crate::particle::*;
 
@@ -67,7 +66,7 @@ table! {
         WrongMethod { method, allowed } => "{method}{은} 여기에 쓸 수 없습니다" / "{allowed}{을} 쓰세요";
         NoSuch { what, id } => "{0} '{id}'{이} 없습니다" [thing(what)] / "목록에서 id를 확인하세요";
         NotInQuery { name, value } => "'{value}'{은} {name}에 쓸 수 없는 값입니다" / "쓸 수 있는 값은 GET /api/openapi.json에 있습니다";
-        BadBody { said } => "본문을 읽을 수 없습니다: {0}" [bad_setting(said)] / "본문의 형식은 GET /api/openapi.json에 있습니다";
+        BadBody { fault } => "본문을 읽을 수 없습니다: {0}" [fault.say(Ko)] / "본문의 형식은 GET /api/openapi.json에 있습니다";
         BadTime { text } => "'{text}'{은} 시각이 아닙니다" / "2026-11-16T09:30:00Z처럼 적으세요";
         NotJson => "본문이 JSON이 아닙니다" / "'Content-Type: application/json'으로 보내세요";
         BodyTooBig { max } => "본문이 {max}바이트보다 큽니다" / "나누어 보내세요";
@@ -99,7 +98,7 @@ table! {
         OpenToOthers { path } => "{path}{을} 다른 사용자가 읽을 수 있습니다" / "chmod 600 {path}{을} 실행하거나, 지워서 새로 만들게 하세요";
         AlreadyServing { path } => "다른 서버가 {path}{을} 쓰고 있습니다" / "그 서버를 멈추거나 --data로 다른 폴더를 고르세요";
         Store { cause } => "저장소를 열 수 없습니다: {0}" [cause.say(Ko)] / "쓰고 있는 다른 프로세스를 멈추거나 '--data 폴더'로 다른 곳을 지정하세요. 복사본을 되돌려 놓을 수도 있습니다";
-        BadConfig { path, said } => "{path}{을} 쓸 수 없습니다: {0}" [bad_setting(said)] / "형식은 'bowline schema config'에 있습니다";
+        BadConfig { path, fault } => "{path}{을} 쓸 수 없습니다: {0}" [fault.say(Ko)] / "형식은 'bowline schema config'에 있습니다";
         BadStore { url } => "'{url}'{은} 이 프로그램이 아는 저장소가 아닙니다" / "sqlite:경로를 쓰세요";
         Unreachable { place, cause } => "{place}에서 응답하는 서버가 없습니다: {0}" [cause.say(Ko)] / "'bowline serve'로 시작하거나 --server와 --token-file로 지정하세요";
         BadAnswer { place } => "{place}에서 응답하는 것은 Bowline 서버가 아닙니다" / "--server와 --token-file로 지정하세요";
@@ -180,5 +179,14 @@ table! {
         MakeCapsule => "'bowline capsule 작업'으로 만드세요";
         BadField { text } => "'{text}'{은} 필드=패턴 꼴이 아닙니다";
         HoldsSecret => "  비밀 값이 들어 있어 ZIP에서 빠집니다";
+    }
+}
+
+table! {
+    body_fault: BodyFault => text {
+        Json { line, column, said: _ } => "{line}번째 줄 {column}번째 글자까지의 내용이 형식에 맞지 않습니다";
+        Count { name, count, max } => "{name}{은} 1개부터 {max}개까지인데 {count}개입니다";
+        TooLong { name, max } => "{name}{이} {max}자를 넘습니다";
+        RuleShape { max } => "규칙에는 도구의 이름과 {max}개까지의 필드가 있어야 합니다";
     }
 }

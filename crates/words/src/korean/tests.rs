@@ -1,46 +1,48 @@
 //! Words of others inside our sentences: what they mean is told in Korean.
 
 use crate::Lang::Ko;
-use crate::message::{Change, Doubt, Label, ServerNo, Trouble};
+use crate::message::{BodyFault, Cause, Change, Doubt, Label, NoGroup, NotRun, ServerNo, Trouble};
 
 #[test]
 fn the_words_of_others_are_told_in_korean() {
-    let started = |said: &str| {
-        let (id, said) = ("a1".into(), said.into());
-        Trouble::AgentNotStarted { id, said }.say(Ko).0
+    let cause = |kind, number| Cause::System {
+        kind,
+        number: Some(number),
+        text: format!("in other words (os error {number})"),
     };
+    let why = NotRun::Program {
+        name: "nosuch".into(),
+        cause: cause(std::io::ErrorKind::NotFound, 2),
+    };
+    let id = "a1".to_owned();
     assert_eq!(
-        started("cannot run nosuch: No such file or directory (os error 2)"),
+        Trouble::AgentNotStarted { id, why }.say(Ko).0,
         "에이전트 실행 a1의 에이전트를 시작할 수 없습니다: 프로그램 'nosuch': 파일이나 폴더가 없습니다"
     );
+    let group = |reason: NoGroup| Label::NoGroup { reason }.say(Ko);
+    let place = "/g".to_owned();
     assert_eq!(
-        started("cannot make a control group: Permission denied (os error 13)"),
-        "에이전트 실행 a1의 에이전트를 시작할 수 없습니다: 권한이 없습니다"
-    );
-    let group = |reason: &str| {
-        let reason = reason.into();
-        Label::NoGroup { reason }.say(Ko)
-    };
-    assert_eq!(
-        group("this user may not make a group in /g or around it"),
+        group(NoGroup::NotAllowed {
+            place: place.clone()
+        }),
         "이 사용자는 /g와 그 주변에 그룹을 만들 수 없습니다"
     );
+    let cause = cause(std::io::ErrorKind::ReadOnlyFilesystem, 30);
     assert_eq!(
-        group("memory, cpu: not handed on by /g/cgroup.subtree_control"),
-        "memory, cpu: /g/cgroup.subtree_control에서 위임되지 않았습니다"
-    );
-    assert_eq!(
-        group("no group can be made in /g: Read-only file system (os error 30)"),
+        group(NoGroup::NotMade { place, cause }),
         "/g에 그룹을 만들 수 없습니다: 읽기 전용 파일 시스템입니다"
     );
-    let body = |said: &str| ServerNo::BadBody { said: said.into() }.say(Ko).0;
+    let body = |fault: BodyFault| ServerNo::BadBody { fault }.say(Ko).0;
+    let said = "missing field `title`".to_owned();
+    let (line, column) = (1, 2);
     assert_eq!(
-        body("missing field `title` at line 1 column 2"),
-        "본문을 읽을 수 없습니다: 'title'을 확인하세요"
+        body(BodyFault::Json { line, column, said }),
+        "본문을 읽을 수 없습니다: 1번째 줄 2번째 글자까지의 내용이 형식에 맞지 않습니다"
     );
+    let name = "title".to_owned();
     assert_eq!(
-        body("EOF while parsing"),
-        "본문을 읽을 수 없습니다: 형식이 올바르지 않습니다"
+        body(BodyFault::TooLong { name, max: 9 }),
+        "본문을 읽을 수 없습니다: title이 9자를 넘습니다"
     );
     let value = |why: &str| ServerNo::BadValue { why: why.into() }.say(Ko).0;
     assert_eq!(

@@ -1,6 +1,5 @@
 //! 되지 않은 일: 내용 / 힌트.
 
-use super::system;
 use crate::Lang::Ko;
 use crate::message::{Change, Doubt, Owner};
 use crate::particle::*;
@@ -41,66 +40,6 @@ fn irregular(what: &str) -> &'static str {
     }
 }
 
-/// What the system answered, from a text that ends with its number as every error of `std` does.
-fn answered(said: &str) -> Option<String> {
-    let (_, number) = said.rsplit_once("(os error ")?;
-    let number = number.trim_end_matches(')').parse().ok()?;
-    let kind = std::io::Error::from_raw_os_error(number).kind();
-    Some(system(kind, Some(number)))
-}
-
-/// Why a shim could not start an agent, from its own words.
-fn not_started(said: &str) -> String {
-    let begun = [("cannot run ", "프로그램"), ("cannot enter ", "폴더")];
-    let begun = begun.iter().find_map(|(begin, what)| {
-        let (name, _) = said.strip_prefix(begin)?.split_once(": ")?;
-        Some(format!("{what} '{name}': "))
-    });
-    match answered(said) {
-        Some(answered) => format!("{}{answered}", begun.unwrap_or_default()),
-        None => said.to_owned(),
-    }
-}
-
-/// Why a control group cannot be had, from the words of whoever looked.
-pub(super) fn no_group(reason: &str) -> String {
-    let between = |begin: &str, end: &str| reason.strip_prefix(begin)?.strip_suffix(end);
-    if let Some(place) = between("this user may not make a group in ", " or around it") {
-        return format!("이 사용자는 {place}{과} 그 주변에 그룹을 만들 수 없습니다");
-    }
-    if let Some(names) = between(
-        "",
-        ": in use by control groups of version 1 on this machine",
-    ) {
-        return format!("{names}: 이 컴퓨터의 버전 1 컨트롤 그룹이 쓰고 있습니다");
-    }
-    if let Some((names, file)) = reason.split_once(": not handed on by ") {
-        return format!("{names}: {file}에서 위임되지 않았습니다");
-    }
-    if let Some(rest) = reason.strip_prefix("no group can be made in ")
-        && let Some((place, _)) = rest.split_once(": ")
-    {
-        let answered = answered(rest).unwrap_or_default();
-        return format!("{place}에 그룹을 만들 수 없습니다: {answered}");
-    }
-    match reason {
-        "no control groups of version 2 are mounted" => {
-            "버전 2 컨트롤 그룹이 마운트되어 있지 않습니다".into()
-        }
-        "groups cannot be frozen by this kernel" => "이 커널은 그룹을 멈출 수 없습니다".into(),
-        other => other.to_owned(),
-    }
-}
-
-/// What is wrong with settings, from the words of who reads them: the name they quote.
-pub(super) fn bad_setting(said: &str) -> String {
-    let quoted = |mark: char| said.split(mark).nth(1).filter(|name| !name.is_empty());
-    match quoted('`').or_else(|| quoted('\'')) {
-        Some(name) => format!("'{name}'{을} 확인하세요"),
-        None => "형식이 올바르지 않습니다".to_owned(),
-    }
-}
-
 table! {
     trouble: Trouble => told {
         NoFile { kind, path, begin } => "{path}에 {kind} 파일이 없습니다" / "{begin}";
@@ -116,10 +55,10 @@ table! {
         AmbiguousTask { name, fitting } => "'{name}'에 맞는 작업이 여러 개입니다: {fitting}" / "ID를 더 길게 적으세요";
         NobodyRuns { path } => "{path}의 오케스트레이션을 실행하는 명령이 없습니다" / "'bowline orchestrate run'으로 시작하세요";
         NoAgent { name } => "에이전트 '{name}'{이} 없습니다" / "bowline.toml에 [agent.{name}]으로 적거나 claude, codex, gemini, opencode, scripted 가운데 하나를 쓰세요";
-        Breaker { id, why } => "'{id}'{이} 허용된 한도를 다 썼습니다: {why}" / "bowline.toml의 [limits] 표에서 한도를 올린 뒤 다시 실행하세요";
+        Breaker { id, why } => "'{id}'{이} 허용된 한도를 다 썼습니다: {0}" [why.say(Ko)] / "bowline.toml의 [limits] 표에서 한도를 올린 뒤 다시 실행하세요";
         StartsSpent { max } => "요청한 대로 에이전트를 {max}번 시작했습니다" / "이어서 하려면 다시 실행하세요";
         NoValidation { id } => "체크포인트 '{id}'{이} 끝났는지 알려 주는 명령이 없습니다" / "'validation: {{ command: … }}'가 있는 계약을 내세요: bowline develop review --contract FILE";
-        BadSettings { path, message } => "{path}{을} 쓸 수 없습니다: {0}" [bad_setting(message)] / "고치세요. 'bowline schema config'에 모든 키가 있습니다";
+        BadSettings { path, fault } => "{path}{을} 쓸 수 없습니다: {0}" [fault.say(Ko)] / "고치세요. 'bowline schema config'에 모든 키가 있습니다";
         NoBranch { path } => "{path}{은} 어느 브랜치에도 있지 않습니다" / "작업을 합칠 브랜치를 체크아웃한 뒤 다시 실행하세요";
         NoCommit { path, branch } => "{path}의 브랜치 {branch}에 커밋이 없습니다" / "첫 커밋을 만드세요: 'git commit --allow-empty -m begin'";
         NoMerge { phase } => "단계 {phase}{을} 병합해야 하는데 아직 병합하는 명령이 없습니다" / "직접 병합한 뒤 'bowline orchestrate phase finish {phase} --no-git'을 실행하세요";
@@ -151,8 +90,8 @@ table! {
         NotPausedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 일시 중지되지 않았습니다. 아직 실행 중인 프로세스가 있습니다" / "계속 멈추는 중입니다. 'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
         NotResumedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 다시 실행되지 않았습니다. 아직 멈춰 있는 프로세스가 있습니다" / "'bowline attach'로 보거나 'bowline attach {id} --end'로 끝내세요";
         NotEndedYet { id, seconds } => "에이전트 실행 {id}{이} {seconds}초가 지나도 끝나지 않았습니다. 남은 프로세스가 있습니다" / "계속 끝내는 중입니다. 'bowline attach'로 보세요";
-        AgentNotStarted { id, said } => "에이전트 실행 {id}의 에이전트를 시작할 수 없습니다: {0}" [not_started(said)] / "명령, 폴더, 샌드박스를 확인하세요";
-        NoControlGroup { what, reason } => "{what}{을} 여기서는 쓸 수 없습니다: {0}" [no_group(reason)] / "'bowline run-agent --sandbox-report'로 이 컴퓨터에서 되는 것을 볼 수 있습니다";
+        AgentNotStarted { id, why } => "에이전트 실행 {id}의 에이전트를 시작할 수 없습니다: {0}" [why.say(Ko)] / "명령, 폴더, 샌드박스를 확인하세요";
+        NoControlGroup { what, reason } => "{what}{을} 여기서는 쓸 수 없습니다: {0}" [reason.say(Ko)] / "'bowline run-agent --sandbox-report'로 이 컴퓨터에서 되는 것을 볼 수 있습니다";
         StateInSandbox { root, folder } => "샌드박스 안의 에이전트가 {root}에 쓸 수 있는데, 그 안에 Bowline의 {folder}{이} 있습니다" / "더 아래 폴더에서 일하게 하거나 XDG_STATE_HOME을 바깥으로 정하세요";
         RootThroughLink { link, target } => "{link}{은} 에이전트가 쓰는 폴더 밖으로 나가는 링크입니다. {target}{으로} 이어집니다" / "링크를 지우거나, 정말 원한다면 이어지는 곳을 직접 적으세요";
         NotRelayed { what, reason } => "'{what}'{은} 샌드박스 안의 에이전트를 위해 실행되지 않습니다: {0}" [reason.say(Ko)] / "자기 폴더에서 일하고, 그 밖의 것은 함께 일하는 사람에게 부탁하세요";
@@ -190,7 +129,7 @@ table! {
         NoAttempt { path } => "{path}에 에이전트 실행 기록이 없습니다" / "'bowline attach'로 목록을 볼 수 있습니다";
         BadId { id } => "'{id}'{은} 에이전트 실행 ID로 쓸 수 없습니다" / "영문자, 숫자, '-', '_', '.'만 100자까지 쓰세요";
         AttemptExists { path } => "{path}에 이미 에이전트 실행 기록이 있습니다" / "새 에이전트 실행에는 새 ID를 쓰세요";
-        NotStarted { attempt, said } => "에이전트 실행 {attempt}의 심(shim)이 시작되지 않았습니다: {0}" [not_started(said)] / "bowline 옆에 bowline-shim이 있는지 확인하세요";
+        NotStarted { attempt, why } => "에이전트 실행 {attempt}의 심(shim)이 시작되지 않았습니다: {0}" [why.say(Ko)] / "bowline 옆에 bowline-shim이 있는지 확인하세요";
         Unreachable { attempt } => "에이전트 실행 {attempt}의 심(shim)이 응답하지 않습니다" / "'bowline attach'로 끝났는지, 잃었는지 볼 수 있습니다";
         Protocol { attempt, said: _ } => "에이전트 실행 {attempt}의 심(shim)이 다른 규약을 씁니다" / "Bowline을 업데이트하세요";
         FencedOut { said: _ } => "더 새로운 소유자가 이 에이전트 실행을 맡았습니다" / "이제 다른 서버가 이 에이전트 실행을 맡고 있습니다";

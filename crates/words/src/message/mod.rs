@@ -5,6 +5,7 @@ mod gate;
 mod input;
 mod plan;
 mod proof;
+mod run;
 mod said;
 mod server;
 mod tool;
@@ -17,8 +18,9 @@ pub use gate::{Card, Denied, Other, Unjudged, Unseen};
 pub use input::{Advice, Why, Wrong};
 pub use plan::{InPlan, Unplaced};
 pub use proof::{Change, Doubt, Signed, Unrelayed};
+pub use run::{BadSetting, NoGroup, NotRun, Reason, Spent};
 pub use said::{AgentState, Announcement, Did, Label, Told};
-pub use server::{Desk, JobNo, ServeTrouble, ServerNo};
+pub use server::{BodyFault, Desk, JobNo, ServeTrouble, ServerNo};
 pub use tool::ToolNo;
 pub use usage::{Misused, Rightly};
 pub use web::Web;
@@ -93,10 +95,10 @@ messages! {
         AmbiguousTask { name: String, fitting: String },
         NobodyRuns { path: String },
         NoAgent { name: String },
-        Breaker { id: String, why: String },
+        Breaker { id: String, why: Spent },
         StartsSpent { max: u32 },
         NoValidation { id: String },
-        BadSettings { path: String, message: String },
+        BadSettings { path: String, fault: BadSetting },
         NoBranch { path: String },
         NoCommit { path: String, branch: String },
         NoMerge { phase: u32 },
@@ -127,8 +129,8 @@ messages! {
         NotPausedYet { id: String, seconds: u64 },
         NotResumedYet { id: String, seconds: u64 },
         NotEndedYet { id: String, seconds: u64 },
-        AgentNotStarted { id: String, said: String },
-        NoControlGroup { what: String, reason: String },
+        AgentNotStarted { id: String, why: NotRun },
+        NoControlGroup { what: String, reason: NoGroup },
         StateInSandbox { root: String, folder: String },
         RootThroughLink { link: String, target: String },
         NotRelayed { what: String, reason: Unrelayed },
@@ -168,7 +170,7 @@ messages! {
         NoAttempt { path: String },
         BadId { id: String },
         AttemptExists { path: String },
-        NotStarted { attempt: String, said: String },
+        NotStarted { attempt: String, why: NotRun },
         Unreachable { attempt: String },
         Protocol { attempt: String, said: String },
         FencedOut { said: String },

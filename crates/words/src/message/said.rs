@@ -1,5 +1,7 @@
 //! What the commands say of what they did and show.
 
+use super::NoGroup;
+
 messages! {
     /// What a command did.
     Did, did => text {
@@ -259,7 +261,7 @@ messages! {
         No,
         Sandbox,
         ControlGroups,
-        NoGroup { reason: String },
+        NoGroup { reason: NoGroup },
         TooMuchUnshown,
         DiskFull,
         DiskBroken,

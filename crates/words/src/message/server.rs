@@ -1,6 +1,6 @@
 //! What the task server says no for.
 
-use super::{Cause, Status};
+use super::{BadSetting, Cause, Status};
 
 messages! {
     /// Why the server does not answer what was asked.
@@ -15,7 +15,7 @@ messages! {
         WrongMethod { method: String, allowed: String },
         NoSuch { what: &'static str, id: String },
         NotInQuery { name: &'static str, value: String },
-        BadBody { said: String },
+        BadBody { fault: BodyFault },
         BadTime { text: String },
         NotJson,
         BodyTooBig { max: usize },
@@ -48,7 +48,7 @@ messages! {
         OpenToOthers { path: String },
         AlreadyServing { path: String },
         Store { cause: Cause },
-        BadConfig { path: String, said: String },
+        BadConfig { path: String, fault: BadSetting },
         BadStore { url: String },
         Unreachable { place: String, cause: Cause },
         BadAnswer { place: String },
@@ -129,5 +129,15 @@ messages! {
         NoSuchPhase { phase: u32, total: u32 },
         AlreadyRetried { by: String },
         DependedOn { tasks: String },
+    }
+}
+
+messages! {
+    /// What is wrong with the body of a request. What the parser says is English; where it stopped is told in every language.
+    BodyFault, body_fault => text {
+        Json { line: usize, column: usize, said: String },
+        Count { name: String, count: usize, max: usize },
+        TooLong { name: String, max: usize },
+        RuleShape { max: usize },
     }
 }

@@ -10,6 +10,7 @@ mod gemini;
 mod inspector;
 mod orchestrated;
 mod sandboxed;
+mod served;
 mod together;
 mod tools;
 

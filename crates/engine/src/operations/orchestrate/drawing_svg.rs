@@ -1,4 +1,5 @@
-//! The graph as a picture for browsers: a box for every phase, in it a column for every step, from left to right.
+//! The graph as a picture for browsers: a box for every phase, below each other, in it a column for every step, from left to right.
+//! A phase with more columns than a screen has goes on below them.
 
 use super::drawing::{Sketch, colour, escaped};
 use super::timeline_svg::{cut, width};
@@ -12,10 +13,15 @@ use std::fmt::Write as _;
 const WIDTH: usize = 210;
 const HEIGHT: usize = 42;
 /// From one to the next.
-const COLUMN: usize = 262;
+const COLUMN: usize = 256;
 const ROW: usize = 54;
 /// Tasks below each other; more of one step stand in further columns.
 const ROWS_MAX: usize = 24;
+/// Columns beside each other: what a screen of 1,600 pixels shows.
+const COLUMNS_MAX: usize = 6;
+/// Between two bands of columns, and between two phases: room for the lines that lead from one to the other.
+const BAND_GAP: usize = 24;
+const PHASE_GAP: usize = 22;
 /// Around everything, and above the tasks of a phase.
 const EDGE: usize = 20;
 const HEAD: usize = 34;
@@ -23,34 +29,51 @@ const HEAD: usize = 34;
 const TITLE_COLUMNS: usize = 30;
 
 /// Where a task stands.
-type Place = (usize, usize);
-/// A phase with its left edge, its width and its rows.
-type PhaseBox = (u32, usize, usize, usize);
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    x: usize,
+    y: usize,
+    /// Those of one band are beside each other.
+    band: usize,
+}
+
+/// A phase.
+struct PhaseBox {
+    number: u32,
+    y: usize,
+    wide: usize,
+    high: usize,
+}
 
 impl Sketch<'_> {
     pub(super) fn svg(&self, lang: Lang) -> String {
         let (places, boxes) = self.places();
-        let right = boxes.iter().map(|it| it.1 + it.2).max().unwrap_or(0);
-        let rows = boxes.iter().map(|it| it.3).max().unwrap_or(0);
-        let inner = HEAD + rows * ROW;
-        let (wide, high) = ((right + EDGE).max(900), EDGE + inner + EDGE + 40);
+        let right = boxes.iter().map(|it| EDGE + it.wide).max().unwrap_or(0);
+        let bottom = boxes.iter().map(|it| it.y + it.high).max().unwrap_or(EDGE);
+        let (wide, high) = ((right + EDGE).max(900), bottom + EDGE + 40);
         let mut text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide}\" height=\"{high}\" viewBox=\"0 0 {wide} {high}\" \
              font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
         );
-        for (phase, x, wide, _) in &boxes {
+        for PhaseBox {
+            number,
+            y,
+            wide,
+            high,
+        } in &boxes
+        {
             let title = format!(
-                "{} {phase}  {}",
+                "{} {number}  {}",
                 Label::Phase.say(lang),
-                self.phase_title(*phase)
+                self.phase_title(*number)
             );
             let columns = wide.saturating_sub(24) / 8;
             let _ = writeln!(
                 text,
-                "<rect x=\"{x}\" y=\"{EDGE}\" width=\"{wide}\" height=\"{inner}\" rx=\"8\" fill=\"#f8f9fa\" stroke=\"#dee2e6\"/>\
+                "<rect x=\"{EDGE}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" rx=\"8\" fill=\"#f8f9fa\" stroke=\"#dee2e6\"/>\
                  <text x=\"{}\" y=\"{}\" font-weight=\"600\" fill=\"#495057\">{}<title>{}</title></text>",
-                x + 12,
-                EDGE + 21,
+                EDGE + 12,
+                y + 21,
                 escaped(&cut(title.trim_end(), columns)),
                 escaped(title.trim_end())
             );
@@ -59,49 +82,65 @@ impl Sketch<'_> {
         // Those of the longest chain are drawn over the others.
         edges.sort_by_key(|(_, _, critical)| *critical);
         for (from, to, critical) in edges {
-            let ((x1, y1), (x2, y2)) = (places[from], places[to]);
-            let (x1, y1, y2) = (x1 + WIDTH, y1 + HEIGHT / 2, y2 + HEIGHT / 2);
-            // One that leads back, among the columns of one step, goes around.
-            let bend = x2.saturating_sub(x1).max(48) / 2;
-            let (one, two) = (x1 + bend, x2.saturating_sub(bend));
+            let line = line(places[from], places[to]);
             let (wide, stroke) = match critical {
                 true => (3, "#1864ab"),
                 false => (1, "#adb5bd"),
             };
             let _ = writeln!(
                 text,
-                "<path d=\"M{x1} {y1}C{one} {y1} {two} {y2} {x2} {y2}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{wide}\"/>"
+                "<path d=\"{line}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{wide}\"/>"
             );
         }
-        for (id, (x, y)) in self.tasks.iter().zip(&places) {
-            self.task(&mut text, id, *x, *y, lang);
+        for (id, place) in self.tasks.iter().zip(&places) {
+            self.task(&mut text, id, place.x, place.y, lang);
         }
-        legend(&mut text, EDGE + inner + 34, lang);
+        legend(&mut text, bottom + 34, lang);
         text.push_str("</svg>\n");
         text
     }
 
-    /// Where every task stands, and every phase with its left edge, its width and its rows.
+    /// Where every task and every phase stands.
     fn places(&self) -> (Vec<Place>, Vec<PhaseBox>) {
-        let mut places = vec![(0, 0); self.tasks.len()];
-        let (mut boxes, mut x) = (Vec::new(), EDGE);
-        for (phase, tasks) in self.phases() {
+        let mut places = vec![Place::default(); self.tasks.len()];
+        let (mut boxes, mut y, mut band) = (Vec::new(), EDGE, 0);
+        for (number, tasks) in self.phases() {
             let mut steps: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
             for (at, id) in tasks {
                 steps.entry(self.steps[id]).or_default().push(at);
             }
-            let (mut columns, mut rows) = (0, 0);
-            for members in steps.values() {
-                for (index, &at) in members.iter().enumerate() {
-                    let (column, row) = (columns + index / ROWS_MAX, index % ROWS_MAX);
-                    places[at] = (x + 12 + column * COLUMN, EDGE + HEAD + row * ROW);
-                    rows = rows.max(row + 1);
+            let columns: Vec<&[usize]> = steps
+                .values()
+                .flat_map(|members| members.chunks(ROWS_MAX))
+                .collect();
+            let top = y;
+            y += HEAD;
+            for (at, columns) in columns.chunks(COLUMNS_MAX).enumerate() {
+                y += if at > 0 { BAND_GAP } else { 0 };
+                band += 1;
+                for (column, members) in columns.iter().enumerate() {
+                    for (row, &at) in members.iter().enumerate() {
+                        places[at] = Place {
+                            x: EDGE + 12 + column * COLUMN,
+                            y: y + row * ROW,
+                            band,
+                        };
+                    }
                 }
-                columns += members.len().div_ceil(ROWS_MAX);
+                let rows = columns.iter().map(|members| members.len()).max();
+                y += rows.unwrap_or(0) * ROW;
             }
-            let wide = columns * COLUMN - (COLUMN - WIDTH) + 24;
-            boxes.push((phase, x, wide, rows));
-            x += wide + 40;
+            boxes.push(PhaseBox {
+                number,
+                y: top,
+                wide: columns.len().min(COLUMNS_MAX) * COLUMN - (COLUMN - WIDTH) + 24,
+                high: y - top,
+            });
+            y += PHASE_GAP;
+        }
+        let wide = boxes.iter().map(|it| it.wide).max().unwrap_or(0);
+        for one in &mut boxes {
+            one.wide = wide;
         }
         (places, boxes)
     }
@@ -129,6 +168,22 @@ impl Sketch<'_> {
             escaped(&cut(title, TITLE_COLUMNS))
         );
     }
+}
+
+/// The line from one task to another: from its right to the left of the other where they are beside each other, else from below it
+/// to the other's top.
+fn line(from: Place, to: Place) -> String {
+    if from.band == to.band && to.x > from.x {
+        let (x1, y1) = (from.x + WIDTH, from.y + HEIGHT / 2);
+        let (x2, y2) = (to.x, to.y + HEIGHT / 2);
+        let bend = (x2 - x1) / 2;
+        return format!("M{x1} {y1}C{} {y1} {} {y2} {x2} {y2}", x1 + bend, x2 - bend);
+    }
+    let (x1, y1) = (from.x + WIDTH / 2, from.y + HEIGHT);
+    let (x2, y2) = (to.x + WIDTH / 2, to.y);
+    let bend = (y2.saturating_sub(y1) / 2).clamp(24, 120);
+    let before = y2.saturating_sub(bend);
+    format!("M{x1} {y1}C{x1} {} {x2} {before} {x2} {y2}", y1 + bend)
 }
 
 fn legend(text: &mut String, y: usize, lang: Lang) {

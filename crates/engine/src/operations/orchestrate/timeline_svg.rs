@@ -25,6 +25,8 @@ const IDLE: f64 = 34.0;
 const BAR_MIN: f64 = 3.0;
 /// Letters of a name; a Korean one counts as two.
 const NAME_LETTERS: usize = 38;
+/// So many fewer in bold.
+const BOLD_LETTERS: usize = 5;
 /// Marks of time on the axis.
 const MARKS: i64 = 8;
 
@@ -233,7 +235,7 @@ impl Timeline {
              <text x=\"16\" y=\"{:.1}\" font-weight=\"600\">{}</text>",
             NAMES + TIMES + 40.0,
             y + 16.0,
-            escaped(&cut(name.trim_end(), NAME_LETTERS + 2))
+            escaped(&cut(name.trim_end(), NAME_LETTERS - BOLD_LETTERS + 2))
         );
         if let Some((from, to)) = worked {
             let (x, end) = (axis.x(from), axis.x(to));
@@ -249,10 +251,10 @@ impl Timeline {
 }
 
 fn row(text: &mut String, axis: &Axis, bar: &Bar, y: f64, lang: Lang) {
-    let weight = if bar.critical {
-        " font-weight=\"600\""
-    } else {
-        ""
+    // Bold letters are wider.
+    let (weight, letters) = match bar.critical {
+        true => (" font-weight=\"600\"", NAME_LETTERS - BOLD_LETTERS),
+        false => ("", NAME_LETTERS),
     };
     let name = format!("{}  {}", bar.id, bar.title);
     let status = StatusWord::of(bar.status.name()).say(lang);
@@ -260,7 +262,7 @@ fn row(text: &mut String, axis: &Axis, bar: &Bar, y: f64, lang: Lang) {
         text,
         "<text x=\"28\" y=\"{:.1}\"{weight}>{}<title>{} · {status}</title></text>",
         y + 16.0,
-        escaped(&cut(name.trim_end(), NAME_LETTERS)),
+        escaped(&cut(name.trim_end(), letters)),
         escaped(name.trim_end()),
     );
     for (at, one) in bar.tries.iter().enumerate() {

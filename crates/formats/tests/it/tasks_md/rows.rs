@@ -1,7 +1,7 @@
 //! One test for each shape of plan that is about, named after it.
 
 use super::{describe, join};
-use bowline_formats::tasks_md::{FindingCode, TasksFile, parse, set_tick};
+use bowline_formats::tasks_md::{Finding, FindingCode, TasksFile, parse, set_tick};
 
 /// What a plan says, without the project and the lines.
 #[track_caller]
@@ -394,6 +394,49 @@ fn signs_and_status_words_are_read_and_written_back_in_their_form() {
 fn ordinary_check_lists_are_no_tasks() {
     let text = "## P1: x\n### [ ] T1.1: a\n- [ ] lodging: b\n- [ ] OAuth2: c\n- [ ] 10:30 d\n- [ ] UTF-8: e\n- [ ] 3.5 GB\n## y\n- [ ] lodging: f\n- [ ] S3: g\n- [ ] P0: h\n";
     assert_eq!(ids(&parse(text)), "T1.1");
+}
+
+#[test]
+fn an_id_with_only_a_space_behind_it_looks_like_others_or_is_named() {
+    for (text, expected) in [
+        // A series of them is one of ids, with other ids in the plan or without.
+        ("- [ ] UI-1 button\n- [x] UI-2 list\n", "UI-1 UI-2"),
+        ("- [ ] UI-1: frame\n- [ ] UI-2 button\n", "UI-1 UI-2"),
+        (
+            "## P1: x\n- [ ] T1.1: a\n- [ ] UI-1: frame\n- [ ] UI-2 button\n",
+            "T1.1 UI-1 UI-2",
+        ),
+        ("### [ ] UI-1 button\n### [ ] UI-2 list\n", "UI-1 UI-2"),
+        (
+            "- [ ] UI-1 button\n  - [ ] UI-2 states\n- [ ] UI-3 list\n",
+            "UI-1 UI-3",
+        ),
+    ] {
+        let file = parse(text);
+        assert_eq!(ids(&file), expected, "of:\n{text}");
+        let unread = |it: &&Finding| it.code == FindingCode::UnreadHeader;
+        assert_eq!(file.findings.iter().find(unread), None, "of:\n{text}");
+    }
+    for (text, tasks, line) in [
+        ("# a\n- [ ] UI-1 button\n", "", 2),
+        ("## P1: x\n- [ ] T1.1: a\n- [ ] UI-1 button\n", "T1.1", 3),
+        (
+            "## P1: x\n### [ ] T1.1: a\n### [ ] GPT-4 costs\n",
+            "T1.1",
+            3,
+        ),
+        (
+            "## P1: x\n### [ ] T1.1: a\n## UI\n- [ ] UI-1 a\n- [ ] UI-1 a\n- [ ] UI-2 b\n",
+            "T1.1",
+            4,
+        ),
+    ] {
+        let file = parse(text);
+        assert_eq!(ids(&file), tasks, "of:\n{text}");
+        let unread = |it: &&Finding| it.code == FindingCode::UnreadHeader;
+        let named = file.findings.iter().find(unread).map(|it| it.line);
+        assert_eq!(named, Some(line), "of:\n{text}");
+    }
 }
 
 #[test]

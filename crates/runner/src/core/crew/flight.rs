@@ -2,9 +2,11 @@
 
 use super::{Crew, Failing, Outcome, Told, Unit, Work, file_name};
 use crate::core::attempts::{Begin, Known, Voice, raw};
+use crate::core::breakers::one_more;
 use crate::core::clients::{Ask, Client};
 use crate::core::hearing::{Hearing, Word};
 use crate::core::note::{Note, Reply, Stage};
+use crate::core::tidy::{ATTEMPTS, PROMPTS, RESULTS};
 use bowline_engine::Error;
 use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{Spec, Want};
@@ -111,14 +113,15 @@ impl<W: Work> Crew<'_, W> {
         note.round = unit.round;
         note.before = note.used;
         note.began_ms = now;
+        one_more(&mut note.starts, now);
         let brief = self.work.brief(&unit, &note)?;
         let attempt = self.attempt_id(&unit.id, &note);
-        let prompt_file = self.path("prompts", &format!("{attempt}.md"));
-        let result_file = self.path("results", &format!("{attempt}.json"));
+        let prompt_file = self.path(PROMPTS, &format!("{attempt}.md"));
+        let result_file = self.path(RESULTS, &format!("{attempt}.json"));
         let disk = self.context.disk.clone();
         write_whole(&*disk, &prompt_file, brief.prompt.as_bytes(), None).map_err(Error::File)?;
         // The agent writes it; its folder has to be there.
-        let results = self.place.folder().join("results");
+        let results = self.place.folder().join(RESULTS);
         let _ = disk.create_folders(&results);
         let call = client.call(&Ask {
             prompt: &brief.prompt,
@@ -144,7 +147,7 @@ impl<W: Work> Crew<'_, W> {
         spec.fence = self.place.number();
         note.stage = Stage::Running;
         self.remember(&unit.id, &note)?;
-        self.starts.push_back(now);
+        self.starts.begun(now);
         self.started += 1;
         let number = note.attempt;
         let id = unit.id.clone();
@@ -152,7 +155,7 @@ impl<W: Work> Crew<'_, W> {
         flight.time_ms = brief.time_ms;
         self.flights.insert(id.clone(), flight);
         self.attempts.begin(Begin {
-            folder: self.path("attempts", &attempt),
+            folder: self.path(ATTEMPTS, &attempt),
             spec,
             environment,
             voice: call.voice,
@@ -169,7 +172,7 @@ impl<W: Work> Crew<'_, W> {
     pub(super) fn attach(&mut self, unit: Unit, mut note: Note) -> Result<(), Error> {
         let client = self.work.client(&unit)?;
         let attempt = self.attempt_id(&unit.id, &note);
-        let folder = self.path("attempts", &attempt);
+        let folder = self.path(ATTEMPTS, &attempt);
         if !folder.join("spec.json").is_file() {
             // It was never made.
             note.stage = Stage::Idle;
@@ -255,7 +258,7 @@ impl<W: Work> Crew<'_, W> {
             && flight.ended.is_none()
             && !flight.over
         {
-            flight.ended = Some((Failing::Breaker, why));
+            flight.ended = Some((Failing::Breaker(why.clone()), why.to_string()));
             attempts.want(&attempt, Want::Ended);
         }
         if learnt {
@@ -314,7 +317,7 @@ impl<W: Work> Crew<'_, W> {
             return Ok(());
         };
         let attempt = self.attempt_id(id, &flight.note);
-        let file = self.path("results", &format!("{attempt}.json"));
+        let file = self.path(RESULTS, &format!("{attempt}.json"));
         let reply = Reply {
             result: in_file(&file).or_else(|| in_words(&flight.words)),
             words: flight.words,
@@ -348,12 +351,11 @@ impl<W: Work> Crew<'_, W> {
             let time = flight
                 .time_ms
                 .filter(|max| flight.note.round_ms + took >= *max);
-            let worked = flight.note.worked_ms + took;
-            let worked = self.breakers.worked_ms.filter(|max| worked >= *max);
+            let worked = self.breakers.worked_out(flight.note.worked_ms + took);
             let silent = now - flight.heard_ms >= self.breakers.silent_ms;
             let why = match (time, worked, silent) {
                 (Some(max), ..) => (Failing::Timeout, format!("longer than {} s", max / 1_000)),
-                (None, Some(max), _) => (Failing::Breaker, format!("{} s of work", max / 1_000)),
+                (None, Some(spent), _) => (Failing::Breaker(spent.clone()), spent.to_string()),
                 (None, None, true) => {
                     let seconds = self.breakers.silent_ms / 1_000;
                     (Failing::Silent, format!("no output for {seconds} s"))

@@ -16,9 +16,10 @@ pub use work::{
 };
 
 use super::attempts::{Attempts, Happened, News};
-use super::breakers::Breakers;
+use super::breakers::{Breakers, Starts};
 use super::note::{Note, Stage};
 use super::text::one_line;
+use super::tidy::tidy;
 use bowline_engine::agents::shim;
 use bowline_engine::run_place::RunPlace;
 use bowline_engine::statefiles::{ContentHash, write_whole};
@@ -26,7 +27,7 @@ use bowline_engine::supervisor::Want;
 use bowline_engine::{Context, Error, ExitClass};
 use bowline_formats::settings::Settings;
 use flight::Flight;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -41,7 +42,6 @@ const LEAVE_MS: i64 = 1_000;
 const TOLD_CHARS_MAX: usize = 300;
 /// Letters of a name in a file name.
 const NAME_CHARS_MAX: usize = 40;
-const HOUR_MS: i64 = 60 * 60 * 1_000;
 
 enum Heard<C> {
     News(News),
@@ -116,12 +116,24 @@ pub fn run<W: Work>(
         rules,
         screen,
     } = parts;
+    let breakers = Breakers::of(&settings.limits);
+    let notes = notes_of(&place);
+    let earlier = notes.iter().flat_map(|(_, note)| note.starts.clone());
+    let earlier: Vec<i64> = earlier.collect();
+    tidy(place.folder(), &|attempt| {
+        let open = notes
+            .iter()
+            .filter(|(_, note)| note.stage == Stage::Running);
+        let mut open = open.map(|(name, note)| format!("{name}-{}", note.attempt));
+        open.any(|id| id == attempt)
+    });
     let key = ContentHash::of(format!("{} {identity}", place.folder().display()).as_bytes());
     let mut crew = Crew {
         began_ms: context.clock.now_ms(),
         began: Instant::now(),
         key: key.to_string().chars().take(10).collect(),
-        breakers: Breakers::of(&settings.limits),
+        starts: Starts::new(breakers.starts_per_hour, earlier),
+        breakers,
         context,
         place,
         name,
@@ -135,7 +147,6 @@ pub fn run<W: Work>(
         resting: BTreeMap::new(),
         limits: BTreeMap::new(),
         unbegun: BTreeMap::new(),
-        starts: VecDeque::new(),
         started: 0,
         failed: Vec::new(),
         leaving_ms: None,
@@ -167,7 +178,7 @@ struct Crew<'s, W: Work> {
     limits: BTreeMap<String, i64>,
     /// Attempts in a row that never began.
     unbegun: BTreeMap<String, u32>,
-    starts: VecDeque<i64>,
+    starts: Starts,
     started: u32,
     failed: Vec<(String, String)>,
     /// Somebody wants it to leave, then.
@@ -348,7 +359,8 @@ impl<W: Work> Crew<'_, W> {
         }
         let client = self.work.client(&unit)?;
         let limit = self.limits.get(&client.name).copied().unwrap_or(0);
-        let wait = note.not_before_ms.max(limit).max(self.next_start(now));
+        let start = self.starts.full_until(now, 0).unwrap_or(now);
+        let wait = note.not_before_ms.max(limit).max(start);
         if wait > now {
             self.resting.insert(unit.id, wait);
             return Ok(());
@@ -375,17 +387,6 @@ impl<W: Work> Crew<'_, W> {
             },
         };
         self.begin(unit, note, &client)
-    }
-
-    /// When one more agent may be started.
-    fn next_start(&mut self, now: i64) -> i64 {
-        while self.starts.front().is_some_and(|at| *at + HOUR_MS <= now) {
-            self.starts.pop_front();
-        }
-        match (self.breakers.starts_per_hour, self.starts.front()) {
-            (Some(max), Some(first)) if self.starts.len() >= max => first + HOUR_MS,
-            (Some(_) | None, Some(_) | None) => now,
-        }
     }
 
     /// What the rules do not allow ends the run once the agents at work have ended; anything else ends it at once.
@@ -477,9 +478,9 @@ impl<W: Work> Crew<'_, W> {
         self.remember(&unit.id, &note)?;
         let broke = match &outcome {
             Outcome::Failed {
-                how: Failing::Breaker,
-                why,
-            } => Some(why.clone()),
+                how: Failing::Breaker(spent),
+                ..
+            } => Some(spent.clone()),
             Outcome::Failed { .. } | Outcome::Ended(_) => None,
         };
         let after = self.work.ended(unit, &note, outcome);
@@ -586,6 +587,19 @@ impl<W: Work> Crew<'_, W> {
         write_whole(&*self.context.disk, &self.path("notes", &name), &text, None)
             .map_err(Error::File)
     }
+}
+
+/// What earlier runs remember, each note with the beginning of the ids of its attempts.
+fn notes_of(place: &RunPlace) -> Vec<(String, Note)> {
+    let files = std::fs::read_dir(place.folder().join("notes"));
+    let files = files.into_iter().flatten().flatten();
+    let read = |entry: std::fs::DirEntry| {
+        let path = entry.path();
+        let name = path.file_stem()?.to_str()?.to_owned();
+        let note = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+        Some((name, note))
+    };
+    files.filter_map(read).collect()
 }
 
 /// A name for files: the id where it can be one, else a part of it and its hash.

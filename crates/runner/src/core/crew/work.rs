@@ -3,6 +3,7 @@
 use crate::core::clients::Client;
 use crate::core::note::{Note, Reply};
 use bowline_engine::Error;
+use bowline_words::message::Spent;
 use std::path::PathBuf;
 
 /// Something that can be worked on now.
@@ -32,7 +33,7 @@ pub struct Brief {
 }
 
 /// Why an attempt failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failing {
     /// The agent says so, or ended with an error.
     Agent,
@@ -45,7 +46,7 @@ pub enum Failing {
     /// The try took too long.
     Timeout,
     /// It used more than one piece of work may.
-    Breaker,
+    Breaker(Spent),
 }
 
 /// What an attempt came to.

@@ -1,14 +1,15 @@
 //! Attempts: how they begin, how they are found again after a restart, and what they are told.
 
+use super::carry::awaits;
 use super::desk::{Desk, Live, Used};
 use super::follow::stopped;
-use super::prompt::{Asked, Spelling};
+use super::prompt::Spelling;
 use super::types::Verifier;
-use super::{AgentSpec, attempt_id, prompt};
+use super::{AgentSpec, attempt_id, prompt, verifier_id};
 use crate::core::attempts::{Begin, Happened, Known, Voice};
 use crate::core::clients::fill;
 use bowline_formats::agents::launch::{self, Conversation};
-use bowline_formats::agents::{Protocol, Resume, ToAgent, What};
+use bowline_formats::agents::{Protocol, Resume, ToAgent, What, Writer};
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::markers::CriterionStatus;
 use bowline_formats::markers::check::check_env_name;
@@ -169,6 +170,7 @@ impl Desk {
             .iter()
             .filter(|(name, _)| check_env_name(name).is_ok());
         environment.extend(named.cloned());
+        let text = self.opening(row, text);
         let command = command(&agent, row, &text, &file, &workspace);
         let mut spec = Spec::new(id, command, workspace);
         spec.name = row.job.title.clone();
@@ -186,8 +188,42 @@ impl Desk {
             close_input: agent.protocol == Protocol::CodexJson,
         };
         let values = values.into_iter().map(|(_, value)| value).collect();
-        self.attempts.begin_hiding(begin, values);
+        self.attempts.begin(begin, values);
         Ok(())
+    }
+
+    /// The prompt of a client that takes it on its command line only: what a new process is told first. Values are not among
+    /// it, because others can read a command line; they are in its environment.
+    fn opening(&self, row: &JobRow, phase: String) -> String {
+        let waiting = self.effects.get(&row.id).into_iter().flatten();
+        let mut say: Vec<Message> = waiting
+            .filter_map(|effect| match Carry::from_value(&effect.body) {
+                Ok(Carry::Tell {
+                    attempt,
+                    number: 1,
+                    say,
+                }) if attempt == row.job.attempt => Some(say),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        begin_with_the_phase(row, &mut say);
+        let mut text = String::new();
+        for message in &say {
+            let words = match message {
+                Message::PhaseStart { .. } => phase.clone(),
+                Message::DependencyProvided { name, .. } => {
+                    format!("{name} is set in your environment.")
+                }
+                other => {
+                    let alone = std::slice::from_ref(other);
+                    self.spelling(row, alone).words(alone)
+                }
+            };
+            text.push_str(words.trim_end());
+            text.push('\n');
+        }
+        text
     }
 
     fn environment(
@@ -264,12 +300,8 @@ impl Desk {
         self.hide(row, id);
         // A client that is asked for a conversation first has numbers of its own.
         let seq = (agent.protocol != Protocol::Acp).then_some(number);
-        self.attempts.say(
-            id,
-            seq,
-            false,
-            Box::new(move |writer| spelling.write(writer, &say)),
-        );
+        let message = Box::new(move |writer: &mut Writer| spelling.write(writer, &say));
+        self.attempts.say(id, seq, message);
     }
 
     fn spelling(&self, row: &JobRow, say: &[Message]) -> Spelling {
@@ -303,15 +335,9 @@ impl Desk {
                     }
                 }
                 Message::QuestionAnswer { question, .. } => {
-                    if let Some(RecordBody::Question(it)) = self.record(question).map(|it| it.body)
-                        && let Some(request) = it.request
-                    {
-                        spelling.asked.push(Asked {
-                            question: question.clone(),
-                            request,
-                            text: it.question,
-                        });
-                    }
+                    spelling
+                        .asked
+                        .extend(self.requested(question, row.job.attempt));
                 }
                 _ => {}
             }
@@ -323,10 +349,8 @@ impl Desk {
         let protocol = self.agent(row).map(|agent| agent.protocol);
         match protocol {
             Some(Protocol::ClaudeStreamJson | Protocol::Acp) => {
-                let message = Box::new(|writer: &mut bowline_formats::agents::Writer| {
-                    writer.write(ToAgent::Interrupt)
-                });
-                self.attempts.say(id, None, false, message);
+                let message = Box::new(|writer: &mut Writer| writer.write(ToAgent::Interrupt));
+                self.attempts.say(id, None, message);
             }
             Some(Protocol::Markers | Protocol::CodexJson) | None => self.attempts.interrupt(id),
         }
@@ -351,7 +375,7 @@ impl Desk {
         let Some(agent) = agent.cloned() else {
             return false;
         };
-        let id = format!("{}-v{verification}", row.id);
+        let id = verifier_id(&row.id, verification);
         let workspace = self.config.workspace(row);
         let text = prompt::verification(&self.config, row, row.job.phase, files);
         let file = workspace
@@ -360,6 +384,7 @@ impl Desk {
         let _ = std::fs::write(&file, &text);
         self.verifying.insert(row.id.clone(), effect);
         let mut looking = live(row, verification, true);
+        looking.since = self.now().0;
         looking.protocol = agent.protocol;
         self.live.insert(id.clone(), looking);
         let voice = Voice {
@@ -390,7 +415,7 @@ impl Desk {
         );
         let told = !prompt::in_command(&agent) && agent.protocol != Protocol::CodexJson;
         let first = told.then(|| crate::core::attempts::prompt(text));
-        self.attempts.begin(Begin {
+        let begin = Begin {
             folder,
             spec,
             environment,
@@ -398,14 +423,35 @@ impl Desk {
             first,
             session: None,
             close_input: agent.protocol == Protocol::CodexJson,
-        });
+        };
+        self.attempts.begin(begin, Vec::new());
         true
     }
 
-    /// News of an agent that looks at a phase: its result, or an end without one, which has not passed.
+    /// Ends agents that look at a phase for too long, or at one that nobody waits for any more.
+    pub(super) fn end_verifiers(&mut self) {
+        let now = self.now().0;
+        let limit = i64::try_from(self.config.verify_s).unwrap_or(i64::MAX);
+        for job in self.verifying.keys() {
+            let Ok(row) = self.row(job) else { continue };
+            let id = verifier_id(job, row.job.verifications);
+            let of = self
+                .live
+                .iter()
+                .filter(|(_, it)| it.verifies && it.job == *job);
+            for (known, live) in of {
+                let needed = *known == id && awaits(&row, live.number);
+                if !needed || now.saturating_sub(live.since) > limit {
+                    self.attempts.want(known, Want::Ended);
+                }
+            }
+        }
+    }
+
+    /// News of an agent that looks at a phase: its result, or an end without one, which has not passed. Either counts when
+    /// its process is over, so that none is left behind.
     pub(super) fn hear_verifier(&mut self, id: &str, job: &str, ticket: u32, what: Happened) {
-        let mut used = Used::default();
-        let criteria = match what {
+        let (used, criteria) = match what {
             Happened::Output {
                 offset,
                 bytes,
@@ -428,17 +474,16 @@ impl Desk {
                 }
                 // A client that ends its turns says only then what this one cost.
                 ended |= live.protocol == Protocol::Markers;
-                let Some(result) = live.found.take_if(|_| ended) else {
-                    return;
-                };
-                used = live.used;
-                self.attempts.want(id, Want::Ended);
-                Some(result)
+                if ended && live.found.is_some() {
+                    self.attempts.want(id, Want::Ended);
+                }
+                return;
             }
             Happened::Exited { .. } | Happened::Lost(_) | Happened::NotBegun { .. } => {
-                let live = self.live.remove(id);
-                used = live.as_ref().map_or(used, |it| it.used);
-                live.and_then(|it| it.found)
+                match self.live.remove(id) {
+                    Some(live) => (live.used, live.found),
+                    None => return,
+                }
             }
             _ => return,
         };
@@ -495,6 +540,7 @@ fn live(row: &JobRow, number: u32, verifies: bool) -> Live {
         job: row.id.clone(),
         number,
         verifies,
+        since: 0,
         begun_here: false,
         unwritten: None,
         told: Vec::new(),

@@ -3,7 +3,7 @@
 //! | effect | repeated without harm by |
 //! |---|---|
 //! | spawn | the folder of the attempt: one that is there is attached to, and a lost one is never started again |
-//! | signal | a level: the last one counts, and whoever attaches gives it anew |
+//! | signal | a level: the last one counts, and whoever attaches gives it anew; an end is settled when the attempt is over |
 //! | tell | the number of the message; settled when the attempt is over, sent again by whoever comes after us until then |
 //! | interrupt | once more than wanted is harmless |
 //! | snapshot | its own id: a second one is a second checkpoint |
@@ -17,7 +17,7 @@ use super::workshop::{Came, Finished, Task};
 use super::{attempt_id, prompt};
 use bowline_formats::checkpoint::Provided;
 use bowline_formats::job::{Carry, Wire as _};
-use bowline_machines::job::{Command, Message, Process, SpawnFrom};
+use bowline_machines::job::{Command, Life, Message, Process, SpawnFrom};
 use bowline_store::{
     Advance, Change, EffectEnd, EffectRow, JobRow, Record, RecordBody, RecordKind, RecordQuery,
     Settle, VerificationRow,
@@ -96,10 +96,22 @@ impl Desk {
             Carry::Spawn { attempt, from } => self.carry_spawn(effect.id, &row, attempt, from),
             Carry::Signal { attempt, want } => {
                 let id = attempt_id(&job, attempt);
-                if self.attached(&row, attempt) {
-                    self.attempts.want(&id, level(want));
+                if !self.attached(&row, attempt) {
+                    return Carried::Done;
                 }
-                Carried::Done
+                self.attempts.want(&id, level(want));
+                if want != bowline_machines::job::Want::Ended {
+                    return Carried::Done;
+                }
+                // Nobody else looks after an attempt that is over for its job.
+                if let Some(live) = self.live.get_mut(&id) {
+                    live.told.push(Told {
+                        effect: effect.id,
+                        number: 0,
+                        say: Vec::new(),
+                    });
+                }
+                Carried::Kept
             }
             Carry::Tell {
                 attempt,
@@ -137,6 +149,9 @@ impl Desk {
                 verification,
                 phase,
             } => {
+                if !awaits(&row, verification) {
+                    return Carried::Done;
+                }
                 let spec = row.about.type_name.as_ref();
                 let spec = spec.and_then(|name| self.config.types.get(name));
                 self.workshop.give(Task::Check {
@@ -218,6 +233,7 @@ impl Desk {
         self.workshop.give(Task::Prepare {
             effect,
             job: row.id.clone(),
+            attempt,
             workspace: self.config.workspace(row),
             restore,
             environment: self.config.environment.clone(),
@@ -297,8 +313,11 @@ impl Desk {
         let mut end = EffectEnd::Done;
         match what {
             Came::Done => {}
-            Came::Ready => {
-                self.begin_attempt(&row);
+            // Unless it was given up, or replaced, while its folder was made ready.
+            Came::Ready { attempt } => {
+                if row.job.attempt == attempt && row.job.process == Process::Live {
+                    self.begin_attempt(&row);
+                }
             }
             Came::Saved { id, at, row: saved } => {
                 let mut about = row.about.clone();
@@ -319,7 +338,8 @@ impl Desk {
                 issues,
                 files,
             } => {
-                if issues.is_empty() && self.begin_verifier(effect, &row, verification, &files) {
+                let looks = issues.is_empty() && awaits(&row, verification);
+                if looks && self.begin_verifier(effect, &row, verification, &files) {
                     // Its result settles the effect.
                     self.busy.insert(job);
                     return;
@@ -394,6 +414,11 @@ impl Desk {
         Desk::show(&mut change, record);
         Some(change)
     }
+}
+
+/// Whether this verification is the one the job waits for.
+pub(super) fn awaits(row: &JobRow, verification: u32) -> bool {
+    matches!(row.job.life, Life::Verifying { .. }) && row.job.verifications == verification
 }
 
 pub(super) fn level(want: bowline_machines::job::Want) -> Want {

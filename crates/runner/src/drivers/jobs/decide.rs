@@ -21,6 +21,10 @@ const ID_LETTERS: usize = 12;
 const TRIES_MAX: u32 = 3;
 
 pub(super) fn new_id(kind: &str) -> String {
+    #[cfg(test)]
+    if let Some(number) = super::simulation::next_id() {
+        return format!("{kind}_{number:012}");
+    }
     format!("{kind}_{}", &unguessable()[..ID_LETTERS])
 }
 

@@ -1,15 +1,16 @@
 //! The one thread that decides: takes what has come, has the machines decide, commits all of it at once, and then acts.
 
 use super::carry::Told;
+use super::decide::new_id;
 use super::index::Index;
 use super::wish::{Answered, Asked, Refused};
-use super::workshop::{Finished, Workshop};
-use super::{Config, Listeners, Reply, Tokens};
+use super::workshop::{Bench, Finished, Workshop, remove};
+use super::{Agents, Config, Listeners, Reply, Tokens};
 use crate::core::attempts::{Attempts, News};
 use bowline_formats::agents::{Protocol, Resume, Since, Usage};
 use bowline_formats::job::Wire as _;
 use bowline_formats::markers::Criterion;
-use bowline_machines::job::{Command, Job, JobMachine, Life, TimerKind};
+use bowline_machines::job::{Command, Job, JobMachine, Life, Marker, TimerKind};
 use bowline_machines::{Machine as _, Timestamp};
 use bowline_store::{
     Advance, Change, EffectRow, JobRow, Key, Next, Outcome, Record, RecordQuery, Spent, Store,
@@ -65,6 +66,8 @@ pub(super) struct Live {
     /// Its number; the ticket for a verifying agent.
     pub(super) number: u32,
     pub(super) verifies: bool,
+    /// When one that looks at a phase began, or was found again.
+    pub(super) since: i64,
     /// Started by this process, which then knows why it could not be.
     pub(super) begun_here: bool,
     /// Output that was read, and whose place is not durable.
@@ -100,8 +103,8 @@ pub(super) struct Desk {
     pub(super) config: Arc<Config>,
     pub(super) store: Arc<dyn Store>,
     pub(super) key: Key,
-    pub(super) attempts: Attempts,
-    pub(super) workshop: Workshop,
+    pub(super) attempts: Box<dyn Agents>,
+    pub(super) workshop: Box<dyn Bench>,
     pub(super) tokens: Tokens,
     listeners: Listeners,
     /// Every job that is not over, and those that are looked at.
@@ -138,9 +141,6 @@ impl Desk {
         tokens: Tokens,
     ) -> Result<Desk, Refused> {
         let failed = |error: std::io::Error| Refused::Failed(error.to_string());
-        for folder in ["attempts", "workspaces", "side", "archives"] {
-            std::fs::create_dir_all(config.data.join(folder)).map_err(failed)?;
-        }
         let news = inputs.clone();
         let attempts = Attempts::drive(config.shim.clone(), move |it| {
             // A desk that has ended needs no news; the agents are found by the next one.
@@ -151,13 +151,33 @@ impl Desk {
             let _ = inputs.send(Input::Finished(Box::new(finished)));
         })
         .map_err(failed)?;
+        let desk = Desk::with(config, store, key, Box::new(attempts), Box::new(workshop))?;
+        Ok(Desk {
+            listeners,
+            tokens,
+            ..desk
+        })
+    }
+
+    /// The same, whoever drives agents and does what takes its time.
+    pub(super) fn with(
+        config: Arc<Config>,
+        store: Arc<dyn Store>,
+        key: Key,
+        attempts: Box<dyn Agents>,
+        workshop: Box<dyn Bench>,
+    ) -> Result<Desk, Refused> {
+        for folder in ["attempts", "workspaces", "side", "archives"] {
+            std::fs::create_dir_all(config.data.join(folder))
+                .map_err(|error| Refused::Failed(error.to_string()))?;
+        }
         let mut desk = Desk {
             config,
             key,
             attempts,
             workshop,
-            tokens,
-            listeners,
+            tokens: Tokens::default(),
+            listeners: Listeners::default(),
             rows: BTreeMap::new(),
             open: BTreeMap::new(),
             timers: BTreeMap::new(),
@@ -203,6 +223,10 @@ impl Desk {
     }
 
     pub(super) fn now(&self) -> Timestamp {
+        #[cfg(test)]
+        if let Some(now) = super::simulation::now() {
+            return now;
+        }
         self.config.clock.now()
     }
 
@@ -216,18 +240,8 @@ impl Desk {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return None,
             };
-            let mut stop = None;
             let together = first.into_iter().chain(inbox.try_iter().take(TOGETHER_MAX));
-            for input in together.collect::<Vec<_>>() {
-                match input {
-                    Input::Asked(asked, reply) => self.asked(*asked, reply),
-                    Input::News(news) => self.hear(news),
-                    Input::Finished(finished) => self.finished(*finished),
-                    Input::Stop(answer) => stop = Some(answer),
-                }
-            }
-            self.write_places();
-            self.settle_down();
+            let stop = self.turn(together.collect());
             if stop.is_some() {
                 return stop;
             }
@@ -244,12 +258,29 @@ impl Desk {
         None
     }
 
+    /// Takes what has come together, decides, and acts. Gives back who wants it to stop.
+    pub(super) fn turn(&mut self, together: Vec<Input>) -> Option<Sender<()>> {
+        let mut stop = None;
+        for input in together {
+            match input {
+                Input::Asked(asked, reply) => self.asked(*asked, reply),
+                Input::News(news) => self.hear(news),
+                Input::Finished(finished) => self.finished(*finished),
+                Input::Stop(answer) => stop = Some(answer),
+            }
+        }
+        self.write_places();
+        self.settle_down();
+        stop
+    }
+
     /// Decides, commits and acts until there is nothing left to do at once.
     fn settle_down(&mut self) {
         loop {
             self.fire();
             self.assign();
             self.shed();
+            self.end_verifiers();
             self.apply_rules();
             self.commit();
             if self.broken.is_some() {
@@ -264,7 +295,12 @@ impl Desk {
 
     fn patience(&self) -> Duration {
         let now = self.now().0;
-        let next = self.index.next_timer().map(|due| due.0 - now);
+        let next = match self.is_full() {
+            false => self.index.next_timer(Timestamp(i64::MIN)),
+            // What is due and waits for a place is looked at when there is one.
+            true => self.index.next_timer(Timestamp(now)),
+        };
+        let next = next.map(|due| due.0 - now);
         let due = self.effects.values().filter_map(VecDeque::front);
         let due = due
             .map(|effect| effect.due.0 - now)
@@ -465,7 +501,7 @@ impl Desk {
                     reply(Ok(Answered { row, made }));
                 }
                 After::Remove(reply, row) => {
-                    self.workshop.remove(&self.config, &row);
+                    remove(&self.config, &row);
                     let (row, made) = (None, None);
                     reply(Ok(Answered { row, made }));
                 }
@@ -500,7 +536,7 @@ impl Desk {
             .filter_map(|place| self.timers.get(place).cloned())
             .collect();
         for timer in due {
-            let Ok(row) = self.row(&timer.job) else {
+            let Ok(mut row) = self.row(&timer.job) else {
                 let gone = self.timers.remove(&(timer.job, timer.key));
                 self.index.timer(gone.as_ref(), None);
                 continue;
@@ -509,7 +545,12 @@ impl Desk {
                 key: timer.key.clone(),
                 generation: timer.generation,
             };
-            let command = TimerKind::from_value(&timer.body).ok().and_then(|kind| {
+            let kind = TimerKind::from_value(&timer.body).ok();
+            if kind == Some(TimerKind::RateLimitReset) && self.is_full() {
+                // What goes on by itself waits for a place, and has it before whoever is new.
+                continue;
+            }
+            let command = kind.and_then(|kind| {
                 Some(match kind {
                     TimerKind::Scheduled => return None,
                     TimerKind::RateLimitReset => Command::RateLimitReset,
@@ -521,6 +562,19 @@ impl Desk {
                         }
                         Command::Stuck {
                             attempt: row.job.attempt,
+                        }
+                    }
+                    TimerKind::Turn => {
+                        if !row.about.turn_over {
+                            return None;
+                        }
+                        // What seemed to be unanswered was taken into the turn that ended.
+                        row.about.prompts_open = 0;
+                        Command::Said {
+                            attempt: row.job.attempt,
+                            marker: Marker::TurnEnded {
+                                question: new_id("q"),
+                            },
                         }
                     }
                     TimerKind::Question { id } => Command::QuestionTimeout { question: id },
@@ -546,6 +600,11 @@ impl Desk {
         }
     }
 
+    /// As many agents are at work as may be.
+    fn is_full(&self) -> bool {
+        self.index.working() >= self.config.slots as usize
+    }
+
     /// When the agent of a job last printed something, as far as is known.
     fn heard_at(&self, row: &JobRow) -> i64 {
         row.about.output_at.or(row.about.attempt_at).unwrap_or(0)
@@ -553,7 +612,7 @@ impl Desk {
 
     /// Gives queued jobs their agents, the most urgent and oldest first, while there are places.
     fn assign(&mut self) {
-        while self.index.working() < self.config.slots as usize {
+        while !self.is_full() {
             let Some(row) = self
                 .index
                 .queued()

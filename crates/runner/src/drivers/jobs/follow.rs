@@ -2,6 +2,7 @@
 
 use super::desk::Desk;
 use super::permits::asked;
+use super::prompt::Asked;
 use bowline_formats::agents::Protocol;
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::time::utc;
@@ -29,7 +30,8 @@ pub(super) fn timer_key(kind: &TimerKind) -> String {
         TimerKind::Scheduled
         | TimerKind::RateLimitReset
         | TimerKind::Checkpoint
-        | TimerKind::Silence => kind.name().to_owned(),
+        | TimerKind::Silence
+        | TimerKind::Turn => kind.name().to_owned(),
     }
 }
 
@@ -158,7 +160,7 @@ impl Desk {
                 }
                 Effect::Signal { attempt, want } => {
                     // What it is told comes before it wakes.
-                    flush(&mut change, &mut tell, &mut about, next.attempt, at);
+                    self.flush(&mut change, &mut tell, &mut about, next.attempt, at);
                     Carry::Signal { attempt, want }
                 }
                 Effect::Tell { message, .. } => {
@@ -182,7 +184,7 @@ impl Desk {
             };
             change.effects.push(effect(&carry, at));
         }
-        flush(&mut change, &mut tell, &mut about, next.attempt, at);
+        self.flush(&mut change, &mut tell, &mut about, next.attempt, at);
         self.records(before, &next, &delivered, &mut change, at);
         if next.phase != before.job.phase && before.job.phase > 0 {
             about.phase_ref = self.saved_code(&about);
@@ -199,6 +201,47 @@ impl Desk {
         about.updated_at = at.0;
         change.next = bowline_store::Next::Is(Box::new(next), Box::new(about));
         change
+    }
+
+    /// What a live process is told in one step goes out as one message.
+    fn flush(
+        &self,
+        change: &mut Change,
+        tell: &mut Vec<Message>,
+        about: &mut About,
+        attempt: u32,
+        at: Timestamp,
+    ) {
+        if tell.is_empty() {
+            return;
+        }
+        about.inputs += 1;
+        // An answer to a request of the client begins no turn.
+        let prompts = |it: &Message| match it {
+            Message::Permitted { .. } | Message::Denied { .. } => false,
+            Message::QuestionAnswer { question, .. } => self.requested(question, attempt).is_none(),
+            _ => true,
+        };
+        about.prompts_open += u32::from(tell.iter().any(prompts));
+        let carry = Carry::Tell {
+            attempt,
+            number: about.inputs,
+            say: std::mem::take(tell),
+        };
+        change.effects.push(effect(&carry, at));
+    }
+
+    /// The request by which the client of an attempt asked a question, where it waits for the answer in its own way.
+    pub(super) fn requested(&self, question: &str, attempt: u32) -> Option<Asked> {
+        let RecordBody::Question(row) = self.record(question)?.body else {
+            return None;
+        };
+        let request = row.request.filter(|_| row.attempt == attempt)?;
+        Some(Asked {
+            question: question.into(),
+            request,
+            text: row.question,
+        })
     }
 
     /// The code of the latest checkpoint.
@@ -395,6 +438,8 @@ fn begun(about: &mut About, attempt: u32, counts_on: bool, at: Timestamp) {
     about.nonce = unguessable();
     about.inputs = 1;
     about.prompts_open = 1;
+    about.limited_until = None;
+    about.turn_over = false;
     if !counts_on {
         about.cost_before_usd += about.cost_usd;
         about.cost_usd = 0.0;
@@ -403,29 +448,6 @@ fn begun(about: &mut About, attempt: u32, counts_on: bool, at: Timestamp) {
     about.output_at = Some(at.0);
     about.starts.retain(|start| *start > at.0 - HOUR_S);
     about.starts.push(at.0);
-}
-
-/// What a live process is told in one step goes out as one message.
-fn flush(
-    change: &mut Change,
-    tell: &mut Vec<Message>,
-    about: &mut About,
-    attempt: u32,
-    at: Timestamp,
-) {
-    if tell.is_empty() {
-        return;
-    }
-    about.inputs += 1;
-    // An answer to a request of the client begins no turn.
-    let prompts = |it: &Message| !matches!(it, Message::Permitted { .. } | Message::Denied { .. });
-    about.prompts_open += u32::from(tell.iter().any(prompts));
-    let carry = Carry::Tell {
-        attempt,
-        number: about.inputs,
-        say: std::mem::take(tell),
-    };
-    change.effects.push(effect(&carry, at));
 }
 
 /// The agent has a process that is stopped.

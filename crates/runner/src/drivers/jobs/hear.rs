@@ -3,6 +3,7 @@
 
 use super::decide::new_id;
 use super::desk::{After, Desk};
+use super::follow::timer_key;
 use crate::core::attempts::{Happened, News};
 use bowline_formats::agents::{Event, Since, TurnEnd, Usage, What};
 use bowline_formats::job::{Carry, Wire as _};
@@ -10,15 +11,18 @@ use bowline_formats::markers::{DependencyRequest, UserQuestion};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
     Command, Dependency, DependencyKind, Life, Marker, Message, PausedBy, Permission, Process,
-    Question, StepAt,
+    Question, StepAt, TimerKind,
 };
 use bowline_store::{
     Advance, Change, EffectEnd, JobRow, Next, PermissionRow, QuestionRow, Record, RecordBody,
-    Settle,
+    Settle, TimerChange,
 };
 
 /// Bytes of output whose place is written down at once.
 const PLACE_BYTES: u64 = 256 << 10;
+/// A client takes what it is told in the middle of a turn into that turn, or begins another with it: nothing new for so long says
+/// that it did the former.
+const TURN_QUIET_S: i64 = 5;
 /// A limit lasts at least so long, whatever is said.
 const LIMIT_S_MIN: i64 = 1;
 
@@ -185,14 +189,26 @@ impl Desk {
             return false;
         }
         row.about.place.resume = event.resume;
+        // What a turn has cost is told with its end.
+        let ends = matches!(event.what, What::TurnEnded(_) | What::Usage(_));
+        let begins = !ends && std::mem::take(&mut row.about.turn_over);
         let mut records = Vec::new();
         let markers = match self.markers(&mut row, event.what, &mut records) {
             Some(markers) => markers,
+            None if begins => vec![],
             None => return false,
         };
         if markers.is_empty() {
             // Something to remember, and nothing to decide.
-            let change = Change::to(job, row.version, row.job, row.about);
+            let waits = row.about.turn_over && row.about.prompts_open > 0;
+            let mut change = Change::to(job, row.version, row.job, row.about);
+            if waits {
+                change.timers.push(TimerChange::Set {
+                    key: timer_key(&TimerKind::Turn),
+                    due: Timestamp(self.now().0 + TURN_QUIET_S),
+                    body: TimerKind::Turn.to_value(),
+                });
+            }
             self.stage_change(change);
             self.break_if_over(job);
             return true;
@@ -262,6 +278,7 @@ impl Desk {
                             request: request
                                 .as_ref()
                                 .map(|it| (it.id.to_string(), it.body.to_string())),
+                            attempt: row.job.attempt,
                             ..shown_question(&asked)
                         }),
                     ));
@@ -314,10 +331,18 @@ impl Desk {
                 retry_after_s,
                 ..
             } => {
-                let stated = until.map(|until| until.as_second());
                 let after = retry_after_s.and_then(|it| i64::try_from(it).ok());
-                let until = stated.unwrap_or(at.0 + after.unwrap_or(self.config.retry_after_s));
-                let until = until.max(at.0 + LIMIT_S_MIN) + self.parked();
+                let after = after.map(|after| at.0.saturating_add(after));
+                let stated = until.map(|until| until.as_second()).or(after);
+                let until = match (stated, row.about.limited_until) {
+                    // A client that has told until when ends its turn with the limit as well, and then does not say.
+                    (None, Some(known)) => known,
+                    (stated, _) => {
+                        let until = stated.unwrap_or(at.0 + self.config.retry_after_s);
+                        until.max(at.0 + LIMIT_S_MIN) + self.parked()
+                    }
+                };
+                row.about.limited_until = Some(until);
                 vec![Marker::RateLimit {
                     until: Timestamp(until),
                 }]
@@ -329,6 +354,8 @@ impl Desk {
             What::TurnEnded(end) => {
                 row.about.prompts_open = row.about.prompts_open.saturating_sub(1);
                 row.about.turns += 1;
+                row.about.limited_until = None;
+                row.about.turn_over = true;
                 let idle = row.about.prompts_open == 0;
                 match end {
                     TurnEnd::Completed | TurnEnd::OutOfBudget | TurnEnd::Refused if idle => {
@@ -336,6 +363,7 @@ impl Desk {
                             question: new_id("q"),
                         }]
                     }
+                    TurnEnd::Limited if idle => vec![Marker::TurnLimited],
                     TurnEnd::Completed
                     | TurnEnd::OutOfBudget
                     | TurnEnd::Refused

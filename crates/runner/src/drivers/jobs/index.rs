@@ -93,8 +93,10 @@ impl Index {
         &self.stopped
     }
 
-    pub(super) fn next_timer(&self) -> Option<Timestamp> {
-        self.timers.first().map(|(due, _)| *due)
+    /// When the next timer behind this moment is due.
+    pub(super) fn next_timer(&self, behind: Timestamp) -> Option<Timestamp> {
+        let first = (Timestamp(behind.0.saturating_add(1)), Default::default());
+        self.timers.range(first..).next().map(|(due, _)| *due)
     }
 
     /// Timers that are due, the oldest first.

@@ -29,6 +29,8 @@ mod index;
 mod permits;
 mod prompt;
 mod rebuild;
+#[cfg(test)]
+mod simulation;
 mod types;
 mod wish;
 mod workshop;
@@ -38,11 +40,12 @@ pub use rebuild::{How, Rebuilt, rebuild};
 pub use types::{Phase, TypeSpec, Verifier};
 pub use wish::{Answered, Asked, Edit, Refused, Wish};
 
+use crate::core::attempts::{Attempts, Begin, Known, Message};
 use bowline_engine::clock::Clock;
-use bowline_formats::agents::Protocol;
+use bowline_formats::agents::{Protocol, Resume};
 use bowline_machines::job::Limits;
 use bowline_store::{Budget, EventRow, JobRow, Key, Store};
-use bowline_supervisor::{Attempt, Condition, Handle, Shim};
+use bowline_supervisor::{Attempt, Condition, Handle, Shim, Want};
 use desk::{Desk, Input};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -155,12 +158,58 @@ pub struct Jobs {
 /// What words for one answer are sealed for.
 const ACTION_PURPOSE: &str = "action";
 
+/// What drives agents: [`Attempts`], or a simulation.
+trait Agents: Send {
+    fn begin(&self, begin: Begin, hidden: Vec<String>);
+    fn attach(&self, id: &str, known: Known);
+    fn hide(&self, id: &str, values: Vec<String>);
+    fn want(&self, id: &str, want: Want);
+    fn interrupt(&self, id: &str);
+    fn say(&self, id: &str, seq: Option<u64>, message: Message);
+    fn processed(&self, id: &str, upto: u64, resume: Resume);
+}
+
+impl Agents for Attempts {
+    fn begin(&self, begin: Begin, hidden: Vec<String>) {
+        self.begin_hiding(begin, hidden);
+    }
+
+    fn attach(&self, id: &str, known: Known) {
+        self.attach(id, known);
+    }
+
+    fn hide(&self, id: &str, values: Vec<String>) {
+        self.hide(id, values);
+    }
+
+    fn want(&self, id: &str, want: Want) {
+        self.want(id, want);
+    }
+
+    fn interrupt(&self, id: &str) {
+        self.interrupt(id);
+    }
+
+    fn say(&self, id: &str, seq: Option<u64>, message: Message) {
+        self.say(id, seq, false, message);
+    }
+
+    fn processed(&self, id: &str, upto: u64, resume: Resume) {
+        self.processed(id, upto, resume);
+    }
+}
+
 type Listeners = Arc<Mutex<Vec<Sender<EventRow>>>>;
 type Tokens = Arc<Mutex<BTreeMap<String, (String, u32)>>>;
 
 /// The number of an attempt, machine-wide.
 fn attempt_id(job: &str, attempt: u32) -> String {
     format!("{job}-{attempt}")
+}
+
+/// The name of an agent that looks at a phase, machine-wide.
+fn verifier_id(job: &str, verification: u32) -> String {
+    format!("{job}-v{verification}")
 }
 
 impl Jobs {

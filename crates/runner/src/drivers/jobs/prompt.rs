@@ -188,26 +188,32 @@ pub(super) struct Spelling {
 }
 
 impl Spelling {
-    /// The bytes for a client. Everything that was decided together is one message.
+    /// The bytes for a client. What was decided together is one message: a client may make a turn of each.
     pub(super) fn write(&self, writer: &mut Writer, say: &[Message]) -> Delivery {
-        let mut whole = String::new();
-        let mut answers: Vec<(&Asked, &str)> = Vec::new();
+        let mut replies = String::new();
         for message in say {
-            let delivery = match message {
-                Message::QuestionAnswer { question, answer } => {
-                    if let Some(asked) = self.asked.iter().find(|it| it.question == *question) {
-                        answers.push((asked, answer));
-                        continue;
-                    }
-                    self.one(writer, message)
+            let reply = match message {
+                Message::Permitted { permission } => self
+                    .permission(permission)
+                    .map(|request| writer.write(ToAgent::Permit { request: &request })),
+                Message::Denied { permission, reason } => {
+                    self.permission(permission).map(|request| {
+                        writer.write(ToAgent::Deny {
+                            request: &request,
+                            reason,
+                        })
+                    })
                 }
-                _ => self.one(writer, message),
+                _ => None,
             };
-            match delivery {
-                Delivery::Input(text) => whole.push_str(&text),
-                other => return other,
+            if let Some(Delivery::Input(text)) = reply {
+                replies.push_str(&text);
             }
         }
+        let answers: Vec<(&Asked, &str)> = say
+            .iter()
+            .filter_map(|message| self.asked(message))
+            .collect();
         if let Some((first, _)) = answers.first() {
             let request = request(&first.request);
             let pairs: Vec<(&str, &str)> = answers
@@ -218,20 +224,50 @@ impl Spelling {
                 request: &request,
                 answers: &pairs,
             }) {
-                Delivery::Input(text) => whole.push_str(&text),
+                Delivery::Input(text) => replies.push_str(&text),
                 other => return other,
             }
         }
-        Delivery::Input(whole)
+        let words = self.words(say);
+        if words.is_empty() {
+            return Delivery::Input(replies);
+        }
+        match writer.write(ToAgent::Prompt(&words)) {
+            Delivery::Input(text) => Delivery::Input(replies + &text),
+            other => other,
+        }
     }
 
-    fn one(&self, writer: &mut Writer, message: &Message) -> Delivery {
+    /// What is no reply to a request of the client, as one text.
+    pub(super) fn words(&self, say: &[Message]) -> String {
+        let mut words = String::new();
+        for message in say.iter().filter(|it| self.asked(it).is_none()) {
+            words.push_str(&self.one(message).unwrap_or_default());
+            if !words.is_empty() && !words.ends_with('\n') {
+                words.push('\n');
+            }
+        }
+        words
+    }
+
+    /// The question of the client that a message answers.
+    fn asked<'s>(&'s self, message: &'s Message) -> Option<(&'s Asked, &'s str)> {
+        let Message::QuestionAnswer { question, answer } = message else {
+            return None;
+        };
+        let asked = self.asked.iter().find(|it| it.question == *question)?;
+        Some((asked, answer))
+    }
+
+    fn permission(&self, id: &str) -> Option<Request<'static>> {
+        let found = self.permissions.iter().find(|it| it.0 == *id)?;
+        Some(request(&(found.1.clone(), found.2.clone())))
+    }
+
+    fn one(&self, message: &Message) -> Option<String> {
         let told = match message {
             Message::PhaseStart { phase } => {
-                let Some((_, name, file, text)) = self.prompts.iter().find(|it| it.0 == *phase)
-                else {
-                    return Delivery::Nothing;
-                };
+                let (_, name, file, text) = self.prompts.iter().find(|it| it.0 == *phase)?;
                 Told::PhaseStart {
                     phase: *phase,
                     name,
@@ -276,34 +312,17 @@ impl Spelling {
                 question_id: question,
                 answer,
             },
-            Message::Said { text, .. } => return writer.write(ToAgent::Prompt(text)),
+            Message::Said { text, .. } => return Some(text.clone()),
             Message::Reminder { phase } => {
-                let text = format!(
+                return Some(format!(
                     "Your turn ended, but phase {phase} is not reported as complete. If it is done, write `=== PHASE {phase} \
 COMPLETE ===` on a line of its own; if you lack something, ask for it with a marker; otherwise go on."
-                );
-                return writer.write(ToAgent::Prompt(&text));
+                ));
             }
-            Message::Permitted { permission } => {
-                let Some(found) = self.permissions.iter().find(|it| it.0 == *permission) else {
-                    return Delivery::Nothing;
-                };
-                let request = request(&(found.1.clone(), found.2.clone()));
-                return writer.write(ToAgent::Permit { request: &request });
-            }
-            Message::Denied { permission, reason } => {
-                let Some(found) = self.permissions.iter().find(|it| it.0 == *permission) else {
-                    return Delivery::Nothing;
-                };
-                let request = request(&(found.1.clone(), found.2.clone()));
-                return writer.write(ToAgent::Deny {
-                    request: &request,
-                    reason,
-                });
-            }
+            Message::Permitted { .. } | Message::Denied { .. } => return None,
             Message::ProtocolError { details } => Told::ProtocolError { details },
         };
-        writer.write(ToAgent::Told(told))
+        Some(told.to_text())
     }
 }
 

@@ -84,6 +84,7 @@ pub(super) enum Task {
     Prepare {
         effect: u64,
         job: String,
+        attempt: u32,
         workspace: PathBuf,
         /// The repository that has the code, the ref, and whether the folder is new.
         restore: Option<(PathBuf, String, bool)>,
@@ -112,8 +113,22 @@ pub(super) enum Came {
         files: Vec<String>,
     },
     Done,
-    Ready,
+    Ready {
+        attempt: u32,
+    },
     Failed(String),
+}
+
+/// Who does what takes its time: a [`Workshop`], or a simulation.
+pub(super) trait Bench: Send {
+    fn give(&self, task: Task);
+}
+
+impl Bench for Workshop {
+    fn give(&self, task: Task) {
+        // The threads live as long as this.
+        let _ = self.tasks.send(task);
+    }
 }
 
 pub(super) struct Workshop {
@@ -135,31 +150,31 @@ impl Workshop {
         }
         Ok(Workshop { tasks })
     }
+}
 
-    pub(super) fn give(&self, task: Task) {
-        // The threads live as long as this.
-        let _ = self.tasks.send(task);
+/// What a job that is forgotten left on the disk: its own folders, never one that a person named.
+pub(super) fn remove(config: &Config, row: &JobRow) {
+    let mut folders = vec![
+        config.data.join("workspaces").join(&row.id),
+        config.data.join("side").join(format!("{}.git", row.id)),
+        config.data.join("archives").join(&row.id),
+    ];
+    let attempts = (1..=row.job.attempt).map(|it| super::attempt_id(&row.id, it));
+    let verifiers = (1..=row.job.verifications).map(|it| super::verifier_id(&row.id, it));
+    for id in attempts.chain(verifiers) {
+        let folder = config.attempt(&id);
+        // One that is being ended does not outlive its folder.
+        super::rebuild::end(&folder);
+        folders.push(folder);
     }
-
-    /// What a job that is forgotten left on the disk: its own folders, never one that a person named.
-    pub(super) fn remove(&self, config: &Config, row: &JobRow) {
-        let mut folders = vec![
-            config.data.join("workspaces").join(&row.id),
-            config.data.join("side").join(format!("{}.git", row.id)),
-            config.data.join("archives").join(&row.id),
-        ];
-        for attempt in 1..=row.job.attempt {
-            folders.push(config.attempt(&super::attempt_id(&row.id, attempt)));
-        }
-        let app = super::app::folder(&config.data, &row.id);
-        for start in super::app::starts(&app) {
-            super::rebuild::end(start.folder());
-        }
-        folders.push(app);
-        for folder in folders {
-            // One that is not there is gone already.
-            let _ = std::fs::remove_dir_all(folder);
-        }
+    let app = super::app::folder(&config.data, &row.id);
+    for start in super::app::starts(&app) {
+        super::rebuild::end(start.folder());
+    }
+    folders.push(app);
+    for folder in folders {
+        // One that is not there is gone already.
+        let _ = std::fs::remove_dir_all(folder);
     }
 }
 
@@ -245,12 +260,13 @@ fn carry_out(task: Task) -> Finished {
         Task::Prepare {
             effect,
             job,
+            attempt,
             workspace,
             restore,
             environment,
         } => {
             let what = match prepare(&workspace, restore, &environment) {
-                Ok(()) => Came::Ready,
+                Ok(()) => Came::Ready { attempt },
                 Err(why) => Came::Failed(why),
             };
             Finished { effect, job, what }

@@ -319,7 +319,7 @@ impl Work for Memory {
                 let said = why.split_once(':').map(|(word, _)| word.trim());
                 let kind = match how {
                     Failing::Agent => said.and_then(FailureKind::from_name),
-                    Failing::Breaker | Failing::NotBegun => Some(FailureKind::Resource),
+                    Failing::Breaker(_) | Failing::NotBegun => Some(FailureKind::Resource),
                     Failing::Lost | Failing::Silent | Failing::Timeout => None,
                 };
                 let why = match kind.is_some() && how == Failing::Agent {

@@ -233,7 +233,7 @@ impl Work for Thinking {
                     Failing::NotBegun => "agent_not_started",
                     Failing::Silent => "no_output",
                     Failing::Timeout => "timeout",
-                    Failing::Breaker => "breaker",
+                    Failing::Breaker(_) => "breaker",
                 };
                 self.fail(stage, code, &why)
             }

@@ -8,11 +8,14 @@ mod starts;
 
 use super::note::{Note, Stage};
 use super::ports::{Event, Job, Life, Ports, Told, Trouble, Wish};
+use crate::core::breakers::{Breakers, Starts, one_more};
 use crate::core::ladder::{Verdict, climb};
+use crate::core::why::Why;
 use bowline_engine::machines::orchestrate::{Command, Id, Next, PhaseEnd, Status, next};
 use bowline_engine::supervisor::Want;
+use bowline_words::message::Reason;
 use outcomes::tripped;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Conflicts of one task with what landed before it; then a person has to resolve them.
 const CONFLICTS_MAX: u32 = 3;
@@ -26,7 +29,6 @@ const BACKOFF_MS_MAX: i64 = 60_000;
 const SHORT_MS: i64 = 5_000;
 /// Attempts of one task in a row that never began, before that counts as a failure.
 const NOT_BEGUN_MAX: u32 = 3;
-const HOUR_MS: i64 = 60 * 60 * 1_000;
 
 /// How a run is to be conducted.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,20 +43,8 @@ pub struct Rules {
     pub iterations_max: u32,
     /// Wait before the first retry.
     pub backoff_ms: i64,
-    /// Wait after a limit that does not say how long.
-    pub retry_after_ms: i64,
-    /// Agent starts per hour.
-    pub starts_per_hour: Option<u64>,
-    /// Turns of one task.
-    pub turns_max: Option<u64>,
-    /// Tokens of one task.
-    pub tokens_max: Option<u64>,
-    /// Money of one task.
-    pub usd_max: Option<f64>,
-    /// Time of one task.
-    pub worked_ms_max: Option<i64>,
-    /// Time without output.
-    pub silent_ms_max: Option<i64>,
+    /// What one task, and all together, may use.
+    pub breakers: Breakers,
     /// Between two looks at work that others decide about.
     pub proposal_ms: i64,
     /// Tasks begin on work that has not landed yet.
@@ -73,7 +63,7 @@ pub enum Ended {
     /// A phase did not land, or something is in the way of a landing.
     Stuck {
         /// Why.
-        why: String,
+        why: Why,
     },
     /// Somebody asked to leave; agents may go on.
     Left,
@@ -88,10 +78,10 @@ struct Flight {
     heard_ms: i64,
     done: bool,
     promised: bool,
-    failed: Option<String>,
+    failed: Option<Why>,
     limited: Option<i64>,
     /// Why we ended it.
-    ended: Option<String>,
+    ended: Option<Why>,
     /// Dollars of this attempt, of which the note knows already.
     usd: f64,
     /// Something is in the way; tried again then.
@@ -115,6 +105,11 @@ impl Flight {
             not_begun: 0,
         }
     }
+
+    /// An agent begins soon.
+    fn is_due(&self) -> bool {
+        self.note.stage == Stage::Room && self.note.parked_until_ms.is_none()
+    }
 }
 
 /// The one who decides.
@@ -126,7 +121,9 @@ pub struct Conductor {
     resting: BTreeMap<Id, i64>,
     /// Limits by agent.
     limits: BTreeMap<String, i64>,
-    starts: VecDeque<i64>,
+    starts: Starts,
+    /// Why tasks failed for good, as far as that was in this run.
+    lost: BTreeMap<Id, Why>,
     /// When the machine is looked at again that has too little of something.
     short: Option<i64>,
     /// People know of it.
@@ -144,18 +141,18 @@ pub struct Conductor {
     paused: bool,
     leaving: bool,
     ending: bool,
-    stuck: Option<String>,
+    stuck: Option<Why>,
 }
 
 impl Conductor {
     /// A conductor who knows nothing yet.
     pub fn new(rules: Rules) -> Conductor {
         Conductor {
-            rules,
             flights: BTreeMap::new(),
             resting: BTreeMap::new(),
             limits: BTreeMap::new(),
-            starts: VecDeque::new(),
+            starts: Starts::new(rules.breakers.starts_per_hour, Vec::new()),
+            lost: BTreeMap::new(),
             short: None,
             told_short: false,
             queue: Vec::new(),
@@ -168,7 +165,13 @@ impl Conductor {
             leaving: false,
             ending: false,
             stuck: None,
+            rules,
         }
+    }
+
+    /// Why a task failed for good in this run.
+    pub fn why_failed(&self, id: &str) -> Option<&Why> {
+        self.lost.get(id)
     }
 
     /// Tasks in flight.
@@ -181,6 +184,9 @@ impl Conductor {
     /// Takes up what an earlier conductor left: whatever it had in hand goes on.
     pub fn resume(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
         let now = ports.now_ms();
+        if let Some(max) = self.rules.breakers.starts_per_hour {
+            self.starts = Starts::new(Some(max), ports.starts());
+        }
         for id in ports.run().ids(Status::InProgress) {
             let mut note = ports.note(&id);
             if note.stage == Stage::Running {
@@ -267,8 +273,7 @@ impl Conductor {
             }
             Command::Fail { id, reason, .. } if self.flies(id, Stage::Running) => {
                 if let Some(flight) = self.flights.get_mut(id) {
-                    let reason = reason.as_deref().unwrap_or("failed");
-                    flight.ended = Some(reason.to_owned());
+                    flight.ended = Some(Why::said(reason.as_deref().unwrap_or_default()));
                     ports.want(id, flight.note.attempt, Want::Ended);
                 }
                 return Ok(());
@@ -352,7 +357,7 @@ impl Conductor {
                 max.filter(|_| running && !self.paused)
                     .map(|max| from.saturating_add(max))
             };
-            let left = self.rules.worked_ms_max;
+            let left = self.rules.breakers.worked_ms;
             let left = left.map(|max| max.saturating_sub(flight.note.worked_ms));
             [
                 flight
@@ -360,18 +365,17 @@ impl Conductor {
                     .parked_until_ms
                     .max(self.short.filter(|_| flight.note.parked_until_ms.is_some())),
                 flight.blocked.map(|(at, _)| at),
-                deadline(flight.heard_ms, self.rules.silent_ms_max),
+                deadline(flight.heard_ms, Some(self.rules.breakers.silent_ms)),
                 deadline(flight.since_ms, left),
             ]
         });
         let resting = self.resting.values().copied().map(Some);
-        let hour = self.rules.starts_per_hour.and(self.starts.front());
         flights
             .chain(resting)
             .chain([
                 self.short,
                 self.phase_blocked.map(|(at, _)| at),
-                hour.map(|first| first + HOUR_MS),
+                self.starts.wakes_ms(),
             ])
             .flatten()
             .min()
@@ -381,6 +385,7 @@ impl Conductor {
     pub fn tick(&mut self, ports: &mut impl Ports) -> Result<(), Trouble> {
         let now = ports.now_ms();
         self.short = self.short.filter(|at| *at > now);
+        self.starts.forget(now);
         let ids: Vec<Id> = self.flights.keys().cloned().collect();
         for id in ids {
             self.look(ports, &id, now)?;
@@ -396,7 +401,7 @@ impl Conductor {
     }
 
     fn look(&mut self, ports: &mut impl Ports, id: &Id, now: i64) -> Result<(), Trouble> {
-        let (rules, paused) = (self.rules.clone(), self.paused);
+        let (breakers, paused) = (self.rules.breakers.clone(), self.paused);
         let parked = |flight: &Flight| flight.note.parked_until_ms.is_some_and(|at| at <= now);
         if self.flights.get(id).is_some_and(parked) && self.is_short(ports, now) {
             return Ok(());
@@ -421,17 +426,16 @@ impl Conductor {
         if flight.note.stage != Stage::Running || flight.ended.is_some() || paused {
             return Ok(());
         }
-        let silent = rules
-            .silent_ms_max
-            .filter(|max| now - flight.heard_ms >= *max);
         let worked = flight.note.worked_ms + (now - flight.since_ms);
-        let long = rules.worked_ms_max.filter(|max| worked >= *max);
-        let why = match (silent, long) {
-            (Some(max), _) => format!("no output for {} s", max / 1_000),
-            (None, Some(max)) => format!("breaker: longer than {} s", max / 1_000),
-            (None, None) => return Ok(()),
+        let reason = if now - flight.heard_ms >= breakers.silent_ms {
+            let seconds = breakers.silent_ms / 1_000;
+            Reason::Silent { seconds }
+        } else if let Some(spent) = breakers.worked_out(worked) {
+            Reason::Breaker { spent }
+        } else {
+            return Ok(());
         };
-        flight.ended = Some(why);
+        flight.ended = Some(reason.into());
         ports.want(id, flight.note.attempt, Want::Ended);
         Ok(())
     }
@@ -446,14 +450,14 @@ impl Conductor {
         &mut self,
         ports: &mut impl Ports,
         id: &Id,
-        result: Result<(), String>,
+        result: Result<(), Why>,
     ) -> Result<(), Trouble> {
         if self.leaving || !self.flies(id, Stage::Room) {
             return Ok(());
         }
         match result {
             Ok(()) => self.begin(ports, id),
-            Err(why) => self.fail(ports, id, &why, false),
+            Err(why) => self.fail(ports, id, why, false),
         }
     }
 
@@ -465,11 +469,16 @@ impl Conductor {
         let Some(flight) = self.flights.get_mut(id) else {
             return Ok(());
         };
-        if let Some(why) = tripped(&self.rules, &flight.note) {
-            return self.fail(ports, id, &why, true);
+        if let Some(why) = tripped(&self.rules.breakers, &flight.note) {
+            return self.fail(ports, id, why, true);
+        }
+        if let Some(until) = self.starts.full_until(now, 0) {
+            return self.park(ports, id, until);
         }
         let not_begun = flight.not_begun;
         let mut note = flight.note.clone();
+        self.starts.begun(now);
+        one_more(&mut note.starts, now);
         note.attempt += 1;
         note.before = note.used;
         note.stage = Stage::Running;
@@ -517,7 +526,8 @@ impl Conductor {
                 self.exited(ports, id, code, asked, &tail)
             }
             Life::Lost => {
-                flight.note.failed("the agent was lost");
+                let why = Why::from(Reason::Lost);
+                flight.note.failed(&why.to_string());
                 flight.note.stage = Stage::Room;
                 let note = flight.note.clone();
                 ports.remember(id, &note)?;
@@ -525,21 +535,16 @@ impl Conductor {
                     gone: vec![id.clone()],
                 })?;
                 self.comes_down(id);
-                let again = ports.run().node(id).map(|node| node.status) != Some(Status::Failed);
-                ports.tell(Told::Failed {
-                    id: id.clone(),
-                    error: "the agent was lost".into(),
-                    again,
-                });
+                self.tell_failed(ports, id, why);
                 Ok(())
             }
             Life::NotBegun { why } => {
                 flight.not_begun += 1;
                 flight.note.stage = Stage::Room;
                 match why {
-                    Some(why) => self.fail(ports, id, &why, false),
+                    Some(why) => self.fail(ports, id, why, false),
                     None if flight.not_begun >= NOT_BEGUN_MAX => {
-                        self.fail(ports, id, "the agent does not begin", false)
+                        self.fail(ports, id, Reason::NotBegun.into(), false)
                     }
                     None => self.begin(ports, id),
                 }

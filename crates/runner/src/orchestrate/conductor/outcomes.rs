@@ -3,6 +3,7 @@
 use super::super::note::{Note, Stage};
 use super::super::ports::{Job, Landed, PhaseEnded, Ports, Told, Trouble, Word};
 use super::*;
+use bowline_words::Lang;
 
 impl Conductor {
     pub(super) fn said(
@@ -12,7 +13,8 @@ impl Conductor {
         words: Vec<Word>,
     ) -> Result<(), Trouble> {
         let now = ports.now_ms();
-        let rules = self.rules.clone();
+        let (ralph, iterations_max) = (self.rules.ralph, self.rules.iterations_max);
+        let breakers = self.rules.breakers.clone();
         let Some(flight) = self.flights.get_mut(id) else {
             return Ok(());
         };
@@ -21,7 +23,7 @@ impl Conductor {
             match word {
                 Word::Something => {}
                 Word::Done => flight.done = true,
-                Word::Fail(reason) => flight.failed = Some(reason),
+                Word::Fail(reason) => flight.failed = Some(Why::said(&reason)),
                 Word::Promise => flight.promised = true,
                 Word::Session(session) => {
                     learnt |= flight.note.session.as_ref() != Some(&session);
@@ -33,7 +35,7 @@ impl Conductor {
                         Word::Limit { until_ms } => until_ms,
                         _ => None,
                     };
-                    let until = until_ms.unwrap_or(now + rules.retry_after_ms);
+                    let until = until_ms.unwrap_or(now + breakers.retry_after_ms);
                     let known = flight.limited.unwrap_or(until);
                     // One without a time never shortens one with a time.
                     flight.limited = Some(if until_ms.is_some() { until } else { known });
@@ -48,9 +50,9 @@ impl Conductor {
                     flight.note.used.turns += 1;
                     (learnt, turned) = (true, true);
                     let number = flight.note.attempt;
-                    let open = rules.ralph && !flight.promised && flight.failed.is_none();
-                    let more = flight.note.iterations + 1 < rules.iterations_max;
-                    if open && more && tripped(&rules, &flight.note).is_none() {
+                    let open = ralph && !flight.promised && flight.failed.is_none();
+                    let more = flight.note.iterations + 1 < iterations_max;
+                    if open && more && tripped(&breakers, &flight.note).is_none() {
                         flight.note.iterations += 1;
                         if ports.repeat(id, number) {
                             continue;
@@ -64,7 +66,7 @@ impl Conductor {
             let note = flight.note.clone();
             ports.remember(id, &note)?;
         }
-        if let Some(why) = tripped(&rules, &flight.note)
+        if let Some(why) = tripped(&breakers, &flight.note)
             && flight.ended.is_none()
             && !flight.done
         {
@@ -88,30 +90,21 @@ impl Conductor {
         if self.came_to_nothing(ports, id) {
             return self.recall(ports, id);
         }
-        let now = ports.now_ms();
         let ralph = self.rules.ralph;
         let Some(flight) = self.flights.get_mut(id) else {
             return Ok(());
         };
         if let Some(until) = flight.limited.filter(|_| !flight.done) {
-            flight.note.stage = Stage::Room;
-            flight.note.parked_until_ms = Some(until);
-            let note = flight.note.clone();
-            ports.remember(id, &note)?;
             let agent = ports.agent_of(id);
             self.limits.insert(agent, until);
-            ports.tell(Told::Parked {
-                id: id.clone(),
-                seconds: (until - now).max(0) / 1_000,
-            });
-            return Ok(());
+            return self.park(ports, id, until);
         }
         if let Some(why) = flight.ended.take() {
-            let final_ = why.starts_with("breaker");
-            return self.fail(ports, id, &why, final_);
+            let final_ = why.is_breaker();
+            return self.fail(ports, id, why, final_);
         }
         if let Some(why) = flight.failed.take() {
-            return self.fail(ports, id, &why, false);
+            return self.fail(ports, id, why, false);
         }
         if asked && !flight.done {
             // A person ended it, and not because of the task: it is begun anew when the run goes on.
@@ -125,20 +118,16 @@ impl Conductor {
         }
         if code != Some(0) && !(asked && flight.done) {
             let how = match code {
-                Some(code) => format!("exit code {code}"),
-                None => "ended by a signal".to_owned(),
+                Some(code) => Reason::ExitCode { code },
+                None => Reason::Signal,
             };
-            let why = match tail.trim() {
-                "" => how,
-                tail => format!("{how}\n{tail}"),
-            };
-            return self.fail(ports, id, &why, false);
+            return self.fail(ports, id, Why::with(how, tail), false);
         }
         if ralph && !flight.promised {
             flight.note.iterations += 1;
             if flight.note.iterations >= self.rules.iterations_max {
-                let why = format!("no promise after {} repetitions", flight.note.iterations);
-                return self.fail(ports, id, &why, true);
+                let times = flight.note.iterations;
+                return self.fail(ports, id, Reason::NoPromise { times }.into(), true);
             }
             flight.note.stage = Stage::Room;
             return self.begin(ports, id);
@@ -175,25 +164,21 @@ impl Conductor {
                 flight.note.conflicts += 1;
                 flight.note.hunks = Some(hunks);
                 flight.note.merge = true;
-                let why = format!("conflict in {}", paths.join(", "));
+                let reason = match paths.is_empty() {
+                    true => Reason::NothingInCommon,
+                    false => Reason::Conflict {
+                        paths: paths.join(", "),
+                    },
+                };
                 let person = flight.note.conflicts >= CONFLICTS_MAX;
-                self.fail(ports, id, &why, person)
+                self.fail(ports, id, reason.into(), person)
             }
-            Landed::Red { tail } => {
+            Landed::Red { why } | Landed::SentBack { why } => {
                 self.fits(id);
-                self.fail(
-                    ports,
-                    id,
-                    &format!("the evidence command failed\n{tail}"),
-                    false,
-                )
+                self.fail(ports, id, why, false)
             }
-            Landed::SentBack { why } => {
-                self.fits(id);
-                self.fail(ports, id, &why, false)
-            }
-            Landed::Declined { why } => self.fail(ports, id, &why, true),
-            Landed::Unfit { why } => self.fail(ports, id, &why, false),
+            Landed::Declined { why } => self.fail(ports, id, why, true),
+            Landed::Unfit { why } => self.fail(ports, id, why, false),
             Landed::Proposed { url } => {
                 let at = ports.now_ms() + self.rules.proposal_ms;
                 let Some(flight) = self.flights.get_mut(id) else {
@@ -276,15 +261,18 @@ impl Conductor {
                     end,
                     worktree,
                 })?;
-                let why = why.unwrap_or_default();
                 match landed {
                     true => ports.tell(Told::PhaseDone { phase }),
                     false => {
-                        ports.tell(Told::PhaseNotLanded {
-                            phase,
-                            why: why.clone(),
-                        });
-                        self.stuck = Some(format!("phase {phase} did not land: {why}"));
+                        let why = why.unwrap_or_else(|| Reason::Nothing.into());
+                        self.stuck = Some(Why::with(
+                            Reason::PhaseNotLanded {
+                                phase,
+                                why: Box::new(why.reason.clone()),
+                            },
+                            &why.words,
+                        ));
+                        ports.tell(Told::PhaseNotLanded { phase, why });
                     }
                 }
             }
@@ -297,7 +285,7 @@ impl Conductor {
         &mut self,
         ports: &mut impl Ports,
         id: &Id,
-        error: &str,
+        why: Why,
         for_good: bool,
     ) -> Result<(), Trouble> {
         let now = ports.now_ms();
@@ -305,7 +293,7 @@ impl Conductor {
             return Ok(());
         };
         let mut note = flight.note;
-        note.failed(error);
+        note.failed(&why.to_string());
         note.stage = Stage::Room;
         note.iterations = 0;
         let errors = note.failures.iter().map(|failure| failure.error.as_str());
@@ -320,50 +308,54 @@ impl Conductor {
         };
         note.not_before_ms = now + wait;
         ports.remember(id, &note)?;
-        let reason = one_line(error);
         ports.commit(Command::Fail {
             id: id.clone(),
-            reason: Some(reason.as_str().into()),
+            reason: Some(why.line(Lang::En).into()),
             retry,
         })?;
-        let again = ports.run().node(id).map(|node| node.status) != Some(Status::Failed);
-        if again && wait > 0 {
+        if self.tell_failed(ports, id, why) && wait > 0 {
             self.resting.insert(id.clone(), note.not_before_ms);
         }
-        ports.tell(Told::Failed {
+        Ok(())
+    }
+
+    /// Tells of a failure that is in the state file; whether the task is tried again.
+    pub(super) fn tell_failed(&mut self, ports: &mut impl Ports, id: &Id, why: Why) -> bool {
+        let again = ports.run().node(id).map(|node| node.status) != Some(Status::Failed);
+        match again {
+            true => self.lost.remove(id),
+            false => self.lost.insert(id.clone(), why.clone()),
+        };
+        let id = id.clone();
+        ports.tell(Told::Failed { id, why, again });
+        again
+    }
+
+    /// A limit holds a task until then.
+    pub(super) fn park(
+        &mut self,
+        ports: &mut impl Ports,
+        id: &Id,
+        until: i64,
+    ) -> Result<(), Trouble> {
+        let Some(flight) = self.flights.get_mut(id) else {
+            return Ok(());
+        };
+        flight.note.stage = Stage::Room;
+        flight.note.parked_until_ms = Some(until);
+        let note = flight.note.clone();
+        ports.remember(id, &note)?;
+        let seconds = (until - ports.now_ms()).max(0) / 1_000;
+        ports.tell(Told::Parked {
             id: id.clone(),
-            error: reason,
-            again,
+            seconds,
         });
         Ok(())
     }
 }
 
 /// Why no further attempt may be made, if a limit of the task is reached.
-pub(super) fn tripped(rules: &Rules, note: &Note) -> Option<String> {
-    let turns = rules.turns_max.filter(|max| note.used.turns >= *max);
-    let tokens = rules.tokens_max.filter(|max| note.used.tokens >= *max);
-    let usd = rules.usd_max.filter(|max| note.used.usd >= *max);
-    let worked = rules.worked_ms_max.filter(|max| note.worked_ms >= *max);
-    turns
-        .map(|max| format!("breaker: {max} turns"))
-        .or(tokens.map(|max| format!("breaker: {max} tokens")))
-        .or(usd.map(|max| format!("breaker: {max} dollars")))
-        .or(worked.map(|max| format!("breaker: longer than {} s", max / 1_000)))
-}
-
-/// What is kept of an error in the state file: its first line and its last.
-fn one_line(error: &str) -> String {
-    let mut lines = error.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or("failed");
-    let text = match lines.next_back() {
-        Some(last) => format!("{first}: {last}"),
-        None => first.to_owned(),
-    };
-    bowline_engine::formats::tasks_md::wire::OneLine::new(
-        &text,
-        bowline_engine::formats::tasks_md::wire::DETAIL_CHARS_MAX,
-    )
-    .as_str()
-    .to_owned()
+pub(super) fn tripped(breakers: &Breakers, note: &Note) -> Option<Why> {
+    let spent = breakers.tripped(&note.used, note.worked_ms)?;
+    Some(Reason::Breaker { spent }.into())
 }

@@ -108,7 +108,7 @@ impl Conductor {
             if flight.note.stage != Stage::Running {
                 self.recall(ports, &id)?;
             } else if flight.ended.is_none() {
-                flight.ended = Some(String::new());
+                flight.ended = Some(Reason::Nothing.into());
                 ports.want(&id, flight.note.attempt, Want::Ended);
             }
         }
@@ -187,17 +187,14 @@ impl Conductor {
     }
 
     fn room_for_one_more(&mut self, ports: &impl Ports, now: i64) -> bool {
-        while self
-            .starts
-            .front()
-            .is_some_and(|first| *first + HOUR_MS <= now)
-        {
-            self.starts.pop_front();
-        }
-        let many = self.rules.starts_per_hour;
+        // Those whose rooms are being made begin before it.
+        let due = match self.rules.breakers.starts_per_hour {
+            Some(_) => self.flights.values().filter(|it| it.is_due()).count(),
+            None => 0,
+        };
         let free = ports.run().free_places() != Some(0);
         free && self.flights.len() < self.rules.flights_max
-            && many.is_none_or(|max| (self.starts.len() as u64) < max)
+            && self.starts.full_until(now, due).is_none()
     }
 
     /// Whether the machine has too little for one more agent. It is looked at again after a while.
@@ -222,10 +219,6 @@ impl Conductor {
             note.forgive();
         }
         note.stage = Stage::Room;
-        // An hour's starts are counted only where they are limited.
-        if self.rules.starts_per_hour.is_some() {
-            self.starts.push_back(ports.now_ms());
-        }
         self.flights
             .insert(id.clone(), Flight::of(note.clone(), ports.now_ms()));
         self.touch(ports, id);

@@ -3,10 +3,12 @@
 use super::regenerate::Remade;
 use super::trees::Merged;
 use super::{PhasePlace, Repo, TaskPlace};
+use crate::core::why::Why;
 use crate::orchestrate::ports::{Landed, PhaseEnded};
 use bowline_engine::Error;
 use bowline_engine::formats::orchestrate::PHASE_DONE;
 use bowline_engine::machines::orchestrate::{COMMIT_CHARS, PhaseEnd};
+use bowline_words::message::Reason;
 use std::path::PathBuf;
 
 /// Tries to land on a branch that moves meanwhile.
@@ -19,7 +21,7 @@ pub(super) enum Advance {
     Done,
     /// It is not where it was.
     Elsewhere,
-    Blocked(String),
+    Blocked(Why),
 }
 
 /// What came of putting the work of a task behind others'.
@@ -31,7 +33,7 @@ pub(super) enum Rebased {
         hunks: String,
     },
     /// What a command should have made was not made.
-    Red(String),
+    Red(Why),
 }
 
 impl Repo {
@@ -53,10 +55,10 @@ impl Repo {
             let commit = match self.rebased(task, &tip, &head)? {
                 Rebased::Commit(commit) => commit,
                 Rebased::Conflict { paths, hunks } => return Ok(Landed::Conflict { paths, hunks }),
-                Rebased::Red(tail) => return Ok(Landed::Red { tail }),
+                Rebased::Red(why) => return Ok(Landed::Red { why }),
             };
-            if let Some(tail) = self.evidence(&commit)? {
-                return Ok(Landed::Red { tail });
+            if let Some(why) = self.evidence(&commit)? {
+                return Ok(Landed::Red { why });
             }
             match self.move_branch(&task.phase.branch, &tip, &commit)? {
                 Advance::Done => {
@@ -67,10 +69,8 @@ impl Repo {
                 Advance::Blocked(why) => return Ok(Landed::Blocked { why }),
             }
         }
-        let why = format!(
-            "branch {} moves faster than it can be landed on",
-            task.phase.branch
-        );
+        let branch = task.phase.branch.clone();
+        let why = Reason::BranchRuns { branch }.into();
         Ok(Landed::Blocked { why })
     }
 
@@ -83,13 +83,14 @@ impl Repo {
         Ok(head)
     }
 
-    /// The end of what the evidence command said of a commit, where it failed.
-    pub(super) fn evidence(&self, commit: &str) -> Result<Option<String>, Error> {
+    /// What the evidence command said of a commit, where it failed.
+    pub(super) fn evidence(&self, commit: &str) -> Result<Option<Why>, Error> {
         if self.customs.evidence.is_empty() {
             return Ok(None);
         }
         let place = self.checked_out(commit)?;
-        self.command(&self.customs.evidence, &place)
+        let failed = self.command(&self.customs.evidence, &place)?;
+        Ok(failed.map(evidence_red))
     }
 
     /// The commit by which a task of this run landed.
@@ -126,8 +127,9 @@ impl Repo {
             (Some(0), Some(below)) => below,
             (Some(0), None) => end.printed,
             _ => {
+                // They have nothing in common at all.
                 return Ok(Rebased::Conflict {
-                    paths: vec!["the whole history".into()],
+                    paths: Vec::new(),
                     hunks: String::new(),
                 });
             }
@@ -168,7 +170,7 @@ impl Repo {
         };
         let tree = match self.remade(&tree, &base, [tip, head], !straight)? {
             Remade::Tree(tree) => self.ticked(&tree, &task.id)?,
-            Remade::Failed(tail) => return Ok(Rebased::Red(tail)),
+            Remade::Failed(why) => return Ok(Rebased::Red(why)),
         };
         let message = format!(
             "{}\n\nBowline-Task: {}\nBowline-Run: {}\n",
@@ -301,7 +303,7 @@ impl Repo {
             return Ok(match end.code {
                 Some(0) => Advance::Done,
                 _ if self.git.commit(&name)?.as_deref() != Some(old) => Advance::Elsewhere,
-                _ => Advance::Blocked(end.said),
+                _ => Advance::Blocked(git_said(&end.said)),
             });
         };
         let git = self.git.in_folder(&folder);
@@ -312,7 +314,10 @@ impl Repo {
         Ok(match (end.code, self.git.commit(&name)?) {
             (_, Some(now)) if now == new => Advance::Done,
             (_, Some(now)) if now != old => Advance::Elsewhere,
-            _ => Advance::Blocked(format!("{}: {}", folder.display(), first_lines(&end.said))),
+            _ => {
+                let said = format!("{}: {}", folder.display(), first_lines(&end.said));
+                Advance::Blocked(git_said(&said))
+            }
         })
     }
 
@@ -322,7 +327,7 @@ impl Repo {
             let tip = self.tip(&self.target)?;
             if phase.branch == self.target {
                 return match self.checks(&tip)? {
-                    Some(tail) => Ok(red(tail)),
+                    Some(why) => Ok(red(why)),
                     None => Ok(merged(&tip)),
                 };
             }
@@ -340,10 +345,10 @@ impl Repo {
                 Merged::Conflict { tree, paths } => match self.settled(&tree, &paths, &work)? {
                     Some(tree) => tree,
                     None => {
-                        let why = format!("conflict in {}", paths.join(", "));
+                        let paths = paths.join(", ");
                         return Ok(PhaseEnded::Ended {
                             end: PhaseEnd::Conflict,
-                            why: Some(why),
+                            why: Some(Reason::Conflict { paths }.into()),
                         });
                     }
                 },
@@ -352,7 +357,7 @@ impl Repo {
             let tree = match end.code {
                 Some(0) => match self.remade(&tree, &end.printed, [&tip, &work], false)? {
                     Remade::Tree(tree) => tree,
-                    Remade::Failed(tail) => return Ok(red(tail)),
+                    Remade::Failed(why) => return Ok(red(why)),
                 },
                 _ => tree,
             };
@@ -366,8 +371,8 @@ impl Repo {
                 self.run
             );
             let commit = self.commit_tree(&tree, &[&tip, &work], &message, None)?;
-            if let Some(tail) = self.checks(&commit)? {
-                return Ok(red(tail));
+            if let Some(why) = self.checks(&commit)? {
+                return Ok(red(why));
             }
             match self.move_branch(&self.target, &tip, &commit)? {
                 Advance::Done => {
@@ -378,10 +383,8 @@ impl Repo {
                 Advance::Blocked(why) => return Ok(PhaseEnded::Blocked { why }),
             }
         }
-        let why = format!(
-            "branch {} moves faster than it can be landed on",
-            self.target
-        );
+        let branch = self.target.clone();
+        let why = Reason::BranchRuns { branch }.into();
         Ok(PhaseEnded::Blocked { why })
     }
 
@@ -398,14 +401,14 @@ impl Repo {
         Ok(found.unwrap_or(tip).to_owned())
     }
 
-    fn checks(&self, commit: &str) -> Result<Option<String>, Error> {
+    fn checks(&self, commit: &str) -> Result<Option<Why>, Error> {
         if self.customs.checks.is_empty() {
             return Ok(None);
         }
         let place = self.checked_out(commit)?;
         for check in &self.customs.checks {
-            if let Some(tail) = self.command(check, &place)? {
-                return Ok(Some(tail));
+            if let Some(why) = self.command(check, &place)? {
+                return Ok(Some(check_red(why)));
             }
         }
         Ok(None)
@@ -442,11 +445,39 @@ fn merged(commit: &str) -> PhaseEnded {
     }
 }
 
-fn red(tail: String) -> PhaseEnded {
+fn red(why: Why) -> PhaseEnded {
     PhaseEnded::Ended {
         end: PhaseEnd::ChecksRed,
-        why: Some(tail),
+        why: Some(why),
     }
+}
+
+/// It was the evidence command that failed.
+pub(in crate::orchestrate) fn evidence_red(why: Why) -> Why {
+    match why.reason {
+        Reason::CommandEnded { command, code } => Why {
+            reason: Reason::EvidenceRed { command, code },
+            ..why
+        },
+        _ => why,
+    }
+}
+
+/// It was a check of a phase that failed.
+pub(in crate::orchestrate) fn check_red(why: Why) -> Why {
+    match why.reason {
+        Reason::CommandEnded { command, code } => Why {
+            reason: Reason::CheckRed { command, code },
+            ..why
+        },
+        _ => why,
+    }
+}
+
+/// What git has against something.
+fn git_said(said: &str) -> Why {
+    let (program, said) = ("git".to_owned(), first_lines(said));
+    Reason::ProgramFailed { program, said }.into()
 }
 
 pub(super) fn first_lines(text: &str) -> String {

@@ -12,14 +12,17 @@ mod rooms;
 mod trees;
 
 pub use forecast::Forecasts;
+pub(super) use landing::{check_red, evidence_red};
 pub use proposals::Proposals;
 
 use crate::core::quoted;
+use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::formats::run_settings::Regenerate;
 use bowline_engine::git::Git;
 use bowline_engine::process;
 use bowline_engine::statefiles::ContentHash;
+use bowline_words::message::Reason;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -293,8 +296,8 @@ impl Repo {
         Ok(all)
     }
 
-    /// Runs a command of the project in a checkout; the end of its output where it fails.
-    fn command(&self, words: &[String], checkout: &Path) -> Result<Option<String>, Error> {
+    /// Runs a command of the project in a checkout; how it ended and the end of its output, where it fails.
+    fn command(&self, words: &[String], checkout: &Path) -> Result<Option<Why>, Error> {
         let mut environment = self.customs.environment.clone();
         let own = self.variables(checkout).into_iter();
         environment.extend(own.map(|(name, value)| (name.to_owned(), value)));
@@ -302,17 +305,19 @@ impl Repo {
     }
 }
 
-/// Runs a command in a folder; the end of its output where it fails.
+/// Runs a command in a folder; how it ended and the end of its output, where it fails.
 pub(super) fn command(
     words: &[String],
     folder: &Path,
     environment: &BTreeMap<String, String>,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Why>, Error> {
     let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>();
     let limit = Duration::from_secs(COMMAND_SECONDS_MAX);
     let ran = process::run_in(&line.join(" "), folder, environment, limit)?;
-    let why = format!("{} ended with {}", words.join(" "), ran.exit_code);
-    Ok((ran.exit_code != 0).then(|| format!("{}\n{why}", ran.output_tail)))
+    Ok((ran.exit_code != 0).then(|| {
+        let (command, code) = (words.join(" "), ran.exit_code);
+        Why::with(Reason::CommandEnded { command, code }, &ran.output_tail)
+    }))
 }
 
 /// A path without links, where it leads somewhere.

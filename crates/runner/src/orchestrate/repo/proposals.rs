@@ -4,11 +4,15 @@
 use super::landing::{Advance, Rebased, first_lines};
 use super::{Repo, TaskPlace, failed};
 use crate::core::quoted;
+use crate::core::why::Why;
 use crate::orchestrate::ports::Landed;
 use bowline_engine::Error;
 use bowline_engine::formats::run_settings::PullRequest;
-use bowline_engine::statefiles::{RealDisk, write_whole};
+use bowline_engine::statefiles::{ContentHash, RealDisk, write_whole};
+use bowline_words::message::Reason;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Where branches are pushed to.
@@ -32,7 +36,14 @@ const VIEW: [&str; 6] = [
     "view",
     "{branch}",
     "--json",
-    "state,url,statusCheckRollup,reviews,comments",
+    "number,state,url,statusCheckRollup,reviews,comments",
+];
+/// What reviewers say of single lines; `gh` itself fills in whose repository it is.
+const REMARKS: [&str; 4] = [
+    "gh",
+    "api",
+    "--paginate",
+    "repos/{owner}/{repo}/pulls/{number}/comments",
 ];
 const LOGS: [&str; 5] = ["gh", "run", "view", "{run}", "--log-failed"];
 /// Ends of a check that are no success.
@@ -44,6 +55,8 @@ const BAD_ENDS: [&str; 6] = [
     "ACTION_REQUIRED",
     "CANCELLED",
 ];
+/// Words of a command that are shown of one that failed.
+const SHOWN_WORDS: usize = 3;
 /// Of what a check printed, the end.
 const LOG_BYTES_MAX: usize = 3 << 10;
 
@@ -53,6 +66,8 @@ pub struct Proposals {
     remote: String,
     create: Vec<String>,
     view: Vec<String>,
+    /// Empty where the host has none.
+    remarks: Vec<String>,
     logs: Vec<String>,
 }
 
@@ -63,7 +78,13 @@ impl Proposals {
             true => usual.iter().map(|&word| word.to_owned()).collect(),
             false => words.clone(),
         };
+        // Another host than GitHub has another command for these, or none.
+        let usual: &[&str] = match settings.view.is_empty() {
+            true => &REMARKS,
+            false => &[],
+        };
         Proposals {
+            remarks: or(&settings.remarks, usual),
             remote: settings.remote.clone().unwrap_or_else(|| REMOTE.into()),
             create: or(&settings.create, &CREATE),
             view: or(&settings.view, &VIEW),
@@ -78,14 +99,15 @@ impl Proposals {
 struct Proposal {
     /// The agent's commit.
     head: String,
-    /// Remarks that went back.
-    heard: usize,
+    /// Remarks that went back, each by what it is known by.
+    told: BTreeSet<String>,
 }
 
 /// How a pull request is doing, as `gh pr view --json` tells it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Seen {
+    number: u64,
     state: String,
     url: String,
     status_check_rollup: Vec<Check>,
@@ -118,11 +140,38 @@ impl Check {
     }
 }
 
+/// What somebody says of it; of which file and line, where it is about one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Remark {
+    id: Value,
+    #[serde(alias = "user")]
     author: Author,
     body: String,
+    path: Option<String>,
+    line: Option<u64>,
+    original_line: Option<u64>,
+}
+
+impl Remark {
+    /// What it is known by: its id where it has one.
+    fn key(&self) -> String {
+        match &self.id {
+            Value::String(id) => id.clone(),
+            Value::Number(id) => id.to_string(),
+            _ => ContentHash::of(self.said().as_bytes()).to_string(),
+        }
+    }
+
+    fn said(&self) -> String {
+        let (login, body) = (&self.author.login, self.body.trim());
+        // A line that a later push took away has only its old number.
+        match (&self.path, self.line.or(self.original_line)) {
+            (Some(path), Some(line)) => format!("{login} at {path}:{line}: {body}"),
+            (Some(path), None) => format!("{login} at {path}: {body}"),
+            (None, _) => format!("{login}: {body}"),
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -153,10 +202,10 @@ impl Repo {
         let commit = match self.rebased(task, &tip, &head)? {
             Rebased::Commit(commit) => commit,
             Rebased::Conflict { paths, hunks } => return Ok(Landed::Conflict { paths, hunks }),
-            Rebased::Red(tail) => return Ok(Landed::Red { tail }),
+            Rebased::Red(why) => return Ok(Landed::Red { why }),
         };
-        if let Some(tail) = self.evidence(&commit)? {
-            return Ok(Landed::Red { tail });
+        if let Some(why) = self.evidence(&commit)? {
+            return Ok(Landed::Red { why });
         }
         let branch = Repo::task_branch(&task.id);
         let to = format!("{commit}:refs/heads/{branch}");
@@ -164,7 +213,7 @@ impl Repo {
             .git
             .run(&["push", "--quiet", "--force", &how.remote, &to])?;
         if end.code != Some(0) {
-            let why = format!("{}: {}", how.remote, first_lines(&end.said));
+            let why = not_taken(how, &end.said);
             return Ok(Landed::Blocked { why });
         }
         let open = self.seen(task, how)?.is_some_and(|it| it.state == "OPEN");
@@ -175,7 +224,7 @@ impl Repo {
             {
                 return Ok(Landed::Done);
             }
-            if let Err(why) = self.host(task, &how.create, None)? {
+            if let Err(why) = self.host(task, &how.create, &[])? {
                 return Ok(Landed::Blocked { why });
             }
         }
@@ -192,74 +241,71 @@ impl Repo {
         known: Proposal,
     ) -> Result<Landed, Error> {
         let Some(seen) = self.seen(task, how)? else {
-            let why = format!("nobody knows the pull request of {}", task.id);
+            let id = task.id.clone();
+            let why = Reason::ProposalUnknown { id }.into();
             return Ok(Landed::Blocked { why });
         };
-        let remarks: Vec<&Remark> = seen.reviews.iter().chain(&seen.comments).collect();
+        if seen.state == "MERGED" {
+            return Ok(match self.follow(&task.phase.branch, how)? {
+                Ok(_) => Landed::Done,
+                Err(why) => Landed::Blocked { why },
+            });
+        }
+        let inline = match self.inline(task, how, seen.number)? {
+            Ok(remarks) => remarks,
+            Err(why) => return Ok(Landed::Blocked { why }),
+        };
+        let remarks = seen.reviews.iter().chain(&seen.comments).chain(&inline);
         let remarks: Vec<&Remark> = remarks
-            .into_iter()
             .filter(|remark| !remark.body.trim().is_empty())
             .collect();
         let said = |remarks: &[&Remark]| {
-            let lines = remarks
-                .iter()
-                .map(|it| format!("{}: {}", it.author.login, it.body.trim()));
-            lines.collect::<Vec<_>>().join("\n")
+            let lines: Vec<String> = remarks.iter().map(|it| it.said()).collect();
+            lines.join("\n")
         };
-        match seen.state.as_str() {
-            "MERGED" => {
-                return Ok(match self.follow(&task.phase.branch, how)? {
-                    Ok(_) => Landed::Done,
-                    Err(why) => Landed::Blocked { why },
-                });
-            }
-            "CLOSED" => {
-                let why = format!("the pull request was closed\n{}", said(&remarks));
-                return Ok(Landed::Declined { why });
-            }
-            _ => {}
+        if seen.state == "CLOSED" {
+            let why = Why::with(Reason::ProposalClosed, &said(&remarks));
+            return Ok(Landed::Declined { why });
         }
         if let Some(check) = seen.status_check_rollup.iter().find(|check| check.failed()) {
             let name = check.name.as_deref().or(check.context.as_deref());
             let log = match check.run() {
                 Some(run) => self
-                    .host(task, &how.logs, Some(run))?
-                    .unwrap_or_else(|why| why),
+                    .host(task, &how.logs, &[("{run}", run)])?
+                    .unwrap_or_else(|why| why.to_string()),
                 None => String::new(),
             };
             let mut from = log.len().saturating_sub(LOG_BYTES_MAX);
             while !log.is_char_boundary(from) {
                 from += 1;
             }
-            let why = format!(
-                "check {} of the pull request failed\n{}",
-                name.unwrap_or_default(),
-                log[from..].trim_end()
-            );
+            let name = name.unwrap_or_default().to_owned();
+            let why = Why::with(Reason::ProposalCheckRed { name }, &log[from..]);
             // Whoever looks again at the same work without a change would hear the same.
             return Ok(Landed::SentBack { why });
         }
-        if remarks.len() > known.heard {
-            let why = format!(
-                "reviewers of the pull request say\n{}",
-                said(&remarks[known.heard..])
-            );
-            let heard = remarks.len();
-            self.remember_proposal(task, &Proposal { heard, ..known })?;
+        let mut told = known.told.clone();
+        let news: Vec<&Remark> = remarks
+            .into_iter()
+            .filter(|remark| told.insert(remark.key()))
+            .collect();
+        if !news.is_empty() {
+            let why = Why::with(Reason::ProposalRemarks, &said(&news));
+            self.remember_proposal(task, &Proposal { told, ..known })?;
             return Ok(Landed::SentBack { why });
         }
         Ok(Landed::Proposed { url: seen.url })
     }
 
     /// Brings a branch to where its host has it; says where that is, or what is in the way.
-    fn follow(&self, branch: &str, how: &Proposals) -> Result<Result<String, String>, Error> {
+    fn follow(&self, branch: &str, how: &Proposals) -> Result<Result<String, Why>, Error> {
         let there = format!("refs/bowline/upstream/{branch}");
         let what = format!("+refs/heads/{branch}:{there}");
         let end = self
             .git
             .run(&["fetch", "--quiet", "--no-tags", &how.remote, &what])?;
         if end.code != Some(0) {
-            return Ok(Err(format!("{}: {}", how.remote, first_lines(&end.said))));
+            return Ok(Err(not_taken(how, &end.said)));
         }
         let there = self.git.text(&["rev-parse", "--verify", &there])?;
         let here = self.tip(branch)?;
@@ -270,18 +316,47 @@ impl Repo {
             return Ok(Ok(there));
         }
         if !ancestor(&here, &there)? {
-            let why = format!("branch {branch} and that of {} went apart", how.remote);
-            return Ok(Err(why));
+            let (branch, remote) = (branch.to_owned(), how.remote.clone());
+            return Ok(Err(Reason::BranchApart { branch, remote }.into()));
         }
         Ok(match self.move_branch(branch, &here, &there)? {
             Advance::Done => Ok(there),
-            Advance::Elsewhere => Err(format!("branch {branch} moves")),
+            Advance::Elsewhere => {
+                let branch = branch.to_owned();
+                Err(Reason::BranchMoves { branch }.into())
+            }
             Advance::Blocked(why) => Err(why),
         })
     }
 
+    /// What reviewers say of single lines.
+    fn inline(
+        &self,
+        task: &TaskPlace,
+        how: &Proposals,
+        number: u64,
+    ) -> Result<Result<Vec<Remark>, Why>, Error> {
+        if how.remarks.is_empty() {
+            return Ok(Ok(Vec::new()));
+        }
+        let text = match self.host(task, &how.remarks, &[("{number}", &number.to_string())])? {
+            Ok(text) => text,
+            Err(why) => return Ok(Err(why)),
+        };
+        // One list for each page.
+        let pages = serde_json::Deserializer::from_str(&text).into_iter::<Vec<Remark>>();
+        Ok(pages
+            .collect::<Result<Vec<_>, _>>()
+            .map(|pages| pages.into_iter().flatten().collect())
+            .map_err(|error| {
+                let program = how.remarks.join(" ");
+                let said = error.to_string();
+                Reason::ProgramFailed { program, said }.into()
+            }))
+    }
+
     fn seen(&self, task: &TaskPlace, how: &Proposals) -> Result<Option<Seen>, Error> {
-        let text = self.host(task, &how.view, None)?;
+        let text = self.host(task, &how.view, &[])?;
         Ok(text.ok().and_then(|text| serde_json::from_str(&text).ok()))
     }
 
@@ -290,17 +365,21 @@ impl Repo {
         &self,
         task: &TaskPlace,
         words: &[String],
-        run: Option<&str>,
-    ) -> Result<Result<String, String>, Error> {
+        more: &[(&str, &str)],
+    ) -> Result<Result<String, Why>, Error> {
         let title = super::landing::title(task);
         let body = format!("Task {} of a plan, by Bowline.\n", task.id);
         let body = self.scratch("pull-request.md", body.as_bytes())?;
         let fill = |word: &String| {
-            word.replace("{branch}", &Repo::task_branch(&task.id))
+            let word = word
+                .replace("{branch}", &Repo::task_branch(&task.id))
                 .replace("{base}", &task.phase.branch)
-                .replace("{body_file}", &body.to_string_lossy())
-                .replace("{run}", run.unwrap_or_default())
-                .replace("{title}", &title)
+                .replace("{body_file}", &body.to_string_lossy());
+            let filled = more
+                .iter()
+                .fold(word, |word, (name, value)| word.replace(name, value));
+            // The title is a person's, and may hold any of the others.
+            filled.replace("{title}", &title)
         };
         let words: Vec<String> = words.iter().map(fill).collect();
         let printed = self.scratch("printed", b"")?;
@@ -308,12 +387,21 @@ impl Repo {
         // All of it, where a command's own output keeps its end alone.
         let line = format!("{} >{}", line.join(" "), quoted(&printed.to_string_lossy()));
         let shell = ["sh", "-c", &line].map(str::to_owned);
-        let tail = self.command(&shell, &self.top())?;
+        let ended = self.command(&shell, &self.top())?;
         let text = std::fs::read(&printed).map_err(|error| failed("read an answer", &error))?;
         let text = String::from_utf8_lossy(&text).into_owned();
-        Ok(match tail {
+        Ok(match ended {
             None => Ok(text),
-            Some(tail) => Err(format!("{text}{tail}")),
+            Some(why) => {
+                let reason = match why.reason {
+                    Reason::CommandEnded { code, .. } => Reason::CommandEnded {
+                        command: words[..words.len().min(SHOWN_WORDS)].join(" "),
+                        code,
+                    },
+                    other => other,
+                };
+                Err(Why::with(reason, &format!("{text}{}", why.words)))
+            }
         })
     }
 
@@ -331,4 +419,11 @@ impl Repo {
         let text = serde_json::to_vec(proposal).unwrap_or_default();
         write_whole(&RealDisk, &self.proposal_path(task), &text, None).map_err(Error::File)
     }
+}
+
+/// What those who host the repository say to a push or a fetch.
+fn not_taken(how: &Proposals, said: &str) -> Why {
+    let program = format!("git ({})", how.remote);
+    let said = first_lines(said);
+    Reason::ProgramFailed { program, said }.into()
 }

@@ -2,6 +2,7 @@
 //! made anew and never merged.
 
 use super::Repo;
+use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::git::Git;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::path::Path;
 /// A tree in which such files are right, or the end of what the command said.
 pub(super) enum Remade {
     Tree(String),
-    Failed(String),
+    Failed(Why),
 }
 
 impl Repo {
@@ -60,8 +61,8 @@ impl Repo {
             let begin = self.with_files(&tree, &landed)?;
             let commit = self.commit_tree(&begin, &[sides[0]], "to be made anew", None)?;
             let place = self.checked_out(&commit)?;
-            if let Some(tail) = self.command(&rule.command, &place)? {
-                return Ok(Remade::Failed(tail));
+            if let Some(why) = self.command(&rule.command, &place)? {
+                return Ok(Remade::Failed(why));
             }
             let mut made = Vec::new();
             for path in &paths {

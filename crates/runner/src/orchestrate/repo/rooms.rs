@@ -3,8 +3,10 @@
 use super::{
     Kept, PhasePlace, Repo, TASK_BRANCHES, TASK_NAMES, TaskPlace, WORKTREES, failed, real,
 };
+use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::git::Git;
+use bowline_words::message::Reason;
 use std::path::{Path, PathBuf};
 
 /// No commit at all, as the expected old value of a branch that is to be made.
@@ -124,11 +126,11 @@ impl Repo {
             }
         }
         if !self.customs.setup.is_empty()
-            && let Some(tail) = self.command(&self.customs.setup, room)?
+            && let Some(why) = self.command(&self.customs.setup, room)?
         {
             return Err(Error::ProgramFailed {
                 program: self.customs.setup.join(" "),
-                message: tail,
+                message: why.to_string(),
             });
         }
         Ok(())
@@ -149,7 +151,7 @@ impl Repo {
     }
 
     /// Commits what the agent left uncommitted. Says what cannot be committed.
-    pub(super) fn commit_rest(&self, task: &TaskPlace) -> Result<Result<(), String>, Error> {
+    pub(super) fn commit_rest(&self, task: &TaskPlace) -> Result<Result<(), Why>, Error> {
         let room = self.room_of(&task.id);
         let git = self.git.in_folder(&room);
         let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
@@ -169,7 +171,8 @@ impl Repo {
                 .lines()
                 .any(|line| MARKS.iter().any(|mark| line.starts_with(mark)))
             {
-                return Ok(Err(format!("the conflict in {path} is not resolved")));
+                let path = path.to_owned();
+                return Ok(Err(Reason::Unresolved { path }.into()));
             }
         }
         git.text(&["add", "--all"])?;

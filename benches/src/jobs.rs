@@ -1,0 +1,392 @@
+//! Durable transitions of tasks of the server: through the loop that decides, against raw commits of the same rows, and
+//! beside other programs that keep the steps of a piece of work.
+
+use crate::Outcome;
+use crate::measure::{Contender, Samples, in_turns, time};
+use crate::options::Options;
+use crate::raw::{self, Recording, Row};
+use crate::report::{Bound, Report};
+use bowline_runner::drivers::jobs::{Asked, Config, Edit, Jobs, Wish};
+use bowline_store::{About, Advance, Change, JobRow, Key, Memory, Sqlite, Store};
+use bowline_supervisor::Shim;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Steps of one piece of work, each durable before the next: made, changed three times, submitted.
+const STEPS: usize = 5;
+const CALLERS: usize = 64;
+const SIZES: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
+/// Pieces of work per round of growth.
+const MEASURED: usize = 40;
+const OF_RAW_MIN: f64 = 0.8;
+const OF_RAW_MANY_MIN: f64 = 0.6;
+const DBOS_MIN: f64 = 10.0;
+const LANGGRAPH_MIN: f64 = 4.0;
+const GROWTH_MAX: f64 = 2.0;
+
+fn start(folder: &Path, store: Arc<dyn Store>) -> Outcome<Jobs> {
+    std::fs::create_dir_all(folder)?;
+    let me = std::env::current_exe()?;
+    let mut config = Config::new(folder, Shim::new(&me, &["shim"]));
+    // Nobody is at work: everything waits.
+    config.slots = 0;
+    let key = Key::open(&folder.join("key"))?;
+    Jobs::start(config, store, key).map_err(|refused| format!("{refused:?}").into())
+}
+
+fn ask(jobs: &Jobs, wish: Wish) -> Outcome<String> {
+    let asked = Asked {
+        request: None,
+        version: None,
+        wish,
+    };
+    let answered = jobs.ask(asked).map_err(|refused| format!("{refused:?}"))?;
+    Ok(answered.row.ok_or("no task")?.id)
+}
+
+/// The five steps of one task.
+fn five(jobs: &Jobs, number: usize) -> Outcome {
+    let about = About {
+        type_name: Some("custom".into()),
+        ..About::default()
+    };
+    let task = ask(
+        jobs,
+        Wish::Create {
+            title: format!("Tea {number}"),
+            description: "A shop for tea".into(),
+            depends_on: vec![],
+            scheduled_for: None,
+            about: Box::new(about),
+            submit: false,
+        },
+    )?;
+    for round in 0..STEPS - 2 {
+        let edit = Edit {
+            description: Some(format!("A shop for tea, {round}")),
+            ..Edit::default()
+        };
+        let (task, edit) = (task.clone(), Box::new(edit));
+        ask(jobs, Wish::Edit { task, edit })?;
+    }
+    ask(jobs, Wish::Submit { task })?;
+    Ok(())
+}
+
+/// Many callers at once, each with tasks of its own.
+fn at_once(jobs: &Jobs, round: usize, each: usize) -> Outcome {
+    std::thread::scope(|scope| {
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|caller| {
+                scope.spawn(move || {
+                    (0..each).try_for_each(|one| {
+                        five(jobs, (round * CALLERS + caller) * each + one)
+                            .map_err(|it| it.to_string())
+                    })
+                })
+            })
+            .collect();
+        for caller in callers {
+            let done = caller.join().map_err(|_| "a caller panicked")?;
+            done?;
+        }
+        Ok(())
+    })
+}
+
+/// The steps of `tasks` tasks as the store was given them, commit by commit.
+fn recorded(folder: &Path, tasks: usize) -> Outcome<Vec<Vec<Advance>>> {
+    std::fs::create_dir_all(folder)?;
+    let store = Arc::new(Recording::open(&folder.join("store"))?);
+    let jobs = start(folder, Arc::clone(&store) as Arc<dyn Store>)?;
+    (0..tasks).try_for_each(|number| five(&jobs, number))?;
+    jobs.stop();
+    Ok(store.take())
+}
+
+/// One caller, five steps in a row.
+pub(crate) fn one(options: &Options) -> Outcome<Report> {
+    let scratch = options.scratch("jobs")?;
+    let (rounds, each) = (options.rounds(21, 5), 20);
+    let commits = recorded(&scratch.path().join("recorded"), (rounds + 1) * each)?;
+    let commits: Vec<Vec<Row>> = commits
+        .iter()
+        .map(|steps| steps.iter().flat_map(raw::rows).collect())
+        .filter(|rows: &Vec<Row>| !rows.is_empty())
+        .collect();
+    if commits.len() != (rounds + 1) * each * STEPS {
+        return Err(format!(
+            "{} commits for {} steps",
+            commits.len(),
+            (rounds + 1) * each * STEPS
+        )
+        .into());
+    }
+    let folder = scratch.path().join("measured");
+    std::fs::create_dir_all(&folder)?;
+    let jobs = start(&folder, Arc::new(Sqlite::open(&folder.join("store"))?))?;
+    let mut db = raw::connect(&scratch.path().join("raw"))?;
+    let mut contenders: Vec<Contender<'_>> = vec![
+        Box::new(|round| {
+            let of_round = &commits[round * each * STEPS..(round + 1) * each * STEPS];
+            let (taken, done) = time(|| {
+                of_round
+                    .iter()
+                    .try_for_each(|rows| raw::commit(&mut db, rows))
+            });
+            done.map(|()| taken)
+        }),
+        Box::new(|round| {
+            let (taken, done) =
+                time(|| (0..each).try_for_each(|one| five(&jobs, round * each + one)));
+            done.map(|()| taken)
+        }),
+    ];
+    let samples = in_turns(rounds, &mut contenders)?;
+    drop(contenders);
+    jobs.stop();
+    let per_five = |samples: &Samples| samples.median().as_secs_f64() / each as f64;
+    let (floor, ours) = (per_five(&samples[0]), per_five(&samples[1]));
+    let mut rows = vec![
+        row("five raw commits of the same rows", floor, floor),
+        row("**five steps of a task, through the loop**", ours, floor),
+    ];
+    let mut kept = floor / ours >= OF_RAW_MIN;
+    let mut found = format!("{:.0} % of raw", 100.0 * floor / ours);
+    for (name, script, least) in [
+        (
+            "LangGraph, `SqliteSaver`, `durability=\"sync\"`",
+            "langgraph_steps.py",
+            LANGGRAPH_MIN,
+        ),
+        ("DBOS (Python), SQLite", "dbos_steps.py", DBOS_MIN),
+    ] {
+        let short = name.split([',', ' ']).next().unwrap_or(name);
+        match peer(options, script, scratch.path())? {
+            Some(seconds) => {
+                rows.push(row(name, seconds, floor));
+                kept &= seconds / ours >= least;
+                found.push_str(&format!(", {:.1} times {short}", seconds / ours));
+            }
+            None => {
+                kept = false;
+                found.push_str(&format!(", {short} not installed"));
+            }
+        }
+    }
+    Ok(Report {
+        name: "jobs",
+        about: format!(
+            "One caller takes a task through {STEPS} durable steps, one after the other: every step is asked of the loop that \
+             decides, and answered once its rows are flushed. Beside it raw commits of exactly these rows with the same settings \
+             of SQLite, and five steps of a function kept by other programs on the same disk. {rounds} rounds of {each} in turns; \
+             the other programs once, {PEER_RUNS} runs."
+        ),
+        columns: &["", "ms per five steps", "steps/s", "time, of the floor"],
+        rows,
+        bound: Some(Bound {
+            promise: "at least 80 % of raw commits, 4 times LangGraph and 10 times DBOS",
+            found,
+            kept,
+        }),
+    })
+}
+
+fn row(name: &str, seconds: f64, floor: f64) -> Vec<String> {
+    vec![
+        name.to_owned(),
+        format!("{:.2}", seconds * 1e3),
+        format!("{:.0}", STEPS as f64 / seconds),
+        format!("{:.2}", seconds / floor),
+    ]
+}
+
+/// Pieces of work that a peer does.
+const PEER_RUNS: usize = 100;
+
+/// Seconds that another program takes for five steps; nothing where it is not installed.
+fn peer(options: &Options, script: &str, scratch: &Path) -> Outcome<Option<f64>> {
+    let Some(python) = &options.python else {
+        return Ok(None);
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("peers")
+        .join(script);
+    let folder = scratch.join("peer");
+    std::fs::create_dir_all(&folder)?;
+    let ran = Command::new(python)
+        .arg(script)
+        .arg(&folder)
+        .arg(PEER_RUNS.to_string())
+        .current_dir(&folder)
+        .env("HOME", &folder)
+        .output()?;
+    let text = String::from_utf8_lossy(&ran.stdout);
+    let last = text.lines().last().unwrap_or_default();
+    match last.parse() {
+        Ok(seconds) => Ok(Some(seconds)),
+        Err(_) => Err(format!("{last}{}", String::from_utf8_lossy(&ran.stderr)).into()),
+    }
+}
+
+/// Many callers at once.
+pub(crate) fn many(options: &Options) -> Outcome<Report> {
+    let scratch = options.scratch("jobs-many")?;
+    let (rounds, each) = (options.rounds(15, 3), 6);
+    let tasks = CALLERS * each;
+    let steps = recorded(&scratch.path().join("recorded"), (rounds + 1) * tasks)?;
+    let steps: Vec<Vec<Row>> = steps.iter().flatten().map(raw::rows).collect();
+    let steps: Vec<Vec<Row>> = steps.into_iter().filter(|rows| !rows.is_empty()).collect();
+    let folder = scratch.path().join("measured");
+    std::fs::create_dir_all(&folder)?;
+    let jobs = start(&folder, Arc::new(Sqlite::open(&folder.join("store"))?))?;
+    let mut db = raw::connect(&scratch.path().join("raw"))?;
+    let mut contenders: Vec<Contender<'_>> = vec![
+        Box::new(|round| {
+            let of_round = &steps[round * tasks * STEPS..(round + 1) * tasks * STEPS];
+            let batches: Vec<Vec<Row>> =
+                of_round.chunks(CALLERS).map(<[Vec<Row>]>::concat).collect();
+            let (taken, done) = time(|| {
+                batches
+                    .iter()
+                    .try_for_each(|rows| raw::commit(&mut db, rows))
+            });
+            done.map(|()| taken)
+        }),
+        Box::new(|round| {
+            let (taken, done) = time(|| at_once(&jobs, round, each));
+            done.map(|()| taken)
+        }),
+    ];
+    let samples = in_turns(rounds, &mut contenders)?;
+    drop(contenders);
+    jobs.stop();
+    let speed = |samples: &Samples| (tasks * STEPS) as f64 / samples.median().as_secs_f64();
+    let (floor, ours) = (speed(&samples[0]), speed(&samples[1]));
+    let row = |name: &str, speed: f64| {
+        vec![
+            name.to_owned(),
+            format!("{speed:.0}"),
+            format!("{:.2}", speed / floor),
+        ]
+    };
+    Ok(Report {
+        name: "jobs-many",
+        about: format!(
+            "{CALLERS} callers at once, each with tasks of its own, five durable steps each, against raw commits of the same rows, \
+             {CALLERS} steps in each. {rounds} rounds of {} steps in turns.",
+            tasks * STEPS
+        ),
+        columns: &["", "steps/s", "of the floor"],
+        rows: vec![
+            row("raw commits in batches", floor),
+            row("**through the loop**", ours),
+        ],
+        bound: Some(Bound {
+            promise: "at least 60 % of raw batches",
+            found: format!("{:.0} %", 100.0 * ours / floor),
+            kept: ours / floor >= OF_RAW_MANY_MIN,
+        }),
+    })
+}
+
+/// What a step costs beside other tasks.
+pub(crate) fn growth(options: &Options) -> Outcome<Report> {
+    let scratch = options.scratch("jobs-growth")?;
+    let rounds = options.rounds(11, 3);
+    let (mut loops, mut durable) = (Vec::new(), Vec::new());
+    for size in SIZES {
+        let folder = scratch.path().join(size.to_string());
+        std::fs::create_dir_all(&folder)?;
+        loops.push(filled(
+            &folder.join("memory"),
+            Arc::new(Memory::new()),
+            size,
+        )?);
+        let store = Arc::new(Sqlite::open(&folder.join("store"))?);
+        durable.push(filled(&folder.join("sqlite"), store, size)?);
+    }
+    let taken = |all: &[Jobs]| -> Outcome<Vec<f64>> {
+        let mut contenders: Vec<Contender<'_>> = Vec::new();
+        for jobs in all {
+            contenders.push(Box::new(move |round| {
+                let (taken, done) =
+                    time(|| (0..MEASURED).try_for_each(|one| five(jobs, round * MEASURED + one)));
+                done.map(|()| taken)
+            }));
+        }
+        let samples = in_turns(rounds, &mut contenders)?;
+        Ok(samples
+            .iter()
+            .map(|one| one.median_ns_per(MEASURED * STEPS) / 1e3)
+            .collect())
+    };
+    let (alone, kept) = (taken(&loops)?, taken(&durable)?);
+    for jobs in loops.iter().chain(&durable) {
+        jobs.stop();
+    }
+    let rows = (0..SIZES.len()).map(|at| {
+        vec![
+            SIZES[at].to_string(),
+            format!("{:.1}", alone[at]),
+            format!("{:.2}", alone[at] / alone[0]),
+            format!("{:.1}", kept[at]),
+            format!("{:.2}", kept[at] / kept[0]),
+        ]
+    });
+    let worst = kept.iter().map(|one| one / kept[0]).fold(0.0, f64::max);
+    Ok(Report {
+        name: "jobs-growth",
+        about: format!(
+            "One step of a task while others wait in the queue: the loop over a store in memory, and with SQLite and its flush. \
+             {rounds} rounds of {} steps in turns.",
+            MEASURED * STEPS
+        ),
+        columns: &[
+            "waiting tasks",
+            "loop alone, µs per step",
+            "times that of 10",
+            "durable, µs per step",
+            "times that of 10",
+        ],
+        rows: rows.collect(),
+        bound: Some(Bound {
+            promise: "a durable step costs the same from 10 to 100,000 tasks (at most 2 times)",
+            found: format!("{worst:.2} at worst"),
+            kept: worst <= GROWTH_MAX,
+        }),
+    })
+}
+
+/// Jobs with so many tasks in the queue.
+fn filled(folder: &Path, store: Arc<dyn Store>, size: usize) -> Outcome<Jobs> {
+    let jobs = start(folder, Arc::clone(&store))?;
+    five(&jobs, 0)?;
+    jobs.stop();
+    let sample = store.open_jobs()?.pop().ok_or("no task")?;
+    fill(&*store, &sample, size)?;
+    start(folder, store)
+}
+
+/// Puts copies of a task into a store.
+pub(crate) fn fill(store: &dyn Store, sample: &JobRow, size: usize) -> Outcome {
+    let at = bowline_machines::Timestamp(sample.about.created_at);
+    let numbers: Vec<usize> = (1..size).collect();
+    for some in numbers.chunks(1_000) {
+        let steps = some.iter().map(|number| {
+            let id = format!("task_{number:012x}");
+            let change = Change::to(id, 0, sample.job.clone(), sample.about.clone());
+            Advance {
+                changes: vec![change],
+                ..Advance::at(at)
+            }
+        });
+        store.advance(steps.collect())?;
+    }
+    Ok(())
+}
+
+/// A pause between two looks.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);

@@ -1,0 +1,264 @@
+//! Tasks of the server worked off by the real `claude`: through phases, a permission, a question, a review with changes, a
+//! limit, a killed client and killed servers; and once by our tools alone.
+
+use super::{Guarded, each_has, installed, last, texts};
+use crate::environment::TestEnvironment;
+use crate::serve::Server;
+use bowline_test_support::model_server::{Limit, ModelServer, Reply};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const INBOX: &str = "task --data data inbox";
+
+/// Two phases, each with a file and a review.
+const TYPES: &str = "[defaults]\nagent = \"claude\"\nenv = [\"CLAUDE_CODE_*\", \"DISABLE_*\", \"ENABLE_TOOL_SEARCH\"]\n\
+    [limits]\nretry_after = 4\n\
+    [[type.ferry.phases]]\nname = \"Plan\"\ndeliverables = [\"plan.md\"]\n\
+    [[type.ferry.phases]]\nname = \"Build\"\ndeliverables = [\"ferry.md\"]\n";
+
+/// The client where the server finds it, and the model behind it.
+fn with_client(world: TestEnvironment, program: &str, model: &ModelServer) -> TestEnvironment {
+    let ours = Path::new(env!("CARGO_BIN_EXE_bowline")).parent().unwrap();
+    let bin = Path::new(program).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{}:{path}", bin.display(), ours.display());
+    [
+        ("PATH", path.as_str()),
+        ("ANTHROPIC_BASE_URL", &model.url()),
+        ("ANTHROPIC_API_KEY", "opens-nothing"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("CLAUDE_CODE_MAX_RETRIES", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+        // The script names tools at once; a real model may look for them first.
+        ("ENABLE_TOOL_SEARCH", "false"),
+    ]
+    .into_iter()
+    .fold(world, |world, (name, value)| world.with(name, value))
+}
+
+fn shell(command: &str) -> Reply {
+    let input = json!({"command": command, "description": "does it"});
+    Reply::tool("I do it.", "Bash", input)
+}
+
+fn first(kind: &str) -> impl Fn(&Value) -> bool {
+    move |inbox: &Value| inbox["items"][0]["kind"] == kind
+}
+
+/// Waits until the task lies before a person.
+fn in_review(server: &Server, task: &str) {
+    let show = format!("task --data data show {task}");
+    server.until(&show, |it| it["status"] == "review");
+}
+
+#[test]
+fn claude_takes_a_task_through_everything_that_can_happen() {
+    let Some(program) = installed("BOWLINE_CLAUDE") else {
+        return;
+    };
+    let questions = json!([{
+        "question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}],
+    }]);
+    let model = ModelServer::start([
+        shell("echo plan > plan.md"),
+        Reply::tool("I ask.", "AskUserQuestion", json!({"questions": questions})),
+        Reply::text("Blue it is."),
+        Reply::text("It was done.\n\n=== PHASE 1 COMPLETE ===\n"),
+        shell("echo harbour >> plan.md"),
+        Reply::text("Changed.\n\n=== PHASE 1 COMPLETE ===\n"),
+    ])
+    .unwrap();
+    let world = with_client(TestEnvironment::new(), &program, &model);
+    world.write("bowline.toml", TYPES);
+    let server = Server::of(world);
+    let made = server
+        .done("task --data data new --title Ferry --type ferry --description 'A ferry' --submit");
+    let task = made.trim().to_owned();
+    let show = format!("task --data data show {task}");
+
+    // A tool that needs leave: the server is killed while it waits, and the client is none the wiser.
+    let asked = server.until(INBOX, first("permission"))["items"][0].clone();
+    let server = server.killed("");
+    let again = server.until(INBOX, first("permission"))["items"][0].clone();
+    assert_eq!(again["id"], asked["id"]);
+    let rule = "task --data data rule add --tool Bash --input 'command=echo harbour >> plan.md'";
+    server.done(rule);
+    server.done(&format!("task --data data permit {task}"));
+
+    // A question by the client's own tool. The turn that follows says nothing of the phase, and is reminded of it.
+    server.until(INBOX, first("question"));
+    server.done(&format!("task --data data answer {task} blue"));
+    in_review(&server, &task);
+    server.done(&format!(
+        "task --data data request-changes {task} --feedback 'Name the harbour'"
+    ));
+    server.until(&show, |it| it["status"] == "in_progress");
+    in_review(&server, &task);
+
+    // The second phase begins with a limit, during which the server is killed. Then the client itself is.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    model.then(Reply::Limited(Limit {
+        retry_after_s: Some(3600),
+        resets_at: Some(now.as_secs() + 5),
+        message: "over the limit of this account".to_owned(),
+    }));
+    for reply in [
+        shell("kill -9 $PPID"),
+        shell("echo ferry > ferry.md"),
+        Reply::text("It floats.\n\n=== PHASE 2 COMPLETE ===\n"),
+    ] {
+        model.then(reply);
+    }
+    server.done(&format!("task --data data approve {task}"));
+    server.until(&show, |it| it["agentState"]["status"] == "paused");
+    let server = server.killed("");
+    for command in ["kill -9 $PPID", "echo ferry > ferry.md"] {
+        let waits = |it: &Value| it["items"][0]["permission"]["input"]["command"] == command;
+        server.until(INBOX, waits);
+        server.done(&format!("task --data data permit {task}"));
+    }
+    in_review(&server, &task);
+    server.done(&format!("task --data data approve {task}"));
+    let done = server.until(&show, |it| it["status"] == "completed");
+
+    assert_eq!(done["progress"], 100);
+    assert!(done["tokensUsed"].as_u64().unwrap() > 0, "{done}");
+    assert_eq!(model.left(), 0);
+    each_has(
+        &model.asked(),
+        &[
+            &["You work on phase 1 of 2: Plan."],
+            &[],
+            &["Which colour?", "blue"],
+            &["phase 1 is not reported as complete"],
+            &["[REVIEW_REJECTED]", "Name the harbour"],
+            &[],
+            &["[REVIEW_APPROVED]", "You work on phase 2 of 2: Build."],
+            &["phase 2 is not reported as complete"],
+            &["You work on phase 2 of 2: Build."],
+            &[],
+        ],
+    );
+    // The second process went on with the conversation of the first.
+    let all: String = texts(&model.asked()[8].body["messages"]);
+    assert!(all.contains("Name the harbour"), "{all}");
+    let moves = server.done(&format!("task --data data transitions {task} --json"));
+    let count = |trigger: &str| moves.matches(&format!("\"{trigger}\"")).count();
+    assert_eq!(
+        (count("RATE_LIMIT"), count("RATE_LIMIT_RESET")),
+        (1, 1),
+        "{moves}"
+    );
+    let saved = server
+        .json(&format!("task --data data checkpoints {task}"))
+        .to_string();
+    for reason in ["user_question", "phase_complete", "rate_limit", "completed"] {
+        assert!(
+            saved.contains(&format!("\"{reason}\"")),
+            "{reason}: {saved}"
+        );
+    }
+}
+
+/// An agent that reports by our tools: exact, and refused what is a person's.
+#[test]
+fn claude_works_off_a_task_by_tools() {
+    let Some(program) = installed("BOWLINE_CLAUDE") else {
+        return;
+    };
+    let tool =
+        |name: &str, input: Value| Reply::tool("I do it.", &format!("mcp__bowline__{name}"), input);
+    let model = ModelServer::start([]).unwrap();
+    let world = with_client(TestEnvironment::repository(), &program, &model);
+    world.quietly("init --agent claude", 0);
+    world.write("bowline.toml", TYPES);
+    let guarded = Guarded(world);
+    for arguments in [
+        &["config", "user.name", "Nobody"][..],
+        &["config", "user.email", "nobody@localhost"],
+        &["add", "-A"],
+        &["commit", "-qm", "what is there"],
+    ] {
+        guarded.git(arguments);
+    }
+    let server = Server::of(guarded.0);
+    for name in [
+        "agent_step",
+        "agent_ask",
+        "agent_phase_complete",
+        "task_show",
+        "bowline_verb",
+    ] {
+        server.done(&format!(
+            "task --data data rule add --tool mcp__bowline__{name}"
+        ));
+    }
+    for file in ["plan", "ferry"] {
+        server.done(&format!(
+            "task --data data rule add --tool Bash --input 'command=echo {file} > {file}.md'"
+        ));
+    }
+    let made = server.done(
+        "task --data data new --title Ferry --type ferry --description 'A ferry' --workspace .",
+    );
+    let task = made.trim().to_owned();
+    let approve = json!({"noun": "task", "verb": "approve", "args": {"id": task}});
+    for reply in [
+        tool("task_show", json!({"id": task})),
+        tool("agent_step", json!({"step": 1, "of": 2, "name": "Ask"})),
+        tool(
+            "agent_ask",
+            json!({"question": "Which harbour?", "required": true}),
+        ),
+        shell("echo plan > plan.md"),
+        tool("bowline_verb", approve),
+        // A turn that ends without a report, although an answer came in its middle: it is reminded.
+        Reply::text("Hamburg it is."),
+        tool(
+            "agent_phase_complete",
+            json!({"phase": 1, "files": ["plan.md"]}),
+        ),
+        shell("echo ferry > ferry.md"),
+        tool(
+            "agent_phase_complete",
+            json!({"phase": 2, "files": ["ferry.md"]}),
+        ),
+    ] {
+        model.then(reply);
+    }
+    server.done(&format!("task --data data submit {task}"));
+    server.until(INBOX, first("question"));
+    server.done(&format!("task --data data answer {task} Hamburg"));
+    for _ in 0..2 {
+        in_review(&server, &task);
+        server.done(&format!("task --data data approve {task}"));
+        let show = format!("task --data data show {task}");
+        server.until(&show, |it| it["status"] != "review");
+    }
+    let show = format!("task --data data show {task}");
+    let done = server.until(&show, |it| it["status"] == "completed");
+    assert_eq!(done["progress"], 100);
+    assert_eq!(model.left(), 0);
+    // What it is told while it works, its client puts into the turn, one question to the model earlier or later.
+    let asked = model.asked();
+    let told: Vec<String> = asked.iter().skip(1).map(last).collect();
+    let place = |words: &str| {
+        let place = told.iter().position(|it| it.contains(words));
+        place.unwrap_or_else(|| panic!("no {words:?} in {told:#?}"))
+    };
+    assert_eq!(place("\"currentPhase\":1"), 0);
+    assert_eq!(place("\"id\":\"q_"), 2);
+    assert!((2..=3).contains(&place("Hamburg")));
+    assert_eq!(place("needs_person"), 4);
+    assert_eq!(place("phase 1 is not reported as complete"), 5);
+    assert!((6..=7).contains(&place("You work on phase 2 of 2: Build.")));
+    let moves = server.done(&format!("task --data data transitions {task} --json"));
+    let count = |trigger: &str| {
+        let trigger = format!("\"{trigger}\"");
+        moves.matches(&trigger).count()
+    };
+    assert_eq!(count("PHASE_COMPLETE"), 4, "{moves}");
+}

@@ -1,0 +1,64 @@
+//! Why runs of agents do not go on as they should.
+
+table! {
+    reason: Reason => text {
+        Said { text } => "{text}";
+        Nothing => "failed";
+        Lost => "the agent was lost";
+        NotBegun => "the agent does not begin";
+        NotRun { why } => "{why}";
+        NoAgent { name } => "there is no agent '{name}'";
+        Silent { seconds } => "no output for {seconds} s";
+        Breaker { spent } => "breaker: {spent}";
+        ExitCode { code } => "exit code {code}";
+        Signal => "ended by a signal";
+        NoPromise { times } => "no promise after {times} repetitions";
+        Conflict { paths } => "conflict in {paths}";
+        NothingInCommon => "conflict in the whole history";
+        Unresolved { path } => "the conflict in {path} is not resolved";
+        EvidenceRed { command, code } => "the evidence command failed: {command} ended with {code}";
+        CheckRed { command, code } => "a check of the phase failed: {command} ended with {code}";
+        CommandEnded { command, code } => "{command} ended with {code}";
+        ProgramFailed { program, said } => "{program} failed: {said}";
+        BranchRuns { branch } => "branch {branch} moves faster than it can be landed on";
+        BranchMoves { branch } => "branch {branch} moves";
+        BranchApart { branch, remote } => "branch {branch} and that of {remote} went apart";
+        BranchGone { branch } => "branch {branch} has no commit";
+        ProposalUnknown { id } => "nobody knows the pull request of {id}";
+        ProposalClosed => "the pull request was closed";
+        ProposalCheckRed { name } => "check {name} of the pull request failed";
+        ProposalRemarks => "reviewers of the pull request say";
+        PhaseNotLanded { phase, why } => "phase {phase} did not land: {why}";
+    }
+
+    spent: Spent => text {
+        Turns { max } => "{max} turns";
+        Tokens { max } => "{max} tokens";
+        Usd { max } => "{max} dollars";
+        Worked { seconds } => "{seconds} s of work";
+    }
+
+    not_run: NotRun => text {
+        Program { name, cause } => "cannot run {name}: {cause}";
+        Folder { name, cause } => "cannot enter {name}: {cause}";
+        Other { cause } => "{cause}";
+    }
+
+    no_group: NoGroup => text {
+        NotMounted => "no control groups of version 2 are mounted";
+        NotAllowed { place } => "this user may not make a group in {place} or around it";
+        NotMade { place, cause } => "no group can be made in {place}: {cause}";
+        Version1 { names } => "{names}: in use by control groups of version 1 on this machine";
+        NotHandedOn { names, file } => "{names}: not handed on by {file}";
+        NotFrozen => "groups cannot be frozen by this kernel";
+    }
+
+    bad_setting: BadSetting => text {
+        Unread { cause } => "{cause}";
+        NotToml { line, said } => "line {line}: {said}";
+        Key { line, key: _, said } => "line {line}: {said}";
+        Notify { line, key } => "line {line}: {key} makes no sense: webhook, slack, ntfy and ntfy_actions are one text each, desktop is true or false";
+        EmptyCommand { agent } => "agent '{agent}' has an empty command";
+        NoPhases { name } => "type '{name}' has no phases";
+    }
+}

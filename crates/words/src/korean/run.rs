@@ -1,0 +1,67 @@
+//! 에이전트의 실행이 그대로 나아가지 못하는 까닭.
+
+use crate::Lang::Ko;
+use crate::particle::*;
+
+table! {
+    reason: Reason => text {
+        Said { text } => "{text}";
+        Nothing => "까닭을 밝히지 않은 실패";
+        Lost => "에이전트가 사라졌습니다";
+        NotBegun => "에이전트가 시작되지 않습니다";
+        NotRun { why } => "에이전트를 시작할 수 없습니다: {0}" [why.say(Ko)];
+        NoAgent { name } => "에이전트 '{name}'{이} 없습니다";
+        Silent { seconds } => "{seconds}초 동안 출력이 없었습니다";
+        Breaker { spent } => "허용된 한도를 다 썼습니다: {0}" [spent.say(Ko)];
+        ExitCode { code } => "종료 코드 {code}";
+        Signal => "시그널로 끝났습니다";
+        NoPromise { times } => "{times}번 되풀이했지만 완료 문구가 없습니다";
+        Conflict { paths } => "{paths}에서 충돌";
+        NothingInCommon => "공통 커밋이 없어 전체가 충돌";
+        Unresolved { path } => "{path}의 충돌이 해결되지 않았습니다";
+        EvidenceRed { command, code } => "증거 명령이 실패했습니다: '{command}', 종료 코드 {code}";
+        CheckRed { command, code } => "단계의 검사가 실패했습니다: '{command}', 종료 코드 {code}";
+        CommandEnded { command, code } => "'{command}'{이} 종료 코드 {code}{으로} 끝났습니다";
+        ProgramFailed { program, said } => "'{program}' 실행에 실패했습니다: {said}";
+        BranchRuns { branch } => "브랜치 {branch}{이} 계속 움직여 합칠 수 없습니다";
+        BranchMoves { branch } => "브랜치 {branch}{이} 움직이고 있습니다";
+        BranchApart { branch, remote } => "브랜치 {branch}{이} {remote}의 것과 갈라졌습니다";
+        BranchGone { branch } => "브랜치 {branch}에 커밋이 없습니다";
+        ProposalUnknown { id } => "{id}의 풀 리퀘스트를 찾을 수 없습니다";
+        ProposalClosed => "풀 리퀘스트가 닫혔습니다";
+        ProposalCheckRed { name } => "풀 리퀘스트의 검사 {name}{이} 실패했습니다";
+        ProposalRemarks => "풀 리퀘스트 검토 의견";
+        PhaseNotLanded { phase, why } => "단계 {phase}{을} 합치지 못했습니다: {0}" [why.say(Ko)];
+    }
+
+    spent: Spent => text {
+        Turns { max } => "턴 {max}번";
+        Tokens { max } => "토큰 {max}개";
+        Usd { max } => "{max}달러";
+        Worked { seconds } => "작업 시간 {seconds}초";
+    }
+
+    not_run: NotRun => text {
+        Program { name, cause } => "프로그램 '{name}': {0}" [cause.say(Ko)];
+        Folder { name, cause } => "폴더 '{name}': {0}" [cause.say(Ko)];
+        Other { cause } => "{0}" [cause.say(Ko)];
+    }
+
+    no_group: NoGroup => text {
+        NotMounted => "버전 2 컨트롤 그룹이 마운트되어 있지 않습니다";
+        NotAllowed { place } => "이 사용자는 {place}{과} 그 주변에 그룹을 만들 수 없습니다";
+        NotMade { place, cause } => "{place}에 그룹을 만들 수 없습니다: {0}" [cause.say(Ko)];
+        Version1 { names } => "{names}: 이 컴퓨터의 버전 1 컨트롤 그룹이 쓰고 있습니다";
+        NotHandedOn { names, file } => "{names}: {file}에서 위임되지 않았습니다";
+        NotFrozen => "이 커널은 그룹을 멈출 수 없습니다";
+    }
+
+    bad_setting: BadSetting => text {
+        Unread { cause } => "{0}" [cause.say(Ko)];
+        NotToml { line, said: _ } => "{line}번째 줄이 TOML 문법에 맞지 않습니다";
+        Key { line, key, said: _ } => "{line}번째 줄의 '{key}'{을} 쓸 수 없습니다. 이름과 값을 확인하세요";
+        Notify { line, key } => "{line}번째 줄의 '{key}'{을} 쓸 수 없습니다. webhook, slack, ntfy, ntfy_actions는 각각 문자열 하나, desktop은 true나 false입니다";
+        EmptyCommand { agent } => "에이전트 '{agent}'의 명령이 비어 있습니다";
+        NoPhases { name } => "유형 '{name}'에 단계가 없습니다";
+    }
+}

@@ -1,0 +1,72 @@
+//! Why runs of agents do not go on as they should.
+
+use super::Cause;
+
+messages! {
+    /// Why an attempt failed, a landing waits or a phase did not land. What an agent, a command or a reviewer said of it in words
+    /// of their own stands behind it.
+    Reason, reason => text {
+        Said { text: String },
+        Nothing,
+        Lost,
+        NotBegun,
+        NotRun { why: NotRun },
+        NoAgent { name: String },
+        Silent { seconds: i64 },
+        Breaker { spent: Spent },
+        ExitCode { code: i32 },
+        Signal,
+        NoPromise { times: u32 },
+        Conflict { paths: String },
+        NothingInCommon,
+        Unresolved { path: String },
+        EvidenceRed { command: String, code: i32 },
+        CheckRed { command: String, code: i32 },
+        CommandEnded { command: String, code: i32 },
+        ProgramFailed { program: String, said: String },
+        BranchRuns { branch: String },
+        BranchMoves { branch: String },
+        BranchApart { branch: String, remote: String },
+        BranchGone { branch: String },
+        ProposalUnknown { id: String },
+        ProposalClosed,
+        ProposalCheckRed { name: String },
+        ProposalRemarks,
+        PhaseNotLanded { phase: u32, why: Box<Reason> },
+    }
+
+    /// What one piece of work has used up.
+    Spent, spent => text {
+        Turns { max: u64 },
+        Tokens { max: u64 },
+        Usd { max: String },
+        Worked { seconds: i64 },
+    }
+
+    /// Why a program was not started.
+    NotRun, not_run => text {
+        Program { name: String, cause: Cause },
+        Folder { name: String, cause: Cause },
+        Other { cause: Cause },
+    }
+
+    /// Why control groups cannot do something here.
+    NoGroup, no_group => text {
+        NotMounted,
+        NotAllowed { place: String },
+        NotMade { place: String, cause: Cause },
+        Version1 { names: String },
+        NotHandedOn { names: String, file: String },
+        NotFrozen,
+    }
+
+    /// What is wrong in `bowline.toml`. What the parser says is English; the line and the key are told in every language.
+    BadSetting, bad_setting => text {
+        Unread { cause: Cause },
+        NotToml { line: usize, said: String },
+        Key { line: usize, key: String, said: String },
+        Notify { line: usize, key: String },
+        EmptyCommand { agent: String },
+        NoPhases { name: String },
+    }
+}
