@@ -139,7 +139,10 @@ pub(crate) fn run() -> Outcome {
     std::fs::create_dir_all(&seen).map_err(failed)?;
     let environment = environment();
     let whole = environment.len() == CLIENTS.len();
-    let mut tests = command(&cargo(), &["nextest", "run", "--no-capture"]);
+    let mut tests = command(
+        &cargo(),
+        &["nextest", "run", "--no-capture", "--no-fail-fast"],
+    );
     tests.args(["--package", "bowline-shim", "--package", "bowline"]);
     tests.arg("clients::").env(SEEN_VARIABLE, &seen);
     step("clients", tests.envs(environment))?;

@@ -141,7 +141,7 @@ mod tests {
     fn a_long_request_keeps_its_id_wherever_it_stands() {
         let long = "x\\\"]}, \\\\".repeat(LINE_BYTES_MAX / 8);
         let id =
-            |id: &str| format!(r#"{{"id":{id},"jsonrpc":"2.0","method":"{TOO_LONG}"}}"#) + "\n";
+            |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{TOO_LONG}"}}"#) + "\n";
         for (line, found) in [
             (
                 format!(r#"{{"id":7,"method":"a","params":"{long}"}}"#),

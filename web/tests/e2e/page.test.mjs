@@ -157,7 +157,7 @@ test('the board by keys: move, search, help', { timeout: 60_000 }, async () => {
 test('axe finds nothing serious, on every page, in both themes, wide and narrow', { timeout: 180_000 }, async () => {
   const review = await server.newTask('Looked at by axe', 'reviewing');
   await server.reaches(review.id, 'review');
-  const pages = ['/', '/inbox', '/new', '/fleet', '/workspaces', '/nowhere'];
+  const pages = ['/', '/inbox', '/new', '/fleet', '/workspaces', '/capsule', '/nowhere'];
   for (const tab of ['', '/review', '/conversation', '/history', '/checkpoints', '/files']) pages.push(`/tasks/${review.id}${tab}`);
   const found = [];
   for (const [theme, width] of [['light', 1280], ['dark', 1280], ['light', 360]]) {

@@ -325,7 +325,7 @@ fn rare_verbs_are_found_and_called_by_one_tool() {
         verbs["agent_set"]
             .as_str()
             .unwrap()
-            .contains("{name: text, path: text, value: JSON}")
+            .contains("{name: text, key: text, value: JSON}")
     );
     assert!(
         !verbs.contains_key("restore"),
