@@ -80,10 +80,6 @@ fn the_inspector_has_no_complaint() {
             other => panic!("{name} {pairs:?}: {other:?}\n{said}"),
         }
     }
-    println!(
-        "{} tools listed and called: {done} done, {refused} refused with code and hint, 0 without content",
-        tools.len()
-    );
     assert!(tools.len() > 30 && done > 5, "{done} of {}", tools.len());
     let resources = ask(&world, &program, &["resources/list"]);
     assert!(resources.status.success());
