@@ -120,7 +120,7 @@ export class Server {
   async close() {
     try {
       if (this.process?.exitCode === null) {
-        for (const status of ['in_progress', 'pending']) {
+        for (const status of ['in_progress', 'review', 'pending']) {
           const { items } = await this.api('GET', `/api/tasks?status=${status}&limit=1000`);
           await Promise.all(items.map((task) => this.api('POST', `/api/tasks/${task.id}/cancel`).catch(() => null)));
         }

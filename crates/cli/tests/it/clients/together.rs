@@ -22,10 +22,12 @@ fn works_off(me: &str, ids: impl Iterator<Item = usize>) -> Vec<Reply> {
     let each = |number: usize| {
         let id = format!("T1.{number}");
         let note = json!({ "key": "shared_data.done", "value": format!("{me} {id}") });
+        // Rare verbs are not in the list of tools, and clients call no others.
+        let note = json!({ "noun": "memory", "verb": "context append", "args": note });
         [
             tool("orchestrate_start", json!({ "id": id })),
             tool("orchestrate_complete", json!({ "id": id })),
-            tool("memory_context_append", note),
+            tool("bowline_verb", note),
         ]
     };
     ids.flat_map(each).collect()
@@ -38,10 +40,10 @@ fn done(model: &ModelServer, skipped: usize) -> [usize; 3] {
     let mut done = [0; 3];
     for (index, one) in asked[skipped..].iter().enumerate() {
         let told = last(one);
-        match told.contains("\"error\"") {
+        match told.contains("\"sequence\"") {
+            true => done[index % 3] += 1,
             // The other one was first, and it is told so.
-            true => assert!(told.contains("hint"), "{told}"),
-            false => done[index % 3] += 1,
+            false => assert!(told.contains("\"hint\""), "{told}"),
         }
     }
     done
