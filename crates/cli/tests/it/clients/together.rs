@@ -107,7 +107,7 @@ fn two_clients_share_a_plan_and_a_memory() {
     };
     assert_eq!(state("orchestrate status --json")["done"], TASKS);
     let noted = state("memory context get shared_data.done --json");
-    let noted = noted["value"].as_array().unwrap();
+    let noted = noted.as_array().unwrap();
     let different: BTreeSet<&str> = noted.iter().filter_map(Value::as_str).collect();
     assert_eq!((noted.len(), different.len()), (2 * TASKS, 2 * TASKS));
     for variable in ["BOWLINE_CLAUDE", "BOWLINE_CODEX"] {
