@@ -33,12 +33,12 @@ fn works_off(me: &str, ids: impl Iterator<Item = usize>) -> Vec<Reply> {
     ids.flat_map(each).collect()
 }
 
-/// How many calls did what they were asked to: starts, completions, notes. `skipped` questions come before the first answer.
-fn done(model: &ModelServer, skipped: usize) -> [usize; 3] {
+/// How many calls did what they were asked to: starts, completions, notes. `before` questions come before the first answer.
+fn done(model: &ModelServer, before: usize) -> [usize; 3] {
     let asked = model.asked();
-    assert_eq!((model.left(), asked.len()), (0, skipped + 3 * TASKS));
+    assert_eq!((model.left(), asked.len()), (0, before + 3 * TASKS));
     let mut done = [0; 3];
-    for (index, one) in asked[skipped..].iter().enumerate() {
+    for (index, one) in asked[before..].iter().enumerate() {
         let told = last(one);
         match told.contains("\"sequence\"") {
             true => done[index % 3] += 1,
@@ -107,7 +107,7 @@ fn two_clients_share_a_plan_and_a_memory() {
     };
     assert_eq!(state("orchestrate status --json")["done"], TASKS);
     let noted = state("memory context get shared_data.done --json");
-    let noted = noted["value"].as_array().unwrap();
+    let noted = noted.as_array().unwrap();
     let different: BTreeSet<&str> = noted.iter().filter_map(Value::as_str).collect();
     assert_eq!((noted.len(), different.len()), (2 * TASKS, 2 * TASKS));
     for variable in ["BOWLINE_CLAUDE", "BOWLINE_CODEX"] {
