@@ -10,4 +10,5 @@ mod kills;
 mod permits;
 mod simulation;
 mod spend;
+mod turns;
 mod world;
