@@ -11,4 +11,5 @@ mod kills;
 mod permits;
 mod simulation;
 mod spend;
+mod turns;
 mod world;
