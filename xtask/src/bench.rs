@@ -132,6 +132,8 @@ fn between(page: &str, figures: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
     use super::{BEGIN, END, between, known, merged};
 
     #[test]

@@ -128,6 +128,8 @@ impl Finder {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
     use super::*;
 
     fn handed(text: &[u8]) -> String {

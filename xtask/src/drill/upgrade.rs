@@ -238,10 +238,8 @@ fn ended(serving: &Serving, tasks: &[String]) -> Outcome {
         if all.len() == tasks.len() && open.is_empty() {
             return Ok(());
         }
-        for task in all
-            .iter()
-            .filter(|it| it["agentState"]["pausedBy"] == "breaker")
-        {
+        let asked = |it: &&Value| it["agentState"]["pausedBy"] == "breaker";
+        if let Some(task) = all.iter().find(asked) {
             return Err(format!("a person is asked after one loss: {task}"));
         }
         if since.elapsed() > BOUND {

@@ -193,6 +193,8 @@ fn version_1(groups: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
     use super::*;
 
     const GROUPS: &str =

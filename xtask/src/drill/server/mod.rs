@@ -227,12 +227,11 @@ fn drill(plan: &Plan) -> Outcome {
     ];
     let verbs: Vec<String> = verbs.iter().map(|it| format!("{it} {}", of(it))).collect();
     println!(
-        "server: killed with -9 {} times, and {} shims; {} tasks ended as they should; {} ({}), {} of them asked twice, {} \
+        "server: killed with -9 {} times, and {} shims; {} tasks ended as they should; every acknowledged command counts once ({}), {} of them asked twice, {} \
          refused; {} agents stopped by a person stayed stopped; nobody was started anew, nothing is left; {:.1} s",
         plan.kills,
         shims.values().sum::<usize>(),
         person.tasks.len(),
-        "every acknowledged command counts once",
         verbs.join(", "),
         person.repeated,
         person.refused,

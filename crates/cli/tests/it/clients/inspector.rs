@@ -80,7 +80,11 @@ fn the_inspector_has_no_complaint() {
             other => panic!("{name} {pairs:?}: {other:?}\n{said}"),
         }
     }
-    assert!(tools.len() > 30 && done > 5, "{done} of {}", tools.len());
+    assert!(
+        tools.len() > 30 && done > 5,
+        "{done} done and {refused} refused with code and hint, of {}",
+        tools.len()
+    );
     let resources = ask(&world, &program, &["resources/list"]);
     assert!(resources.status.success());
     let read = ask(
