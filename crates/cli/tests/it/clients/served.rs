@@ -5,9 +5,10 @@ use super::{Guarded, each_has, installed, last, texts};
 use crate::environment::TestEnvironment;
 use crate::serve::Server;
 use bowline_test_support::model_server::{Limit, ModelServer, Reply};
+use bowline_test_support::wait_until;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const INBOX: &str = "task --data data inbox";
 
@@ -152,15 +153,17 @@ fn claude_takes_a_task_through_everything_that_can_happen() {
         (1, 1),
         "{moves}"
     );
-    let saved = server
-        .json(&format!("task --data data checkpoints {task}"))
-        .to_string();
-    for reason in ["user_question", "phase_complete", "rate_limit", "completed"] {
-        assert!(
-            saved.contains(&format!("\"{reason}\"")),
-            "{reason}: {saved}"
-        );
-    }
+    // The last one is an effect of the end, and comes a moment after it.
+    let reasons = ["user_question", "phase_complete", "rate_limit", "completed"];
+    let mut saved = String::new();
+    let all = wait_until(Duration::from_secs(30), || {
+        saved = server
+            .json(&format!("task --data data checkpoints {task}"))
+            .to_string();
+        let there = |reason: &&str| saved.contains(&format!("\"{reason}\""));
+        reasons.iter().all(there)
+    });
+    assert!(all, "{reasons:?}: {saved}");
 }
 
 /// An agent that reports by our tools: exact, and refused what is a person's.
