@@ -82,8 +82,13 @@ test('a hundred thousand lines: found, followed, and still under the reader', { 
   await until('there is something to scroll', () => log.evaluate((view) => view.scrollHeight > 40_000));
   await log.hover();
   await page.mouse.wheel(0, -200);
-  await log.evaluate((view) => (view.scrollTop = 5_000));
-  await page.waitForFunction(() => Number(document.querySelector('[role=log] .number')?.textContent) === 231);
+  // The wheel goes on for a moment after it was turned.
+  await until('the reader is there', () =>
+    log.evaluate((view) => {
+      view.scrollTop = 5_000;
+      return Number(view.querySelector('.number')?.textContent) === 231;
+    }),
+  );
   assert.equal(await log.evaluate((view) => view.scrollTop), 5_000);
   const first = await log.innerText();
   await page.getByText(/1\d\d,\d\d\d lines/).waitFor({ timeout: 60_000 });
