@@ -151,8 +151,9 @@ fn asking_whether_an_attempt_is_alive_does_not_keep_a_shim_away() {
 
 #[test]
 fn a_child_with_an_emptied_environment_is_found_by_its_session() {
+    // It would tell of its own killed child, to a shim that is gone, and die of that.
     let world = World::script(
-        "env -i PATH=/usr/bin:/bin sh -c 'trap \"\" TERM HUP; echo $$; while :; do sleep 0.05; done' & wait",
+        "env -i PATH=/usr/bin:/bin sh -c 'trap \"\" TERM HUP PIPE; echo $$; while :; do sleep 0.05; done' & wait",
     );
     let handle = world.go();
     assert!(wait_until(BOUND, || world
