@@ -77,7 +77,8 @@ impl Tables {
             self.change(change, step.at, &mut events, &mut effects);
         }
         for settle in step.settled {
-            let Some((effect, open)) = self.effects.get_mut(&settle.effect) else {
+            // What has ended is not settled again.
+            let Some((effect, open @ true)) = self.effects.get_mut(&settle.effect) else {
                 continue;
             };
             let note = match settle.end {

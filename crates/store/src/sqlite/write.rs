@@ -241,8 +241,9 @@ fn settle(db: &Transaction<'_>, settled: &Settle, at: Timestamp) -> Done<()> {
         EffectEnd::Delivered { note } | EffectEnd::GivenUp { note } => (false, None, Some(note)),
         EffectEnd::Again { due, note } => (true, Some(due.0), Some(note)),
     };
-    let sql =
-        "UPDATE effect SET open = ?2, due = coalesce(?3, due), tries = tries + ?4 WHERE id = ?1";
+    // What has ended is not settled again.
+    let sql = "UPDATE effect SET open = ?2, due = coalesce(?3, due), tries = tries + ?4
+        WHERE id = ?1 AND open = 1";
     let id = int(settled.effect);
     let changed = db
         .prepare_cached(sql)?

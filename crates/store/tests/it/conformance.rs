@@ -132,16 +132,11 @@ fn an_effect_is_open_until_it_is_settled_and_its_tries_are_kept() {
         };
         apply(store, settle(effects[0].id, EffectEnd::Done));
         let note = "503".to_owned();
-        apply(
-            store,
-            settle(
-                effects[1].id,
-                EffectEnd::Again {
-                    due: later,
-                    note: note.clone(),
-                },
-            ),
-        );
+        let again = |effect: u64| {
+            let (due, note) = (later, note.clone());
+            settle(effect, EffectEnd::Again { due, note })
+        };
+        apply(store, again(effects[1].id));
         let open = store.effects().unwrap();
         assert_eq!(open.len(), 1);
         assert_eq!((open[0].tries, open[0].due), (1, later));
@@ -149,6 +144,9 @@ fn an_effect_is_open_until_it_is_settled_and_its_tries_are_kept() {
             store,
             settle(effects[1].id, EffectEnd::Delivered { note: "200".into() }),
         );
+        // Whoever comes late with an older try opens nothing again.
+        apply(store, again(effects[0].id));
+        apply(store, again(effects[1].id));
         assert_eq!(store.effects().unwrap(), []);
         let told: Vec<(u32, String)> = store
             .deliveries("task_a")
