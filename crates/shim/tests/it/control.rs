@@ -174,7 +174,7 @@ fn processes_that_fork_all_the_time_are_stopped_and_ended() {
 /// themselves after a while.
 const STORM: &str = "exec perl -e '
     $SIG{TERM} = \"IGNORE\"; $end = time + 15; $| = 1;
-    for (1..40) { unless (fork) { while (time < $end) { exit if fork } exit } }
+    for (1..40) { unless (fork) { while (time < $end) { exit if fork; select undef, undef, undef, 0.01 } exit } }
     print \"ready\\n\"; sleep 1000'";
 
 #[test]

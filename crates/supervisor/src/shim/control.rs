@@ -4,7 +4,9 @@ use crate::cgroup::Cgroup;
 use crate::process::{Process, children, descendants, look_below};
 use crate::protocol::{State, Want};
 use crate::spec::Bounds;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 use std::time::{Duration, Instant};
 
 /// How long a process may take to stop by itself on SIGTSTP before it is stopped.
@@ -224,6 +226,9 @@ impl Control {
         };
         // After the first process had to be stopped by force, whatever is new is not asked first: it may be forking on.
         let forced = self.seen.iter().any(|seen| seen.held.is_some());
+        if forced {
+            self.signal_group(Signal::STOP);
+        }
         for process in living
             .iter()
             .filter(|one| !one.stopped() && !frozen.contains(&one.pid))
@@ -319,21 +324,34 @@ impl Control {
         }
         false
     }
+
+    /// Kills our children without a look at them, which some are faster than: their ids are theirs until we reap them.
+    pub(super) fn kill_children(&self, root: i32) {
+        self.signal_group(Signal::KILL);
+        for pid in children(root).unwrap_or_default() {
+            if let Some(pid) = Pid::from_raw(pid) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+
+    /// Signals the agent's group as one: the kernel lets nobody in it start another meanwhile. The number is the group's as
+    /// long as a child of ours, living or not yet reaped, is in it.
+    fn signal_group(&self, signal: Signal) {
+        let Some(group) = self.agent.and_then(Pid::from_raw) else {
+            return;
+        };
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if waitid(WaitId::Pgid(Some(group)), look).is_ok() {
+            let _ = kill_process_group(group, signal);
+        }
+    }
 }
 
 /// Kills everything that can be found. What it has just started becomes ours, and is found in the next round.
 fn kill_all(root: i32) {
     for process in living(root) {
         process.signal(Signal::KILL);
-    }
-}
-
-/// Kills our children without a look at them, which some are faster than: their ids are theirs until we reap them.
-pub(super) fn kill_children(root: i32) {
-    for pid in children(root).unwrap_or_default() {
-        if let Some(pid) = Pid::from_raw(pid) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The shim's one loop: a closed list of sources, each served as far as it goes without waiting.
 
 use super::clients::Clients;
-use super::control::{Control, kill_children};
+use super::control::Control;
 use super::input::Input;
 use super::mask::Mask;
 use super::output::{CHUNK_BYTES, Output};
@@ -314,7 +314,7 @@ impl Run {
             if childless || !self.control.kills(grace_ms, now) {
                 break;
             }
-            kill_children(self.owner.pid);
+            self.control.kill_children(self.owner.pid);
             childless = self.reap(now);
         }
         childless
