@@ -5,6 +5,7 @@ use crate::commands::orchestrate_run::{short, size};
 use crate::output::{Output, Tone};
 use bowline_engine::Context;
 use bowline_engine::operations::orchestrate::{Announced, News, Plan};
+use bowline_runner::core::why::Why;
 use bowline_runner::orchestrate::{Progress, Screen, Told, Used, View};
 use bowline_words::message::{Announcement, Label, Told as Said};
 use std::collections::HashMap;
@@ -196,11 +197,12 @@ impl Screen for Watcher<'_> {
         }
     }
 
-    fn announce(&self, news: &Announced, project: &str) -> String {
+    fn announce(&self, news: &Announced, why: Option<&Why>, project: &str) -> String {
         let project = project.to_owned();
         let (done, total) = (news.done, news.total);
         let (tasks, phase) = (news.tasks.join(", "), news.phase.unwrap_or(0));
-        let error = news.error.clone().unwrap_or_default();
+        let why = why.map(|why| why.line(self.output.lang));
+        let error = why.or_else(|| news.error.clone()).unwrap_or_default();
         let said = match news.news {
             News::Started => Announcement::Started {
                 project,

@@ -10,6 +10,7 @@ use bowline_engine::operations::thinking::{Stage, ThinkingRun};
 use bowline_engine::{Context, Error};
 use bowline_runner::core::crew::{Ended, Report, Screen, Stopper, Told};
 use bowline_runner::drivers::{Would, develop, memory, thinking};
+use bowline_words::Lang;
 use bowline_words::message::Told as Said;
 use serde_json::json;
 use std::process::ExitCode;
@@ -134,7 +135,8 @@ impl Screen for Lines<'_> {
             Told::Found { id } => (Tone::Faint, Said::RunFound { id }),
             Told::Checking { id } => (Tone::Faint, Said::RunChecking { id }),
             Told::Done { id, done, total } => (Tone::Good, Said::RunTaskDone { id, done, total }),
-            Told::Failed { id, error, again } => {
+            Told::Failed { id, why, again } => {
+                let error = why.line(self.output.lang);
                 let said = match again {
                     true => Said::RunAgain { id, error },
                     false => Said::RunFailed { id, error },
@@ -165,7 +167,7 @@ fn told(
     let (done, total) = (report.done, report.total);
     if output.json {
         let failed = report.failed.iter();
-        let failed = failed.map(|(id, error)| json!({ "id": id, "error": error }));
+        let failed = failed.map(|(id, why)| json!({ "id": id, "error": why.line(Lang::En) }));
         let mut body = output.view_json(context, &view);
         body["ended"] = word.into();
         body["done"] = done.into();
@@ -198,6 +200,7 @@ fn told(
         }
         Ended::Stopped(error) => {
             for (id, why) in &report.failed {
+                let why = why.line(output.lang);
                 output.line(&output.tone(Tone::Bad, &format!("✗ {id}: {why}")));
             }
             line(Said::RunUnitsKept { done, total });

@@ -198,8 +198,7 @@ fn thinking_words(command: thinking::Command) -> Try<thinking::Command> {
                     check.threshold,
                     stage.name()
                 );
-                let judged =
-                    json!({ "checks": [{ "criterion": check.criterion, "score": check.value }] });
+                let judged = json!({ "checks": [{ "criterion": check.criterion.to_string(), "score": check.value }] });
                 files.push(("shared/configs/quality_standards.yaml".into(), standard));
                 files.push((
                     "thinking/reflection/quality_check.json".into(),

@@ -178,6 +178,31 @@ fn a_webhook_hears_everything_with_the_number_of_the_event_and_slack_by_variable
 }
 
 #[test]
+fn why_a_task_failed_is_told_in_the_language_of_the_run() {
+    for (lang, told) in [
+        ("en", "[나루터] T0.1 failed: exit code 4: no ink"),
+        ("ko", "[나루터] T0.1 실패: 종료 코드 4: no ink"),
+    ] {
+        let ears = Listener::new("200 OK");
+        let notify = format!(
+            "[notify]\nslack = \"{0}/slack\"\nwebhook = \"{0}/all\"\n",
+            ears.address
+        );
+        let world = project("echo 'no ink' >&2; exit 4\n", &notify);
+        let output = run(&world, &format!("orchestrate run --lang {lang}"));
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        for path in ["/slack", "/all"] {
+            let texts = ears.texts(path);
+            assert!(texts.iter().any(|text| text == told), "{texts:?}");
+        }
+        // What programs read is what the state file has.
+        let heard = ears.heard.lock().unwrap();
+        let failed = heard.iter().find(|it| it.2["event"] == "task_failed");
+        assert_eq!(failed.unwrap().2["data"]["error"], "exit code 4: no ink");
+    }
+}
+
+#[test]
 fn an_address_that_fails_stops_nothing() {
     let refusing = Listener::new("500 Oh");
     let world = project(

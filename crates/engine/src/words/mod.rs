@@ -17,7 +17,7 @@ use bowline_statefiles as statefiles;
 use bowline_supervisor as supervisor;
 use bowline_words::Lang;
 use bowline_words::message::{
-    AgentTrouble, Cause, EvidenceTrouble, FileTrouble, NoGroup, NotRun, Notice as NoticeWords,
+    AgentTrouble, Cause, EvidenceTrouble, FileTrouble, No, NoGroup, NotRun, Notice as NoticeWords,
     Origin as OriginWords, Owner, Passage, PathTrouble, Trouble,
 };
 use std::io;
@@ -95,23 +95,30 @@ pub fn shown(path: &Path) -> String {
 impl Error {
     /// Message and hint in a language.
     pub fn told(&self, lang: Lang) -> (String, String) {
-        let trouble = match self {
-            Error::Refused(Refusal::Thinking(refusal)) => {
-                return refusals::thinking(refusal).say(lang);
+        self.message().say(lang)
+    }
+
+    /// What there is to say of it, in no language yet.
+    pub fn message(&self) -> No {
+        No::Trouble(match self {
+            Error::Refused(refusal) => {
+                return match refusal {
+                    Refusal::Thinking(refusal) => No::Thinking(refusals::thinking(refusal)),
+                    Refusal::Plan(refusal) => No::Plan(refusals::plan(refusal)),
+                    Refusal::Develop(refusal) => No::Develop(refusals::develop(refusal)),
+                    Refusal::Orchestrate(refusal) => {
+                        No::Orchestrate(refusals::orchestrate(refusal))
+                    }
+                };
             }
-            Error::Refused(Refusal::Plan(refusal)) => return refusals::plan(refusal).say(lang),
-            Error::Refused(Refusal::Develop(refusal)) => {
-                return refusals::develop(refusal).say(lang);
+            Error::Path(error) => return No::Path(path_trouble(error)),
+            Error::Evidence(fault) => return No::Evidence(evidence_trouble(fault)),
+            Error::File(error) => return No::File(file_trouble(error)),
+            Error::Agent(error) => return No::Agent(agent_trouble(error)),
+            Error::AfterRepair { error, .. } => return error.message(),
+            Error::BadInput { message, hint } => {
+                return No::Input(message.clone(), hint.clone());
             }
-            Error::Refused(Refusal::Orchestrate(refusal)) => {
-                return refusals::orchestrate(refusal).say(lang);
-            }
-            Error::Path(error) => return path_trouble(error).say(lang),
-            Error::Evidence(fault) => return evidence_trouble(fault).say(lang),
-            Error::File(error) => return file_trouble(error).say(lang),
-            Error::Agent(error) => return agent_trouble(error).say(lang),
-            Error::AfterRepair { error, .. } => return error.told(lang),
-            Error::BadInput { message, hint } => return (message.say(lang), hint.say(lang)),
             Error::NoFile { kind, path } => Trouble::NoFile {
                 kind: kind.name().into(),
                 path: shown(path),
@@ -180,14 +187,12 @@ impl Error {
             },
             Error::PersonNotShown { refused, missing } => {
                 // Without a word about who asked.
-                let refused = match &**refused {
-                    Error::NeedsPerson { what } => Trouble::NeedsPersonAtAll {
+                let refused = Box::new(match &**refused {
+                    Error::NeedsPerson { what } => No::Trouble(Trouble::NeedsPersonAtAll {
                         what: (*what).into(),
-                    }
-                    .say(lang),
-                    other => other.told(lang),
-                };
-                let (refused, _) = refused;
+                    }),
+                    other => other.message(),
+                });
                 let (variable, person) = (ACTOR_VARIABLE.into(), ACTOR_PERSON.into());
                 match missing {
                     Missing::Terminal => Trouble::NoTerminal {
@@ -279,8 +284,7 @@ impl Error {
             Error::NoFolder { path } => Trouble::NoFolder { path: shown(path) },
             Error::Output { over: true, .. } => Trouble::OutputAfterEnd,
             Error::Output { over: false, .. } => Trouble::OutputGone,
-        };
-        trouble.say(lang)
+        })
     }
 
     /// The reasons behind the error in a language, the nearest first.

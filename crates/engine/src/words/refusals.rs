@@ -1,8 +1,11 @@
 //! Refusals of the machines as messages.
 
 use bowline_machines::plan::{StepStatus, TaskStatus};
+use bowline_machines::thinking::{Check, Criterion};
 use bowline_machines::{develop, orchestrate, plan, thinking};
-use bowline_words::message::{DevelopNo, OrchestrateNo, PlanNo, Status, Thing, ThinkingNo};
+use bowline_words::message::{
+    DevelopNo, Measure, OrchestrateNo, PlanNo, Shortfall, Status, Thing, ThinkingNo,
+};
 
 pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
     use thinking::Refusal as R;
@@ -14,6 +17,9 @@ pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
         R::OutputsMissing { stage, missing } => ThinkingNo::OutputsMissing {
             stage: stage.name(),
             missing: missing.join(", "),
+        },
+        R::NoOutput { stage } => ThinkingNo::NoOutput {
+            stage: stage.name(),
         },
         R::AlreadyInProgress { stage } => ThinkingNo::AlreadyInProgress {
             stage: stage.name(),
@@ -67,7 +73,7 @@ pub(super) fn thinking(refusal: &thinking::Refusal) -> ThinkingNo {
         R::PathEscapes { path } => ThinkingNo::PathEscapes { path: path.clone() },
         R::BelowThreshold { stage, checks } => ThinkingNo::BelowThreshold {
             stage: stage.name(),
-            checks: checks.join(", "),
+            checks: checks.iter().map(shortfall).collect(),
         },
         R::UnknownName { what, name, known } => ThinkingNo::UnknownName {
             what: Thing::of(what),
@@ -287,5 +293,23 @@ pub(super) fn orchestrate(refusal: &orchestrate::Refusal) -> OrchestrateNo {
             letters: orchestrate::COMMIT_CHARS,
         },
         R::Empty { what } => OrchestrateNo::Empty { what },
+    }
+}
+
+fn shortfall(check: &Check) -> Shortfall {
+    let what = match &check.criterion {
+        Criterion::Named(name) => Measure::Named { name: name.clone() },
+        Criterion::Words { draft } => Measure::Words {
+            draft: draft.clone(),
+        },
+    };
+    let needed = check.threshold.to_string();
+    match check.value {
+        Some(value) => Shortfall::Below {
+            what,
+            value: value.to_string(),
+            needed,
+        },
+        None => Shortfall::Unmeasured { what, needed },
     }
 }

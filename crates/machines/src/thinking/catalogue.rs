@@ -1,8 +1,8 @@
 //! The representative states and commands of a thinking run, seen from its second stage.
 
 use super::{
-    AppliedLesson, Check, Command, Effect, Execution, RETRIES_MAX, Run, Seen, Stage, StageError,
-    StageState, Status, ThinkingMachine, Weights,
+    AppliedLesson, Check, Command, Criterion, Effect, Execution, RETRIES_MAX, Run, Seen, Stage,
+    StageError, StageState, Status, ThinkingMachine, Weights,
 };
 use crate::kernel::Actor;
 use crate::table::{AT, Catalogue, EARLIER};
@@ -92,7 +92,7 @@ impl Catalogue for ThinkingMachine {
                     &[SELECTED],
                     seen(),
                     vec![Check {
-                        criterion: "tone".into(),
+                        criterion: Criterion::Named("tone".into()),
                         value: Some(7.0),
                         threshold: 8.0,
                     }],

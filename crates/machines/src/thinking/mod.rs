@@ -260,15 +260,57 @@ impl Seen {
     }
 }
 
+/// What a threshold is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Criterion {
+    /// Something the project has a name for.
+    Named(String),
+    /// How many words a draft has.
+    Words {
+        /// Its file.
+        draft: String,
+    },
+}
+
+impl std::fmt::Display for Criterion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Criterion::Named(name) => f.write_str(name),
+            Criterion::Words { draft } => write!(f, "words of {draft}"),
+        }
+    }
+}
+
 /// A configured quality threshold and what was measured against it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// Name of the criterion.
-    pub criterion: String,
+    /// What is measured.
+    pub criterion: Criterion,
     /// What was measured; `None` when nothing was.
     pub value: Option<f64>,
     /// What is needed.
     pub threshold: f64,
+}
+
+impl Check {
+    fn is_met(&self) -> bool {
+        self.value.is_some_and(|value| value >= self.threshold)
+    }
+}
+
+/// How it falls short.
+impl std::fmt::Display for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Check {
+            criterion,
+            value,
+            threshold,
+        } = self;
+        match value {
+            Some(value) => write!(f, "{criterion} {value} of {threshold}"),
+            None => write!(f, "{criterion} not measured, {threshold} needed"),
+        }
+    }
 }
 
 /// What somebody wants of a thinking run.

@@ -1,6 +1,6 @@
 //! Why a thinking run refuses a command.
 
-use super::{RETRIES_MAX, Stage};
+use super::{Check, RETRIES_MAX, Stage};
 use crate::kernel::Refuse;
 
 /// How the stage to work on goes on.
@@ -32,6 +32,12 @@ pub enum Refusal {
         stage: Stage,
         /// What is missing.
         missing: Vec<String>,
+    },
+    /// A stage that may leave any files left none.
+    #[error("'{}' lacks required outputs: at least one output", stage.name())]
+    NoOutput {
+        /// The stage.
+        stage: Stage,
     },
     /// The stage is being worked on already.
     #[error("stage '{}' is already in progress", stage.name())]
@@ -96,12 +102,12 @@ pub enum Refusal {
         path: String,
     },
     /// A configured threshold is not met.
-    #[error("'{}' is below its quality thresholds: {}", stage.name(), checks.join(", "))]
+    #[error("'{}' is below its quality thresholds: {}", stage.name(), listed(checks))]
     BelowThreshold {
         /// Which.
         stage: Stage,
-        /// Each criterion with value and threshold.
-        checks: Vec<String>,
+        /// Which, with what was measured.
+        checks: Vec<Check>,
     },
     /// A core value or metric nobody knows.
     #[error("unknown {what} '{name}'; known are {}", known.join(", "))]
@@ -147,7 +153,7 @@ impl Refuse for Refusal {
     fn code(&self) -> &'static str {
         match self {
             Refusal::DependencyNotCompleted { .. } => "dependency_not_completed",
-            Refusal::OutputsMissing { .. } => "outputs_missing",
+            Refusal::OutputsMissing { .. } | Refusal::NoOutput { .. } => "outputs_missing",
             Refusal::AlreadyInProgress { .. } => "already_in_progress",
             Refusal::AlreadyCompleted { .. } => "already_completed",
             Refusal::NotInProgress { .. } | Refusal::AllCompleted { .. } => "not_in_progress",
@@ -173,6 +179,7 @@ impl Refuse for Refusal {
             Refusal::OutputsMissing { missing, .. } => {
                 format!("create {} and try again", missing.join(", "))
             }
+            Refusal::NoOutput { .. } => "create at least one output and try again".into(),
             Refusal::AlreadyInProgress { stage } => {
                 format!(
                     "end it with 'bowline thinking complete {0} --output PATH' or 'bowline thinking fail {0} --code CODE --message TEXT'",
@@ -219,4 +226,9 @@ impl Refuse for Refusal {
             }
         }
     }
+}
+
+fn listed(checks: &[Check]) -> String {
+    let listed: Vec<String> = checks.iter().map(ToString::to_string).collect();
+    listed.join(", ")
 }

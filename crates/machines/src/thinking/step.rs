@@ -163,7 +163,11 @@ fn complete(
     merge_outputs(&mut state.outputs, outputs)?;
     require(stage, &state.outputs, seen)?;
     found(stage, &mut state.outputs, seen);
-    let below: Vec<String> = checks.iter().filter_map(shortfall).collect();
+    let below: Vec<Check> = checks
+        .iter()
+        .filter(|check| !check.is_met())
+        .cloned()
+        .collect();
     if !below.is_empty() {
         return Err(Refusal::BelowThreshold {
             stage,
@@ -375,7 +379,7 @@ fn require(stage: Stage, outputs: &[String], seen: &Seen) -> Result<(), Refusal>
     match stage {
         Stage::Planning => {
             if outputs.is_empty() {
-                missing.push("at least one output".into());
+                return Err(Refusal::NoOutput { stage });
             }
         }
         Stage::Selection | Stage::Creation | Stage::Reflection => {
@@ -403,19 +407,6 @@ pub(super) fn is_draft(path: &str) -> bool {
     path.strip_prefix("drafts/draft_v").is_some_and(|rest| {
         rest.len() > ".md".len() && rest.ends_with(".md") && !rest.contains('/')
     })
-}
-
-fn shortfall(check: &Check) -> Option<String> {
-    let Check {
-        criterion,
-        value,
-        threshold,
-    } = check;
-    match value {
-        Some(value) if value >= threshold => None,
-        Some(value) => Some(format!("{criterion} {value} of {threshold}")),
-        None => Some(format!("{criterion} not measured, {threshold} needed")),
-    }
 }
 
 fn in_range(name: &str, value: f64, max: f64) -> Result<(), Refusal> {

@@ -14,11 +14,6 @@ pub fn end(text: &str, chars: usize) -> String {
     text.chars().skip(count.saturating_sub(chars)).collect()
 }
 
-/// What an error comes to in one line: its first line and its last.
-pub fn one_line(error: &str, chars: usize) -> String {
-    begin(&first_and_last(error), chars)
-}
-
 /// The first line of an error and its last.
 pub fn first_and_last(error: &str) -> String {
     let mut lines = error.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -32,6 +32,26 @@ impl Why {
         }
     }
 
+    /// With a word for programs in front of it. Who used up what is allowed needs none: the reason begins with it.
+    pub fn coded(self, code: &str) -> Why {
+        if self.is_breaker() {
+            return self;
+        }
+        let (code, why) = (code.to_owned(), Box::new(self.reason));
+        Why {
+            reason: Reason::Coded { code, why },
+            words: self.words,
+        }
+    }
+
+    /// What others said in place of a reason; nothing where there is one.
+    pub fn own_words(&self) -> &str {
+        match &self.reason {
+            Reason::Said { text } => text,
+            _ => "",
+        }
+    }
+
     /// No further attempt would change it.
     pub fn is_breaker(&self) -> bool {
         matches!(self.reason, Reason::Breaker { .. })
@@ -61,15 +81,27 @@ impl From<Reason> for Why {
 
 impl From<Error> for Why {
     fn from(error: Error) -> Why {
+        Why::from(&error)
+    }
+}
+
+impl From<&Error> for Why {
+    fn from(error: &Error) -> Why {
         match error {
             Error::ProgramFailed { program, message } => {
                 // The first line is about the whole; what a command printed comes behind it.
-                let (said, words) = message.split_once('\n').unwrap_or((&message, ""));
-                let said = said.to_owned();
+                let (said, words) = message.split_once('\n').unwrap_or((message, ""));
+                let (program, said) = (program.clone(), said.to_owned());
                 Why::with(Reason::ProgramFailed { program, said }, words)
             }
-            Error::NoCommit { branch, .. } => Reason::BranchGone { branch }.into(),
-            other => Why::said(&other.to_string()),
+            Error::NoCommit { branch, .. } => Reason::BranchGone {
+                branch: branch.clone(),
+            }
+            .into(),
+            other => Reason::Refused {
+                no: Box::new(other.message()),
+            }
+            .into(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::core::note::Note;
 use crate::core::text::{begin, end};
+use crate::core::why::Why;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -122,14 +123,14 @@ pub(super) fn numbers(value: Option<&Value>) -> Vec<(String, f64)> {
 }
 
 /// Why a result says that the work failed, if it does.
-pub(super) fn failure(result: Option<&Value>) -> Option<String> {
+pub(super) fn failure(result: Option<&Value>) -> Option<Why> {
     let result = result?;
     let status = result.get("status").and_then(Value::as_str)?;
     if !["failure", "failed"].contains(&status) {
         return None;
     }
     let why = result.get("summary").and_then(Value::as_str);
-    Some(why.unwrap_or("the agent says that it failed").to_owned())
+    Some(Why::said(why.unwrap_or_default()))
 }
 
 #[cfg(test)]

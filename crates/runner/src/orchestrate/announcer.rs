@@ -1,9 +1,10 @@
 //! Tells people elsewhere of a run: Slack, and whoever else listens. It has a thread of its own, so that an address that does not
 //! answer holds nothing up; the journal keeps what is not delivered yet.
 
-use super::ports::Wish;
-use super::real::Real;
+use super::ports::{Told, Wish};
+use super::real::{Order, Real};
 use super::run::Heard;
+use crate::core::why::Why;
 use bowline_engine::formats::orchestrate::{Meta, SlackWishes};
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
@@ -166,7 +167,8 @@ impl Real<'_> {
         };
         let left = self.ledger.owned.announce()?;
         let at = self.context.now();
-        let say = |news: &Announced, project: &str| self.screen.announce(news, project);
+        // Why something failed is known as the state file has it.
+        let say = |news: &Announced, project: &str| self.screen.announce(news, None, project);
         for (seq, news) in left {
             announcer.tell(Some(seq), at, &news, &say);
         }
@@ -182,7 +184,11 @@ impl Real<'_> {
             return;
         };
         let at = self.context.now();
-        let say = |news: &Announced, project: &str| self.screen.announce(news, project);
+        let say = |news: &Announced, project: &str| {
+            // What people here are told next says it in every language.
+            let why = self.orders.iter().find_map(|order| why_of(order, news));
+            self.screen.announce(news, why, project)
+        };
         for (seq, news) in news {
             announcer.tell(Some(seq), at, &news, &say);
         }
@@ -220,6 +226,16 @@ impl Real<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Why the task of some news failed, if an order is to tell it.
+fn why_of<'o>(order: &'o Order, news: &Announced) -> Option<&'o Why> {
+    match order {
+        Order::Tell(Told::Failed { id, why, .. }, _) if news.news == News::TaskFailed => {
+            news.tasks.iter().any(|task| **task == **id).then_some(why)
+        }
+        _ => None,
     }
 }
 

@@ -13,6 +13,7 @@ use super::report::{Report, View, names};
 use crate::core::attempts::{Attempts, News};
 use crate::core::breakers::Breakers;
 use crate::core::tidy::tidy;
+use crate::core::why::Why;
 use bowline_engine::agents::shim;
 use bowline_engine::formats::develop::policy::FILE_NAME;
 use bowline_engine::formats::orchestrate::Mode;
@@ -96,8 +97,8 @@ pub trait Screen {
     fn plan_changed(&mut self, run: &View);
     /// What a task has used so far.
     fn used(&mut self, id: &str, used: Used);
-    /// News for people elsewhere, in words.
-    fn announce(&self, news: &Announced, project: &str) -> String;
+    /// News for people elsewhere, in words; why something failed, where it was in this run.
+    fn announce(&self, news: &Announced, why: Option<&Why>, project: &str) -> String;
 }
 
 /// Asks a run to leave, from another thread.

@@ -1,4 +1,4 @@
-//! Why evidence does not count.
+//! Why evidence does not count, and why work is not good enough.
 
 use crate::Lang::En;
 
@@ -24,6 +24,16 @@ table! {
         NothingOpen => "no gate is open, so nothing shows that this tree is good";
         Is { change } => "{0}" [change.say(En)];
         Since { change } => "{0} since" [change.say(En)];
+    }
+
+    shortfall: Shortfall => text {
+        Below { what, value, needed } => "{what} {value} of {needed}";
+        Unmeasured { what, needed } => "{what} not measured, {needed} needed";
+    }
+
+    measure: Measure => text {
+        Named { name } => "{name}";
+        Words { draft } => "words of {draft}";
     }
 
     signed: Signed => text {

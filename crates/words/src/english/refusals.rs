@@ -1,11 +1,13 @@
 //! What a rule refuses: message / hint.
 
 use crate::Lang::En;
+use crate::message::Shortfall;
 
 table! {
     thinking_no: ThinkingNo => told {
         DependencyNotCompleted { stage, dependency } => "cannot start '{stage}': dependency '{dependency}' not completed" / "complete '{dependency}' first";
         OutputsMissing { stage, missing } => "'{stage}' lacks required outputs: {missing}" / "create {missing} and try again";
+        NoOutput { stage } => "'{stage}' lacks required outputs: at least one output" / "create at least one output and try again";
         AlreadyInProgress { stage } => "stage '{stage}' is already in progress" / "end it with 'bowline thinking complete {stage} --output PATH' or 'bowline thinking fail {stage} --code CODE --message TEXT'";
         AlreadyCompleted { stage } => "stage '{stage}' is already completed" / "a completed stage stays completed; 'bowline undo' goes back";
         NotStarted { stage, status, current } => "stage '{stage}' is not in progress, it is {0}; current stage is '{current}'" [status.say(En)] / "start it with 'bowline thinking start {current}'";
@@ -17,7 +19,7 @@ table! {
         OverrideNotNeeded { stage, status } => "stage '{stage}' needs no override; it is {0}" [status.say(En)] / "leave --override away";
         Empty { what } => "{0} must not be empty" [what.say(En)] / "say the {0}" [what.say(En)];
         PathEscapes { path } => "output '{path}' is not a path inside the task folder" / "give a path relative to the task folder, without '..'";
-        BelowThreshold { stage, checks } => "'{stage}' is below its quality thresholds: {checks}" / "improve the work and measure again, or fail the stage; 'bowline thinking quality NAME=VALUE' records the three metrics, thinking/reflection/quality_check.json any other criterion (checks: [{{criterion, score}}])";
+        BelowThreshold { stage, checks } => "'{stage}' is below its quality thresholds: {0}" [Shortfall::all(checks, En)] / "improve the work and measure again, or fail the stage; 'bowline thinking quality NAME=VALUE' records the three metrics, thinking/reflection/quality_check.json any other criterion (checks: [{{criterion, score}}])";
         UnknownName { what, name, known } => "unknown {0} '{name}'; known are {known}" [what.say(En)] / "use one of {known}";
         OutOfRange { name, value, max } => "{name} is {value}, but must be between 0 and {max}" / "give a number from 0 to {max}";
         BadTarget { metric } => "target of '{metric}' must be above 0" / "give what was hoped for, for instance --target 5%";

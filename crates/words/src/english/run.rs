@@ -1,14 +1,19 @@
 //! Why runs of agents do not go on as they should.
 
+use crate::Lang::En;
+
 table! {
     reason: Reason => text {
         Said { text } => "{text}";
         Nothing => "failed";
+        Refused { no } => "{0}" [no.say(En).0];
+        Coded { code, why } => "{code}: {why}";
         Lost => "the agent was lost";
         NotBegun => "the agent does not begin";
         NotRun { why } => "{why}";
         NoAgent { name } => "there is no agent '{name}'";
         Silent { seconds } => "no output for {seconds} s";
+        TooLong { seconds } => "longer than {seconds} s";
         Breaker { spent } => "breaker: {spent}";
         ExitCode { code } => "exit code {code}";
         Signal => "ended by a signal";
@@ -16,9 +21,13 @@ table! {
         Conflict { paths } => "conflict in {paths}";
         NothingInCommon => "conflict in the whole history";
         Unresolved { path } => "the conflict in {path} is not resolved";
+        CommandRed => "its command is red";
+        Blocking { count: 1 } => "the review found 1 blocking issue";
+        Blocking { count } => "the review found {count} blocking issues";
+        EndedItself => "the agent ended it";
         EvidenceRed { command, code } => "the evidence command failed: {command} ended with {code}";
         CheckRed { command, code } => "a check of the phase failed: {command} ended with {code}";
-        CommandEnded { command, code } => "{command} ended with {code}";
+        CommandEnded { command, code } => "'{command}' ended with {code}";
         ProgramFailed { program, said } => "{program} failed: {said}";
         BranchRuns { branch } => "branch {branch} moves faster than it can be landed on";
         BranchMoves { branch } => "branch {branch} moves";

@@ -48,8 +48,8 @@ table! {
         NewerVersion { path, found } => "{path} was written by a newer version and is read-only here: {0}" [found.say(En)] / "update Bowline to change this file";
         NeedsPerson { what } => "'{what}' is a person's move, and this runs under an agent" / "ask the person you work for";
         NeedsPersonAtAll { what } => "'{what}' is a person's move" / "ask the person you work for";
-        NoTerminal { refused, variable, person } => "{refused}, and nothing shows that a person gives this command: it has no terminal" / "run it in a terminal; a script of yours, and CI, set {variable}={person}";
-        CutOff { refused, variable, person } => "{refused}, and nothing shows that a person gives this command: it was cut off from its terminal's shell" / "run it in a terminal; a script of yours, and CI, set {variable}={person}";
+        NoTerminal { refused, variable, person } => "{0}, and nothing shows that a person gives this command: it has no terminal" [refused.say(En).0] / "run it in a terminal; a script of yours, and CI, set {variable}={person}";
+        CutOff { refused, variable, person } => "{0}, and nothing shows that a person gives this command: it was cut off from its terminal's shell" [refused.say(En).0] / "run it in a terminal; a script of yours, and CI, set {variable}={person}";
         RunChanged => "the develop run became another one while this command was on its way" / "look at 'bowline develop status' and decide whether to run it again";
         NoSuchTransition { path, sequence } => "{path} has no transition {sequence}" / "'bowline history {path}' lists them";
         NothingToUndo { path } => "{path} has nothing to undo" / "nothing to do";

@@ -1,4 +1,4 @@
-//! 증거를 인정하지 않는 이유.
+//! 증거를 인정하지 않는 이유와 기준에 미치지 못하는 점.
 
 use crate::Lang::Ko;
 use crate::particle::*;
@@ -25,6 +25,16 @@ table! {
         NothingOpen => "열린 게이트가 없어 이 트리가 좋다는 증거가 없음";
         Is { change } => "{0}" [change.say(Ko)];
         Since { change } => "그 뒤에 바뀜: {0}" [change.say(Ko)];
+    }
+
+    shortfall: Shortfall => text {
+        Below { what, value, needed } => "{0} {value} (기준 {needed})" [what.say(Ko)];
+        Unmeasured { what, needed } => "{0} 측정되지 않음 (기준 {needed})" [what.say(Ko)];
+    }
+
+    measure: Measure => text {
+        Named { name } => "{name}";
+        Words { draft } => "{draft}의 단어 수";
     }
 
     signed: Signed => text {

@@ -1,12 +1,14 @@
 //! 규칙이 거부하는 일: 내용 / 힌트.
 
 use crate::Lang::Ko;
+use crate::message::Shortfall;
 use crate::particle::*;
 
 table! {
     thinking_no: ThinkingNo => told {
         DependencyNotCompleted { stage, dependency } => "'{stage}'{을} 시작할 수 없습니다: '{dependency}' 단계가 완료되지 않았습니다" / "먼저 '{dependency}'{을} 완료하세요";
         OutputsMissing { stage, missing } => "'{stage}' 단계의 필수 산출물이 없습니다: {missing}" / "{missing}{을} 만든 뒤 다시 시도하세요";
+        NoOutput { stage } => "'{stage}' 단계의 필수 산출물이 없습니다: 산출물 1개 이상" / "산출물을 1개 이상 만든 뒤 다시 시도하세요";
         AlreadyInProgress { stage } => "'{stage}' 단계는 이미 진행 중입니다" / "'bowline thinking complete {stage} --output 경로' 또는 'bowline thinking fail {stage} --code 코드 --message 내용'으로 끝내세요";
         AlreadyCompleted { stage } => "'{stage}' 단계는 이미 완료되었습니다" / "완료된 단계는 그대로 남습니다. 되돌리려면 'bowline undo'를 쓰세요";
         NotStarted { stage, status, current } => "'{stage}' 단계는 진행 중이 아닙니다(현재 상태: {0}). 지금 할 단계: '{current}'" [status.say(Ko)] / "'bowline thinking start {current}'{으로} 시작하세요";
@@ -18,7 +20,7 @@ table! {
         OverrideNotNeeded { stage, status } => "'{stage}' 단계에는 --override가 필요 없습니다. 현재 상태: {0}" [status.say(Ko)] / "--override를 빼세요";
         Empty { what } => "{0}{이} 비어 있습니다" [what.say(Ko)] / "{0}{을} 적으세요" [what.say(Ko)];
         PathEscapes { path } => "산출물 '{path}'{은} 작업 폴더 안의 경로가 아닙니다" / "작업 폴더 기준의 상대 경로를 '..' 없이 적으세요";
-        BelowThreshold { stage, checks } => "'{stage}' 단계가 품질 기준에 미치지 못합니다: {checks}" / "개선한 뒤 다시 측정하거나 단계를 실패로 끝내세요. 세 지표는 'bowline thinking quality 이름=값'으로, 다른 기준은 thinking/reflection/quality_check.json에 적습니다 (checks: [{{criterion, score}}])";
+        BelowThreshold { stage, checks } => "'{stage}' 단계가 품질 기준에 미치지 못합니다: {0}" [Shortfall::all(checks, Ko)] / "개선한 뒤 다시 측정하거나 단계를 실패로 끝내세요. 세 지표는 'bowline thinking quality 이름=값'으로, 다른 기준은 thinking/reflection/quality_check.json에 적습니다 (checks: [{{criterion, score}}])";
         UnknownName { what: _, name, known } => "'{name}'{은} 알 수 없는 이름입니다. 쓸 수 있는 이름: {known}" / "{known} 중 하나를 쓰세요";
         OutOfRange { name, value, max } => "{name} 값 {value}{은} 0에서 {max} 사이여야 합니다" / "0에서 {max} 사이의 수를 적으세요";
         BadTarget { metric } => "'{metric}'의 목표는 0보다 커야 합니다" / "목표를 적으세요. 예: --target 5%";

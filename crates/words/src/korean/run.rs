@@ -7,11 +7,14 @@ table! {
     reason: Reason => text {
         Said { text } => "{text}";
         Nothing => "까닭을 밝히지 않은 실패";
+        Refused { no } => "{0}" [no.say(Ko).0];
+        Coded { code, why } => "{0} ({code})" [why.say(Ko)];
         Lost => "에이전트가 사라졌습니다";
         NotBegun => "에이전트가 시작되지 않습니다";
         NotRun { why } => "에이전트를 시작할 수 없습니다: {0}" [why.say(Ko)];
         NoAgent { name } => "에이전트 '{name}'{이} 없습니다";
         Silent { seconds } => "{seconds}초 동안 출력이 없었습니다";
+        TooLong { seconds } => "{seconds}초 안에 끝나지 않았습니다";
         Breaker { spent } => "허용된 한도를 다 썼습니다: {0}" [spent.say(Ko)];
         ExitCode { code } => "종료 코드 {code}";
         Signal => "시그널로 끝났습니다";
@@ -19,6 +22,9 @@ table! {
         Conflict { paths } => "{paths}에서 충돌";
         NothingInCommon => "공통 커밋이 없어 전체가 충돌";
         Unresolved { path } => "{path}의 충돌이 해결되지 않았습니다";
+        CommandRed => "검증 명령이 실패했습니다";
+        Blocking { count } => "검토에서 진행을 막는 문제 {count}개를 찾았습니다";
+        EndedItself => "에이전트가 스스로 끝냈습니다";
         EvidenceRed { command, code } => "증거 명령이 실패했습니다: '{command}', 종료 코드 {code}";
         CheckRed { command, code } => "단계의 검사가 실패했습니다: '{command}', 종료 코드 {code}";
         CommandEnded { command, code } => "'{command}'{이} 종료 코드 {code}{으로} 끝났습니다";

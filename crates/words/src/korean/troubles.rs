@@ -67,8 +67,8 @@ table! {
         NewerVersion { path, found } => "{path}{은} 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {0}" [found.say(Ko)] / "이 파일을 바꾸려면 Bowline을 업데이트하세요";
         NeedsPerson { what } => "'{what}'{은} 사람만 할 수 있습니다" / "함께 일하는 사람에게 요청하세요";
         NeedsPersonAtAll { what } => "'{what}'{은} 사람만 할 수 있습니다" / "함께 일하는 사람에게 요청하세요";
-        NoTerminal { refused, variable, person } => "{refused}. 사람이 실행했다는 표시가 없습니다: 터미널이 없습니다" / "터미널에서 실행하세요. 사람의 스크립트와 CI는 {variable}={person}{을} 설정합니다";
-        CutOff { refused, variable, person } => "{refused}. 사람이 실행했다는 표시가 없습니다: 터미널의 셸에서 떨어져 나온 프로세스입니다" / "터미널에서 실행하세요. 사람의 스크립트와 CI는 {variable}={person}{을} 설정합니다";
+        NoTerminal { refused, variable, person } => "{0}. 사람이 실행했다는 표시가 없습니다: 터미널이 없습니다" [refused.say(Ko).0] / "터미널에서 실행하세요. 사람의 스크립트와 CI는 {variable}={person}{을} 설정합니다";
+        CutOff { refused, variable, person } => "{0}. 사람이 실행했다는 표시가 없습니다: 터미널의 셸에서 떨어져 나온 프로세스입니다" [refused.say(Ko).0] / "터미널에서 실행하세요. 사람의 스크립트와 CI는 {variable}={person}{을} 설정합니다";
         RunChanged => "이 명령이 진행되는 동안 개발 실행이 다른 것으로 바뀌었습니다" / "'bowline develop status'를 확인하고 다시 실행할지 정하세요";
         NoSuchTransition { path, sequence } => "{path}에 전이 {sequence}번이 없습니다" / "'bowline history {path}'로 확인하세요";
         NothingToUndo { path } => "{path}에 되돌릴 것이 없습니다" / "할 일이 없습니다";

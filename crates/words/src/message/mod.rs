@@ -17,7 +17,7 @@ pub use found::{Found, Kind, Named, Repair};
 pub use gate::{Card, Denied, Other, Unjudged, Unseen};
 pub use input::{Advice, Why, Wrong};
 pub use plan::{InPlan, Unplaced};
-pub use proof::{Change, Doubt, Signed, Unrelayed};
+pub use proof::{Change, Doubt, Measure, Shortfall, Signed, Unrelayed};
 pub use run::{BadSetting, NoGroup, NotRun, Reason, Spent};
 pub use said::{AgentState, Announcement, Did, Label, Told};
 pub use server::{BodyFault, Desk, JobNo, ServeTrouble, ServerNo};
@@ -25,6 +25,8 @@ pub use tool::ToolNo;
 pub use usage::{Misused, Rightly};
 pub use web::Web;
 pub use word::{Status, Thing};
+
+use crate::Lang;
 
 messages! {
     /// What happened to a file.
@@ -107,8 +109,8 @@ messages! {
         NewerVersion { path: String, found: Found },
         NeedsPerson { what: String },
         NeedsPersonAtAll { what: String },
-        NoTerminal { refused: String, variable: String, person: String },
-        CutOff { refused: String, variable: String, person: String },
+        NoTerminal { refused: Box<No>, variable: String, person: String },
+        CutOff { refused: Box<No>, variable: String, person: String },
         RunChanged,
         NoSuchTransition { path: String, sequence: u64 },
         NothingToUndo { path: String },
@@ -210,6 +212,7 @@ messages! {
     ThinkingNo, thinking_no => told {
         DependencyNotCompleted { stage: &'static str, dependency: &'static str },
         OutputsMissing { stage: &'static str, missing: String },
+        NoOutput { stage: &'static str },
         AlreadyInProgress { stage: &'static str },
         AlreadyCompleted { stage: &'static str },
         NotStarted { stage: &'static str, status: Status, current: &'static str },
@@ -221,7 +224,7 @@ messages! {
         OverrideNotNeeded { stage: &'static str, status: Status },
         Empty { what: Thing },
         PathEscapes { path: String },
-        BelowThreshold { stage: &'static str, checks: String },
+        BelowThreshold { stage: &'static str, checks: Vec<Shortfall> },
         UnknownName { what: Thing, name: String, known: String },
         OutOfRange { name: String, value: String, max: String },
         BadTarget { metric: String },
@@ -300,6 +303,40 @@ messages! {
         CheckpointIs { what: &'static str, id: String, status: Status },
         Empty { what: Thing },
         AlreadyAdopted,
+    }
+}
+
+/// Whatever an operation says when it did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is what its parameter says")]
+pub enum No {
+    Trouble(Trouble),
+    File(FileTrouble),
+    Agent(AgentTrouble),
+    Path(PathTrouble),
+    Evidence(EvidenceTrouble),
+    Thinking(ThinkingNo),
+    Orchestrate(OrchestrateNo),
+    Plan(PlanNo),
+    Develop(DevelopNo),
+    Input(Wrong, Advice),
+}
+
+impl No {
+    /// Message and hint in a language.
+    pub fn say(&self, lang: Lang) -> (String, String) {
+        match self {
+            No::Trouble(it) => it.say(lang),
+            No::File(it) => it.say(lang),
+            No::Agent(it) => it.say(lang),
+            No::Path(it) => it.say(lang),
+            No::Evidence(it) => it.say(lang),
+            No::Thinking(it) => it.say(lang),
+            No::Orchestrate(it) => it.say(lang),
+            No::Plan(it) => it.say(lang),
+            No::Develop(it) => it.say(lang),
+            No::Input(message, hint) => (message.say(lang), hint.say(lang)),
+        }
     }
 }
 

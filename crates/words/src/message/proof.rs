@@ -1,4 +1,4 @@
-//! Why evidence does not count.
+//! Why evidence does not count, and why work is not good enough.
 
 use crate::Lang;
 
@@ -28,6 +28,18 @@ messages! {
         Since { change: Change },
     }
 
+    /// What does not reach its threshold.
+    Shortfall, shortfall => text {
+        Below { what: Measure, value: String, needed: String },
+        Unmeasured { what: Measure, needed: String },
+    }
+
+    /// What is measured.
+    Measure, measure => text {
+        Named { name: String },
+        Words { draft: String },
+    }
+
     /// What should be signed.
     Signed, signed => text {
         File { path: String },
@@ -48,6 +60,14 @@ impl Change {
     /// Several of them in a sentence.
     pub fn all(changes: &[Change], lang: Lang) -> String {
         let said: Vec<String> = changes.iter().map(|one| one.say(lang)).collect();
+        said.join(", ")
+    }
+}
+
+impl Shortfall {
+    /// Several of them in a sentence.
+    pub fn all(shortfalls: &[Shortfall], lang: Lang) -> String {
+        let said: Vec<String> = shortfalls.iter().map(|one| one.say(lang)).collect();
         said.join(", ")
     }
 }

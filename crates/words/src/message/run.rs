@@ -1,6 +1,6 @@
 //! Why runs of agents do not go on as they should.
 
-use super::Cause;
+use super::{Cause, No};
 
 messages! {
     /// Why an attempt failed, a landing waits or a phase did not land. What an agent, a command or a reviewer said of it in words
@@ -8,11 +8,14 @@ messages! {
     Reason, reason => text {
         Said { text: String },
         Nothing,
+        Refused { no: Box<No> },
+        Coded { code: String, why: Box<Reason> },
         Lost,
         NotBegun,
         NotRun { why: NotRun },
         NoAgent { name: String },
         Silent { seconds: i64 },
+        TooLong { seconds: i64 },
         Breaker { spent: Spent },
         ExitCode { code: i32 },
         Signal,
@@ -20,6 +23,9 @@ messages! {
         Conflict { paths: String },
         NothingInCommon,
         Unresolved { path: String },
+        CommandRed,
+        Blocking { count: u64 },
+        EndedItself,
         EvidenceRed { command: String, code: i32 },
         CheckRed { command: String, code: i32 },
         CommandEnded { command: String, code: i32 },

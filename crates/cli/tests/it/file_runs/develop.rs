@@ -2,7 +2,7 @@
 
 use super::*;
 
-const DESIGN: &str = "\
+pub(super) const DESIGN: &str = "\
 # Ferry times
 
 ```yaml
@@ -17,7 +17,7 @@ checkpoints:
 ```
 ";
 
-const GATES: &str = "\
+pub(super) const GATES: &str = "\
 [develop.gates.review_clean_pass]
 run = \"test -f review.ok\"
 [develop.gates.architect_verified]
@@ -26,7 +26,7 @@ run = \"test -f build.ok || { echo 'build.ok is missing'; false; }\"
 run = \"test -f code.ok\"
 ";
 
-fn repository(agent: &str, settings: &str) -> TestEnvironment {
+pub(super) fn repository(agent: &str, settings: &str) -> TestEnvironment {
     let world = project(agent, settings);
     let made = world.program("git").args(["init", "-q"]).status().unwrap();
     assert!(made.success());
@@ -158,7 +158,7 @@ fn what_nothing_can_judge_is_not_begun() {
 }
 
 /// Does what each part of an unattended run asks for; the whole is red once.
-const ALONE: &str = r#"
+pub(super) const ALONE: &str = r#"
 case $BOWLINE_TASK_ID in
   DESIGN) mkdir -p docs; cp $seen/design.md docs/design.md; echo '{"contract": "docs/design.md"}' > $BOWLINE_RESULT_FILE;;
   review_clean_pass) if [ $BOWLINE_TRY = 1 ]; then echo '{"blocking": 1, "issues": ["no error cases"]}' > $BOWLINE_RESULT_FILE

@@ -2,6 +2,7 @@
 
 mod develop;
 mod memory;
+mod reasons;
 mod thinking;
 
 use crate::environment::TestEnvironment;

@@ -19,7 +19,7 @@ use bowline_formats::thinking::{FILE_NAME, new_document};
 use bowline_formats::thinking_settings::{
     self, CORE_VALUES, QUALITY_STANDARDS, SettingsError, Standards,
 };
-use bowline_machines::thinking::{AppliedLesson, Check, Command, Seen, Weights};
+use bowline_machines::thinking::{AppliedLesson, Check, Command, Criterion, Seen, Weights};
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -323,7 +323,7 @@ impl ThinkingRun {
         let wanted = standards.standards.iter().filter(|one| one.stage == stage);
         let mut checks: Vec<Check> = wanted
             .map(|one| Check {
-                criterion: one.criterion.clone(),
+                criterion: Criterion::Named(one.criterion.clone()),
                 value: match Metric::from_name(&one.criterion) {
                     Some(metric) => run.metrics.get(metric),
                     None => score(&one.criterion),
@@ -336,7 +336,7 @@ impl ThinkingRun {
                 .newest_draft()
                 .map_or(("draft".into(), None), |(name, count)| (name, Some(count)));
             checks.push(Check {
-                criterion: format!("words of {draft}"),
+                criterion: Criterion::Words { draft },
                 value: count,
                 threshold: precise(words),
             });

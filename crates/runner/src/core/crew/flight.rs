@@ -1,16 +1,18 @@
 //! One attempt of a crew: how it is begun, what it says, and how it ends.
 
-use super::{Crew, Failing, Outcome, Told, Unit, Work, file_name};
+use super::{Crew, Outcome, Told, Unit, Work, file_name};
 use crate::core::attempts::{Begin, Known, Voice, raw};
 use crate::core::breakers::one_more;
 use crate::core::clients::{Ask, Client};
 use crate::core::hearing::{Hearing, Word};
 use crate::core::note::{Note, Reply, Stage};
 use crate::core::tidy::{ATTEMPTS, PROMPTS, RESULTS};
+use crate::core::why::Why;
 use bowline_engine::Error;
 use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{Spec, Want};
 use bowline_formats::agents::{Protocol, Resume};
+use bowline_words::message::Reason;
 use serde_json::Value;
 use std::path::Path;
 
@@ -30,11 +32,11 @@ pub(super) struct Flight {
     /// How long its try may take.
     pub(super) time_ms: Option<i64>,
     /// Why we ended it.
-    pub(super) ended: Option<(Failing, String)>,
+    pub(super) ended: Option<Why>,
     client: String,
     talks: bool,
     words: String,
-    failed: Option<String>,
+    failed: Option<Why>,
     limited: Option<i64>,
     /// Its turn is over: it only has to leave.
     over: bool,
@@ -45,29 +47,17 @@ pub(super) struct Flight {
 impl Flight {
     fn of(unit: Unit, note: Note, client: &Client, now: i64) -> Flight {
         Flight {
-            unit,
-            note,
-            hearing: Hearing::new(client.protocol),
-            since_ms: now,
-            heard_ms: now,
-            time_ms: None,
-            ended: None,
             client: client.name.clone(),
             talks: client.talks(),
-            words: String::new(),
-            failed: None,
-            limited: None,
-            over: false,
-            usd: 0.0,
+            ..Flight::new(unit, note, client.protocol, now)
         }
     }
 
-    /// One without an agent: what came of it is looked at.
-    pub(super) fn checking(unit: Unit, note: Note, now: i64) -> Flight {
+    fn new(unit: Unit, note: Note, protocol: Protocol, now: i64) -> Flight {
         Flight {
             unit,
             note,
-            hearing: Hearing::new(Protocol::Markers),
+            hearing: Hearing::new(protocol),
             since_ms: now,
             heard_ms: now,
             time_ms: None,
@@ -80,6 +70,11 @@ impl Flight {
             over: false,
             usd: 0.0,
         }
+    }
+
+    /// One without an agent: what came of it is looked at.
+    pub(super) fn checking(unit: Unit, note: Note, now: i64) -> Flight {
+        Flight::new(unit, note, Protocol::Markers, now)
     }
 
     /// An agent works on it.
@@ -219,11 +214,11 @@ impl<W: Work> Crew<'_, W> {
                 Word::Something | Word::Complete => {}
                 Word::Line(line) => {
                     if let Some(why) = failure(&line, id) {
-                        flight.failed = Some(why.to_owned());
+                        flight.failed = Some(Why::said(why));
                     }
                     flight.keep(&line);
                 }
-                Word::Failed(why) => flight.failed = Some(why),
+                Word::Failed(why) => flight.failed = Some(Why::said(&why)),
                 Word::Session(session) => {
                     learnt |= flight.note.session.as_ref() != Some(&session);
                     flight.note.session = Some(session);
@@ -254,11 +249,11 @@ impl<W: Work> Crew<'_, W> {
                 }
             }
         }
-        if let Some(why) = breakers.tripped(&flight.note.used, flight.note.worked_ms)
+        if let Some(spent) = breakers.tripped(&flight.note.used, flight.note.worked_ms)
             && flight.ended.is_none()
             && !flight.over
         {
-            flight.ended = Some((Failing::Breaker(why.clone()), why.to_string()));
+            flight.ended = Some(Reason::Breaker { spent }.into());
             attempts.want(&attempt, Want::Ended);
         }
         if learnt {
@@ -291,11 +286,8 @@ impl<W: Work> Crew<'_, W> {
             });
             return self.begins_anew(id, until);
         }
-        if let Some((how, why)) = flight.ended.take() {
-            return self.failed(id, how, &why);
-        }
-        if let Some(why) = flight.failed.take() {
-            return self.failed(id, Failing::Agent, &why);
+        if let Some(why) = flight.ended.take().or_else(|| flight.failed.take()) {
+            return self.failed(id, why);
         }
         if asked {
             // A person ended it, and not because of the work.
@@ -303,15 +295,15 @@ impl<W: Work> Crew<'_, W> {
         }
         if code != Some(0) {
             let how = match code {
-                Some(code) => format!("exit code {code}"),
-                None => "ended by a signal".to_owned(),
+                Some(code) => Reason::ExitCode { code },
+                None => Reason::Signal,
             };
             let tail = match error_tail.trim() {
                 "" => flight.hearing.tail().trim(),
                 tail => tail,
             };
-            let why = format!("{how}\n{tail}");
-            return self.failed(id, Failing::Agent, why.trim_end());
+            let why = Why::with(how, tail);
+            return self.failed(id, why);
         }
         let Some(flight) = self.flights.remove(id) else {
             return Ok(());
@@ -354,15 +346,16 @@ impl<W: Work> Crew<'_, W> {
             let worked = self.breakers.worked_out(flight.note.worked_ms + took);
             let silent = now - flight.heard_ms >= self.breakers.silent_ms;
             let why = match (time, worked, silent) {
-                (Some(max), ..) => (Failing::Timeout, format!("longer than {} s", max / 1_000)),
-                (None, Some(spent), _) => (Failing::Breaker(spent.clone()), spent.to_string()),
-                (None, None, true) => {
-                    let seconds = self.breakers.silent_ms / 1_000;
-                    (Failing::Silent, format!("no output for {seconds} s"))
-                }
+                (Some(max), ..) => Reason::TooLong {
+                    seconds: max / 1_000,
+                },
+                (None, Some(spent), _) => Reason::Breaker { spent },
+                (None, None, true) => Reason::Silent {
+                    seconds: self.breakers.silent_ms / 1_000,
+                },
                 (None, None, false) => continue,
             };
-            flight.ended = Some(why);
+            flight.ended = Some(why.into());
             let attempt = format!("{}-{}-{}", self.key, file_name(&id), flight.note.attempt);
             self.attempts.want(&attempt, Want::Ended);
         }
@@ -372,8 +365,7 @@ impl<W: Work> Crew<'_, W> {
 /// Why a line says that this unit failed: `FAIL:ID:reason`.
 fn failure<'l>(line: &'l str, id: &str) -> Option<&'l str> {
     let rest = line.trim_matches(['*', '`', ' ']).strip_prefix("FAIL:")?;
-    let why = rest.strip_prefix(id)?.strip_prefix(':')?.trim();
-    Some(if why.is_empty() { "failed" } else { why })
+    Some(rest.strip_prefix(id)?.strip_prefix(':')?.trim())
 }
 
 fn in_file(path: &Path) -> Option<Value> {

@@ -11,21 +11,21 @@
 mod flight;
 mod work;
 
-pub use work::{
-    After, Brief, Ended, Failing, Job, Outcome, Over, Report, Rules, Screen, Told, Unit, Work,
-};
+pub use work::{After, Brief, Ended, Job, Outcome, Over, Report, Rules, Screen, Told, Unit, Work};
 
 use super::attempts::{Attempts, Happened, News};
 use super::breakers::{Breakers, Starts};
 use super::note::{Note, Stage};
-use super::text::one_line;
 use super::tidy::tidy;
+use super::why::Why;
 use bowline_engine::agents::shim;
 use bowline_engine::run_place::RunPlace;
 use bowline_engine::statefiles::{ContentHash, write_whole};
 use bowline_engine::supervisor::Want;
+use bowline_engine::words::not_run;
 use bowline_engine::{Context, Error, ExitClass};
 use bowline_formats::settings::Settings;
+use bowline_words::message::Reason;
 use flight::Flight;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,8 +38,6 @@ const LOOK_MS: i64 = 2_000;
 const NOT_BEGUN_MAX: u32 = 3;
 /// Whoever wants the agents ended too asks again within this time.
 const LEAVE_MS: i64 = 1_000;
-/// Letters of an error that are told.
-const TOLD_CHARS_MAX: usize = 300;
 /// Letters of a name in a file name.
 const NAME_CHARS_MAX: usize = 40;
 
@@ -180,7 +178,7 @@ struct Crew<'s, W: Work> {
     unbegun: BTreeMap<String, u32>,
     starts: Starts,
     started: u32,
-    failed: Vec<(String, String)>,
+    failed: Vec<(String, Why)>,
     /// Somebody wants it to leave, then.
     leaving_ms: Option<i64>,
     ending: bool,
@@ -437,15 +435,16 @@ impl<W: Work> Crew<'_, W> {
                 self.said(&id, words)?;
                 self.exited(&id, exit.code, exit.asked, &error_tail)
             }
-            Happened::Lost(_) => self.failed(&id, Failing::Lost, "the agent was lost"),
+            Happened::Lost(_) => self.failed(&id, Reason::Lost.into()),
             Happened::NotBegun { message } => {
                 let count = self.unbegun.entry(id.clone()).or_default();
                 *count += 1;
                 match message {
-                    Some(why) => self.failed(&id, Failing::NotBegun, &why),
-                    None if *count >= NOT_BEGUN_MAX => {
-                        self.failed(&id, Failing::NotBegun, "the agent does not begin")
+                    Some(said) => {
+                        let why = not_run(&said);
+                        self.failed(&id, Reason::NotRun { why }.into())
                     }
+                    None if *count >= NOT_BEGUN_MAX => self.failed(&id, Reason::NotBegun.into()),
                     None => self.begins_anew(&id, 0),
                 }
             }
@@ -457,12 +456,11 @@ impl<W: Work> Crew<'_, W> {
         }
     }
 
-    fn failed(&mut self, id: &str, how: Failing, why: &str) -> Result<(), Error> {
+    fn failed(&mut self, id: &str, why: Why) -> Result<(), Error> {
         let Some(flight) = self.flights.remove(id) else {
             return Ok(());
         };
-        let why = why.to_owned();
-        self.land(&flight.unit, flight.note, Outcome::Failed { how, why })
+        self.land(&flight.unit, flight.note, Outcome::Failed(why))
     }
 
     /// Judges what an attempt came to. What was handed back is durable first: a crash, or a state file that takes no moves now,
@@ -473,15 +471,15 @@ impl<W: Work> Crew<'_, W> {
                 note.stage = Stage::Checking;
                 note.reply = Some(reply.clone());
             }
-            Outcome::Failed { .. } => note.stage = Stage::Idle,
+            Outcome::Failed(_) => note.stage = Stage::Idle,
         }
         self.remember(&unit.id, &note)?;
         let broke = match &outcome {
-            Outcome::Failed {
-                how: Failing::Breaker(spent),
+            Outcome::Failed(Why {
+                reason: Reason::Breaker { spent },
                 ..
-            } => Some(spent.clone()),
-            Outcome::Failed { .. } | Outcome::Ended(_) => None,
+            }) => Some(spent.clone()),
+            Outcome::Failed(_) | Outcome::Ended(_) => None,
         };
         let after = self.work.ended(unit, &note, outcome);
         if let Some(why) = broke {
@@ -520,28 +518,20 @@ impl<W: Work> Crew<'_, W> {
                 self.told(Told::Done { id, done, total });
             }
             After::Again { wait_ms, why } => {
-                note.failed(&why);
+                note.failed(&why.to_string());
                 note.settle();
                 note.not_before_ms = self.now_ms() + wait_ms;
                 self.remember(&id, &note)?;
-                let error = one_line(&why, TOLD_CHARS_MAX);
-                self.told(Told::Failed {
-                    id,
-                    error,
-                    again: true,
-                });
+                let again = true;
+                self.told(Told::Failed { id, why, again });
             }
             After::GaveUp { why } => {
-                note.failed(&why);
+                note.failed(&why.to_string());
                 note.settle();
                 self.remember(&id, &note)?;
-                let error = one_line(&why, TOLD_CHARS_MAX);
-                self.failed.push((id.clone(), error.clone()));
-                self.told(Told::Failed {
-                    id,
-                    error,
-                    again: false,
-                });
+                self.failed.push((id.clone(), why.clone()));
+                let again = false;
+                self.told(Told::Failed { id, why, again });
             }
             After::Check(job) => {
                 self.told(Told::Checking { id: id.clone() });

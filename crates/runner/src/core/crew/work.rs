@@ -2,8 +2,8 @@
 
 use crate::core::clients::Client;
 use crate::core::note::{Note, Reply};
+use crate::core::why::Why;
 use bowline_engine::Error;
-use bowline_words::message::Spent;
 use std::path::PathBuf;
 
 /// Something that can be worked on now.
@@ -32,35 +32,13 @@ pub struct Brief {
     pub time_ms: Option<i64>,
 }
 
-/// Why an attempt failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failing {
-    /// The agent says so, or ended with an error.
-    Agent,
-    /// It is gone without a word.
-    Lost,
-    /// It never began.
-    NotBegun,
-    /// It said nothing for too long.
-    Silent,
-    /// The try took too long.
-    Timeout,
-    /// It used more than one piece of work may.
-    Breaker(Spent),
-}
-
 /// What an attempt came to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// It ended well, and this was handed back.
     Ended(Reply),
     /// It failed.
-    Failed {
-        /// How.
-        how: Failing,
-        /// Why.
-        why: String,
-    },
+    Failed(Why),
 }
 
 /// Something that takes its time: done by a thread of its own.
@@ -75,12 +53,12 @@ pub enum After<C> {
         /// Not at once.
         wait_ms: i64,
         /// Why.
-        why: String,
+        why: Why,
     },
     /// It failed for good: a person has to act.
     GaveUp {
         /// Why.
-        why: String,
+        why: Why,
     },
     /// This has to be found out first.
     Check(Job<C>),
@@ -165,7 +143,7 @@ pub enum Told {
         /// Of what.
         id: String,
         /// Why.
-        error: String,
+        why: Why,
         /// It is tried again.
         again: bool,
     },
@@ -207,7 +185,7 @@ pub struct Report {
     /// Of so much.
     pub total: usize,
     /// What failed for good in this run, and why.
-    pub failed: Vec<(String, String)>,
+    pub failed: Vec<(String, Why)>,
     /// Units whose agents go on.
     pub going_on: Vec<String>,
 }

@@ -9,10 +9,10 @@ use super::prompts::{failure, texts};
 use super::{Would, client, parts, settings_at, would_start};
 use crate::core::clients::Client;
 use crate::core::crew::{
-    After, Brief, Failing, Job, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work,
-    run as crew,
+    After, Brief, Job, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work, run as crew,
 };
 use crate::core::note::{Note, Reply};
+use crate::core::why::Why;
 use bowline_engine::develop::evidence::Watch;
 use bowline_engine::formats::develop::evidence::Evidence;
 use bowline_engine::machines::develop::{Command, DevelopMachine, Refusal};
@@ -23,6 +23,7 @@ use bowline_engine::operations::develop::{
 };
 use bowline_engine::{Context, Error, Refusal as Refused};
 use bowline_formats::settings::Settings;
+use bowline_words::message::Reason;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -223,7 +224,7 @@ impl Develop {
     }
 
     /// A try of something that is no checkpoint failed.
-    fn again(&mut self, unit: &Unit, why: String, error: Option<Error>) -> After<Found> {
+    fn again(&mut self, unit: &Unit, why: Why, error: Option<Error>) -> After<Found> {
         let tries = self.tries.entry(unit.id.clone()).or_default();
         *tries += 1;
         match *tries >= TRIES_MAX {
@@ -240,9 +241,9 @@ impl Develop {
         Box::new(move || Keep::of(|keep| run.gate_pass(&context, gate, Proof::default(), keep)))
     }
 
-    fn failed_checkpoint(&mut self, unit: &Unit, why: String) -> Result<After<Found>, Error> {
+    fn failed_checkpoint(&mut self, unit: &Unit, why: Why) -> Result<After<Found>, Error> {
         // An agent may say what kind of failure it is: `FAIL:cp-1:DESIGN_MISMATCH: no such table`.
-        let word = why.split([':', ' ']).next().unwrap_or_default();
+        let word = why.own_words().split([':', ' ']).next().unwrap_or_default();
         let class = FailureClass::from_name(word).unwrap_or(FailureClass::NotImplemented);
         let changed = self.run.checkpoint_fail(&self.context, &unit.id, class)?;
         Ok(after_attempt(changed.state.as_ref(), unit, why))
@@ -255,7 +256,7 @@ impl Develop {
         match self.hand_in(path) {
             Ok(()) => Ok(After::Done),
             Err(error @ (Error::BadInput { .. } | Error::NoValidation { .. })) => {
-                Ok(self.again(unit, error.to_string(), Some(error)))
+                Ok(self.again(unit, Why::from(&error), Some(error)))
             }
             Err(error) => Err(error),
         }
@@ -283,7 +284,7 @@ impl Develop {
             match self.hand_in(path) {
                 Ok(()) => {}
                 Err(error @ (Error::BadInput { .. } | Error::NoValidation { .. })) => {
-                    return Ok(self.again(unit, error.to_string(), Some(error)));
+                    return Ok(self.again(unit, Why::from(&error), Some(error)));
                 }
                 Err(error) => return Err(error),
             }
@@ -291,7 +292,7 @@ impl Develop {
         let blocking = part(reply, "blocking").and_then(Value::as_u64).unwrap_or(0);
         if blocking > 0 {
             let issues = texts(part(reply, "issues")).join("\n");
-            let why = format!("the review found {blocking} blocking issues\n{issues}");
+            let why = Why::with(Reason::Blocking { count: blocking }, &issues);
             return Ok(self.again(unit, why, None));
         }
         Ok(After::Check(self.try_gate(gate)))
@@ -306,7 +307,7 @@ fn part<'r>(reply: &'r Reply, name: &str) -> Option<&'r Value> {
     reply.result.as_ref().and_then(|result| result.get(name))
 }
 
-fn after_attempt(run: Option<&Run>, unit: &Unit, why: String) -> After<Found> {
+fn after_attempt(run: Option<&Run>, unit: &Unit, why: Why) -> After<Found> {
     let status = run
         .and_then(|run| run.checkpoint(&unit.id))
         .map(|one| one.status);
@@ -321,15 +322,15 @@ fn after_attempt(run: Option<&Run>, unit: &Unit, why: String) -> After<Found> {
 }
 
 /// What a red command printed, for whoever is to mend it.
-fn told(evidence: Option<&Evidence>) -> String {
+fn told(evidence: Option<&Evidence>) -> Why {
     let Some(evidence) = evidence else {
-        return "its command is red".to_owned();
+        return Reason::CommandRed.into();
     };
-    let command = evidence.command.as_deref().unwrap_or_default();
-    format!(
-        "'{command}' ended with {}\n{}",
-        evidence.exit_code,
-        evidence.output_tail.trim_end()
+    let command = evidence.command.clone().unwrap_or_default();
+    let code = evidence.exit_code;
+    Why::with(
+        Reason::CommandEnded { command, code },
+        &evidence.output_tail,
     )
 }
 
@@ -414,22 +415,19 @@ impl Work for Develop {
         let task = self.task_of(unit)?;
         let outcome = match outcome {
             Outcome::Ended(reply) => match failure(reply.result.as_ref()) {
-                Some(why) => Outcome::Failed {
-                    how: Failing::Agent,
-                    why,
-                },
+                Some(why) => Outcome::Failed(why),
                 None => Outcome::Ended(reply),
             },
-            failed @ Outcome::Failed { .. } => failed,
+            failed @ Outcome::Failed(_) => failed,
         };
         match (task, outcome) {
-            (Task::Checkpoint(_), Outcome::Failed { why, .. }) => self.failed_checkpoint(unit, why),
+            (Task::Checkpoint(_), Outcome::Failed(why)) => self.failed_checkpoint(unit, why),
             (Task::Checkpoint(id), Outcome::Ended(_)) => {
                 let run = self.now()?;
                 let status = run.checkpoint(&id).map(|one| one.status);
                 // The agent may have moved the checkpoint by itself.
                 if status != Some(CheckpointStatus::InProgress) {
-                    let why = "the agent ended it".to_owned();
+                    let why = Reason::EndedItself.into();
                     return Ok(after_attempt(Some(&run), unit, why));
                 }
                 let (run, context) = (self.run.clone(), self.context.clone());
@@ -437,7 +435,7 @@ impl Work for Develop {
                     Keep::of(|keep| run.checkpoint_pass(&context, &id, None, keep))
                 })))
             }
-            (Task::Design | Task::Gate(_) | Task::PullRequest, Outcome::Failed { why, .. }) => {
+            (Task::Design | Task::Gate(_) | Task::PullRequest, Outcome::Failed(why)) => {
                 Ok(self.again(unit, why, None))
             }
             (Task::Design, Outcome::Ended(reply)) => self.designed(unit, &reply),

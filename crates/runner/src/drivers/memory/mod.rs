@@ -6,10 +6,11 @@ use super::prompts::{failure, texts};
 use super::{Would, client, parts, settings_at, would_start};
 use crate::core::clients::Client;
 use crate::core::crew::{
-    After, Brief, Failing, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work, run as crew,
+    After, Brief, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work, run as crew,
 };
 use crate::core::note::{Note, Reply};
-use crate::core::text::{end, one_line};
+use crate::core::text::end;
+use crate::core::why::Why;
 use bowline_engine::kinds::MEMORY_FOLDER;
 use bowline_engine::machines::Machine as _;
 use bowline_engine::machines::plan::{Command, PlanMachine, RETRY_BASE_SECONDS, Refusal};
@@ -18,13 +19,13 @@ use bowline_engine::operations::memory::{
 };
 use bowline_engine::{Context, Error, Refusal as Refused};
 use bowline_formats::settings::Settings;
+use bowline_words::Lang;
+use bowline_words::message::Reason;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 /// Steps at once, where nobody says otherwise.
 pub const PARALLEL: usize = 4;
-/// Letters of an error in the state file.
-const MESSAGE_CHARS_MAX: usize = 400;
 /// Letters of an agent's words that are recorded where it hands nothing back.
 const WORDS_CHARS_MAX: usize = 1_000;
 
@@ -113,10 +114,10 @@ impl Memory {
         Ok((task, step))
     }
 
-    fn fail(&self, id: u32, kind: FailureKind, why: &str) -> Result<After<()>, Error> {
-        let message = one_line(why, MESSAGE_CHARS_MAX);
+    fn fail(&self, id: u32, kind: FailureKind, why: Why) -> Result<After<()>, Error> {
+        let message = why.line(Lang::En);
         let failed = self.folder.step_fail(&self.context, id, kind, &message)?;
-        let why = format!("{}: {why}", kind.name());
+        let why = why.coded(kind.name());
         Ok(match failed.state.escalated {
             true => After::GaveUp { why },
             false => After::Again {
@@ -132,7 +133,7 @@ impl Memory {
         match step.status {
             StepStatus::Completed => return Ok(After::Done),
             StepStatus::Failed => {
-                let why = step.error.map(|error| error.message).unwrap_or_default();
+                let why = Why::said(&step.error.map(|error| error.message).unwrap_or_default());
                 return Ok(match task.status {
                     TaskStatus::Failed => After::GaveUp { why },
                     _ => After::Again {
@@ -147,17 +148,16 @@ impl Memory {
         if let Some(why) = failure(result) {
             let kind = result.and_then(|it| it.get("type")).and_then(Value::as_str);
             let kind = kind.and_then(FailureKind::from_name);
-            return self.fail(step.id, kind.unwrap_or(FailureKind::Transient), &why);
+            return self.fail(step.id, kind.unwrap_or(FailureKind::Transient), why);
         }
         match self.record(&step, reply) {
             Ok(()) => Ok(After::Done),
             // What was handed back cannot be taken as it is: the next try is told why.
-            Err(error @ (Error::Path(_) | Error::BadInput { .. })) => {
-                self.fail(step.id, FailureKind::Validation, &error.to_string())
-            }
-            Err(error @ Error::Refused(Refused::Plan(Refusal::Empty { .. }))) => {
-                self.fail(step.id, FailureKind::Validation, &error.to_string())
-            }
+            Err(
+                error @ (Error::Path(_)
+                | Error::BadInput { .. }
+                | Error::Refused(Refused::Plan(Refusal::Empty { .. }))),
+            ) => self.fail(step.id, FailureKind::Validation, error.into()),
             Err(error) => Err(error),
         }
     }
@@ -314,20 +314,20 @@ impl Work for Memory {
     fn ended(&mut self, unit: &Unit, _: &Note, outcome: Outcome) -> Result<After<()>, Error> {
         match outcome {
             Outcome::Ended(reply) => self.judge(unit, &reply),
-            Outcome::Failed { how, why } => {
+            Outcome::Failed(why) => {
                 // An agent may say what kind of failure it is: `FAIL:2:critical: no key`.
-                let said = why.split_once(':').map(|(word, _)| word.trim());
-                let kind = match how {
-                    Failing::Agent => said.and_then(FailureKind::from_name),
-                    Failing::Breaker(_) | Failing::NotBegun => Some(FailureKind::Resource),
-                    Failing::Lost | Failing::Silent | Failing::Timeout => None,
-                };
-                let why = match kind.is_some() && how == Failing::Agent {
-                    true => why.split_once(':').map_or("", |(_, rest)| rest.trim()),
-                    false => &why,
-                };
-                let why = if why.is_empty() { "failed" } else { why };
-                self.fail(number(unit), kind.unwrap_or(FailureKind::Transient), why)
+                let said = why.own_words().split_once(':');
+                let said = said.and_then(|(word, rest)| {
+                    let kind = FailureKind::from_name(word.trim())?;
+                    Some((kind, Why::said(rest)))
+                });
+                let (kind, why) = said.unwrap_or_else(|| match why.reason {
+                    Reason::Breaker { .. } | Reason::NotBegun | Reason::NotRun { .. } => {
+                        (FailureKind::Resource, why)
+                    }
+                    _ => (FailureKind::Transient, why),
+                });
+                self.fail(number(unit), kind, why)
             }
         }
     }

@@ -6,18 +6,18 @@ use super::prompts::{failure, numbers, texts};
 use super::{Would, client, parts, settings_at, would_start};
 use crate::core::clients::Client;
 use crate::core::crew::{
-    After, Brief, Failing, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work, run as crew,
+    After, Brief, Outcome, Over, Report, Rules, Screen, Stopper, Unit, Work, run as crew,
 };
 use crate::core::note::{Note, Reply};
-use crate::core::text::one_line;
+use crate::core::why::Why;
 use bowline_engine::operations::thinking::{Refusal, Run, Sheet, Stage, Status, ThinkingRun};
 use bowline_engine::{Context, Error, Refusal as Refused};
 use bowline_formats::settings::{Seconds, Settings};
+use bowline_words::Lang;
+use bowline_words::message::Reason;
 
 /// How long a stage may take, where nobody says otherwise.
 const STAGE_TIMEOUT: Seconds = Seconds(60 * 60);
-/// Letters of an error in the state file.
-const MESSAGE_CHARS_MAX: usize = 400;
 
 /// What a run is started with.
 #[derive(Debug, Clone, Default)]
@@ -97,14 +97,10 @@ impl Thinking {
         }
     }
 
-    fn fail(&self, stage: Stage, code: &str, why: &str) -> Result<After<()>, Error> {
-        let message = one_line(why, MESSAGE_CHARS_MAX);
+    fn fail(&self, stage: Stage, code: &str, why: Why) -> Result<After<()>, Error> {
+        let message = why.line(Lang::En);
         let changed = self.run.fail(&self.context, stage, code, &message)?;
-        Ok(after_failure(
-            &changed.state,
-            stage,
-            format!("{code}: {why}"),
-        ))
+        Ok(after_failure(&changed.state, stage, why.coded(code)))
     }
 
     fn judge(&self, stage: Stage, reply: &Reply) -> Result<After<()>, Error> {
@@ -114,14 +110,15 @@ impl Thinking {
             Status::Completed => return Ok(After::Done),
             Status::Failed => {
                 let error = sheet.run.stage(stage).error.as_ref();
-                let why = error.map(|error| format!("{}: {}", error.code, error.message));
-                return Ok(after_failure(&sheet.run, stage, why.unwrap_or_default()));
+                let why = error.map(|error| Why::said(&error.message).coded(&error.code));
+                let why = why.unwrap_or_else(|| Reason::Nothing.into());
+                return Ok(after_failure(&sheet.run, stage, why));
             }
             Status::Pending | Status::InProgress => {}
         }
         let result = reply.result.as_ref();
         if let Some(why) = failure(result) {
-            return self.fail(stage, "agent_failed", &why);
+            return self.fail(stage, "agent_failed", why);
         }
         let part = |name: &str| result.and_then(|result| result.get(name));
         let mut outputs = texts(part("outputs"));
@@ -134,15 +131,16 @@ impl Thinking {
             Ok(()) => Ok(After::Done),
             Err(error) => match &error {
                 Error::Refused(Refused::Thinking(Refusal::BelowThreshold { .. })) => {
-                    self.fail(stage, "quality_check_failed", &error.to_string())
+                    self.fail(stage, "quality_check_failed", Why::from(&error))
                 }
                 Error::Refused(Refused::Thinking(
                     Refusal::OutputsMissing { .. }
+                    | Refusal::NoOutput { .. }
                     | Refusal::PathEscapes { .. }
                     | Refusal::OutOfRange { .. }
                     | Refusal::UnknownName { .. },
                 ))
-                | Error::BadInput { .. } => self.fail(stage, error.code(), &error.to_string()),
+                | Error::BadInput { .. } => self.fail(stage, error.code(), Why::from(&error)),
                 _ => Err(error),
             },
         }
@@ -168,7 +166,7 @@ impl Thinking {
     }
 }
 
-fn after_failure(run: &Run, stage: Stage, why: String) -> After<()> {
+fn after_failure(run: &Run, stage: Stage, why: Why) -> After<()> {
     match run.stage(stage).exhausted() {
         true => After::GaveUp { why },
         false => After::Again { wait_ms: 0, why },
@@ -226,16 +224,16 @@ impl Work for Thinking {
         let stage = stage_of(unit)?;
         match outcome {
             Outcome::Ended(reply) => self.judge(stage, &reply),
-            Outcome::Failed { how, why } => {
-                let code = match how {
-                    Failing::Agent => "agent_failed",
-                    Failing::Lost => "agent_lost",
-                    Failing::NotBegun => "agent_not_started",
-                    Failing::Silent => "no_output",
-                    Failing::Timeout => "timeout",
-                    Failing::Breaker(_) => "breaker",
+            Outcome::Failed(why) => {
+                let code = match why.reason {
+                    Reason::Lost => "agent_lost",
+                    Reason::NotBegun | Reason::NotRun { .. } => "agent_not_started",
+                    Reason::Silent { .. } => "no_output",
+                    Reason::TooLong { .. } => "timeout",
+                    Reason::Breaker { .. } => "breaker",
+                    _ => "agent_failed",
                 };
-                self.fail(stage, code, &why)
+                self.fail(stage, code, why)
             }
         }
     }
