@@ -2,6 +2,7 @@
 
 use crate::shell::{Scratch, bowline};
 use crate::{Outcome, web};
+use bowline_test_support::words;
 use std::path::Path;
 use std::process::Command;
 
@@ -105,7 +106,7 @@ pub(crate) fn run() -> Outcome {
 
 fn run_and_show(bowline: &Path, folder: &Path, line: &str, code: i32) -> Outcome {
     println!("\n$ bowline {line}");
-    let words = split(line);
+    let words = words(line);
     let output = Command::new(bowline)
         .args(&words)
         .current_dir(folder)
@@ -127,17 +128,4 @@ fn run_and_show(bowline: &Path, folder: &Path, line: &str, code: i32) -> Outcome
             "'bowline {line}' ended with {other:?}, expected {code}"
         )),
     }
-}
-
-/// Words of a command line with single quotes.
-fn split(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (index, part) in line.split('\'').enumerate() {
-        if index % 2 == 1 {
-            words.push(part.to_owned());
-        } else {
-            words.extend(part.split_whitespace().map(str::to_owned));
-        }
-    }
-    words
 }

@@ -423,6 +423,41 @@ fn documents_and_sources_stay_short() {
     }
 }
 
+/// A file of tests that is no module would silently never run.
+#[test]
+fn no_test_file_is_forgotten() {
+    let mains = tracked()
+        .into_iter()
+        .filter(|file| file.ends_with("/tests/it/main.rs"));
+    for main in mains.collect::<Vec<_>>() {
+        check_declared(Path::new(&main));
+    }
+}
+
+/// Every file and folder beside a module is declared in it.
+fn check_declared(parent: &Path) {
+    let declared = read(parent.to_str().unwrap());
+    for entry in std::fs::read_dir(root().join(parent.parent().unwrap())).unwrap() {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        let source = path.is_dir() && path.join("mod.rs").exists();
+        if !source && path.extension().is_none_or(|it| it != "rs") {
+            continue;
+        }
+        let known = path.file_name() == parent.file_name()
+            || declared.lines().any(|line| line == format!("mod {stem};"));
+        assert!(
+            known,
+            "{} is not declared in {}",
+            path.display(),
+            parent.display()
+        );
+        if source {
+            check_declared(&parent.with_file_name(stem).join("mod.rs"));
+        }
+    }
+}
+
 #[test]
 fn every_crate_has_a_readme() {
     for package in packages() {

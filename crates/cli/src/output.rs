@@ -5,8 +5,6 @@ use bowline_engine::files::{Changed, Notice, View};
 use bowline_engine::formats::client_hooks::quoted;
 use bowline_engine::formats::finding::{Finding, Severity};
 use bowline_engine::formats::json::JsonDocument;
-use bowline_engine::formats::orchestrate::masked;
-use bowline_engine::kinds::FileKind;
 use bowline_engine::{Context, Error, ExitClass, advice};
 use bowline_words::Lang;
 use bowline_words::message::{Did, Label, Told};
@@ -105,15 +103,10 @@ impl Output {
 
     /// The JSON form of a look at a file.
     pub(crate) fn view_json(&self, context: &Context, view: &View) -> Value {
-        // The file keeps its secrets; what is shown does not have them.
-        let state = match view.kind {
-            FileKind::Orchestrate => masked(view.document.value()),
-            _ => view.document.value().clone(),
-        };
         json!({
             "kind": view.kind.name(),
             "path": view.path,
-            "state": state,
+            "state": view.shown(),
             "findings": all_findings(view),
             "next": advice::commands(context, view),
         })
@@ -190,16 +183,20 @@ impl Output {
         }
     }
 
-    /// A finding in one or two lines, with its place.
-    pub(crate) fn finding(&self, finding: &Finding, document: Option<&JsonDocument>) -> String {
-        let (word, tone) = match finding.severity {
+    /// What a finding begins with.
+    pub(crate) fn severity(&self, severity: Severity, code: &str) -> String {
+        let (word, tone) = match severity {
             Severity::Note => (Label::Note, Tone::Faint),
             Severity::Warning => (Label::Warning, Tone::Busy),
             Severity::Error => (Label::Error, Tone::Bad),
             Severity::ReadOnly => (Label::ReadOnly, Tone::Bad),
             Severity::Fatal => (Label::Fatal, Tone::Bad),
         };
-        let word = self.label(word);
+        self.tone(tone, &format!("{}[{code}]", self.label(word)))
+    }
+
+    /// A finding in one or two lines, with its place.
+    pub(crate) fn finding(&self, finding: &Finding, document: Option<&JsonDocument>) -> String {
         let place = match document {
             Some(document) if !finding.pointer.is_empty() => {
                 let (line, column) = document.position(&finding.pointer);
@@ -208,7 +205,7 @@ impl Output {
             Some(_) | None if !finding.pointer.is_empty() => format!(" {}", finding.pointer),
             Some(_) | None => String::new(),
         };
-        let head = self.tone(tone, &format!("{word}[{}]", finding.code));
+        let head = self.severity(finding.severity, finding.code);
         let mut text = format!("{head}:{place} {}", finding.message.say(self.lang));
         if let Some(repair) = &finding.repair {
             let (word, repair) = (self.label(Label::Repair), repair.say(self.lang));

@@ -70,15 +70,6 @@ impl Refuse for Refusal {
             Refusal::Orchestrate(refusal) => refusal.code(),
         }
     }
-
-    fn hint(&self) -> String {
-        match self {
-            Refusal::Thinking(refusal) => refusal.hint(),
-            Refusal::Plan(refusal) => refusal.hint(),
-            Refusal::Develop(refusal) => refusal.hint(),
-            Refusal::Orchestrate(refusal) => refusal.hint(),
-        }
-    }
 }
 
 /// Why an operation did not do what was asked.
@@ -140,7 +131,7 @@ pub enum Error {
         /// The plan.
         path: PathBuf,
         /// The first thing that forbids it.
-        finding: Box<tasks_md::Finding>,
+        finding: Box<tasks_md::PlanFinding>,
     },
     /// Several tasks have an id that ends so.
     AmbiguousTask {

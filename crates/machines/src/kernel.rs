@@ -61,12 +61,10 @@ impl<S, E> Step<S, E> {
     }
 }
 
-/// A refusal explains itself: a stable code for programs, a sentence for people, and what to do about it.
+/// A refusal explains itself: a stable code for programs, and a sentence. What people are told is in `words`.
 pub trait Refuse: Error {
     /// Stable, `snake_case`, documented by `bowline explain`.
     fn code(&self) -> &'static str;
-    /// What to do next.
-    fn hint(&self) -> String;
 }
 
 /// Whole seconds since 1970-01-01T00:00:00Z. State files carry no finer time.

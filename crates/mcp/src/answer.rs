@@ -2,8 +2,6 @@
 
 use crate::desk::Desk;
 use bowline_engine::files::{Changed, Notice, View};
-use bowline_engine::formats::orchestrate::masked;
-use bowline_engine::kinds::FileKind;
 use bowline_engine::{Error, advice};
 use bowline_words::Lang;
 use bowline_words::message::ToolNo;
@@ -129,23 +127,10 @@ pub(crate) fn viewed(desk: &Desk, view: &View) -> Done {
         "kind": view.kind.name(),
         "path": desk.shown(&view.path),
         "status": view.examined.status,
-        "state": document(view),
+        "state": view.shown(),
     });
     add_rest(desk, view, &mut body);
     Ok(body)
-}
-
-/// The document without its secrets: the file keeps them, what is shown does not have them.
-pub(crate) fn document(view: &View) -> Value {
-    match view.kind {
-        FileKind::Orchestrate => masked(view.document.value()),
-        FileKind::Thinking
-        | FileKind::TaskState
-        | FileKind::TaskHistory
-        | FileKind::SharedContext
-        | FileKind::AgentMemory
-        | FileKind::Develop => view.document.value().clone(),
-    }
 }
 
 fn add_rest(desk: &Desk, view: &View, body: &mut Value) {

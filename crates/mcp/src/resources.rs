@@ -1,10 +1,10 @@
 //! State files and the resume card, as resources.
 
-use crate::answer::{No, document};
+use crate::answer::No;
 use crate::desk::Desk;
-use crate::verbs::task::encoded;
 use bowline_engine::files::KnownFile;
 use bowline_engine::kinds::FileKind;
+use bowline_engine::post::encoded;
 use bowline_engine::{advice, workspace};
 use bowline_words::message::ToolNo;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
@@ -73,7 +73,7 @@ pub(crate) fn read(desk: &Desk, wanted: &str) -> Result<ReadResourceResult, No> 
     let file = KnownFile::new(&desk.context, kind, &path);
     let view = file.view(&desk.context)?;
     let text = match kind {
-        FileKind::Orchestrate => document(&view).to_string(),
+        FileKind::Orchestrate => view.shown().to_string(),
         FileKind::Thinking
         | FileKind::TaskState
         | FileKind::TaskHistory

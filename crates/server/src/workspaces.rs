@@ -4,7 +4,6 @@ use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
 use crate::serve::Shared;
 use bowline_engine::files::{KnownFile, View};
-use bowline_engine::formats::orchestrate::masked;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::develop::{Gate, Phase};
 use bowline_engine::machines::thinking::Stage;
@@ -204,26 +203,13 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
     json(call, &Page::whole(items))
 }
 
-fn document(view: &View) -> Value {
-    // The file keeps its secrets; what is shown does not have them.
-    match view.kind {
-        FileKind::Orchestrate => masked(view.document.value()),
-        FileKind::Thinking
-        | FileKind::TaskState
-        | FileKind::TaskHistory
-        | FileKind::SharedContext
-        | FileKind::AgentMemory
-        | FileKind::Develop => view.document.value().clone(),
-    }
-}
-
 fn state_of(context: &Context, view: &View) -> WorkspaceState {
     let findings = view.examined.findings.iter();
     WorkspaceState {
         kind: view.kind.name().into(),
         path: shown(&view.path),
         status: Some(view.examined.status.clone()),
-        state: document(view),
+        state: view.shown(),
         findings: findings
             .map(|finding| finding.to_json(Some(&view.document)))
             .collect(),
@@ -396,6 +382,6 @@ fn changed_by(
         from: changed.moved.from.clone(),
         to: Some(changed.moved.to.clone()),
         sequence: Some(changed.view.sequence),
-        state: document(&changed.view),
+        state: changed.view.shown(),
     })
 }

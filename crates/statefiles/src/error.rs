@@ -226,44 +226,6 @@ impl Error {
         }
     }
 
-    /// What a person can do about it, where there is something to do.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Locked { .. } => Some(
-                "wait for the owner to finish; if it is not a program that uses this file, remove the lock file",
-            ),
-            Self::Permission { .. } => {
-                Some("check the owner and the permissions of the file and of its folder")
-            }
-            Self::DiskFull { .. } => Some("free some space and run the command again"),
-            Self::NotRegular { .. } => Some("move it away, or name another path"),
-            Self::TooBig { .. } => Some("prune the document"),
-            Self::LinkLoop { .. } => Some("point the link at a file"),
-            Self::Contended { .. } => {
-                Some("stop the program that writes this file without taking its lock")
-            }
-            Self::Unfinished { .. } => {
-                Some("do not repeat the command; any next command completes it")
-            }
-            Self::Uncertain { .. } => Some("look at the history before repeating the command"),
-            Self::EarlierUnfinished { .. } => Some(
-                "mend what stopped it and repeat the command; it completes the earlier change first",
-            ),
-            Self::NotUtf8 { .. }
-            | Self::NeedsReplay { .. }
-            | Self::NoDocument { .. }
-            | Self::StepsNotWritten { .. }
-            | Self::NoSuchVersion { .. }
-            | Self::NotRebuildable { .. } => None,
-            Self::Io { source, .. } => (source.kind() == io::ErrorKind::NotADirectory)
-                .then_some("a file stands where a folder is needed: move it away"),
-            Self::NothingToRestore { .. } => {
-                Some("put a good copy in its place, or move it away and begin anew")
-            }
-        }
-    }
-
     /// The same failure, met while completing what an earlier command left: none of the present one is on disk.
     pub(crate) fn of_an_earlier_change(self) -> Self {
         match self {

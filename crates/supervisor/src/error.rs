@@ -157,35 +157,6 @@ impl Error {
         }
     }
 
-    /// What to do next.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Error::Io { .. } => "check the disk, and who owns the folder",
-            Error::NoAttempt { .. } => "'bowline attach' lists the attempts",
-            Error::BadId { .. } => "use letters, digits, '-', '_' and '.', 100 at the most",
-            Error::AttemptExists { .. } => "use a new id for a new attempt",
-            Error::NotStarted { .. } => "check that bowline-shim stands beside bowline",
-            Error::Unreachable { .. } => {
-                "'bowline attach' tells whether the attempt ended or was lost"
-            }
-            Error::Protocol { .. } => "update Bowline",
-            Error::Relay { .. } => {
-                "run it again; if that does not help, ask the person you work for"
-            }
-            Error::Refused { why, .. } => match why {
-                Refused::FencedOut => "another server owns this attempt now",
-                Refused::StaleGeneration => "ask for the status and decide anew",
-                Refused::InputFull => "send it again when the agent has read some",
-                Refused::InputGap => "ask for the status: it names the next number",
-                Refused::InputClosed => "start a new attempt with the message",
-                Refused::NotRunning => "'bowline attach' tells how it ended",
-                Refused::AgentPeer => "an agent cannot control its own shim",
-                Refused::BadRequest => "update Bowline",
-                Refused::Unsupported => "end the agent and start it anew",
-            },
-        }
-    }
-
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_owned();
         move |source| Error::Io { what, path, source }

@@ -6,9 +6,11 @@ mod faulty_disk;
 pub mod model_server;
 mod skip;
 mod wait;
+mod words;
 mod works;
 
 pub use faulty_disk::{Fault, FaultyDisk};
 pub use skip::{Lack, skip};
 pub use wait::wait_until;
+pub use words::words;
 pub use works::works;

@@ -1,9 +1,10 @@
 //! `bowline capsule` and `bowline replay`: an incident in one file that can be mailed, and looked at without a server.
 
-use super::remote::{Remote, Told, encoded, find, tell};
+use super::remote::{Remote, Told, find, tell};
 use crate::args::task::{CapsuleArgs, ReplayArgs};
 use crate::output::{Output, Tone};
 use bowline_engine::formats::time::{parse, utc};
+use bowline_engine::post::encoded;
 use bowline_engine::words::system;
 use bowline_engine::{Context, Error};
 use bowline_server::code_of;

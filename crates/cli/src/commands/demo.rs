@@ -7,6 +7,7 @@ use crate::args::serve::DemoArgs;
 use crate::output::Output;
 use bowline_engine::formats::settings::{Agent, Settings, Spoken};
 use bowline_engine::{Context, Error};
+use bowline_runner::drivers::jobs::{DESIGN, PLANNING};
 use bowline_server::client::Client;
 use bowline_server::jobs::{JobQuery, Jobs, Setup};
 use bowline_server::work::{Asked, Wish};
@@ -26,26 +27,6 @@ use std::time::{Duration, Instant};
 const NEXT_TIME: Duration = Duration::from_secs(60);
 /// How often it looks.
 const LOOK_TIME: Duration = Duration::from_millis(100);
-
-/// The nine files of the first phase, and the five of the second.
-const PLANNING: [&str; 9] = [
-    "01_idea",
-    "02_market",
-    "03_persona",
-    "04_user_journey",
-    "05_business_model",
-    "06_product",
-    "07_features",
-    "08_tech",
-    "09_roadmap",
-];
-const DESIGN: [&str; 5] = [
-    "01_screen",
-    "02_data_model",
-    "03_task_flow",
-    "04_api",
-    "05_architecture",
-];
 
 /// What an agent of the demo does: a question, a limit, a phase that is not finished at first, a value, four phases.
 fn shop() -> String {

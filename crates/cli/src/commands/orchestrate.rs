@@ -8,7 +8,7 @@ use crate::commands::{
 };
 use crate::output::{Output, Tone};
 use bowline_engine::formats::orchestrate::Mode;
-use bowline_engine::formats::tasks_md::{Severity, TaskId, TasksFile};
+use bowline_engine::formats::tasks_md::{TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan, TaskMoved};
 use bowline_engine::{Context, Error};
 use bowline_runner::orchestrate::Rehearsal;
@@ -225,8 +225,8 @@ fn plan_json(plan: &Plan) -> Value {
     let notes = file.findings.iter().map(|finding| {
         json!({
             "line": finding.line,
-            "code": finding.code,
-            "severity": finding.severity,
+            "code": finding.code.as_str(),
+            "severity": finding.severity.name(),
             "text": finding.message.to_string(),
         })
     });
@@ -285,11 +285,7 @@ fn show_plan(output: &Output, plan: &Plan) {
         output.line(&format!("{word} {}  {}", group.id, ids.join(" ")));
     }
     for finding in &file.findings {
-        let (word, tone) = match finding.severity {
-            Severity::Error => (output.label(Label::Error), Tone::Bad),
-            Severity::Warning => (output.label(Label::Warning), Tone::Busy),
-        };
-        let head = output.tone(tone, &format!("{word}[{}]", finding.code.as_str()));
+        let head = output.severity(finding.severity, finding.code.as_str());
         let line = output.label(Label::Line);
         output.talk(&format!(
             "{head}: {line} {}: {}",

@@ -3,6 +3,7 @@
 use crate::args::task::PlaceArgs;
 use crate::output::Output;
 use bowline_engine::Context;
+use bowline_engine::post::encoded;
 use bowline_server::client::{Answer, Client};
 use bowline_server::{code_of, data_folder, read_secret};
 use bowline_words::Lang;
@@ -250,18 +251,4 @@ impl Remote<'_> {
             Some(_) | None => self.only(what, name.unwrap_or(given), ids),
         }
     }
-}
-
-/// A part of a path as it may stand in an address.
-pub(crate) fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                out.push(char::from(byte));
-            }
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
 }

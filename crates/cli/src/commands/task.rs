@@ -1,9 +1,10 @@
 //! `bowline task`: every action of a person on tasks, through the server.
 
-use super::remote::{Remote, Told, encoded, find};
+use super::remote::{Remote, Told, find};
 use super::{task_permits, task_view};
 use crate::args::task::{NewArgs, RuleVerb, TaskArgs, TaskVerb};
 use crate::output::Output;
+use bowline_engine::post::encoded;
 use bowline_engine::{Context, Error};
 use bowline_words::message::Desk;
 use serde_json::{Map, Value, json};

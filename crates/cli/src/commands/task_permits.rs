@@ -1,7 +1,8 @@
 //! `bowline task permit`, `deny` and `rule`: tool calls that agents ask leave for.
 
-use super::remote::{Remote, Told, encoded};
+use super::remote::{Remote, Told};
 use crate::args::task::RuleVerb;
+use bowline_engine::post::encoded;
 use bowline_words::message::Desk;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;

@@ -1,7 +1,8 @@
 //! Tasks as people read them.
 
-use super::remote::{Remote, Told, encoded, tell};
+use super::remote::{Remote, Told, tell};
 use crate::output::{Output, Tone};
+use bowline_engine::post::encoded;
 use bowline_words::message::Desk;
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Write as _};

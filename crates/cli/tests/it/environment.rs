@@ -1,6 +1,7 @@
 //! A world of its own for one test: an empty home, a fixed clock, and no variable of whoever runs the tests.
 
 use bowline_engine::actor::{ACTOR_PERSON, ACTOR_VARIABLE};
+use bowline_test_support::words;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -204,6 +205,20 @@ impl TestEnvironment {
         texts.join("\n")
     }
 
+    /// Runs command lines that change nothing, in both languages.
+    #[track_caller]
+    pub(crate) fn refusals(&self, lines: &[&str]) -> [String; 2] {
+        let before = self.everything();
+        let korean: Vec<String> = lines
+            .iter()
+            .map(|line| format!("{line} --lang ko"))
+            .collect();
+        let korean: Vec<&str> = korean.iter().map(String::as_str).collect();
+        let said = [self.session(lines), self.session(&korean)];
+        assert_eq!(before, self.everything(), "a refusal changed something");
+        said
+    }
+
     /// What came out: data as it is, talk behind `|`, the exit code unless it is 0.
     pub(crate) fn told(&self, line: &str, output: &Output) -> String {
         let mut text = format!("$ bowline {line}").trim_end().to_owned() + "\n";
@@ -306,18 +321,6 @@ fn without_ids(text: &str) -> String {
     }
     plain.pop();
     plain
-}
-
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (index, part) in line.split('\'').enumerate() {
-        if index % 2 == 1 {
-            words.push(part.to_owned());
-        } else {
-            words.extend(part.split_whitespace().map(str::to_owned));
-        }
-    }
-    words
 }
 
 fn is_phase(word: &str) -> bool {

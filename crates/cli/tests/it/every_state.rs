@@ -11,6 +11,8 @@ use bowline_engine::machines::Refuse as _;
 use bowline_engine::machines::plan::{self, Memory, NewStep, PlanMachine, next_id};
 use bowline_engine::machines::table::{AT, Catalogue, EARLIER};
 use bowline_engine::machines::thinking::{self, Run, Seen, ThinkingMachine};
+use bowline_engine::{Error, Refusal};
+use bowline_words::Lang;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -94,6 +96,7 @@ where
     M: Catalogue,
     M::State: std::fmt::Debug + PartialEq,
     F: StateFormat<State = M::State>,
+    Refusal: From<M::Refusal>,
 {
     let mut played = Played::default();
     let mut tried = BTreeSet::new();
@@ -138,13 +141,13 @@ where
                     let missing = ["no_step", "not_queued"].contains(&refusal.code());
                     let code = if missing { 3 } else { 1 };
                     assert_eq!(output.status.code(), Some(code), "{cell}\n{told}");
-                    let error = json!({
-                        "code": refusal.code(), "message": refusal.to_string(), "hint": refusal.hint(),
-                    });
+                    let (code, message) = (refusal.code(), refusal.to_string());
+                    let (_, hint) = Error::Refused(refusal.into()).told(Lang::En);
+                    let error = json!({ "code": code, "message": message, "hint": hint });
                     assert_eq!(answer["error"], error, "{cell}");
                     assert_eq!(world.everything(), before, "{cell} changed something");
-                    if tried.insert((state_name, refusal.hint())) {
-                        played.hints += world.try_hints(&cell, &refusal.hint());
+                    if tried.insert((state_name, hint.clone())) {
+                        played.hints += world.try_hints(&cell, &hint);
                     }
                 }
             }

@@ -68,20 +68,3 @@ mod travel;
 mod values;
 mod worked_examples;
 mod wrong_input;
-
-#[test]
-fn no_test_file_is_forgotten() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
-    let main = include_str!("main.rs");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        let Some(module) = name.strip_suffix(".rs") else {
-            continue;
-        };
-        assert!(
-            module == "main" || main.contains(&format!("mod {module};")),
-            "{name} is not in main.rs"
-        );
-    }
-}

@@ -55,16 +55,9 @@ fn refusals() {
         "thinking feedback record --metric reach=10 --target 0",
         "thinking feedback apply --from elsewhere",
     ];
-    let before = world.everything();
-    let english = world.session(&lines);
-    let korean: Vec<String> = lines
-        .iter()
-        .map(|line| format!("{line} --lang ko"))
-        .collect();
-    let korean: Vec<&str> = korean.iter().map(String::as_str).collect();
+    let [english, korean] = world.refusals(&lines);
     check!("refusals_en", english);
-    check!("refusals_ko", world.session(&korean));
-    assert_eq!(before, world.everything(), "a refusal changed something");
+    check!("refusals_ko", korean);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::relayed;
 use crate::trust;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::{JsonDocument, ParseError};
-use bowline_formats::orchestrate::FOREIGN;
+use bowline_formats::orchestrate::{FOREIGN, masked};
 use bowline_formats::thinking::Sheet;
 use bowline_machines::develop::Run;
 use bowline_machines::plan::Memory;
@@ -51,6 +51,19 @@ pub struct View {
 }
 
 impl View {
+    /// The document as it is shown: the file keeps its secrets.
+    pub fn shown(&self) -> Value {
+        match self.kind {
+            FileKind::Orchestrate => masked(self.document.value()),
+            FileKind::Thinking
+            | FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory
+            | FileKind::Develop => self.document.value().clone(),
+        }
+    }
+
     /// The thinking run it is about.
     pub fn sheet(&self) -> Option<&Sheet> {
         match &self.examined.state {

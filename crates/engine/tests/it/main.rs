@@ -51,17 +51,3 @@ fn begun(folder: &Path) -> ThinkingRun {
 fn state_file(folder: &Path) -> PathBuf {
     folder.join("thinking_state.json")
 }
-
-#[test]
-fn no_test_file_is_forgotten() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
-    let main = include_str!("main.rs");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let module = name.trim_end_matches(".rs");
-        assert!(
-            module == "main" || main.contains(&format!("mod {module};")),
-            "{name} is not in main.rs"
-        );
-    }
-}

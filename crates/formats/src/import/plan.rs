@@ -2,7 +2,7 @@
 //! written more plainly, until it is not.
 
 use super::{Imported, Item, Phase, Refused};
-use crate::tasks_md::{FindingCode, PLAN_BYTES_MAX, Progress, Task, TasksFile, parse};
+use crate::tasks_md::{PLAN_BYTES_MAX, PlanFindingCode, Progress, Task, TasksFile, parse};
 use bowline_words::message::Unplaced;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -180,7 +180,9 @@ fn only_of_order(read: &TasksFile, task: &Task) -> bool {
     here.map(|it| it.code).all(|code| {
         matches!(
             code,
-            FindingCode::CircularDep | FindingCode::EmptyTitle | FindingCode::PhaseMismatch
+            PlanFindingCode::CircularDep
+                | PlanFindingCode::EmptyTitle
+                | PlanFindingCode::PhaseMismatch
         )
     })
 }

@@ -85,21 +85,6 @@ impl PathError {
             PathError::TooLarge { .. } => "value_too_large",
         }
     }
-
-    /// What to do about it.
-    pub const fn hint(&self) -> &'static str {
-        match self {
-            PathError::BadPath { .. } => {
-                "write keys joined by dots, like shared_data.current_topic"
-            }
-            PathError::NotFound { .. } => "read the parent to see what is there",
-            PathError::Protected { .. } => "version, times and ids are kept by bowline itself",
-            PathError::MustBeObject { .. } => "set a member of it instead",
-            PathError::NoMembers { .. } => "set the value on the way first",
-            PathError::NotAList { .. } => "append to another path, or set this one to a list first",
-            PathError::TooLarge { .. } => "put the text into a file and store its path",
-        }
-    }
 }
 
 /// A value given as text: JSON if it is JSON, else the text itself.

@@ -4,7 +4,7 @@ use bowline_words::message::InPlan;
 use std::collections::HashMap;
 
 use super::fields;
-use super::finding::{Finding, FindingCode};
+use super::finding::{PlanFinding, PlanFindingCode};
 use super::head::Names;
 use super::id::{TaskId, leading_number, phase_told_by};
 use super::parse::without_comment;
@@ -40,7 +40,7 @@ pub(super) struct Built {
     pub(super) worktrees: HashMap<u32, String>,
     /// For each candidate whose fields the text below it holds.
     pub(super) owners: Vec<Option<Owner>>,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<PlanFinding>,
 }
 
 impl Built {
@@ -138,7 +138,7 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                     id: id.to_string(),
                     line: first,
                 };
-                let finding = Finding::new(FindingCode::DuplicateId, second, message);
+                let finding = PlanFinding::new(PlanFindingCode::DuplicateId, second, message);
                 built
                     .findings
                     .push(finding.with_lines([first]).with_path([task_id.clone()]));
@@ -167,11 +167,12 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                     built.owners[at] = heading.then_some(Owner::Task(task));
                 } else if survey.roles[at] == Role::Boxless {
                     let message = InPlan::NoBox { id: id.to_string() };
-                    let finding = Finding::new(FindingCode::NoBox, one.line, message);
+                    let finding = PlanFinding::new(PlanFindingCode::NoBox, one.line, message);
                     built.findings.push(finding);
                 } else if survey.roles[at] == Role::Unsure {
                     let message = InPlan::UnsureId { id: id.to_string() };
-                    let finding = Finding::new(FindingCode::UnreadHeader, one.line, message);
+                    let finding =
+                        PlanFinding::new(PlanFindingCode::UnreadHeader, one.line, message);
                     built.findings.push(finding);
                 }
             }
@@ -196,7 +197,7 @@ fn task(
     main: usize,
     met: &[usize],
     survey: &Survey<'_>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<PlanFinding>,
 ) -> Task {
     let one = &survey.candidates[main];
     let several = !matches!(one.named.names, Names::One(_));
@@ -228,21 +229,21 @@ fn task(
         .or(told)
         .or(id.first_number())
         .unwrap_or(0);
-    let mut note = |code: FindingCode, message: InPlan| {
-        findings.push(Finding::new(code, one.line, message).with_path([id.clone()]));
+    let mut note = |code: PlanFindingCode, message: InPlan| {
+        findings.push(PlanFinding::new(code, one.line, message).with_path([id.clone()]));
     };
     match (stated, told, around) {
         (Some(stated), Some(told), _) if stated.whole != told => {
             let stated = stated.whole;
             let id = id.to_string();
             let message = InPlan::OtherPhase { id, stated, told };
-            note(FindingCode::WrongPhase, message);
+            note(PlanFindingCode::WrongPhase, message);
         }
         (None, Some(told), Some(around)) if around.whole != told => {
             let around = around.whole;
             let id = id.to_string();
             let message = InPlan::PhaseAbove { id, around, told };
-            note(FindingCode::PhaseMismatch, message);
+            note(PlanFindingCode::PhaseMismatch, message);
         }
         _ => {}
     }
@@ -252,14 +253,14 @@ fn task(
             .all(|at| survey.candidates[*at].named.title.is_empty())
     {
         let id = id.to_string();
-        note(FindingCode::EmptyTitle, InPlan::NoTitle { id });
+        note(PlanFindingCode::EmptyTitle, InPlan::NoTitle { id });
     }
     if let Some(mark) = one.odd {
         let message = InPlan::OddBox {
             id: id.to_string(),
             mark: mark.to_string(),
         };
-        note(FindingCode::UnknownTick, message);
+        note(PlanFindingCode::UnknownTick, message);
     }
     if title.is_empty() {
         let other = met.iter().map(|at| survey.candidates[*at].named.title);

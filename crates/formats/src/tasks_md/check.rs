@@ -4,7 +4,7 @@ use bowline_words::message::InPlan;
 use std::collections::{BTreeMap, HashSet};
 
 use super::TasksFile;
-use super::finding::{Finding, FindingCode, path_text};
+use super::finding::{PlanFinding, PlanFindingCode, path_text};
 use super::graph::cycles;
 
 /// Most circles that are reported of one file.
@@ -14,7 +14,11 @@ pub const CYCLES_REPORTED_MAX: usize = 20;
 pub(super) fn check(file: &mut TasksFile) {
     let mut findings = std::mem::take(&mut file.findings);
     if file.tasks.is_empty() {
-        findings.push(Finding::new(FindingCode::ParseFail, 1, InPlan::NoTask));
+        findings.push(PlanFinding::new(
+            PlanFindingCode::ParseFail,
+            1,
+            InPlan::NoTask,
+        ));
     } else {
         check_phases(file, &mut findings);
     }
@@ -25,7 +29,7 @@ pub(super) fn check(file: &mut TasksFile) {
 }
 
 /// Phases count up from 0 or 1 without gaps, and each heading has tasks.
-fn check_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
+fn check_phases(file: &TasksFile, findings: &mut Vec<PlanFinding>) {
     let mut first_lines: BTreeMap<u32, usize> = BTreeMap::new();
     for heading in &file.phases {
         first_lines.insert(heading.number, heading.line);
@@ -51,7 +55,7 @@ fn check_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
                     before: number,
                 }
             };
-            findings.push(Finding::new(FindingCode::PhaseGap, line, message));
+            findings.push(PlanFinding::new(PlanFindingCode::PhaseGap, line, message));
         }
         expected = number.saturating_add(1);
     }
@@ -63,11 +67,15 @@ fn check_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
         let message = InPlan::EmptyPhase {
             phase: heading.number,
         };
-        findings.push(Finding::new(FindingCode::EmptyPhase, heading.line, message));
+        findings.push(PlanFinding::new(
+            PlanFindingCode::EmptyPhase,
+            heading.line,
+            message,
+        ));
     }
 }
 
-fn check_later_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
+fn check_later_phases(file: &TasksFile, findings: &mut Vec<PlanFinding>) {
     for (task, needs) in file.tasks.iter().zip(&file.needs) {
         for needed in needs
             .iter()
@@ -80,7 +88,7 @@ fn check_later_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
                 needed: needed.id.to_string(),
                 phase: needed.phase,
             };
-            let finding = Finding::new(FindingCode::LaterPhaseDep, task.line, message);
+            let finding = PlanFinding::new(PlanFindingCode::LaterPhaseDep, task.line, message);
             findings.push(
                 finding
                     .with_lines([needed.line])
@@ -90,7 +98,7 @@ fn check_later_phases(file: &TasksFile, findings: &mut Vec<Finding>) {
     }
 }
 
-fn check_cycles(file: &TasksFile, findings: &mut Vec<Finding>) {
+fn check_cycles(file: &TasksFile, findings: &mut Vec<PlanFinding>) {
     for cycle in cycles(&file.needs, CYCLES_REPORTED_MAX) {
         let tasks = cycle.iter().map(|at| &file.tasks[*at]);
         let path: Vec<_> = tasks
@@ -102,7 +110,7 @@ fn check_cycles(file: &TasksFile, findings: &mut Vec<Finding>) {
             path: path_text(&path),
         };
         let line = file.tasks[cycle[0]].line;
-        let finding = Finding::new(FindingCode::CircularDep, line, message);
+        let finding = PlanFinding::new(PlanFindingCode::CircularDep, line, message);
         findings.push(
             finding
                 .with_lines(tasks.map(|task| task.line))

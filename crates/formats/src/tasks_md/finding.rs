@@ -3,26 +3,16 @@
 use std::fmt;
 
 use bowline_words::message::InPlan;
-use serde::Serialize;
 
 use super::id::TaskId;
+use crate::finding::Severity;
 
 /// Most ids printed of one path; the middle of a longer one is left out.
 const PATH_IDS_MAX: usize = 32;
 
-/// Whether a run may start all the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// The tasks cannot be run as they stand.
-    Error,
-    /// Worth a look.
-    Warning,
-}
-
 /// The kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FindingCode {
+pub enum PlanFindingCode {
     /// The file holds no task.
     ParseFail,
     /// Two headers have the same id; the first counts.
@@ -67,7 +57,7 @@ pub enum FindingCode {
     UnclosedBlock,
 }
 
-impl FindingCode {
+impl PlanFindingCode {
     /// The name in upper case, as it stands on the wire: `CIRCULAR_DEP`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -125,34 +115,25 @@ impl FindingCode {
     }
 }
 
-impl Serialize for FindingCode {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
 /// One thing that is wrong or doubtful.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanFinding {
     /// Which kind.
-    pub code: FindingCode,
+    pub code: PlanFindingCode,
     /// Whether it stops a run.
     pub severity: Severity,
     /// The line to look at, counted from 1.
     pub line: usize,
     /// Further lines that belong to it: the first header of a duplicate, the tasks of a circle.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<usize>,
     /// The ids it is about. In a path each task needs the next; a circle ends with the id it starts with.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<TaskId>,
     /// What it says to people.
-    #[serde(serialize_with = "as_text")]
     pub message: InPlan,
 }
 
-impl Finding {
-    pub(super) fn new(code: FindingCode, line: usize, message: InPlan) -> Self {
+impl PlanFinding {
+    pub(super) fn new(code: PlanFindingCode, line: usize, message: InPlan) -> Self {
         let severity = code.severity();
         Self {
             code,
@@ -185,7 +166,7 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for PlanFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -195,10 +176,6 @@ impl fmt::Display for Finding {
             self.message
         )
     }
-}
-
-fn as_text<S: serde::Serializer>(message: &InPlan, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(message)
 }
 
 /// `T1.3->T1.4->T1.3`; a very long path loses its middle.

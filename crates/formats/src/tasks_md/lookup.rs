@@ -1,7 +1,7 @@
 //! Which tasks fields and diagrams name, and what is wrong with the names.
 
 use super::fields::Field;
-use super::finding::{Finding, FindingCode};
+use super::finding::{PlanFinding, PlanFindingCode};
 use super::id::{Shape, TaskId, leading_id, shape};
 use super::mermaid::{Link, Node};
 use super::parse::{PendingField, excerpt, without_comment};
@@ -15,12 +15,12 @@ pub(super) struct Lookup<'t> {
     pub(super) needs: Vec<Vec<usize>>,
     pub(super) written: Vec<Vec<TaskId>>,
     pub(super) beside: Vec<Vec<TaskId>>,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<PlanFinding>,
     told_too_many: bool,
 }
 
 impl<'t> Lookup<'t> {
-    pub(super) fn new(names: Names<'t>, tasks: usize, findings: Vec<Finding>) -> Self {
+    pub(super) fn new(names: Names<'t>, tasks: usize, findings: Vec<PlanFinding>) -> Self {
         Lookup {
             names,
             needs: vec![Vec::new(); tasks],
@@ -53,7 +53,7 @@ impl<'t> Lookup<'t> {
                 text: excerpt(text).to_string(),
                 id: id.to_string(),
             };
-            let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
+            let finding = PlanFinding::new(PlanFindingCode::UnreadDep, pending.line, message);
             self.findings.push(finding.with_path([id.clone()]));
         }
     }
@@ -81,7 +81,8 @@ impl<'t> Lookup<'t> {
                         own: own.phase,
                         phase: number,
                     };
-                    let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
+                    let finding =
+                        PlanFinding::new(PlanFindingCode::UnreadDep, pending.line, message);
                     self.findings.push(finding.with_path([own.id.clone()]));
                 }
                 return;
@@ -108,10 +109,10 @@ impl<'t> Lookup<'t> {
                     ids: ids.iter().map(ToString::to_string).collect(),
                 };
                 let code = match pending.field {
-                    Field::Beside => FindingCode::MissingParallel,
-                    _ => FindingCode::AmbiguousDep,
+                    Field::Beside => PlanFindingCode::MissingParallel,
+                    _ => PlanFindingCode::AmbiguousDep,
                 };
-                let finding = Finding::new(code, pending.line, message);
+                let finding = PlanFinding::new(code, pending.line, message);
                 self.findings
                     .push(finding.with_path(std::iter::once(own.id.clone()).chain(ids)));
             }
@@ -120,7 +121,7 @@ impl<'t> Lookup<'t> {
                     id: own.id.to_string(),
                     group: name.to_string(),
                 };
-                let finding = Finding::new(FindingCode::UnreadDep, pending.line, message);
+                let finding = PlanFinding::new(PlanFindingCode::UnreadDep, pending.line, message);
                 self.findings.push(finding.with_path([own.id.clone()]));
             }
             (Found::Missing, Ref::One(name)) => self.missing(pending, name, task),
@@ -137,7 +138,7 @@ impl<'t> Lookup<'t> {
                     id: id.to_string(),
                     other: other.to_string(),
                 };
-                Finding::new(FindingCode::MissingParallel, pending.line, message)
+                PlanFinding::new(PlanFindingCode::MissingParallel, pending.line, message)
                     .with_path([id, other])
             }
             _ => {
@@ -186,7 +187,8 @@ impl<'t> Lookup<'t> {
                     let message = InPlan::NothingDrawn {
                         id: node.to_string(),
                     };
-                    let finding = Finding::new(FindingCode::MissingNode, link.line, message);
+                    let finding =
+                        PlanFinding::new(PlanFindingCode::MissingNode, link.line, message);
                     self.findings.push(finding.with_path([node]));
                 }
                 (End::Tasks(_) | End::Other, End::Other) | (End::Other, End::Tasks(_)) => {}
@@ -238,15 +240,16 @@ enum End {
     Other,
 }
 
-pub(super) fn too_many(line: usize) -> Finding {
+pub(super) fn too_many(line: usize) -> PlanFinding {
     let message = InPlan::TooManyEdges { max: EDGES_MAX };
-    Finding::new(FindingCode::TooManyEdges, line, message)
+    PlanFinding::new(PlanFindingCode::TooManyEdges, line, message)
 }
 
-fn missing_dep(id: &TaskId, other: &TaskId, line: usize) -> Finding {
+fn missing_dep(id: &TaskId, other: &TaskId, line: usize) -> PlanFinding {
     let message = InPlan::NothingNeeded {
         id: id.to_string(),
         other: other.to_string(),
     };
-    Finding::new(FindingCode::MissingDep, line, message).with_path([id.clone(), other.clone()])
+    PlanFinding::new(PlanFindingCode::MissingDep, line, message)
+        .with_path([id.clone(), other.clone()])
 }

@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 pub use check::CYCLES_REPORTED_MAX;
-pub use finding::{Finding, FindingCode, Severity};
+pub use finding::{PlanFinding, PlanFindingCode};
 pub use graph::{ExecutionOrder, Round};
 pub use id::{BadTaskId, ID_BYTES_MAX, TaskId};
 pub(crate) use id::{id_at_start, phase_told_by};
@@ -56,7 +56,7 @@ pub struct TasksFile {
     /// The edges of the Mermaid diagrams between tasks of this file, in file order.
     pub edges: Vec<Edge>,
     /// What is wrong or doubtful, by line.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<PlanFinding>,
     /// Position in `tasks` by id.
     index: HashMap<TaskId, usize>,
     /// For each task the positions of those it needs: fields first, then diagrams; only tasks of this file, no repeats.
@@ -157,10 +157,10 @@ impl TasksFile {
 
     /// The first finding that forbids to run the tasks.
     #[must_use]
-    pub fn blocking(&self) -> Option<&Finding> {
+    pub fn blocking(&self) -> Option<&PlanFinding> {
         self.findings
             .iter()
-            .find(|finding| finding.severity == Severity::Error)
+            .find(|finding| finding.severity == crate::finding::Severity::Error)
     }
 
     /// The numbers of the phases that have tasks, ascending.

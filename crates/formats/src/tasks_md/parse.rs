@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use super::blocks::{Block, Kind, Row, Source, blocks};
 use super::build::{Built, Owner, build};
 use super::fields::{self, Field};
-use super::finding::{Finding, FindingCode};
+use super::finding::{PlanFinding, PlanFindingCode};
 use super::id::{leading_id, shape};
 use super::lookup::{Lookup, too_many};
 use super::mermaid::{self, Link};
@@ -22,7 +22,7 @@ const LINE_LEVEL: u8 = 7;
 /// Longest part of a line that a message repeats, in characters.
 const EXCERPT_CHARS_MAX: usize = 80;
 
-/// Reads a plan. Never fails; a file without tasks has the finding [`FindingCode::ParseFail`].
+/// Reads a plan. Never fails; a file without tasks has the finding [`PlanFindingCode::ParseFail`].
 #[must_use]
 pub fn parse(text: &str) -> TasksFile {
     if text.len() >= PLAN_BYTES_MAX {
@@ -52,7 +52,7 @@ fn too_large(text: &str) -> TasksFile {
         max: PLAN_BYTES_MAX,
     };
     TasksFile {
-        findings: vec![Finding::new(FindingCode::TooLarge, line, message)],
+        findings: vec![PlanFinding::new(PlanFindingCode::TooLarge, line, message)],
         ..TasksFile::default()
     }
 }
@@ -108,7 +108,7 @@ struct Reader<'a> {
     built: Built,
     pending: Vec<PendingField<'a>>,
     links: Vec<Link<'a>>,
-    findings: Vec<Finding>,
+    findings: Vec<PlanFinding>,
     /// A field without a value on its own line.
     open_field: Option<OpenField>,
 }
@@ -132,8 +132,11 @@ impl<'a> Reader<'a> {
                 }
                 Block::Unclosed(line) => {
                     let message = InPlan::Unclosed;
-                    self.findings
-                        .push(Finding::new(FindingCode::UnclosedBlock, *line, message));
+                    self.findings.push(PlanFinding::new(
+                        PlanFindingCode::UnclosedBlock,
+                        *line,
+                        message,
+                    ));
                     continue;
                 }
             };
@@ -295,8 +298,11 @@ impl<'a> Reader<'a> {
         self.links.extend(chart.links);
         for line in chart.unread {
             let message = InPlan::UnreadMermaid;
-            self.findings
-                .push(Finding::new(FindingCode::UnreadMermaid, line, message));
+            self.findings.push(PlanFinding::new(
+                PlanFindingCode::UnreadMermaid,
+                line,
+                message,
+            ));
         }
         if let Some(line) = chart.over_limit {
             self.findings.push(too_many(line));
@@ -317,8 +323,11 @@ impl<'a> Reader<'a> {
             let message = InPlan::NoId {
                 text: excerpt(text).to_string(),
             };
-            self.findings
-                .push(Finding::new(FindingCode::UnreadHeader, *line, message));
+            self.findings.push(PlanFinding::new(
+                PlanFindingCode::UnreadHeader,
+                *line,
+                message,
+            ));
         }
         let meant: Vec<Vec<usize>> = self
             .pending

@@ -31,15 +31,6 @@ impl TickError {
             Self::NoTickBox { .. } => "no_tick_box",
         }
     }
-
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::UnknownTask { .. } => "list the ids with `bowline orchestrate status`",
-            Self::NoTickBox { .. } => "write the header as `### [ ] ID: title`",
-        }
-    }
 }
 
 /// The text with the box of one task ticked (`x`) or cleared (a space). A box that already says so stays as it is.

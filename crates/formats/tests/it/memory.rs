@@ -321,7 +321,6 @@ fn paths_read_and_set_all_but_the_skeleton() {
     ] {
         let error = set(path, json!("x")).unwrap_err();
         assert_eq!(error.code(), code, "{path}");
-        assert!(!error.hint().is_empty());
     }
     let large = json!("x".repeat(VALUE_BYTES_MAX));
     assert!(matches!(

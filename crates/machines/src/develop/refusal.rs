@@ -1,6 +1,6 @@
 //! Why a develop run refuses a command.
 
-use super::{Gate, ID_CHARS_MAX, Phase};
+use super::{Gate, Phase};
 use crate::kernel::Refuse;
 
 /// Why a develop run refuses a command.
@@ -139,72 +139,6 @@ impl Refuse for Refusal {
             Refusal::CheckpointIs { .. } => "checkpoint_status",
             Refusal::Empty { .. } => "empty_text",
             Refusal::AlreadyAdopted => "already_adopted",
-        }
-    }
-
-    fn hint(&self) -> String {
-        match self {
-            Refusal::NoRun => "begin with 'bowline develop start FEATURE'".into(),
-            Refusal::RunOpen { .. } => {
-                "go on with 'bowline develop resume', or throw it away with 'bowline develop start FEATURE --fresh'".into()
-            }
-            Refusal::WrongPhase { wanted, .. } => format!(
-                "see 'bowline develop status'; it is possible in {}",
-                wanted.name()
-            ),
-            Refusal::NotBack { .. } => "name an earlier phase".into(),
-            Refusal::GatesClosed { missing, phase } => match missing.first() {
-                Some(gate) if gate.phase() < *phase => {
-                    format!(
-                        "a person goes back with 'bowline develop back {}'",
-                        gate.phase().name()
-                    )
-                }
-                Some(gate) => format!("'bowline develop resume' says how '{}' is opened", gate.name()),
-                None => "see 'bowline develop status'".into(),
-            },
-            Refusal::GateAlreadyOpen { gate } => {
-                format!(
-                    "to run it again, 'bowline develop gate reset {}' first",
-                    gate.name()
-                )
-            }
-            Refusal::CheckpointsOpen { .. } => {
-                "pass every checkpoint first; 'bowline develop resume' says which comes next".into()
-            },
-            Refusal::EvidenceRequired { gate } => format!(
-                "set [develop.gates.{}] run= and have a person seal it; a person may also use --run or --by-hand",
-                gate.name()
-            ),
-            Refusal::EvidenceRed { .. } => "repair what it found and try again".into(),
-            Refusal::EvidenceStale => "a person seals it anew with 'bowline develop seal'".into(),
-            Refusal::NeedsPerson { .. } => "ask the person you work for".into(),
-            Refusal::UnknownCheckpoint { .. } => {
-                "'bowline develop status' lists them; they are named when entering REVIEW".into()
-            }
-            Refusal::DuplicateCheckpoint { .. } => "name each checkpoint once".into(),
-            Refusal::BadCheckpointId { .. } => {
-                format!("use a short word such as cp-1, at most {ID_CHARS_MAX} letters on one line")
-            }
-            Refusal::CheckpointIs {
-                id,
-                status: "escalated" | "failed",
-                ..
-            } => format!(
-                "a person reopens it with 'bowline develop checkpoint start {} --override REASON'",
-                typed(id)
-            ),
-            Refusal::CheckpointIs {
-                id,
-                status: "pending",
-                ..
-            } => format!(
-                "start it with 'bowline develop checkpoint start {}'",
-                typed(id)
-            ),
-            Refusal::CheckpointIs { .. } => "see 'bowline develop status'".into(),
-            Refusal::Empty { what } => format!("say the {what}"),
-            Refusal::AlreadyAdopted => "nothing to do".into(),
         }
     }
 }

@@ -162,43 +162,4 @@ impl Refuse for Refusal {
             Refusal::DependedOn { .. } => "depended_on",
         }
     }
-
-    fn hint(&self) -> String {
-        match self {
-            Refusal::NotAllowed {
-                command: "cancel",
-                task: TaskStatus::Review,
-                ..
-            } => "request changes, then cancel".into(),
-            Refusal::NotAllowed { allowed, .. } => {
-                let names: Vec<&str> = allowed.iter().map(|action| action.name()).collect();
-                format!("allowed now: {}", names.join(", "))
-            }
-            Refusal::Incomplete { missing } => {
-                format!("set {} and submit again", missing.join(", "))
-            }
-            Refusal::ScheduledLater { .. } => "wait until its time comes".into(),
-            Refusal::WaitingForTasks { tasks } => {
-                format!("it starts by itself once {} completed", are(tasks))
-            }
-            Refusal::StaleAttempt { .. } | Refusal::StaleVerification { .. } => {
-                "nothing to do: a newer one took its place".into()
-            }
-            Refusal::Unknown { what, .. } => format!("list the task's open {what}s"),
-            Refusal::Settled { .. } => "nothing to do".into(),
-            Refusal::Empty { what } => format!("say the {what}"),
-            Refusal::NotAnOption { options, .. } => format!("answer one of {}", options.join(", ")),
-            Refusal::QuestionRequired { .. } => "answer it, or cancel the task".into(),
-            Refusal::NotDue { .. } => "wait, or resume by hand".into(),
-            Refusal::TooManyWaiting => "offer it again when the agent goes on".into(),
-            Refusal::NoSuchPhase { .. } => "choose a checkpoint of this task".into(),
-            Refusal::AlreadyRetried { by } => format!("look at '{by}'"),
-            Refusal::DependedOn { tasks } => format!("delete {} first", tasks.join(", ")),
-        }
-    }
-}
-
-fn are(tasks: &[String]) -> String {
-    let verb = if tasks.len() == 1 { "is" } else { "are" };
-    format!("{} {verb}", tasks.join(", "))
 }

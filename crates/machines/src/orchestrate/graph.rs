@@ -72,20 +72,6 @@ impl Refuse for GraphError {
             GraphError::TooMany { .. } => "too_many_tasks",
         }
     }
-
-    fn hint(&self) -> String {
-        match self {
-            GraphError::DuplicateId { .. } => "give one of them another id".into(),
-            GraphError::MissingDependency { dependency, .. } => {
-                format!("add '{dependency}', or leave it out of the dependencies")
-            }
-            GraphError::CircularDependency { .. } => "take one of these dependencies away".into(),
-            GraphError::LaterPhase { dependency, .. } => {
-                format!("move '{dependency}' to an earlier phase, or leave it out")
-            }
-            GraphError::TooMany { .. } => "split the work into several task files".into(),
-        }
-    }
 }
 
 /// The tasks of a run, numbered in the order of the task file. Made once and shared by all states of the run.

@@ -136,47 +136,4 @@ impl Refuse for Refusal {
             Refusal::Empty { .. } => "empty_text",
         }
     }
-
-    fn hint(&self) -> String {
-        match self {
-            Refusal::NoTask { .. } => "'bowline orchestrate status' lists the tasks".into(),
-            Refusal::NotReady { .. }
-            | Refusal::NotFailed { .. }
-            | Refusal::PhaseIncomplete { .. } => {
-                "'bowline orchestrate next' says what can be done now".into()
-            }
-            Refusal::Blocked { .. } => {
-                "retry what failed, or force it to completed: 'bowline orchestrate next' lists it"
-                    .into()
-            }
-            Refusal::TaskState { id, status, .. } => match status {
-                Status::Pending | Status::Blocked => {
-                    "'bowline orchestrate next' says what can be done now".into()
-                }
-                Status::Ready => format!("start it with 'bowline orchestrate start {id}'"),
-                Status::InProgress => format!(
-                    "end it with 'bowline orchestrate complete {id}' or 'bowline orchestrate fail {id} --reason TEXT'"
-                ),
-                Status::Completed => {
-                    "a completed task stays completed; 'bowline undo' goes back".into()
-                }
-                Status::Failed => {
-                    format!("give it a fresh start with 'bowline orchestrate retry {id}'")
-                }
-            },
-            Refusal::NoFreePlace { .. } => {
-                "wait for one of them, or raise the limit with '--parallel N'".into()
-            }
-            Refusal::NeedsPerson { .. } => "ask the person you work for".into(),
-            Refusal::NoPhase { .. } => "'bowline orchestrate status' lists the phases".into(),
-            Refusal::PhaseFinished { .. } => "nothing to do".into(),
-            Refusal::PhaseNotCurrent { current, .. } => {
-                format!("finish phase {current} first")
-            }
-            Refusal::BadCommit { .. } => {
-                format!("give {COMMIT_CHARS} hexadecimal digits, in small letters")
-            }
-            Refusal::Empty { what } => format!("say the {what}"),
-        }
-    }
 }

@@ -170,62 +170,6 @@ impl Refuse for Refusal {
             Refusal::NoLessons { .. } => "no_lessons",
         }
     }
-
-    fn hint(&self) -> String {
-        match self {
-            Refusal::DependencyNotCompleted { dependency, .. } => {
-                format!("complete '{}' first", dependency.name())
-            }
-            Refusal::OutputsMissing { missing, .. } => {
-                format!("create {} and try again", missing.join(", "))
-            }
-            Refusal::NoOutput { .. } => "create at least one output and try again".into(),
-            Refusal::AlreadyInProgress { stage } => {
-                format!(
-                    "end it with 'bowline thinking complete {0} --output PATH' or 'bowline thinking fail {0} --code CODE --message TEXT'",
-                    stage.name()
-                )
-            }
-            Refusal::AlreadyCompleted { .. } => {
-                "a completed stage stays completed; 'bowline undo' goes back".into()
-            }
-            Refusal::NotInProgress { current, way, .. } => match way {
-                Way::Start => format!("start it with 'bowline thinking start {}'", current.name()),
-                Way::Complete => format!(
-                    "complete it with 'bowline thinking complete {} --output PATH'",
-                    current.name()
-                ),
-                Way::Reopen => format!(
-                    "a person reopens it with 'bowline thinking start {} --override REASON'",
-                    current.name()
-                ),
-            },
-            Refusal::AllCompleted { .. } => "nothing to do".into(),
-            Refusal::RetriesExhausted { stage } => format!(
-                "a person reopens it with 'bowline thinking start {} --override REASON'",
-                stage.name()
-            ),
-            Refusal::NeedsPerson { .. } => "ask the person you work for".into(),
-            Refusal::OverrideNotNeeded { .. } => "leave --override away".into(),
-            Refusal::Empty { what } => format!("say the {what}"),
-            Refusal::PathEscapes { .. } => {
-                "give a path relative to the task folder, without '..'".into()
-            }
-            Refusal::BelowThreshold { .. } => {
-                "improve the work and measure again, or fail the stage; 'bowline thinking quality NAME=VALUE' \
-                 records the three metrics, thinking/reflection/quality_check.json any other criterion \
-                 (checks: [{criterion, score}])"
-                    .into()
-            }
-            Refusal::UnknownName { known, .. } => format!("use one of {}", known.join(", ")),
-            Refusal::OutOfRange { max, .. } => format!("give a number from 0 to {max}"),
-            Refusal::BadTarget { .. } => "give what was hoped for, for instance --target 5%".into(),
-            Refusal::AlreadyApplied { .. } => "nothing to do".into(),
-            Refusal::NoLessons { .. } => {
-                "record some there with 'bowline thinking feedback record --metric NAME=VALUE --target VALUE --learning TEXT', then apply them".into()
-            }
-        }
-    }
 }
 
 fn listed(checks: &[Check]) -> String {

@@ -8,6 +8,7 @@ use crate::desk::{Desk, Role};
 use crate::given::Given;
 use crate::table::Kind::{self, Flag, Number, Text, Texts};
 use crate::table::{Arg, Verb};
+use bowline_engine::post::encoded;
 use serde_json::{Map, Value, json};
 
 /// Tasks of one list.
@@ -319,18 +320,4 @@ fn open(desk: &Desk, given: &Given, list: &str, prefix: &str) -> Result<String, 
     // With none, the server is asked for what is not there, and says so in its own words.
     let found = open.and_then(|item| item["id"].as_str());
     Ok(encoded(found.unwrap_or(prefix)))
-}
-
-/// A part of a path as it may stand in an address.
-pub(crate) fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                out.push(char::from(byte));
-            }
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
 }

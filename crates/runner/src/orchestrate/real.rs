@@ -40,7 +40,7 @@ const LOG_BYTES_MAX: u64 = 4 << 20;
 const LOG_BYTES_KEPT: usize = 1 << 20;
 
 /// An attempt that is under way.
-struct Voice {
+pub(super) struct Voice {
     task: Id,
     number: u32,
     hearing: Hearing,
@@ -63,7 +63,7 @@ pub(super) struct Real<'s> {
     pub(super) project: String,
     pub(super) screen: &'s mut dyn Screen,
     pub(super) announcer: Option<Announcer>,
-    voices: BTreeMap<Arc<str>, Voice>,
+    pub(super) voices: BTreeMap<Arc<str>, Voice>,
     /// What is to be done once it is durable why.
     pub(super) orders: Vec<Order>,
 }
@@ -81,50 +81,7 @@ pub(super) enum Order {
     Tell(Told, Run),
 }
 
-/// What a [`Real`] is made of.
-pub(super) struct Parts<'s> {
-    pub(super) context: Context,
-    pub(super) ledger: Ledger,
-    pub(super) side: PathBuf,
-    pub(super) repo: Option<Repo>,
-    pub(super) jobs: Option<Jobs>,
-    pub(super) attempts: Attempts,
-    pub(super) heard: Sender<Heard>,
-    pub(super) settings: Settings,
-    pub(super) agent: Option<String>,
-    pub(super) mode: Mode,
-    pub(super) promise: String,
-    pub(super) key: String,
-    pub(super) screen: &'s mut dyn Screen,
-    pub(super) announcer: Option<Announcer>,
-}
-
-impl<'s> Real<'s> {
-    pub(super) fn new(parts: Parts<'s>) -> Real<'s> {
-        let project = parts.ledger.owned.meta().project;
-        let real = Real {
-            context: parts.context,
-            ledger: parts.ledger,
-            side: parts.side,
-            repo: parts.repo,
-            jobs: parts.jobs,
-            attempts: parts.attempts,
-            heard: parts.heard,
-            settings: parts.settings,
-            agent: parts.agent,
-            mode: parts.mode,
-            promise: parts.promise,
-            key: parts.key,
-            project,
-            screen: parts.screen,
-            announcer: parts.announcer,
-            voices: BTreeMap::new(),
-            orders: Vec::new(),
-        };
-        real.trim_log();
-        real
-    }
-
+impl Real<'_> {
     pub(super) fn attempt_id(&self, id: &Id, number: u32) -> String {
         format!("{}-{}-{number}", self.key, Repo::name(id))
     }
@@ -268,7 +225,7 @@ impl<'s> Real<'s> {
         let _ = file.and_then(|mut file| writeln!(file, "[{at}] [{}] {line}", self.project));
     }
 
-    fn trim_log(&self) {
+    pub(super) fn trim_log(&self) {
         let path = self.ledger.owned.orchestration().root().join(LOG);
         let long = path.metadata().is_ok_and(|it| it.len() > LOG_BYTES_MAX);
         if let (true, Ok(bytes)) = (long, std::fs::read(&path)) {

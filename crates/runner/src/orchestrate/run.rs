@@ -7,7 +7,7 @@ use super::jobs::{Jobs, Work};
 use super::ledger::Ledger;
 use super::note::Used;
 use super::ports::{Event, Ports as _, Told, Wish};
-use super::real::{Parts, Real};
+use super::real::Real;
 use super::repo::{Customs, Kept, Proposals, Repo};
 use super::report::{Report, View, names};
 use crate::core::attempts::{Attempts, News};
@@ -27,7 +27,7 @@ use bowline_engine::{Context, Error};
 use bowline_words::Lang;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::sync::Arc;
@@ -198,8 +198,9 @@ pub fn run(
     let checked = !settings.orchestrate.checks.is_empty();
     let announcer = Announcer::begin(context, &owned, &settings, &side, &key, &heard);
     let ledger = Ledger::open(owned, &side, &key)?;
-    let mut real = Real::new(Parts {
+    let mut real = Real {
         context: context.clone(),
+        project: meta.project,
         ledger,
         side,
         repo,
@@ -213,7 +214,10 @@ pub fn run(
         key,
         screen,
         announcer,
-    });
+        voices: BTreeMap::new(),
+        orders: Vec::new(),
+    };
+    real.trim_log();
     if let Some(name) = &options.agent {
         let id = Id::from("");
         real.client(&id)

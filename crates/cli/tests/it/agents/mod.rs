@@ -46,6 +46,17 @@ impl World {
         String::from_utf8(id.stdout).unwrap().trim().to_owned()
     }
 
+    /// Waits until so many bytes of the first attempt were shown.
+    #[track_caller]
+    fn until_shown(&self, bytes: u64) {
+        let shown = || {
+            let attempts = self.attempts();
+            let first = attempts.first();
+            first.is_some_and(|one| one["status"]["out"]["acked"] == bytes)
+        };
+        assert!(wait_until(BOUND, shown), "{:?}", self.attempts());
+    }
+
     fn text(&self, line: &str) -> String {
         String::from_utf8(self.0.quietly(line, 0).stdout).unwrap()
     }
@@ -154,13 +165,7 @@ fn a_killed_command_leaves_the_agent_running() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let shown = wait_until(BOUND, || {
-        let attempts = world.attempts();
-        attempts
-            .first()
-            .is_some_and(|one| one["status"]["out"]["acked"] == 6)
-    });
-    assert!(shown, "{:?}", world.attempts());
+    world.until_shown(6);
     first.kill().unwrap();
     let output = first.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "first\n");

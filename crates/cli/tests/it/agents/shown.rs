@@ -404,13 +404,7 @@ fn a_shim_that_falls_silent_is_told() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let shown = wait_until(BOUND, || {
-        let attempts = world.attempts();
-        attempts
-            .first()
-            .is_some_and(|one| one["status"]["out"]["acked"] == 6)
-    });
-    assert!(shown, "{:?}", world.attempts());
+    world.until_shown(6);
     let id = world.only()["attempt"].as_str().unwrap().to_owned();
     let shim = world.shim(&id);
     signal(&shim, "-STOP");

@@ -85,28 +85,6 @@ impl Fault {
             Fault::OtherTree { .. } => "evidence_other_tree",
         }
     }
-
-    /// What to do next.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Fault::Damaged { .. } => {
-                "write it again where the run is: 'bowline develop evidence export FILE --key FILE'"
-            }
-            Fault::Unsigned { .. } => {
-                "pass the gates with BOWLINE_EVIDENCE_KEY_FILE set, then 'bowline develop evidence export FILE --key FILE'"
-            }
-            Fault::Forged { .. } => {
-                "use the key the gates were passed with; if that is this one, somebody changed the file"
-            }
-            Fault::OtherRun { .. } => "export the evidence of one run",
-            Fault::OtherPolicy { .. } => {
-                "a person seals what is here, and the gates are passed again on it"
-            }
-            Fault::OtherTree { .. } => {
-                "check out the commit that was verified, with nothing else lying around, or pass the last gate again on this one"
-            }
-        }
-    }
 }
 
 /// What a file of evidence shows about a checkout.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{DETAIL_CHARS_MAX, OneLine, WireError, id, write_list};
-use crate::tasks_md::finding::{Finding, FindingCode};
+use crate::tasks_md::finding::{PlanFinding, PlanFindingCode};
 use crate::tasks_md::id::TaskId;
 
 const EXPECTED: &str =
@@ -44,8 +44,8 @@ impl ResolveReply {
     }
 }
 
-impl From<&Finding> for ResolveReply {
-    fn from(finding: &Finding) -> Self {
+impl From<&PlanFinding> for ResolveReply {
+    fn from(finding: &PlanFinding) -> Self {
         Self::error(finding.code.into(), &finding.detail())
     }
 }
@@ -149,8 +149,8 @@ impl ErrorCode {
     }
 }
 
-impl From<FindingCode> for ErrorCode {
-    fn from(code: FindingCode) -> Self {
+impl From<PlanFindingCode> for ErrorCode {
+    fn from(code: PlanFindingCode) -> Self {
         Self(Cow::Borrowed(code.as_str()))
     }
 }

@@ -1,6 +1,6 @@
 //! Mermaid diagrams and the edges read from them.
 
-use bowline_formats::tasks_md::{EDGES_MAX, FindingCode, parse};
+use bowline_formats::tasks_md::{EDGES_MAX, PlanFindingCode, parse};
 
 use super::check;
 
@@ -126,13 +126,13 @@ fn edges_are_read_up_to_a_limit() {
     assert!(
         full.findings
             .iter()
-            .all(|finding| finding.code == FindingCode::CircularDep)
+            .all(|finding| finding.code == PlanFindingCode::CircularDep)
     );
 
     let over = parse(&chart(1001));
     assert_eq!(over.edges, []);
     assert_eq!(
         over.blocking().map(|finding| finding.code),
-        Some(FindingCode::TooManyEdges)
+        Some(PlanFindingCode::TooManyEdges)
     );
 }

@@ -1,7 +1,7 @@
 //! Files and what is read from them.
 
 use bowline_formats::tasks_md::wire::ResolveReply;
-use bowline_formats::tasks_md::{CYCLES_REPORTED_MAX, FindingCode, TaskId, parse, slug};
+use bowline_formats::tasks_md::{CYCLES_REPORTED_MAX, PlanFindingCode, TaskId, parse, slug};
 
 use super::{check, join};
 
@@ -165,7 +165,7 @@ fn what_is_not_a_task() {
         assert!(
             file.findings
                 .iter()
-                .any(|finding| finding.code == FindingCode::ParseFail),
+                .any(|finding| finding.code == PlanFindingCode::ParseFail),
             "of {line:?}"
         );
     }

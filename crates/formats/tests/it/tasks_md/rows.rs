@@ -1,7 +1,7 @@
 //! One test for each shape of plan that is about, named after it.
 
 use super::{describe, join};
-use bowline_formats::tasks_md::{Finding, FindingCode, TasksFile, parse, set_tick};
+use bowline_formats::tasks_md::{PlanFinding, PlanFindingCode, TasksFile, parse, set_tick};
 
 /// What a plan says, without the project and the lines.
 #[track_caller]
@@ -38,7 +38,7 @@ fn needs(text: &str, expected: &str) {
         file.findings
             .iter()
             .map(|it| it.code)
-            .filter(|it| *it != FindingCode::PhaseGap)
+            .filter(|it| *it != PlanFindingCode::PhaseGap)
             .collect::<Vec<_>>(),
         [],
         "of:\n{text}"
@@ -131,7 +131,7 @@ fn short_ids_mean_the_task_that_ends_in_them() {
     needs(&format!("{plan}의존: T1.2\n"), "P1-T1.2");
     let file = parse(&format!("{plan}## P3: z\n### [ ] P3-T9: e\n의존: T1.1\n"));
     let finding = file.blocking().unwrap();
-    assert_eq!(finding.code, FindingCode::AmbiguousDep);
+    assert_eq!(finding.code, PlanFindingCode::AmbiguousDep);
     assert!(
         ["P2-T1.1", "P1-T1.1"]
             .iter()
@@ -260,7 +260,7 @@ fn a_check_list_at_the_end_repeats_and_adds_nothing() {
     let clash = parse("### [ ] T1.1: Login\n### [ ] T1.1: Logout\n");
     assert_eq!(
         clash.blocking().map(|it| (it.code, it.line)),
-        Some((FindingCode::DuplicateId, 2))
+        Some((PlanFindingCode::DuplicateId, 2))
     );
 }
 
@@ -414,7 +414,7 @@ fn an_id_with_only_a_space_behind_it_looks_like_others_or_is_named() {
     ] {
         let file = parse(text);
         assert_eq!(ids(&file), expected, "of:\n{text}");
-        let unread = |it: &&Finding| it.code == FindingCode::UnreadHeader;
+        let unread = |it: &&PlanFinding| it.code == PlanFindingCode::UnreadHeader;
         assert_eq!(file.findings.iter().find(unread), None, "of:\n{text}");
     }
     for (text, tasks, line) in [
@@ -433,7 +433,7 @@ fn an_id_with_only_a_space_behind_it_looks_like_others_or_is_named() {
     ] {
         let file = parse(text);
         assert_eq!(ids(&file), tasks, "of:\n{text}");
-        let unread = |it: &&Finding| it.code == FindingCode::UnreadHeader;
+        let unread = |it: &&PlanFinding| it.code == PlanFindingCode::UnreadHeader;
         let named = file.findings.iter().find(unread).map(|it| it.line);
         assert_eq!(named, Some(line), "of:\n{text}");
     }
@@ -531,7 +531,7 @@ fn a_plan_that_is_too_large_says_where() {
             .iter()
             .map(|it| (it.code, it.line))
             .collect::<Vec<_>>(),
-        [(FindingCode::TooLarge, 625_000)]
+        [(PlanFindingCode::TooLarge, 625_000)]
     );
 }
 

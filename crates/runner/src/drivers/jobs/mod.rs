@@ -37,7 +37,7 @@ mod workshop;
 
 pub use app::App;
 pub use rebuild::{How, Rebuilt, rebuild};
-pub use types::{Phase, TypeSpec, Verifier};
+pub use types::{DESIGN, PLANNING, Phase, TypeSpec, Verifier};
 pub use wish::{Answered, Asked, Edit, Refused, Wish};
 
 use crate::core::attempts::{Attempts, Begin, Known, Message};

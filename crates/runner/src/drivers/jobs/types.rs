@@ -2,6 +2,27 @@
 
 use bowline_machines::job::{Kind, PhaseSpec};
 
+/// The nine files of the first phase of an app.
+pub const PLANNING: [&str; 9] = [
+    "01_idea",
+    "02_market",
+    "03_persona",
+    "04_user_journey",
+    "05_business_model",
+    "06_product",
+    "07_features",
+    "08_tech",
+    "09_roadmap",
+];
+/// The five of the second.
+pub const DESIGN: [&str; 5] = [
+    "01_screen",
+    "02_data_model",
+    "03_task_flow",
+    "04_api",
+    "05_architecture",
+];
+
 /// A type of work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TypeSpec {
@@ -87,24 +108,6 @@ impl TypeSpec {
                 review: true,
                 ..Phase::default()
             };
-        let planning = [
-            "01_idea",
-            "02_market",
-            "03_persona",
-            "04_user_journey",
-            "05_business_model",
-            "06_product",
-            "07_features",
-            "08_tech",
-            "09_roadmap",
-        ];
-        let design = [
-            "01_screen",
-            "02_data_model",
-            "03_task_flow",
-            "04_api",
-            "05_architecture",
-        ];
         let building = ["setup", "data", "logic", "ui", "testing", "deploy"];
         let spec = |name: &str, phases: Vec<Phase>| TypeSpec {
             name: name.into(),
@@ -116,8 +119,8 @@ impl TypeSpec {
             spec(
                 "create_app",
                 vec![
-                    phase("Planning", &planning, &["docs/planning/*.md"], 9, 500),
-                    phase("Design", &design, &["docs/design/*.md"], 5, 500),
+                    phase("Planning", &PLANNING, &["docs/planning/*.md"], 9, 500),
+                    phase("Design", &DESIGN, &["docs/design/*.md"], 5, 500),
                     phase("Development", &building, &["src/**"], 1, 0),
                     phase("Testing", &["verification"], &[], 0, 0),
                 ],
