@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Report> {
         slowest = slowest.min(speed(1));
         let per_mb = mix.events as f64 * 1e6 / bytes.len() as f64;
         rows.push(vec![
-            format!("`{}`: {}", mix.protocol.as_str(), mix.name),
+            format!("`{}`: {}", mix.protocol.name(), mix.name),
             format!("{per_mb:.0}"),
             format!("{:.0}", speed(0)),
             format!("{:.0}", speed(1)),

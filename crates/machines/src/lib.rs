@@ -5,6 +5,9 @@
 // A rule names every case it decides; a test may look at one.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+#[macro_use]
+mod named;
+
 mod dag;
 pub mod develop;
 pub mod job;

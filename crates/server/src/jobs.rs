@@ -454,7 +454,7 @@ impl Work for Working {
         let config = self.jobs.config();
         let told = config.agents.iter().map(|(name, agent)| AgentPreset {
             name: name.clone(),
-            protocol: agent.protocol.as_str().into(),
+            protocol: agent.protocol.name().into(),
             command: agent.command.clone(),
             is_default: *name == config.default_agent,
             available: agent.command.first().is_some_and(|it| is_there(it)),

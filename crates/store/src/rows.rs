@@ -4,6 +4,7 @@ use bowline_formats::agents::Resume;
 use bowline_formats::permission_rule::PermissionRule;
 use bowline_machines::Timestamp;
 use bowline_machines::job::Job;
+use bowline_machines::named;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -100,44 +101,20 @@ pub struct Place {
     pub resume: Resume,
 }
 
-/// How urgent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    /// When nothing else is to be done.
-    Low,
-    /// As most.
-    #[default]
-    Normal,
-    /// Before most.
-    High,
-    /// Before everything.
-    Critical,
-}
-
-impl Priority {
-    /// All, the least urgent first.
-    pub const ALL: [Priority; 4] = [
-        Priority::Low,
-        Priority::Normal,
-        Priority::High,
-        Priority::Critical,
-    ];
-
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Priority::Low => "low",
-            Priority::Normal => "normal",
-            Priority::High => "high",
-            Priority::Critical => "critical",
-        }
-    }
-
-    /// The priority of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.name() == name)
-    }
+named! {
+    /// How urgent.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Priority {
+        /// When nothing else is to be done.
+        Low = "low",
+        /// As most.
+        #[default]
+        Normal = "normal",
+        /// Before most.
+        High = "high",
+        /// Before everything.
+        Critical = "critical",}
 }
 
 /// What a job may use; `None` is no limit.
@@ -444,42 +421,16 @@ pub struct EventRow {
     pub body: Value,
 }
 
-/// The sorts of events, as listeners tell them apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is the word it writes")]
-pub enum EventKind {
-    Transition,
-    Review,
-    Question,
-    Dependency,
-    Agent,
-}
-
-impl EventKind {
-    /// All sorts.
-    pub const ALL: [EventKind; 5] = [
-        EventKind::Transition,
-        EventKind::Review,
-        EventKind::Question,
-        EventKind::Dependency,
-        EventKind::Agent,
-    ];
-
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            EventKind::Transition => "transition",
-            EventKind::Review => "review",
-            EventKind::Question => "question",
-            EventKind::Dependency => "dependency",
-            EventKind::Agent => "agent",
-        }
-    }
-
-    /// The sort of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.name() == name)
-    }
+named! {
+    /// The sorts of events, as listeners tell them apart.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
+    pub enum EventKind {
+        Transition = "transition",
+        Review = "review",
+        Question = "question",
+        Dependency = "dependency",
+        Agent = "agent",}
 }
 
 /// Something to be carried out.

@@ -54,13 +54,13 @@ pub(crate) fn run(context: &Context, output: &Output, folder: &Path) -> Result<E
         };
         lines.push(format!(
             "{name:<12} {:<18} {state}{usual}",
-            agent.protocol.as_str()
+            agent.protocol.name()
         ));
         if let Some(next) = &next {
             lines.push(output.tone(Tone::Faint, &format!("    {next}")));
         }
         items.push(json!({
-            "name": name, "protocol": agent.protocol.as_str(), "command": agent.command, "found": found,
+            "name": name, "protocol": agent.protocol.name(), "command": agent.command, "found": found,
             "version": version, "isDefault": is_default, "missing": missing, "next": next,
         }));
     }

@@ -20,47 +20,24 @@ pub use event::{Event, ProtocolError, Request, Resume, Since, TurnEnd, Usage, Wh
 pub use write::{Delivery, Start, ToAgent, Writer};
 
 use crate::markers;
+use bowline_machines::named;
 use stream::Stream;
 
 /// Bytes in one line of a structured protocol. A longer one is reported and passed over unbuffered.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
 
-/// How a client speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// Plain text with markers.
-    Markers,
-    /// `claude -p --input-format stream-json --output-format stream-json`.
-    ClaudeStreamJson,
-    /// `codex exec --json`.
-    CodexJson,
-    /// The Agent Client Protocol, version 1.
-    Acp,
-}
-
-impl Protocol {
-    /// Every protocol.
-    pub const ALL: [Self; 4] = [
-        Self::Markers,
-        Self::ClaudeStreamJson,
-        Self::CodexJson,
-        Self::Acp,
-    ];
-
-    /// The name in settings.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Markers => "markers",
-            Self::ClaudeStreamJson => "claude-stream-json",
-            Self::CodexJson => "codex-json",
-            Self::Acp => "acp",
-        }
-    }
-
-    /// The protocol of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.as_str() == name)
-    }
+named! {
+    /// How a client speaks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Protocol {
+        /// Plain text with markers.
+        Markers = "markers",
+        /// `claude -p --input-format stream-json --output-format stream-json`.
+        ClaudeStreamJson = "claude-stream-json",
+        /// `codex exec --json`.
+        CodexJson = "codex-json",
+        /// The Agent Client Protocol, version 1.
+        Acp = "acp",}
 }
 
 /// Reads the output of one client.

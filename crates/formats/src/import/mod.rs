@@ -14,43 +14,25 @@ mod text;
 use crate::tasks_md::{Progress, TaskId, parse};
 pub use backlog::{Page, backlog};
 pub use beads::beads;
+use bowline_machines::named;
 use bowline_words::message::Unplaced;
 pub use plan::written;
 pub use spec_kit::spec_kit;
 use std::collections::{BTreeMap, HashMap, HashSet};
 pub use task_master::{current_tag, task_master};
 
-/// A program whose tasks can be taken over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// `.taskmaster/tasks/tasks.json`.
-    TaskMaster,
-    /// `.beads/issues.jsonl`.
-    Beads,
-    /// `specs/NAME/tasks.md`.
-    SpecKit,
-    /// `backlog/tasks/*.md`.
-    Backlog,
-}
-
-impl Source {
-    /// All of them.
-    pub const ALL: [Source; 4] = [
-        Source::TaskMaster,
-        Source::Beads,
-        Source::SpecKit,
-        Source::Backlog,
-    ];
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Source::TaskMaster => "task-master",
-            Source::Beads => "beads",
-            Source::SpecKit => "spec-kit",
-            Source::Backlog => "backlog",
-        }
-    }
+named! {
+    /// A program whose tasks can be taken over.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Source {
+        /// `.taskmaster/tasks/tasks.json`.
+        TaskMaster = "task-master",
+        /// `.beads/issues.jsonl`.
+        Beads = "beads",
+        /// `specs/NAME/tasks.md`.
+        SpecKit = "spec-kit",
+        /// `backlog/tasks/*.md`.
+        Backlog = "backlog",}
 }
 
 /// Why nothing could be taken over.

@@ -1,41 +1,26 @@
 //! What the file says beside the run: project, mode, and whom to tell.
 
 use crate::reading::put;
+use bowline_machines::named;
 use serde_json::Value;
 use std::fmt;
 
-/// How the work is handed to agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Prompts carry the whole context.
-    Normal,
-    /// Replies of one line.
-    UltraThin,
-    /// Each task repeats until it prints the promise.
-    Ralph,
+named! {
+    /// How the work is handed to agents.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Mode {
+        /// Prompts carry the whole context.
+        Normal = "normal",
+        /// Replies of one line.
+        UltraThin = "ultra-thin",
+        /// Each task repeats until it prints the promise.
+        Ralph = "ralph",}
 }
 
 impl Mode {
-    /// All modes.
-    pub const ALL: [Mode; 3] = [Mode::Normal, Mode::UltraThin, Mode::Ralph];
-
-    /// The word in the state file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Normal => "normal",
-            Mode::UltraThin => "ultra-thin",
-            Mode::Ralph => "ralph",
-        }
-    }
-
     /// The mode that a word of other documents means.
     pub(super) fn other_name(name: &str) -> Option<Mode> {
         matches!(name, "auto-orchestrate" | "standard").then_some(Mode::Normal)
-    }
-
-    /// The mode with that name.
-    pub fn from_name(name: &str) -> Option<Mode> {
-        Mode::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::lang::Lang;
 use crate::shell::is_dry_push;
 use crate::verdict::{Denial, Offence, judge};
 use bowline_formats::hook::Answer;
+use bowline_machines::named;
 use bowline_words::message::{Denied, Unjudged};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,42 +23,18 @@ const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Processes between a hook and the git that asks it.
 const ABOVE_MAX: usize = 8;
 
-/// A hook of git's that Bowline stands in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GitHook {
-    /// Before a commit is made.
-    PreCommit,
-    /// Before a merge is committed.
-    PreMergeCommit,
-    /// Before something is pushed.
-    PrePush,
-    /// Before references move.
-    ReferenceTransaction,
-}
-
-impl GitHook {
-    /// All of them.
-    pub const ALL: [GitHook; 4] = [
-        GitHook::PreCommit,
-        GitHook::PreMergeCommit,
-        GitHook::PrePush,
-        GitHook::ReferenceTransaction,
-    ];
-
-    /// Git's name for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            GitHook::PreCommit => "pre-commit",
-            GitHook::PreMergeCommit => "pre-merge-commit",
-            GitHook::PrePush => "pre-push",
-            GitHook::ReferenceTransaction => "reference-transaction",
-        }
-    }
-
-    /// The hook with that name.
-    pub fn from_name(name: &str) -> Option<GitHook> {
-        GitHook::ALL.into_iter().find(|hook| hook.name() == name)
-    }
+named! {
+    /// A hook of git's that Bowline stands in.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum GitHook {
+        /// Before a commit is made.
+        PreCommit = "pre-commit",
+        /// Before a merge is committed.
+        PreMergeCommit = "pre-merge-commit",
+        /// Before something is pushed.
+        PrePush = "pre-push",
+        /// Before references move.
+        ReferenceTransaction = "reference-transaction",}
 }
 
 /// What only git knows. Asked when a gate is closed and the answer decides.

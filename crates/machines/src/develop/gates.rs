@@ -2,39 +2,19 @@
 
 use super::{Phase, Run};
 
-/// A gate between phases. The order is the order in which they open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Gate {
-    /// The review of the design found nothing that blocks.
-    ReviewCleanPass,
-    /// The whole implementation was verified.
-    ArchitectVerified,
-    /// The review of the code found nothing.
-    ReReviewClean,
+named! {
+    /// A gate between phases. The order is the order in which they open.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Gate {
+        /// The review of the design found nothing that blocks.
+        ReviewCleanPass = "review_clean_pass",
+        /// The whole implementation was verified.
+        ArchitectVerified = "architect_verified",
+        /// The review of the code found nothing.
+        ReReviewClean = "re_review_clean",}
 }
 
 impl Gate {
-    /// All gates in order.
-    pub const ALL: [Gate; 3] = [
-        Gate::ReviewCleanPass,
-        Gate::ArchitectVerified,
-        Gate::ReReviewClean,
-    ];
-
-    /// The name in the state file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Gate::ReviewCleanPass => "review_clean_pass",
-            Gate::ArchitectVerified => "architect_verified",
-            Gate::ReReviewClean => "re_review_clean",
-        }
-    }
-
-    /// The gate with that name.
-    pub fn from_name(name: &str) -> Option<Gate> {
-        Gate::ALL.into_iter().find(|gate| gate.name() == name)
-    }
-
     /// The only phase it opens in.
     pub const fn phase(self) -> Phase {
         match self {

@@ -70,46 +70,20 @@ impl Phase {
     }
 }
 
-/// Where a checkpoint stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CheckpointStatus {
-    /// Not begun.
-    Pending,
-    /// Being worked on.
-    InProgress,
-    /// Its tests pass.
-    Passed,
-    /// A person has to decide.
-    Escalated,
-    /// Given up by a run without a person. Read, never written.
-    Failed,
-}
-
-impl CheckpointStatus {
-    /// All words.
-    pub const ALL: [CheckpointStatus; 5] = [
-        CheckpointStatus::Pending,
-        CheckpointStatus::InProgress,
-        CheckpointStatus::Passed,
-        CheckpointStatus::Escalated,
-        CheckpointStatus::Failed,
-    ];
-
-    /// The word in the state file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CheckpointStatus::Pending => "pending",
-            CheckpointStatus::InProgress => "in_progress",
-            CheckpointStatus::Passed => "passed",
-            CheckpointStatus::Escalated => "escalated",
-            CheckpointStatus::Failed => "failed",
-        }
-    }
-
-    /// The status with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
-    }
+named! {
+    /// Where a checkpoint stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum CheckpointStatus {
+        /// Not begun.
+        Pending = "pending",
+        /// Being worked on.
+        InProgress = "in_progress",
+        /// Its tests pass.
+        Passed = "passed",
+        /// A person has to decide.
+        Escalated = "escalated",
+        /// Given up by a run without a person. Read, never written.
+        Failed = "failed",}
 }
 
 /// A part of the implementation with tests of its own.
@@ -134,51 +108,25 @@ impl Checkpoint {
     }
 }
 
-/// Why an attempt at a checkpoint failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FailureClass {
-    /// Something is not there yet.
-    NotImplemented,
-    /// It does the wrong thing.
-    LogicError,
-    /// The types do not fit.
-    TypeError,
-    /// The design cannot be built like this: no attempt will help.
-    DesignMismatch,
-    /// The machine lacks something: no attempt will help.
-    EnvIssue,
-    /// A hole in security: a person has to see it.
-    Vulnerability,
+named! {
+    /// Why an attempt at a checkpoint failed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum FailureClass {
+        /// Something is not there yet.
+        NotImplemented = "NOT_IMPLEMENTED",
+        /// It does the wrong thing.
+        LogicError = "LOGIC_ERROR",
+        /// The types do not fit.
+        TypeError = "TYPE_ERROR",
+        /// The design cannot be built like this: no attempt will help.
+        DesignMismatch = "DESIGN_MISMATCH",
+        /// The machine lacks something: no attempt will help.
+        EnvIssue = "ENV_ISSUE",
+        /// A hole in security: a person has to see it.
+        Vulnerability = "VULNERABILITY",}
 }
 
 impl FailureClass {
-    /// All classes.
-    pub const ALL: [FailureClass; 6] = [
-        FailureClass::NotImplemented,
-        FailureClass::LogicError,
-        FailureClass::TypeError,
-        FailureClass::DesignMismatch,
-        FailureClass::EnvIssue,
-        FailureClass::Vulnerability,
-    ];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            FailureClass::NotImplemented => "NOT_IMPLEMENTED",
-            FailureClass::LogicError => "LOGIC_ERROR",
-            FailureClass::TypeError => "TYPE_ERROR",
-            FailureClass::DesignMismatch => "DESIGN_MISMATCH",
-            FailureClass::EnvIssue => "ENV_ISSUE",
-            FailureClass::Vulnerability => "VULNERABILITY",
-        }
-    }
-
-    /// The class with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.name() == name)
-    }
-
     /// Whether another attempt may help.
     pub const fn may_retry(self) -> bool {
         match self {

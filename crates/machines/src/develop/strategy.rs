@@ -3,36 +3,16 @@
 /// The smallest number of checkpoints that is worth a team.
 const TEAM_CHECKPOINTS_MIN: usize = 5;
 
-/// Who implements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Strategy {
-    /// One agent, one checkpoint after the other.
-    Direct,
-    /// Agents of their own for independent checkpoints.
-    Subagent,
-    /// Agents that talk to each other.
-    AgentTeams,
-}
-
-impl Strategy {
-    /// All strategies.
-    pub const ALL: [Strategy; 3] = [Strategy::Direct, Strategy::Subagent, Strategy::AgentTeams];
-
-    /// The word in the state file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Strategy::Direct => "direct",
-            Strategy::Subagent => "subagent",
-            Strategy::AgentTeams => "agent-teams",
-        }
-    }
-
-    /// The strategy with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|strategy| strategy.name() == name)
-    }
+named! {
+    /// Who implements.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Strategy {
+        /// One agent, one checkpoint after the other.
+        Direct = "direct",
+        /// Agents of their own for independent checkpoints.
+        Subagent = "subagent",
+        /// Agents that talk to each other.
+        AgentTeams = "agent-teams",}
 }
 
 /// What is known of the checkpoints when a strategy is chosen.

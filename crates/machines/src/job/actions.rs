@@ -2,85 +2,32 @@
 
 use super::{Job, Life};
 
-/// Something a person may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "each is the word it writes")]
-pub enum Action {
-    Submit,
-    Delete,
-    Cancel,
-    Pause,
-    Resume,
-    Approve,
-    RequestChanges,
-    Archive,
-    Retry,
-    Answer,
-    Provide,
-    Reject,
-    Edit,
-    Skip,
-    Permit,
-    Deny,
-    Checkpoint,
-    Restore,
-    Fork,
-    Say,
-    Interrupt,
-}
-
-impl Action {
-    /// The whole vocabulary.
-    pub const ALL: [Action; 21] = [
-        Action::Submit,
-        Action::Delete,
-        Action::Cancel,
-        Action::Pause,
-        Action::Resume,
-        Action::Approve,
-        Action::RequestChanges,
-        Action::Archive,
-        Action::Retry,
-        Action::Answer,
-        Action::Provide,
-        Action::Reject,
-        Action::Edit,
-        Action::Skip,
-        Action::Permit,
-        Action::Deny,
-        Action::Checkpoint,
-        Action::Restore,
-        Action::Fork,
-        Action::Say,
-        Action::Interrupt,
-    ];
-
-    /// The word on the wire and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Action::Submit => "submit",
-            Action::Delete => "delete",
-            Action::Cancel => "cancel",
-            Action::Pause => "pause",
-            Action::Resume => "resume",
-            Action::Approve => "approve",
-            Action::RequestChanges => "request-changes",
-            Action::Archive => "archive",
-            Action::Retry => "retry",
-            Action::Answer => "answer",
-            Action::Provide => "provide",
-            Action::Reject => "reject",
-            Action::Edit => "edit",
-            Action::Skip => "skip",
-            Action::Permit => "permit",
-            Action::Deny => "deny",
-            Action::Checkpoint => "checkpoint",
-            Action::Restore => "restore",
-            Action::Fork => "fork",
-            Action::Say => "say",
-            Action::Interrupt => "interrupt",
-        }
-    }
+named! {
+    /// Something a person may do.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
+    pub enum Action {
+        Submit = "submit",
+        Delete = "delete",
+        Cancel = "cancel",
+        Pause = "pause",
+        Resume = "resume",
+        Approve = "approve",
+        RequestChanges = "request-changes",
+        Archive = "archive",
+        Retry = "retry",
+        Answer = "answer",
+        Provide = "provide",
+        Reject = "reject",
+        Edit = "edit",
+        Skip = "skip",
+        Permit = "permit",
+        Deny = "deny",
+        Checkpoint = "checkpoint",
+        Restore = "restore",
+        Fork = "fork",
+        Say = "say",
+        Interrupt = "interrupt",}
 }
 
 /// What a person may do now, the most useful first. `submit` may still be refused for what a draft lacks.

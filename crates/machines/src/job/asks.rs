@@ -177,50 +177,22 @@ impl Dependency {
     }
 }
 
-/// What sort of thing an agent needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DependencyKind {
-    /// A key to a service.
-    ApiKey,
-    /// An environment variable.
-    EnvVariable,
-    /// The address of a service.
-    Service,
-    /// A file.
-    File,
-    /// A yes or no.
-    Permission,
-    /// A package.
-    Package,
-}
-
-impl DependencyKind {
-    /// All sorts.
-    pub const ALL: [DependencyKind; 6] = [
-        DependencyKind::ApiKey,
-        DependencyKind::EnvVariable,
-        DependencyKind::Service,
-        DependencyKind::File,
-        DependencyKind::Permission,
-        DependencyKind::Package,
-    ];
-
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DependencyKind::ApiKey => "api_key",
-            DependencyKind::EnvVariable => "env_variable",
-            DependencyKind::Service => "service",
-            DependencyKind::File => "file",
-            DependencyKind::Permission => "permission",
-            DependencyKind::Package => "package",
-        }
-    }
-
-    /// The sort with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
+named! {
+    /// What sort of thing an agent needs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum DependencyKind {
+        /// A key to a service.
+        ApiKey = "api_key",
+        /// An environment variable.
+        EnvVariable = "env_variable",
+        /// The address of a service.
+        Service = "service",
+        /// A file.
+        File = "file",
+        /// A yes or no.
+        Permission = "permission",
+        /// A package.
+        Package = "package",}
 }
 
 /// Where a dependency stands.

@@ -33,51 +33,25 @@ pub type Id = Arc<str>;
 /// Characters of a commit that are kept.
 pub const COMMIT_CHARS: usize = 7;
 
-/// Where a task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// Waits for other tasks, or for its phase.
-    Pending,
-    /// May be started.
-    Ready,
-    /// Being worked on.
-    InProgress,
-    /// Done.
-    Completed,
-    /// Failed for good, until somebody retries it.
-    Failed,
-    /// Waits for a task that failed.
-    Blocked,
+named! {
+    /// Where a task stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Status {
+        /// Waits for other tasks, or for its phase.
+        Pending = "pending",
+        /// May be started.
+        Ready = "ready",
+        /// Being worked on.
+        InProgress = "in_progress",
+        /// Done.
+        Completed = "completed",
+        /// Failed for good, until somebody retries it.
+        Failed = "failed",
+        /// Waits for a task that failed.
+        Blocked = "blocked",}
 }
 
 impl Status {
-    /// All words, in the order of the lists in the state file.
-    pub const ALL: [Status; 6] = [
-        Status::Pending,
-        Status::Ready,
-        Status::InProgress,
-        Status::Completed,
-        Status::Failed,
-        Status::Blocked,
-    ];
-
-    /// The word in the state file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Status::Pending => "pending",
-            Status::Ready => "ready",
-            Status::InProgress => "in_progress",
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Blocked => "blocked",
-        }
-    }
-
-    /// The status with that name.
-    pub fn from_name(name: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|status| status.name() == name)
-    }
-
     /// Nobody has its fate in hand: whether it is pending, ready or blocked follows from the other tasks.
     pub const fn is_derived(self) -> bool {
         match self {

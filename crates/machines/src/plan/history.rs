@@ -13,39 +13,19 @@ const DAY_SECONDS: i64 = 24 * 60 * 60;
 /// Shorter words are in every text.
 const TERM_LETTERS_MIN: usize = 4;
 
-/// What a task came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TaskResult {
-    /// Everything was done.
-    Success,
-    /// Nothing was done.
-    Failure,
-    /// Some was done.
-    Partial,
+named! {
+    /// What a task came to.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum TaskResult {
+        /// Everything was done.
+        Success = "success",
+        /// Nothing was done.
+        Failure = "failure",
+        /// Some was done.
+        Partial = "partial",}
 }
 
 impl TaskResult {
-    /// All words.
-    pub const ALL: [TaskResult; 3] = [
-        TaskResult::Success,
-        TaskResult::Failure,
-        TaskResult::Partial,
-    ];
-
-    /// The word in the history file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            TaskResult::Success => "success",
-            TaskResult::Failure => "failure",
-            TaskResult::Partial => "partial",
-        }
-    }
-
-    /// The result with that name.
-    pub fn from_name(name: &str) -> Option<TaskResult> {
-        TaskResult::ALL.into_iter().find(|it| it.name() == name)
-    }
-
     /// What the steps say: all completed is success, some partial, none failure. A plan without steps left nothing open.
     pub const fn of_steps(completed: usize, total: usize) -> TaskResult {
         if completed == total {

@@ -18,38 +18,21 @@ use crate::kernel::{Actor, Timestamp};
 /// Tries a stage has before a person must step in.
 pub const RETRIES_MAX: u32 = 3;
 
-/// A stage of thinking. The order is the order of work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
-    /// Divergent: look for ideas.
-    Planning,
-    /// Convergent: choose one.
-    Selection,
-    /// Generative: make it.
-    Creation,
-    /// Critical: judge it.
-    Reflection,
+named! {
+    /// A stage of thinking. The order is the order of work.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Stage {
+        /// Divergent: look for ideas.
+        Planning = "planning",
+        /// Convergent: choose one.
+        Selection = "selection",
+        /// Generative: make it.
+        Creation = "creation",
+        /// Critical: judge it.
+        Reflection = "reflection",}
 }
 
 impl Stage {
-    /// All stages in the order of work.
-    pub const ALL: [Stage; 4] = [
-        Stage::Planning,
-        Stage::Selection,
-        Stage::Creation,
-        Stage::Reflection,
-    ];
-
-    /// The name in the state file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Stage::Planning => "planning",
-            Stage::Selection => "selection",
-            Stage::Creation => "creation",
-            Stage::Reflection => "reflection",
-        }
-    }
-
     /// The kind of thinking, as the state file calls it.
     pub const fn thinking_type(self) -> &'static str {
         match self {
@@ -58,11 +41,6 @@ impl Stage {
             Stage::Creation => "generative",
             Stage::Reflection => "critical",
         }
-    }
-
-    /// The stage with that name.
-    pub fn from_name(name: &str) -> Option<Stage> {
-        Stage::ALL.into_iter().find(|stage| stage.name() == name)
     }
 
     /// The stage that must be completed first.
@@ -95,42 +73,18 @@ impl Stage {
     }
 }
 
-/// Where a stage, or the whole run, stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// Not begun.
-    Pending,
-    /// Being worked on.
-    InProgress,
-    /// Done, with its outputs.
-    Completed,
-    /// Failed; for a run: failed for good until a person steps in.
-    Failed,
-}
-
-impl Status {
-    /// All words, in the order of life.
-    pub const ALL: [Status; 4] = [
-        Status::Pending,
-        Status::InProgress,
-        Status::Completed,
-        Status::Failed,
-    ];
-
-    /// The word in the state file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Status::Pending => "pending",
-            Status::InProgress => "in_progress",
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-        }
-    }
-
-    /// The status with that name.
-    pub fn from_name(name: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|status| status.name() == name)
-    }
+named! {
+    /// Where a stage, or the whole run, stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Status {
+        /// Not begun.
+        Pending = "pending",
+        /// Being worked on.
+        InProgress = "in_progress",
+        /// Done, with its outputs.
+        Completed = "completed",
+        /// Failed; for a run: failed for good until a person steps in.
+        Failed = "failed",}
 }
 
 /// Why a stage failed.

@@ -71,38 +71,16 @@ impl Evaluation {
     }
 }
 
-/// The quality metrics a thinking run knows, each from 0 to 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
-    /// Is everything there?
-    Completeness,
-    /// Does it contradict itself?
-    Consistency,
-    /// Does it serve the core values?
-    AlignmentWithValues,
-}
-
-impl Metric {
-    /// All metrics in the order of the file.
-    pub const ALL: [Metric; 3] = [
-        Metric::Completeness,
-        Metric::Consistency,
-        Metric::AlignmentWithValues,
-    ];
-
-    /// The name in the state file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Metric::Completeness => "completeness",
-            Metric::Consistency => "consistency",
-            Metric::AlignmentWithValues => "alignment_with_values",
-        }
-    }
-
-    /// The metric with that name.
-    pub fn from_name(name: &str) -> Option<Metric> {
-        Metric::ALL.into_iter().find(|metric| metric.name() == name)
-    }
+named! {
+    /// The quality metrics a thinking run knows, each from 0 to 1.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Metric {
+        /// Is everything there?
+        Completeness = "completeness",
+        /// Does it contradict itself?
+        Consistency = "consistency",
+        /// Does it serve the core values?
+        AlignmentWithValues = "alignment_with_values",}
 }
 
 /// The metrics of a run, in the order of [`Metric::ALL`]; `None` until measured.

@@ -182,7 +182,7 @@ fn acp_hears_after_its_session_has_begun() {
 #[test]
 fn protocols_are_found_by_name() {
     for protocol in Protocol::ALL {
-        assert_eq!(Protocol::from_name(protocol.as_str()), Some(protocol));
+        assert_eq!(Protocol::from_name(protocol.name()), Some(protocol));
     }
     assert_eq!(Protocol::from_name("telepathy"), None);
 }

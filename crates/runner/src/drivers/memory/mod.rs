@@ -321,12 +321,13 @@ impl Work for Memory {
                     let kind = FailureKind::from_name(word.trim())?;
                     Some((kind, Why::said(rest)))
                 });
-                let (kind, why) = said.unwrap_or_else(|| match why.reason {
+                let kind = match why.reason {
                     Reason::Breaker { .. } | Reason::NotBegun | Reason::NotRun { .. } => {
-                        (FailureKind::Resource, why)
+                        FailureKind::Resource
                     }
-                    _ => (FailureKind::Transient, why),
-                });
+                    _ => FailureKind::Transient,
+                };
+                let (kind, why) = said.unwrap_or((kind, why));
                 self.fail(number(unit), kind, why)
             }
         }
