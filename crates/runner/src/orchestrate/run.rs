@@ -7,7 +7,7 @@ use super::jobs::{Jobs, Work};
 use super::ledger::Ledger;
 use super::note::Used;
 use super::ports::{Event, Ports as _, Told, Wish};
-use super::real::Real;
+use super::real::{Real, TICK};
 use super::repo::{Customs, Kept, Proposals, Repo};
 use super::report::{Report, View, names};
 use crate::core::attempts::{Attempts, News};
@@ -216,6 +216,9 @@ pub fn run(
         announcer,
         voices: BTreeMap::new(),
         orders: Vec::new(),
+        ticks: Vec::new(),
+        ticked: Instant::now(),
+        tick_after: TICK,
     };
     real.trim_log();
     if let Some(name) = &options.agent {
@@ -224,6 +227,7 @@ pub fn run(
             .map_err(|_| Error::NoAgent { name: name.clone() })?;
     }
     real.clean_up();
+    real.tick_left();
     begun(Stopper(heard));
     real.announce_left()?;
     let mut conductor = Conductor::new(rules);
@@ -232,6 +236,7 @@ pub fn run(
     let ended = conduct(&mut conductor, &mut real, &events)?;
     real.await_announced(&events)?;
     drop(door);
+    real.tick_all();
     real.ledger.owned.write(context)?;
     if let (false, Some(jobs)) = (matches!(ended, Ended::Left), real.jobs.take()) {
         // What was begun to be taken away is gone before we are.
@@ -303,6 +308,7 @@ fn conduct(
             let _ = reply.send(answer);
         }
         real.ledger.write_now_and_then(&context)?;
+        real.tick_now_and_then();
         if planned.elapsed() >= Duration::from_millis(PLAN_MS) {
             planned = Instant::now();
             if real.ledger.owned.reread_plan(&context)? {
