@@ -5,7 +5,6 @@ use super::hearing::Hearing;
 use super::jobs::Jobs;
 use super::ledger::Ledger;
 use super::note::Note;
-use super::orders::TICK;
 use super::ports::{Event, Job, Life, Ports, Shortage, Told, Trouble};
 use super::prompt::{Facts, prompt};
 use super::repo::{PhasePlace, Repo, TaskPlace};
