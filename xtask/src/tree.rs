@@ -175,7 +175,9 @@ const BANS: [(&str, &[&str]); 6] = [
 ];
 
 /// Calls of the product's sources that only some places may make.
-const ONLY_IN: [(&str, &[&str]); 7] = [
+const ONLY_IN: [(&str, &[&str]); 8] = [
+    // What is done about a panic is for programs to say.
+    ("panic::set_hook(", &["crates/cli/", "crates/shim/"]),
     ("SystemTime::now(", &["crates/engine/src/clock.rs"]),
     ("Timestamp::now(", &["crates/engine/src/clock.rs"]),
     ("Zoned::now(", &["crates/engine/src/clock.rs"]),
@@ -208,11 +210,6 @@ const ONLY_IN: [(&str, &[&str]); 7] = [
             "crates/test-support/",
             // The locale, asked by programs and by the hook.
             "crates/words/src/lang.rs",
-            // What a sandbox is built around, and what a process in one was given; still to come in by the context.
-            "crates/engine/src/agents/roots.rs",
-            "crates/engine/src/agents/run.rs",
-            "crates/engine/src/doctor.rs",
-            "crates/engine/src/relayed.rs",
             // All that an operation is given; the clock is a part of it.
             "crates/engine/src/context.rs",
             "crates/engine/src/clock.rs",

@@ -4,6 +4,7 @@
 use crate::args::develop::DevelopVerb;
 use crate::args::{Cli, Command, Deferred};
 use crate::output::Output;
+use bowline_engine::context::EVIDENCE_KEY_VARIABLE;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::supervisor::relay::{self, Asked, Printed};
 use bowline_engine::supervisor::{ATTEMPT_VARIABLE, Attempt, RELAY_VARIABLE};
@@ -38,7 +39,8 @@ pub(crate) fn confine(folder: &Path) -> Result<Attempt, Error> {
         program: "bowline".into(),
         message: source.to_string(),
     })?;
-    relayed::hold(attempt.spec())?;
+    let key = std::env::var_os(EVIDENCE_KEY_VARIABLE).map(PathBuf::from);
+    relayed::hold(attempt.spec(), key)?;
     Ok(attempt)
 }
 

@@ -121,7 +121,7 @@ fn owes_history(file: &KnownFile) -> Result<bool, Error> {
 ///
 /// A run is not repaired from inside a sandbox: its records cannot be written there, and nobody else does it for an agent.
 pub fn repair(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
-    if file.kind == FileKind::Develop && std::env::var_os(RELAY_VARIABLE).is_some() {
+    if file.kind == FileKind::Develop && context.variables.get(RELAY_VARIABLE).is_some() {
         let diagnosis = examine(context, file)?;
         let sound = |one: &Finding| one.severity < Severity::Error && one.repair.is_none();
         return match diagnosis.findings.iter().all(sound) {

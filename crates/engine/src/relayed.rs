@@ -30,7 +30,7 @@ static HELD: OnceLock<Held> = OnceLock::new();
 
 /// Holds this process to the verb of an agent: from now on it may touch what the agent may, and the records of the agent's run.
 /// To be called before any other thread is started. There is no way back.
-pub fn hold(spec: &Spec) -> Result<(), Error> {
+pub fn hold(spec: &Spec, evidence_key: Option<PathBuf>) -> Result<(), Error> {
     let failed = |message: String| Error::ProgramFailed {
         program: "bowline".into(),
         message,
@@ -46,8 +46,7 @@ pub fn hold(spec: &Spec) -> Result<(), Error> {
     let mut whole = agent.clone();
     whole.write.extend(relay.write.iter().cloned());
     // Read now: a link that the agent makes could name it later.
-    let key = std::env::var_os(crate::context::EVIDENCE_KEY_VARIABLE).map(PathBuf::from);
-    let key = key.and_then(|path| Some((path.clone(), std::fs::read(path).ok()?)));
+    let key = evidence_key.and_then(|path| Some((path.clone(), std::fs::read(path).ok()?)));
     whole.enter().map_err(failed)?;
     let agent = agent.clone();
     // Once is enough: nothing makes it wider again.

@@ -92,14 +92,15 @@ impl Grant {
         let preset = presets::of(&context.variables, command);
         let mut make: Vec<PathBuf> = preset.make.iter().map(|it| known(it)).collect();
         write.extend(real(preset.write, &make));
-        let kept = keeps_ours(&write, &[state, &program]).and_then(|()| holds_no_home(&write));
+        let kept =
+            keeps_ours(&write, &[state, &program]).and_then(|()| holds_no_home(context, &write));
         // Without a sandbox around what is ours, nothing is carried out for the agent outside.
         let relayed = kept.is_ok();
         if !wish.best_effort {
             kept?;
         }
-        let mut run = Run::of(&folder, &write);
-        if run_is_too_wide(&run, state, &program) {
+        let mut run = Run::of(context, &folder, &write);
+        if run_is_too_wide(context, &run, state, &program) {
             run = Run::default();
         }
         make.extend(run.make.iter().map(|it| known(it)));
@@ -164,9 +165,9 @@ fn keeps_ours(write: &[PathBuf], ours: &[&Path]) -> Result<(), Error> {
 }
 
 /// Nobody means to hand over all that a person has, or the whole machine.
-fn holds_no_home(roots: &[PathBuf]) -> Result<(), Error> {
-    let home = std::env::var_os("HOME").filter(|it| !it.is_empty());
-    let home = home.map_or_else(|| PathBuf::from("/"), |it| known(Path::new(&it)));
+fn holds_no_home(context: &Context, roots: &[PathBuf]) -> Result<(), Error> {
+    let home = context.variables.get("HOME");
+    let home = home.map_or_else(|| PathBuf::from("/"), |it| known(Path::new(it)));
     match roots.iter().find(|root| home.starts_with(root)) {
         None => Ok(()),
         Some(root) => Err(Error::BadInput {
@@ -177,13 +178,13 @@ fn holds_no_home(roots: &[PathBuf]) -> Result<(), Error> {
 }
 
 /// Whether more comes with the run than its tree and its records: a run may lie in a folder that holds everything.
-fn run_is_too_wide(run: &Run, state: &Path, program: &Path) -> bool {
+fn run_is_too_wide(context: &Context, run: &Run, state: &Path, program: &Path) -> bool {
     let real = |roots: &[PathBuf]| -> Vec<PathBuf> { roots.iter().map(|it| known(it)).collect() };
     let (read, write) = (real(&run.read), real(&run.write));
     keeps_ours(&read, &[state]).is_err()
         || keeps_ours(&write, &[state, program]).is_err()
-        || holds_no_home(&read).is_err()
-        || holds_no_home(&write).is_err()
+        || holds_no_home(context, &read).is_err()
+        || holds_no_home(context, &write).is_err()
 }
 
 /// A path with its links followed as far as it is there.

@@ -3,6 +3,7 @@
 //! Where that run is, is said by files that an earlier agent may have written. They are believed only where somebody else
 //! confirms it: the repository, in a folder that no agent writes.
 
+use crate::context::Context;
 use bowline_gate::locate;
 use std::path::{Path, PathBuf};
 
@@ -22,11 +23,11 @@ pub(super) struct Run {
 
 impl Run {
     /// The run of a folder whose agent may write these roots; nothing of it where it is not believed.
-    pub(super) fn of(folder: &Path, agents: &[PathBuf]) -> Run {
-        Run::believed(folder, agents).unwrap_or_default()
+    pub(super) fn of(context: &Context, folder: &Path, agents: &[PathBuf]) -> Run {
+        Run::believed(context, folder, agents).unwrap_or_default()
     }
 
-    fn believed(folder: &Path, agents: &[PathBuf]) -> Option<Run> {
+    fn believed(context: &Context, folder: &Path, agents: &[PathBuf]) -> Option<Run> {
         let file = locate::develop_file(folder);
         let root = locate::root_of(&file);
         let tops = [locate::git_top(root), locate::git_top(folder)];
@@ -39,7 +40,7 @@ impl Run {
             });
         }
         // A repository may note any folder as a worktree of its own; that folder has to say so too.
-        let named = std::env::var_os(locate::WORKSPACE_VARIABLE).is_some();
+        let named = context.variables.get(locate::WORKSPACE_VARIABLE).is_some();
         let same = shared[0].is_some() && shared[0] == shared[1];
         if !folder.starts_with(root) && !same && !named {
             return None;

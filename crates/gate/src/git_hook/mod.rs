@@ -77,7 +77,6 @@ pub fn judge_git(
 
 /// Answers git from the folder it calls its hooks in. What cannot be judged is held where there is a run.
 pub fn answer(folder: &Path, hook: GitHook, argument: Option<&str>, input: impl Read) -> Answer {
-    std::panic::set_hook(Box::new(|_| {}));
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let belief = belief::of_folder(folder);
         if belief == Belief::Nothing || hook == GitHook::PrePush && is_shown_only() {

@@ -57,8 +57,6 @@ pub fn answer(event: Option<&str>, input: impl Read) -> Answer {
 }
 
 fn answer_from(event: Option<&str>, input: impl Read, here: Option<PathBuf>) -> Answer {
-    // A word in a log nobody reads is no use, and a client would show it.
-    std::panic::set_hook(Box::new(|_| {}));
     let given = event.and_then(Event::from_name);
     let mut message = Vec::new();
     let result = catch_unwind(AssertUnwindSafe(|| {
