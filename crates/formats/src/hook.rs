@@ -82,35 +82,6 @@ impl Event {
     }
 }
 
-/// What a tool is asked to do, as far as files and commands go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToolCall {
-    /// A command line for a shell.
-    Shell {
-        /// The whole text.
-        command: String,
-        /// The folder it starts in, when the tool says so.
-        folder: Option<String>,
-    },
-    /// Files are written.
-    Write {
-        /// Their paths as given; `None` stands for one that cannot be told.
-        paths: Vec<Option<String>>,
-    },
-    /// Work is committed, pushed or put up for merging by a tool of its own.
-    Finish {
-        /// The tool's name.
-        tool: String,
-    },
-    /// A command runs that cannot be read.
-    Hidden {
-        /// The tool's name.
-        tool: String,
-    },
-    /// Neither: reading, searching, talking.
-    Other,
-}
-
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookMessage {
@@ -120,8 +91,8 @@ pub struct HookMessage {
     pub cwd: Option<String>,
     /// The tool's name.
     pub tool: String,
-    /// What it is asked to do.
-    pub call: ToolCall,
+    /// What it is given; nothing where that cannot be read.
+    pub input: Map<String, Value>,
     /// Why a session starts: startup, resume, clear, compact.
     pub source: String,
     /// The agent goes on because a hook told it to.
@@ -154,12 +125,11 @@ impl HookMessage {
         let input = ["tool_input", "toolInput", "args", "input"]
             .iter()
             .find_map(|key| map.get(*key)?.as_object());
-        let call = match input {
-            Some(input) => tool_call(&tool, input),
+        let (tool, input) = match input {
+            Some(input) => (tool, input.clone()),
             // A client with an event per tool has the fields at the top.
-            None if tool.is_empty() && map.contains_key("command") => tool_call("shell", &map),
-            // A tool whose input cannot be read is taken for what it could do at the worst.
-            None => tool_call(&tool, &Map::new()),
+            None if tool.is_empty() && map.contains_key("command") => ("shell".into(), map.clone()),
+            None => (tool, Map::new()),
         };
         let active = ["stop_hook_active", "stopHookActive"]
             .iter()
@@ -168,7 +138,7 @@ impl HookMessage {
             event: event.as_deref().and_then(Event::from_name),
             cwd: text(&["cwd", "workspace", "directory"]),
             tool,
-            call,
+            input,
             source: text(&["source", "trigger"]).unwrap_or_default(),
             stop_hook_active: active,
             session_id: text(&["session_id", "sessionID", "conversation_id"]).unwrap_or_default(),
@@ -176,283 +146,12 @@ impl HookMessage {
     }
 }
 
-fn first_text(map: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+/// The first of some fields that is a text with anything in it.
+pub fn first_text(map: &Map<String, Value>, keys: &[&str]) -> Option<String> {
     keys.iter()
         .find_map(|key| map.get(*key)?.as_str())
         .filter(|text| !text.is_empty())
         .map(str::to_owned)
-}
-
-/// Tools that write nothing, though their names or fields look like it.
-const HARMLESS: [&str; 14] = [
-    "read",
-    "glob",
-    "grep",
-    "ls",
-    "todowrite",
-    "todoread",
-    "webfetch",
-    "websearch",
-    "task",
-    "notebookread",
-    "list",
-    "readfile",
-    "searchfilecontent",
-    "readmanyfiles",
-];
-
-/// Fields that hold a command line, or what is typed into a program.
-const COMMAND_KEYS: [&str; 9] = [
-    "command",
-    "cmd",
-    "script",
-    "code",
-    "patch",
-    "input",
-    "patchText",
-    "chars",
-    "keys",
-];
-
-/// Tools that do nothing but run a command: without one that can be read it is not known what they run.
-const RUNNERS: [&str; 9] = [
-    "bash",
-    "shell",
-    "localshell",
-    "execcommand",
-    "executecommand",
-    "runcommand",
-    "runinterminal",
-    "runshellcommand",
-    "runterminalcmd",
-];
-
-/// What a tool does that is about git or a host of it, if it commits, publishes or changes files.
-fn of_git(tool: &str) -> Option<ToolCall> {
-    const ABOUT: [&str; 8] = [
-        "git",
-        "github",
-        "gitlab",
-        "gitea",
-        "forgejo",
-        "bitbucket",
-        "codecommit",
-        "gitkraken",
-    ];
-    const READING: [&str; 12] = [
-        "get", "list", "search", "read", "show", "view", "find", "fetch", "describe", "status",
-        "diff", "log",
-    ];
-    const FINISHING: [&str; 8] = [
-        "commit", "push", "merge", "rebase", "cherry", "revert", "pull", "am",
-    ];
-    const CHANGING: [&str; 6] = ["create", "update", "delete", "write", "upload", "edit"];
-    const WRITING: [&str; 4] = ["checkout", "switch", "restore", "stash"];
-    let words = words_of(tool);
-    let is_about = |word: &str| ABOUT.contains(&word) || word == "mcp";
-    let about = words.iter().any(|it| ABOUT.contains(&it.as_str()));
-    let own = words_of(tool.rsplit("__").next().unwrap_or(tool));
-    let own: Vec<&str> = own.iter().map(String::as_str).collect();
-    let has = |word: &str| own.contains(&word);
-    let any = |list: &[&str]| list.iter().any(|it| has(it));
-    let verb = own.iter().find(|it| !is_about(it));
-    // A word on somebody's work is none on a file of ours, whatever it is about.
-    if about && any(&["review", "comment", "reviewers"]) {
-        return Some(ToolCall::Other);
-    }
-    if verb.is_some_and(|it| READING.contains(it)) || own.last() == Some(&"read") {
-        return None;
-    }
-    let finish = || {
-        Some(ToolCall::Finish {
-            tool: tool.to_owned(),
-        })
-    };
-    let request = any(&["pull", "merge"]) && has("request");
-    let remote_file = any(&["file", "files", "contents"])
-        && (any(&CHANGING) && about || has("push") || has("create") && has("or") && has("update"));
-    if request {
-        let opens = any(&["create", "open", "new", "accept"]);
-        let merges = own.first() == Some(&"merge") || verb == Some(&"merge");
-        let moves = has("update") && has("branch");
-        return (opens || merges || moves).then(finish).flatten();
-    }
-    if remote_file || about && any(&FINISHING) {
-        return finish();
-    }
-    (about && any(&WRITING)).then(|| ToolCall::Write { paths: vec![None] })
-}
-
-/// The words a name is made of: `createPullRequest`, `create_pull_request`, `create-pull-request`.
-fn words_of(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut small = false;
-    for letter in name.chars() {
-        if !letter.is_ascii_alphanumeric() || letter.is_ascii_uppercase() && small {
-            words.push(String::new());
-        }
-        small = letter.is_ascii_lowercase();
-        if let Some(word) = words.last_mut().filter(|_| letter.is_ascii_alphanumeric()) {
-            word.push(letter.to_ascii_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-/// What a tool is asked to do, by its name and the fields of its input.
-fn tool_call(tool: &str, input: &Map<String, Value>) -> ToolCall {
-    let plain: String = tool
-        .rsplit("__")
-        .next()
-        .unwrap_or(tool)
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|letter| letter.to_ascii_lowercase())
-        .collect();
-    if HARMLESS.contains(&plain.as_str()) {
-        return ToolCall::Other;
-    }
-    if let Some(call) = of_git(tool) {
-        return call;
-    }
-    let given = || COMMAND_KEYS.iter().filter_map(|key| input.get(*key));
-    let command = given().find(|value| value.is_string() || value.is_array());
-    if plain.contains("patch") {
-        let text = command.and_then(Value::as_str).unwrap_or_default();
-        return ToolCall::Write {
-            paths: patched(text),
-        };
-    }
-    // What is typed into a shell that runs already is a command line as well.
-    let shells = [
-        "bash",
-        "shell",
-        "exec",
-        "terminal",
-        "runcommand",
-        "process",
-        "writestdin",
-        "sendkeys",
-    ];
-    if shells.iter().any(|name| plain.contains(name)) {
-        let hidden = || ToolCall::Hidden {
-            tool: tool.to_owned(),
-        };
-        return match command {
-            Some(Value::Array(words)) if !words.iter().all(Value::is_string) => hidden(),
-            Some(command) => shell(command, input),
-            None if RUNNERS.contains(&plain.as_str()) || given().any(|it| !it.is_null()) => {
-                hidden()
-            }
-            // Tools that are about a shell without giving it a command: asking for its output, ending it.
-            None => ToolCall::Other,
-        };
-    }
-    let writers = [
-        "write", "edit", "replace", "create", "insert", "append", "move", "rename", "delete",
-        "remove", "update", "save",
-    ];
-    if writers.iter().any(|verb| plain.contains(verb)) {
-        let paths = paths_in(input);
-        if !paths.is_empty() {
-            return ToolCall::Write {
-                paths: paths.into_iter().map(Some).collect(),
-            };
-        }
-        if matches!(
-            plain.as_str(),
-            "write" | "edit" | "multiedit" | "notebookedit"
-        ) {
-            return ToolCall::Write { paths: vec![None] };
-        }
-    }
-    // Clients invent tools that run a command under any name, such as one that watches what it prints.
-    match input.get("command").or_else(|| input.get("cmd")) {
-        Some(command @ (Value::String(_) | Value::Array(_))) => shell(command, input),
-        _ => ToolCall::Other,
-    }
-}
-
-fn shell(command: &Value, input: &Map<String, Value>) -> ToolCall {
-    ToolCall::Shell {
-        command: command_text(command),
-        folder: first_text(input, &["workdir", "cwd", "directory", "dir_path"]),
-    }
-}
-
-/// Every path an input names.
-fn paths_in(input: &Map<String, Value>) -> Vec<String> {
-    const KEYS: [&str; 12] = [
-        "file_path",
-        "filePath",
-        "notebook_path",
-        "path",
-        "filename",
-        "file",
-        "destination",
-        "target",
-        "new_path",
-        "old_path",
-        "source",
-        "absolute_path",
-    ];
-    let mut paths: Vec<String> = KEYS
-        .iter()
-        .filter_map(|key| Some(input.get(*key)?.as_str()?.to_owned()))
-        .collect();
-    for key in ["edits", "files", "changes"] {
-        for item in input
-            .get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            if let Some(item) = item.as_object() {
-                paths.extend(first_text(item, &KEYS));
-            }
-        }
-    }
-    paths
-}
-
-/// A command given as text, or as the words of a program.
-fn command_text(command: &Value) -> String {
-    match command {
-        Value::String(text) => text.clone(),
-        Value::Array(words) => {
-            let quoted: Vec<String> = words
-                .iter()
-                .map(|word| {
-                    format!(
-                        "'{}'",
-                        word.as_str().unwrap_or_default().replace('\'', "'\\''")
-                    )
-                })
-                .collect();
-            quoted.join(" ")
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
-    }
-}
-
-/// The files of a patch in the form of codex, or of diff; `None` where none can be told.
-pub fn patched(text: &str) -> Vec<Option<String>> {
-    const HEADS: [&str; 5] = [
-        "*** Add File: ",
-        "*** Update File: ",
-        "*** Delete File: ",
-        "*** Move to: ",
-        "+++ b/",
-    ];
-    let paths: Vec<Option<String>> = text
-        .lines()
-        // Codex reads its heads wherever they stand in the line.
-        .map(str::trim)
-        .filter_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)))
-        .map(|path| Some(path.trim().to_owned()))
-        .collect();
-    if paths.is_empty() { vec![None] } else { paths }
 }
 
 /// What a hook says to its client.

@@ -10,4 +10,5 @@ pub mod locate;
 pub mod place;
 pub mod sealed;
 pub mod shell;
+pub mod tool_call;
 pub mod verdict;

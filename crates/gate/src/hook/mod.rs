@@ -22,11 +22,12 @@ use crate::lang::Lang;
 use crate::locate;
 use crate::place::{self, Place};
 use crate::shell::Deed;
+use crate::tool_call::ToolCall;
 use crate::verdict::{
     Offence, deeds_of, judge, offences_anywhere, offences_from_afar, offences_in,
 };
 use bowline_formats::client_hooks;
-use bowline_formats::hook::{Answer, Event, HookMessage, ToolCall};
+use bowline_formats::hook::{Answer, Event, HookMessage};
 use bowline_words::message::{Card, Cause, Denied, Unjudged};
 use std::io::{Read, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -128,11 +129,12 @@ fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, Unjudged> {
     let Some(event) = given.or(message.event) else {
         return Ok(Answer::silent());
     };
-    if event == Event::PreToolUse && message.tool.is_empty() && message.call == ToolCall::Other {
-        return Err(Unjudged::NoTool);
-    }
-    if event == Event::PreToolUse && message.call == ToolCall::Other {
-        return Ok(Answer::silent());
+    let call = ToolCall::of(&message);
+    if event == Event::PreToolUse && call == ToolCall::Other {
+        return match message.tool.is_empty() {
+            true => Err(Unjudged::NoTool),
+            false => Ok(Answer::silent()),
+        };
     }
     let folder = message.cwd.as_ref().map(PathBuf::from);
     let folder = folder
@@ -147,7 +149,7 @@ fn decide(given: Option<Event>, bytes: &[u8]) -> Result<Answer, Unjudged> {
     }
     let lang = Lang::of_environment();
     Ok(match event {
-        Event::PreToolUse => before_tool(&message, &folder, &belief, lang),
+        Event::PreToolUse => before_tool(&call, &folder, &belief, lang),
         Event::SessionStart => match card(&belief, &folder, lang) {
             Some(card) => Answer::context(event, &card),
             None => Answer::silent(),
@@ -172,15 +174,15 @@ fn project() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn before_tool(message: &HookMessage, folder: &Path, belief: &Belief, lang: Lang) -> Answer {
-    let deeds = deeds_of(&message.call, folder, &World);
+fn before_tool(call: &ToolCall, folder: &Path, belief: &Belief, lang: Lang) -> Answer {
+    let deeds = deeds_of(call, folder, &World);
     let place = belief.path().map(Place::of);
     let own = place
         .as_ref()
         .map_or_else(|| offences_anywhere(&deeds), |it| offences_in(&deeds, it));
-    let refused = denied(belief, place.as_ref(), &own, message, lang);
+    let refused = denied(belief, place.as_ref(), &own, call, lang);
     refused
-        .or_else(|| denied_from_afar(&deeds, place.as_ref(), message, lang))
+        .or_else(|| denied_from_afar(&deeds, place.as_ref(), call, lang))
         .map_or_else(Answer::silent, Answer::deny)
 }
 
@@ -188,7 +190,7 @@ fn before_tool(message: &HookMessage, folder: &Path, belief: &Belief, lang: Lang
 fn denied_from_afar(
     deeds: &[Deed],
     own: Option<&Place>,
-    message: &HookMessage,
+    call: &ToolCall,
     lang: Lang,
 ) -> Option<String> {
     let mut folders: Vec<PathBuf> = Vec::new();
@@ -224,7 +226,7 @@ fn denied_from_afar(
         let belief = belief::of_folder(&folder);
         let place = Place::of(belief.path()?);
         let found = offences_from_afar(deeds, &place);
-        denied(&belief, Some(&place), &found, message, lang)
+        denied(&belief, Some(&place), &found, call, lang)
     })
 }
 
@@ -233,12 +235,12 @@ fn denied(
     belief: &Belief,
     place: Option<&Place>,
     found: &[Offence],
-    message: &HookMessage,
+    call: &ToolCall,
     lang: Lang,
 ) -> Option<String> {
     let mut ignored = |path: &Path| place.is_some_and(|place| is_ignored(place.root(), path));
     let denial = judge(belief, found, &mut ignored)?;
-    let command = match &message.call {
+    let command = match call {
         ToolCall::Shell { command, .. } => Some(command.as_str()),
         ToolCall::Write { .. }
         | ToolCall::Finish { .. }

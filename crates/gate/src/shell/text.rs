@@ -5,7 +5,7 @@ use super::parse::UNKNOWN;
 use super::run::Environment;
 use super::walk::{Input, Walker};
 use super::wrap::{LOOSE_WORDS_MAX, option_value, options, quoted};
-use bowline_formats::hook::patched;
+use crate::tool_call::patched;
 
 /// `su -c TEXT`, `flock FILE PROGRAM`, `runuser -u NAME -- PROGRAM`.
 pub(super) fn given_text(

@@ -6,6 +6,7 @@ use bowline_gate::hook::{World, is_ignored};
 use bowline_gate::lang::Lang;
 use bowline_gate::place::Place;
 use bowline_gate::shell::Surroundings;
+use bowline_gate::tool_call::ToolCall;
 use bowline_gate::verdict::{Denial, Offence, judge, offences};
 use bowline_machines::Timestamp;
 use bowline_machines::develop::{Act, Gate, Gates, Phase, Run, needed};
@@ -92,7 +93,12 @@ impl Repository {
             "tool_input": {"command": text, "file_path": text, "notebook_path": text, "path": text},
         });
         let message = HookMessage::read(message.to_string().as_bytes()).unwrap();
-        offences(&message.call, &self.root, &Place::of(&self.file()), &Known)
+        offences(
+            &ToolCall::of(&message),
+            &self.root,
+            &Place::of(&self.file()),
+            &Known,
+        )
     }
 }
 
@@ -236,7 +242,7 @@ fn a_command_that_cannot_be_read_needs_every_gate() {
         });
         let message = HookMessage::read(message.to_string().as_bytes()).unwrap();
         let place = Place::of(&repository.file());
-        let found = offences(&message.call, &repository.root, &place, &Known);
+        let found = offences(&ToolCall::of(&message), &repository.root, &place, &Known);
         for run in every_run() {
             let belief = Belief::Run(Box::new(Believed {
                 path: repository.file(),

@@ -1,6 +1,7 @@
 //! Messages of the clients, as they are sent.
 
-use bowline_formats::hook::{Answer, Event, HookMessage, ToolCall};
+use bowline_formats::hook::{Answer, Event, HookMessage};
+use bowline_gate::tool_call::ToolCall;
 use serde_json::{Value, json};
 
 fn read(message: &Value) -> HookMessage {
@@ -29,7 +30,7 @@ fn claude_code() {
     }));
     assert_eq!(message.event, Some(Event::PreToolUse));
     assert_eq!(message.cwd.as_deref(), Some("/app"));
-    assert_eq!(message.call, writes(&["/app/hello.txt"]));
+    assert_eq!(ToolCall::of(&message), writes(&["/app/hello.txt"]));
     assert_eq!(message.session_id, "s1");
     let stop =
         read(&json!({"hook_event_name": "Stop", "stop_hook_active": true, "session_id": "s1"}));
@@ -47,7 +48,9 @@ fn claude_code() {
 #[test]
 fn what_each_tool_is_asked_to_do() {
     let call = |tool: &str, input: Value| {
-        read(&json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input})).call
+        ToolCall::of(&read(
+            &json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input}),
+        ))
     };
     assert_eq!(
         call("Bash", json!({"command": "ls", "description": "list"})),
@@ -123,7 +126,9 @@ fn what_each_tool_is_asked_to_do() {
 #[test]
 fn a_command_that_cannot_be_read_is_hidden() {
     let call = |tool: &str, input: Value| {
-        read(&json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input})).call
+        ToolCall::of(&read(
+            &json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input}),
+        ))
     };
     let hidden = |tool: &str| ToolCall::Hidden { tool: tool.into() };
     for input in [
@@ -154,7 +159,9 @@ fn a_command_that_cannot_be_read_is_hidden() {
 fn tools_of_git_and_its_hosts() {
     let call = |tool: &str| {
         let input = json!({"owner": "me", "repo": "ferry", "message": "x"});
-        read(&json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input})).call
+        ToolCall::of(&read(
+            &json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input}),
+        ))
     };
     for tool in [
         "mcp__git__git_commit",
@@ -203,21 +210,21 @@ fn other_clients_name_events_in_their_own_way() {
         command: "git push".into(),
         folder: Some("/app".into()),
     };
-    assert_eq!(cursor.call, wanted);
+    assert_eq!(ToolCall::of(&cursor), wanted);
 }
 
 #[test]
 fn odd_messages_are_read_as_far_as_they_go() {
     let empty = read(&json!({}));
     assert_eq!(
-        (empty.event, empty.cwd, empty.call),
+        (empty.event, empty.cwd.clone(), ToolCall::of(&empty)),
         (None, None, ToolCall::Other)
     );
     let odd = read(
         &json!({"cwd": 3, "tool_name": ["x"], "tool_input": "text", "hook_event_name": "PreToolUse"}),
     );
     assert_eq!(
-        (odd.event, odd.cwd, odd.call),
+        (odd.event, odd.cwd.clone(), ToolCall::of(&odd)),
         (Some(Event::PreToolUse), None, ToolCall::Other)
     );
     for bytes in [&b""[..], b"[]", b"null", b"{", b"\xff\xfe"] {
