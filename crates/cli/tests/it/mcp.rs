@@ -2,6 +2,9 @@
 
 use crate::environment::TestEnvironment;
 use crate::sandboxed;
+use bowline_engine::formats::hook::HookMessage;
+use bowline_gate::tool_call::ToolCall;
+use bowline_mcp::table::VERBS;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
@@ -244,4 +247,29 @@ fn a_tool_reaches_out_of_the_sandbox() {
     assert_eq!(body(3)["error"]["code"], "needs_person", "{told}");
     let state: Value = serde_json::from_str(&world.read(".develop-workflow/state.json")).unwrap();
     assert_eq!(state["checkpoints"]["cp-1"]["iteration"], 2);
+}
+
+/// Our own tools decide for themselves what is open; a client's hook, which goes by names, takes none of them for a tool that writes
+/// files or runs commands.
+#[test]
+fn no_tool_is_taken_for_one_that_writes_files() {
+    for verb in VERBS.iter().copied().flatten() {
+        let args = verb
+            .takes
+            .iter()
+            .map(|arg| (arg.name.to_owned(), json!("x")));
+        let args: serde_json::Map<_, _> = args.collect();
+        for prefix in [
+            "mcp__bowline__",
+            "mcp__plugin_bowline_bowline__",
+            "mcp_bowline_",
+            "bowline_",
+        ] {
+            let tool = format!("{prefix}{}", verb.name);
+            let message =
+                json!({ "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": args });
+            let read = HookMessage::read(message.to_string().as_bytes()).unwrap();
+            assert_eq!(ToolCall::of(&read), ToolCall::Other, "{tool} {args:?}");
+        }
+    }
 }
