@@ -101,7 +101,9 @@ fn the_total_comes_from_the_plan_and_the_rest_from_the_file() {
         (&json!(1), &json!(4), &json!(1))
     );
     assert_eq!(status["tasks"]["in_progress"], json!(["P1-R1-T1"]));
-    assert!(!status.to_string().contains("CR"), "{status}");
+    // Letters of the secret may stand in the path of the world by chance.
+    assert!(!status["state"].to_string().contains("CR"), "{status}");
+    assert!(!status.to_string().contains("SE/CR"), "{status}");
     check!(world.session(&[
         "orchestrate status",
         "orchestrate status --lang ko",

@@ -89,15 +89,16 @@ fn of_a_stage() {
             english: "✗ planning failed: outputs_missing: 'planning' lacks required outputs: at least one output",
             korean: "✗ planning 실패: 'planning' 단계의 필수 산출물이 없습니다: 산출물 1개 이상 (outputs_missing)",
         },
-        Reason {
-            agent: "",
-            settings: "[agent.gone]\ncommand = [\"/nowhere/gone\"]\n[defaults]\nagent = \"gone\"\n",
-            english: "✗ planning failed: agent_not_started: cannot run /nowhere/gone: ",
-            korean: "✗ planning 실패: 에이전트를 시작할 수 없습니다: 프로그램 '/nowhere/gone': ",
-        },
     ] {
         told(line, new, &reason);
     }
+    let reason = Reason {
+        agent: "",
+        settings: "[agent.gone]\ncommand = [\"/nowhere/gone\"]\n",
+        english: "✗ planning failed: agent_not_started: cannot run /nowhere/gone: ",
+        korean: "✗ planning 실패: 에이전트를 시작할 수 없습니다: 프로그램 '/nowhere/gone': ",
+    };
+    told(&format!("{line} --agent gone"), new, &reason);
 }
 
 #[test]
