@@ -112,7 +112,7 @@ fn a_task_that_nobody_was_started_for_has_printed_nothing() {
     ] {
         let none = world.get(&address);
         assert_eq!(
-            (none.status, none.header("X-Next-Offset")),
+            (none.status, none.header("x-next-offset")),
             (200, Some("0"))
         );
         assert_eq!(none.body, b"");
