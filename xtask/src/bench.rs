@@ -24,7 +24,10 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         .filter(|option| *option != "--write")
         .collect();
     let programs = release::build(&["bowline", "bowline-shim", "bowline-benches"])?;
-    let (bowline, shim) = (programs.join("bowline"), programs.join("bowline-shim"));
+    // As a user has them, who runs no file that a linker has left in memory page by page: that starts a third slower.
+    let installed = programs.join("installed");
+    release::place(&programs, &installed)?;
+    let (bowline, shim) = (installed.join("bowline"), installed.join("bowline-shim"));
     let mut benches = command(
         &programs.join("bowline-benches").to_string_lossy(),
         &options,

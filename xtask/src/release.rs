@@ -47,9 +47,8 @@ pub(crate) fn install(options: &[&str]) -> Outcome {
     web::build()?;
     let built = build(&PROGRAMS)?;
     let bin = home.join("bin");
-    std::fs::create_dir_all(&bin).map_err(|error| format!("{}: {error}", bin.display()))?;
+    place(&built, &bin)?;
     for program in PROGRAMS {
-        place(&built.join(program), &bin.join(program))?;
         println!("installed {}", bin.join(program).display());
     }
     let searched = std::env::var_os("PATH").unwrap_or_default();
@@ -59,10 +58,15 @@ pub(crate) fn install(options: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Copies beside the goal and renames: a program that runs keeps its old file, and nobody starts half of one.
-fn place(from: &Path, to: &Path) -> Outcome {
-    let beside = to.with_extension("new");
-    std::fs::copy(from, &beside)
-        .and_then(|_| std::fs::rename(&beside, to))
-        .map_err(|error| format!("{}: {error}", to.display()))
+/// Copies the programs beside their goals and renames: one that runs keeps its old file, and nobody starts half of one.
+pub(crate) fn place(built: &Path, bin: &Path) -> Outcome {
+    std::fs::create_dir_all(bin).map_err(|error| format!("{}: {error}", bin.display()))?;
+    for program in PROGRAMS {
+        let to = bin.join(program);
+        let beside = to.with_extension("new");
+        std::fs::copy(built.join(program), &beside)
+            .and_then(|_| std::fs::rename(&beside, &to))
+            .map_err(|error| format!("{}: {error}", to.display()))?;
+    }
+    Ok(())
 }

@@ -52,8 +52,8 @@ fn main() -> ExitCode {
 /// tenth of a whole transition.
 fn parsed(arguments: &[OsString]) -> Result<args::Cli, clap::Error> {
     let mut commands = ManuallyDrop::new(args::Cli::command());
-    let matches = commands.try_get_matches_from_mut(arguments)?;
-    args::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut commands))
+    let mut matches = commands.try_get_matches_from_mut(arguments)?;
+    args::Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut commands))
 }
 
 /// Here, or where the sandbox of an agent ends. With an attempt, this is where that is.

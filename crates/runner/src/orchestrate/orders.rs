@@ -11,8 +11,14 @@ use crate::core::attempts::{Known, raw};
 use crate::core::tidy::PROMPTS;
 use crate::core::why::Why;
 use bowline_engine::formats::agents::Resume;
-use bowline_engine::machines::orchestrate::{Id, Run};
+use bowline_engine::machines::orchestrate::{Id, Run, Status};
 use bowline_words::Lang;
+use std::time::{Duration, Instant};
+
+/// The plan is ticked this often at the most, and at every stop.
+pub(super) const TICK: Duration = Duration::from_millis(250);
+/// Of the time of a run, at most one part in so many goes into it.
+const TICK_SHARE: u32 = 20;
 
 impl Real<'_> {
     /// Makes durable what was decided, and then does what follows.
@@ -38,19 +44,54 @@ impl Real<'_> {
                         self.attempts.say(&attempt, None, true, raw(String::new()));
                     }
                 }
-                Order::Tick(id) => self.tick(&id),
+                Order::Tick(id) => self.tick(id),
                 Order::Tell(told, run) => self.tell_now(&told, run),
             }
         }
         Ok(())
     }
 
-    /// Ticks a task in the project's own checkout. The landing brought it, unless the plan is not a part of what lands.
-    fn tick(&mut self, id: &Id) {
-        let landed = self.repo.as_ref().is_some_and(Repo::ticks);
-        if !landed && let Err(error) = self.ledger.owned.tick(&self.context, id) {
-            self.log(&format!("NOT_TICKED:{id}:{error}"));
+    /// A task is to be ticked in the project's own checkout. The landing brought it, unless the plan is not a part of what lands.
+    fn tick(&mut self, id: Id) {
+        if !self.repo.as_ref().is_some_and(Repo::ticks) {
+            self.ticks.push(id);
         }
+    }
+
+    /// What is done and was not ticked before an earlier run ended.
+    pub(super) fn tick_left(&mut self) {
+        let plan = self.ledger.owned.plan();
+        let open = |id: &Id| {
+            let task = plan.and_then(|plan| plan.file.task(id));
+            task.is_some_and(|task| !task.done)
+        };
+        let mut done = self.ledger.run().ids(Status::Completed);
+        done.retain(open);
+        if !self.repo.as_ref().is_some_and(Repo::ticks) {
+            self.ticks.extend(done);
+        }
+    }
+
+    /// Ticks what is to be ticked: at most so often that of a large plan, which is read and written as a whole, no more than a part
+    /// of the time of a run goes into it.
+    pub(super) fn tick_now_and_then(&mut self) {
+        if self.ticked.elapsed() >= self.tick_after {
+            self.tick_all();
+        }
+    }
+
+    /// The same without waiting.
+    pub(super) fn tick_all(&mut self) {
+        let ids = std::mem::take(&mut self.ticks);
+        if ids.is_empty() {
+            return;
+        }
+        let begun = Instant::now();
+        if let Err(error) = self.ledger.owned.tick(&self.context, &ids) {
+            self.log(&format!("NOT_TICKED:{}:{error}", ids.join(",")));
+        }
+        self.ticked = Instant::now();
+        self.tick_after = TICK.max(begun.elapsed() * TICK_SHARE);
     }
 
     fn ask_for(&mut self, job: &Job) {

@@ -5,6 +5,7 @@ use super::hearing::Hearing;
 use super::jobs::Jobs;
 use super::ledger::Ledger;
 use super::note::Note;
+use super::orders::TICK;
 use super::ports::{Event, Job, Life, Ports, Shortage, Told, Trouble};
 use super::prompt::{Facts, prompt};
 use super::repo::{PhasePlace, Repo, TaskPlace};
@@ -30,6 +31,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
 
 /// The client of tasks for which nobody names one.
 const CLIENT: &str = "claude";
@@ -66,6 +68,10 @@ pub(super) struct Real<'s> {
     voices: BTreeMap<Arc<str>, Voice>,
     /// What is to be done once it is durable why.
     pub(super) orders: Vec<Order>,
+    /// Tasks that are to be ticked in the plan, when that was done last, and when it is due again.
+    pub(super) ticks: Vec<Id>,
+    pub(super) ticked: Instant,
+    pub(super) tick_after: Duration,
 }
 
 /// Something that follows from a decision.
@@ -120,6 +126,9 @@ impl<'s> Real<'s> {
             announcer: parts.announcer,
             voices: BTreeMap::new(),
             orders: Vec::new(),
+            ticks: Vec::new(),
+            ticked: Instant::now(),
+            tick_after: TICK,
         };
         real.trim_log();
         real
@@ -294,8 +303,14 @@ impl<'s> Real<'s> {
             note,
         });
         let prompt_file = self.side.join(PROMPTS).join(format!("{attempt}.md"));
-        write_whole(&*self.context.disk, &prompt_file, text.as_bytes(), None)
-            .map_err(|error| Why::from(Error::File(error)))?;
+        // Its agent dies with the machine: it needs no flush, of which the whole run would have to wait.
+        std::fs::create_dir_all(self.side.join(PROMPTS))
+            .and_then(|()| std::fs::write(&prompt_file, &text))
+            .map_err(|error| {
+                let program = prompt_file.display().to_string();
+                let message = error.to_string();
+                Why::from(Error::ProgramFailed { program, message })
+            })?;
         let phase = self.run().graph().phase_of(id).unwrap_or(0);
         let call = client.call(&Ask {
             prompt: &text,

@@ -220,6 +220,7 @@ pub fn run(
             .map_err(|_| Error::NoAgent { name: name.clone() })?;
     }
     real.clean_up();
+    real.tick_left();
     begun(Stopper(heard));
     real.announce_left()?;
     let mut conductor = Conductor::new(rules);
@@ -228,6 +229,7 @@ pub fn run(
     let ended = conduct(&mut conductor, &mut real, &events)?;
     real.await_announced(&events)?;
     drop(door);
+    real.tick_all();
     real.ledger.owned.write(context)?;
     if let (false, Some(jobs)) = (matches!(ended, Ended::Left), real.jobs.take()) {
         // What was begun to be taken away is gone before we are.
@@ -299,6 +301,7 @@ fn conduct(
             let _ = reply.send(answer);
         }
         real.ledger.write_now_and_then(&context)?;
+        real.tick_now_and_then();
         if planned.elapsed() >= Duration::from_millis(PLAN_MS) {
             planned = Instant::now();
             if real.ledger.owned.reread_plan(&context)? {

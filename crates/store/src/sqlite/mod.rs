@@ -28,6 +28,8 @@ const ENGINE_MIN: i32 = 3_051_003;
 const GROUP_MAX: usize = 512;
 /// How long a reader waits for the moment in which the log is started anew.
 const BUSY_MS: u64 = 5_000;
+/// Statements that a connection keeps compiled.
+const STATEMENTS_MAX: usize = 64;
 /// Pages copied at once by a backup, so that nobody waits long.
 const BACKUP_PAGES: i32 = 256;
 /// How long the lock of a process that has just ended may last: what it was about to start holds it until it has begun.
@@ -164,6 +166,8 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags).map_err(StoreError::failed)?;
     let wait = Duration::from_millis(BUSY_MS);
     connection.busy_timeout(wait).map_err(StoreError::failed)?;
+    // All of ours: one that is pushed out is compiled anew with every row.
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     let writes = flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE);
     let settings: &[(&str, &str, &str)] = &[
         ("journal_mode", "wal", "wal"),

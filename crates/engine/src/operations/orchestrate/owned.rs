@@ -10,10 +10,11 @@ use crate::files::Moved;
 use crate::kinds::FileKind;
 use bowline_formats::StateFormat as _;
 use bowline_formats::json::JsonDocument;
-use bowline_formats::orchestrate::{Meta, OrchestrateFile, RecordedStep, SlackWishes};
+use bowline_formats::orchestrate::{self, Meta, OrchestrateFile, RecordedStep, SlackWishes};
+use bowline_formats::tasks_md::set_ticks;
 use bowline_machines::Machine as _;
 use bowline_machines::orchestrate::{Command, Config, Effect, Id, OrchestrateMachine, Run, Status};
-use bowline_statefiles::{Change, Held, Step, Written};
+use bowline_statefiles::{Change, Held, Step, Written, write_whole};
 use serde_json::json;
 
 /// How often somebody else may write the file in the very moment we do.
@@ -219,13 +220,27 @@ impl Owned {
         }
     }
 
-    /// Ticks a task in the plan of the project's own checkout, where that did not come with a landing.
-    pub fn tick(&self, context: &Context, id: &str) -> Result<(), Error> {
-        let orchestration = &self.orchestration;
-        let folder = orchestration.root();
-        orchestration
-            .tick(context, &self.document, folder, id)
-            .map(drop)
+    /// Ticks tasks in the plan of the project's own checkout, where that did not come with a landing. The plan is read and written
+    /// once; those it has no place for are left out.
+    pub fn tick(&self, context: &Context, ids: &[Id]) -> Result<(), Error> {
+        let told = orchestrate::plan_file(self.document.value());
+        let Some(plan) = super::find_plan(self.orchestration.root(), told)? else {
+            return Ok(());
+        };
+        let there = |id: &&Id| {
+            plan.file
+                .task(id)
+                .is_some_and(|task| !task.marks.is_empty())
+        };
+        let ticks = ids.iter().filter(there).map(|id| (&**id, true));
+        match set_ticks(&plan.text, ticks) {
+            Ok(text) if text != plan.text => {
+                write_whole(&*context.disk, &plan.path, text.as_bytes(), None)?;
+                Ok(())
+            }
+            // Every one of them has a box.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Takes over the plan as it is now; says whether its tasks are others than before.

@@ -19,10 +19,12 @@ use bowline_store::{
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What comes in together is decided and committed together, up to so many.
 const TOGETHER_MAX: usize = 256;
+/// What a workspace says of its task is this old at the most.
+const DESCRIBED: Duration = Duration::from_millis(500);
 /// The longest the thread sleeps: clocks are set, and places of silent output are to be written down.
 const TICK_MS: u64 = 1_000;
 
@@ -234,15 +236,25 @@ impl Desk {
     pub(super) fn run(mut self, inbox: &Receiver<Input>) -> Option<Sender<()>> {
         self.reconcile();
         self.settle_down();
+        let mut described = Instant::now();
         while self.broken.is_none() {
-            let first = match inbox.recv_timeout(self.patience()) {
-                Ok(first) => Some(first),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return None,
-            };
+            let mut first = inbox.try_recv().ok();
+            // Whoever asks does not wait for what nobody waits for.
+            if first.is_none() || described.elapsed() >= DESCRIBED {
+                self.describe_untold();
+                described = Instant::now();
+            }
+            if first.is_none() {
+                first = match inbox.recv_timeout(self.patience()) {
+                    Ok(first) => Some(first),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => return None,
+                };
+            }
             let together = first.into_iter().chain(inbox.try_iter().take(TOGETHER_MAX));
             let stop = self.turn(together.collect());
             if stop.is_some() {
+                self.describe_untold();
                 return stop;
             }
         }
@@ -513,17 +525,20 @@ impl Desk {
             }
         }
         self.open.retain(|_, record| record.open);
-        for id in std::mem::take(&mut self.untold) {
-            if let Ok(row) = self.row(&id) {
-                // For a day on which the store is lost; nothing else waits for it.
-                let _ = self.describe(&row, &self.config.workspace(&row));
-            }
-        }
         let over = |job: &Job| matches!(job.life, Life::Completed { .. } | Life::Failed(_));
         for id in changed {
             if self.rows.get(&id).is_some_and(|row| over(&row.job)) {
                 let gone = self.rows.remove(&id);
                 self.index.job(gone.as_ref(), None);
+            }
+        }
+    }
+
+    /// Writes into workspaces what their tasks have become, for a day on which the store is lost.
+    fn describe_untold(&mut self) {
+        for id in std::mem::take(&mut self.untold) {
+            if let Ok(row) = self.row(&id) {
+                let _ = self.describe(&row, &self.config.workspace(&row));
             }
         }
     }

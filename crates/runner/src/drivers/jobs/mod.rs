@@ -49,7 +49,7 @@ use bowline_supervisor::{Attempt, Condition, Handle, Shim, Want};
 use desk::{Desk, Input};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How jobs are worked on.
@@ -248,7 +248,8 @@ impl Jobs {
 
     /// Has something decided, and made durable; the answer comes afterwards. Waits.
     pub fn ask(&self, asked: Asked) -> Result<Answered, Refused> {
-        let (answer, answers) = channel();
+        // Room for the one answer: a channel without bounds makes room for 31, and an answer is large.
+        let (answer, answers) = sync_channel(1);
         let reply = move |it| {
             // Whoever asked may be gone.
             let _ = answer.send(it);
