@@ -7,6 +7,7 @@
 
 use crate::Outcome;
 use crate::shell::{Scratch, bowline, python, root, within};
+use bowline_supervisor::{Attempt, Condition};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,6 +20,7 @@ const RUN_SECONDS_MAX: u64 = 1_800;
 /// Requests of each operation and kind, unless the caller says otherwise.
 const EXAMPLES: u32 = 30;
 const START_SECONDS_MAX: u64 = 30;
+const END_SECONDS_MAX: u64 = 120;
 const LOOK_MS: u64 = 50;
 
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
@@ -148,20 +150,49 @@ impl Server {
         Ok(text.trim().to_owned())
     }
 
-    /// Gives every task up, so that no agent outlives us.
+    fn ask(&self, words: &[&str]) -> serde_json::Value {
+        let mut task = alone(&self.bowline, &self.folder);
+        let ran = task.args(["task", "--data", "data", "--json"]).args(words);
+        let told = ran.output().map(|it| it.stdout).unwrap_or_default();
+        serde_json::from_slice(&told).unwrap_or_default()
+    }
+
+    /// Tasks of a status; a long list comes in pages, of which this is the first.
+    fn listed(&self, status: &str) -> Vec<serde_json::Value> {
+        let list = self.ask(&["list", "--status", status]);
+        list["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    fn anybody_alive(&self) -> bool {
+        let attempts = std::fs::read_dir(self.folder.join("data/attempts"));
+        let mut attempts = attempts.into_iter().flatten().flatten();
+        attempts.any(|it| {
+            let attempt = Attempt::open(&it.path());
+            attempt.is_ok_and(|it| matches!(it.condition(), Ok(Condition::Alive)))
+        })
+    }
+
+    /// Gives every task up, and waits for their agents: none outlives us.
     fn cancel_all(&self) {
-        let ask = |words: &[&str]| {
-            let mut task = alone(&self.bowline, &self.folder);
-            let ran = task.args(["task", "--data", "data", "--json"]).args(words);
-            ran.output().map(|it| it.stdout).unwrap_or_default()
-        };
-        for status in ["in_progress", "review", "pending"] {
-            let list = ask(&["list", "--status", status]);
-            let list: serde_json::Value = serde_json::from_slice(&list).unwrap_or_default();
-            for task in list["items"].as_array().into_iter().flatten() {
-                ask(&["cancel", task["id"].as_str().unwrap_or_default()]);
+        let end = Instant::now() + Duration::from_secs(END_SECONDS_MAX);
+        // Whoever waits for a place takes that of one who is given up, so that all are looked at until none is left.
+        while Instant::now() < end {
+            let open = ["pending", "review", "in_progress"].map(|status| self.listed(status));
+            let open: Vec<_> = open.into_iter().flatten().collect();
+            if open.is_empty() && !self.anybody_alive() {
+                return;
             }
+            for task in &open {
+                let id = task["id"].as_str().unwrap_or_default();
+                // One under review cannot be given up; it is sent back first.
+                if task["status"] == "review" {
+                    self.ask(&["request-changes", id, "--feedback", "Enough."]);
+                }
+                self.ask(&["cancel", id]);
+            }
+            std::thread::sleep(Duration::from_millis(LOOK_MS));
         }
+        eprintln!("not every task could be ended within {END_SECONDS_MAX} s");
     }
 }
 

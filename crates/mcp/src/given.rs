@@ -133,6 +133,6 @@ fn fits(kind: Kind, value: &Value) -> bool {
             .as_array()
             .is_some_and(|items| items.iter().all(Value::is_object)),
         Kind::Object => value.is_object(),
-        Kind::Any => true,
+        Kind::Any(_) => true,
     }
 }

@@ -77,6 +77,8 @@ fn of_kind(kind: Kind) -> Value {
         Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
         Kind::Numbers | Kind::Object => json!({ "type": "object" }),
         Kind::Objects => json!({ "type": "array", "items": { "type": "object" } }),
-        Kind::Any => json!({}),
+        Kind::Any(offered) => {
+            json!({ "anyOf": offered.iter().copied().map(of_kind).collect::<Vec<_>>() })
+        }
     }
 }

@@ -80,8 +80,8 @@ pub enum Kind {
     Objects,
     /// An object.
     Object,
-    /// Any JSON.
-    Any,
+    /// Any JSON, offered as these: clients and providers want a type, and a list of types is not understood by all of them.
+    Any(&'static [Kind]),
 }
 
 impl Kind {
@@ -97,7 +97,7 @@ impl Kind {
             Kind::Numbers => "{name: number, …}".into(),
             Kind::Objects => "[{…}, …]".into(),
             Kind::Object => "{…}".into(),
-            Kind::Any => "JSON".into(),
+            Kind::Any(_) => "JSON".into(),
         }
     }
 }

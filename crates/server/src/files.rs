@@ -44,13 +44,18 @@ const PASSED_OVER: [&str; 2] = ["node_modules", "target"];
 pub(crate) fn logs(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let row = row(work, call.param("id"))?;
+    printed(call, &work.logs(&row))
+}
+
+/// The part of some output that a call asks for.
+pub(crate) fn printed(call: &Call, logs: &[PathBuf]) -> Reply {
     let offset = call.number::<i64>("offset")?.unwrap_or(0);
     let limit = match call.number::<u64>("limit")? {
         None => LOG_BYTES_USUAL,
         Some(limit @ 1..=LOG_BYTES_MAX) => limit,
         Some(other) => return Err(in_query("limit", &other.to_string())),
     };
-    let (text, next) = output(&work.logs(&row), offset, limit);
+    let (text, next) = output(logs, offset, limit);
     let mut response = bytes("text/plain; charset=utf-8", text);
     let name = HeaderName::from_static("x-next-offset");
     set(&mut response, name, &next.to_string());

@@ -446,6 +446,7 @@ impl Work for Working {
         let kind = |it: &TypeSpec| TaskType {
             name: it.name.clone(),
             phases: it.phases.iter().map(phase).collect(),
+            app: !it.app.is_empty(),
         };
         types.map(kind).collect()
     }

@@ -102,6 +102,7 @@ fn handler(id: &str) -> Option<Handler> {
         "listWorkspaces" => workspaces::list,
         "getWorkspaceState" => workspaces::state,
         "listWorkspaceTransitions" => workspaces::transitions,
+        "getNodeLog" => workspaces::node_log,
         "workspaceVerb" => workspaces::verb,
         "reportPhaseComplete" => reports::phase_complete,
         "reportDone" => reports::done,

@@ -148,8 +148,11 @@ fn group(kind: FileKind) -> (&'static str, WorkspaceKind) {
 
 /// The files of a call's workspace and kind.
 fn files(shared: &Shared, call: &Call) -> Result<Vec<(FileKind, PathBuf)>, Problem> {
+    files_of(shared, call, call.param("kind"))
+}
+
+fn files_of(shared: &Shared, call: &Call, word: &str) -> Result<Vec<(FileKind, PathBuf)>, Problem> {
     let root = shared.workspaces.find(call.param("id"))?;
-    let word = call.param("kind");
     let wanted = FileKind::ALL
         .into_iter()
         .filter(|kind| group(*kind).0 == word);
@@ -258,6 +261,20 @@ pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
     }
     items.sort_by(|a, b| a.timestamp.cmp(&b.timestamp));
     json(call, &Page::whole(items))
+}
+
+pub(crate) fn node_log(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let (node, named) = (call.param("node"), call.query("file"));
+    for (kind, path) in files_of(shared, call, "orchestrate")? {
+        if named.is_some_and(|it| shown(&path) != it) {
+            continue;
+        }
+        let run = Orchestration::at(&shared.context, &root_of(kind, &path));
+        if let Some(logs) = bowline_runner::orchestrate::logs(&shared.context, &run, node)? {
+            return crate::files::printed(call, &logs);
+        }
+    }
+    Err(Problem::no_such("task", node))
 }
 
 /// The verbs of a kind that need no more than their body has.

@@ -175,12 +175,12 @@ export const api = {
     listed(client.GET('/api/workspaces/{id}/{kind}/transitions', { params: { path: { id, kind } } })),
   verb: (id: string, { kind, verb, id: about }: Verb, file: string) =>
     told(client.POST('/api/workspaces/{id}/{kind}/{verb}', { params: { path: { id, kind, verb } }, body: { file, id: about } })),
-  nodeLog: (id: string, node: string) =>
-    `/api/workspaces/${encodeURIComponent(id)}/orchestrate/nodes/${encodeURIComponent(node)}/log`,
+  nodeLog: (id: string, node: string, file: string) =>
+    `/api/workspaces/${encodeURIComponent(id)}/orchestrate/nodes/${encodeURIComponent(node)}/log?file=${encodeURIComponent(file)}`,
 
   async log(path: string, offset: number, limit: number): Promise<{ bytes: ArrayBuffer; next: number } | null> {
     try {
-      const response = await fetch(`${path}?offset=${offset}&limit=${limit}`);
+      const response = await fetch(`${path}${path.includes('?') ? '&' : '?'}offset=${offset}&limit=${limit}`);
       if (!response.ok) return null;
       const bytes = await response.arrayBuffer();
       return { bytes, next: Number(response.headers.get('X-Next-Offset') ?? offset + bytes.byteLength) };

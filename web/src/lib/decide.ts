@@ -11,7 +11,8 @@ export async function done(asked: Promise<Answer<unknown>>, action: string, task
   const answer = await asked;
   if (answer.ok) toasts.good(named('done', action));
   else toasts.bad(answer.trouble);
-  tasks.refresh(taskId);
+  if (answer.ok && action === 'delete') tasks.forget(taskId);
+  else tasks.refresh(taskId);
   return answer.ok;
 }
 

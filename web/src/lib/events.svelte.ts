@@ -11,6 +11,9 @@ export interface Happened {
   data: Record<string, unknown>;
 }
 
+/** The task is not there any more: nothing of it can be asked for. */
+export const isGone = (event: Happened): boolean => event.data['changed'] === 'delete';
+
 type Listener = (event: Happened) => void;
 
 /** A server that says nothing for so long, not even that it is there, is gone. It promises a sign every 15 s. */

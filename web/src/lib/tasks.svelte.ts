@@ -1,7 +1,7 @@
 /** Every task the board knows, kept up to date by events. */
 import { SvelteMap } from 'svelte/reactivity';
 import { api } from './api';
-import { events } from './events.svelte';
+import { events, isGone } from './events.svelte';
 import type { Task, Waiting } from './shapes';
 
 /** Changes of one task that come together are read together. */
@@ -11,6 +11,8 @@ class Tasks {
   all = new SvelteMap<string, Task>();
   inbox = $state.raw<Waiting[]>([]);
   loaded = $state(false);
+  /** Agents that ask whether they may use a tool. */
+  #asking = $derived(new Set(this.inbox.filter((item) => item.kind === 'permission').map((item) => item.taskId)));
   #due = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | null = null;
   #inboxDue = false;
@@ -18,8 +20,14 @@ class Tasks {
   constructor() {
     events.listen((event) => {
       if (event.taskId && event.kind !== 'log') this.refresh(event.taskId);
+      if (event.taskId && isGone(event)) this.forget(event.taskId);
     });
     events.begin = () => this.load();
+  }
+
+  /** What the agent of a task is doing: its status has one word for a question and for a tool it may not use yet. */
+  agentState(id: string, status: string): string {
+    return status === 'waiting_question' && this.#asking.has(id) ? 'waiting_permission' : status;
   }
 
   /** Reads everything, and says which event it is true for. */
@@ -38,6 +46,11 @@ class Tasks {
     this.#due.add(id);
     this.#inboxDue = true;
     this.#timer ??= setTimeout(() => void this.#refreshDue(), TOGETHER_MS);
+  }
+
+  forget(id: string): void {
+    this.all.delete(id);
+    this.#due.delete(id);
   }
 
   put(task: Task): void {

@@ -163,6 +163,7 @@ export const words = {
     agentPaused: "Paused",
     agentWaitingDependency: "Waits for a dependency",
     agentWaitingQuestion: "Waits for an answer",
+    agentWaitingPermission: "Waits for a permission",
     agentWaitingReview: "Waits for a review",
     agentCompleted: "Completed",
     agentFailed: "Failed",
@@ -326,6 +327,9 @@ export const words = {
     now: "Now",
     afterMove: "After move {n}",
     backToNow: "Back to now",
+    recordingEnd: "When this was recorded",
+    taskDeleted: "This task was deleted. What is shown is how it was last.",
+    backToEnd: "Back to the end",
     noCheckpoints: "No checkpoints yet",
     noCheckpointsHint: "One is saved every few minutes, at every phase and whenever the agent stops.",
     when: "When",
@@ -647,6 +651,7 @@ export const words = {
     agentPaused: "일시중지",
     agentWaitingDependency: "의존성 대기 중",
     agentWaitingQuestion: "질문 응답 대기",
+    agentWaitingPermission: "권한 대기 중",
     agentWaitingReview: "리뷰 대기 중",
     agentCompleted: "완료",
     agentFailed: "실패",
@@ -810,6 +815,9 @@ export const words = {
     now: "지금",
     afterMove: "{n}번째 전이 뒤",
     backToNow: "지금으로",
+    recordingEnd: "기록이 끝난 시점",
+    taskDeleted: "이 작업은 삭제되었습니다. 마지막으로 본 상태를 표시합니다.",
+    backToEnd: "끝으로",
     noCheckpoints: "아직 체크포인트가 없습니다",
     noCheckpointsHint: "몇 분마다, 단계마다, 에이전트가 멈출 때마다 저장됩니다.",
     when: "시각",
@@ -1136,6 +1144,7 @@ export interface Parameters {
   agentPaused: never;
   agentWaitingDependency: never;
   agentWaitingQuestion: never;
+  agentWaitingPermission: never;
   agentWaitingReview: never;
   agentCompleted: never;
   agentFailed: never;
@@ -1299,6 +1308,9 @@ export interface Parameters {
   now: never;
   afterMove: 'n';
   backToNow: never;
+  recordingEnd: never;
+  taskDeleted: never;
+  backToEnd: never;
   noCheckpoints: never;
   noCheckpointsHint: never;
   when: never;

@@ -28,6 +28,16 @@ function plan() {
   return `${lines.join('\n')}\n`;
 }
 
+/** An orchestration that agents have worked off. */
+function worked(folder) {
+  fs.mkdirSync(folder);
+  fs.writeFileSync(path.join(folder, 'TASKS.md'), '# TASKS: pier\n\n## Phase 1: All\n### [ ] Phase 1, T1.1: Planks\n### [ ] Phase 1, T1.2: Ropes\n');
+  const agent = 'echo "I lay <b>$BOWLINE_TASK_ID</b>"';
+  fs.writeFileSync(path.join(folder, 'bowline.toml'), `[defaults]\nagent = "script"\n[agent.script]\ncommand = ["sh", "-c", ${JSON.stringify(agent)}]\n`);
+  bowline(folder, ['orchestrate', 'init']);
+  bowline(folder, ['orchestrate', 'run']);
+}
+
 function bowline(folder, line) {
   const env = { PATH: process.env.PATH, HOME: home, LANG: 'C.UTF-8', BOWLINE_ACTOR: 'person' };
   return execFileSync(process.env.BOWLINE, line, { cwd: folder, env, encoding: 'utf8' });
@@ -41,11 +51,12 @@ before(async () => {
   fs.writeFileSync(path.join(folder, 'TASKS.md'), plan());
   bowline(folder, ['orchestrate', 'init']);
   bowline(folder, ['orchestrate', 'start', 'T1.1']);
+  worked(path.join(home, 'pier'));
   bowline(folder, ['develop', 'start', 'A coast path']);
   bowline(folder, ['develop', 'review']);
   bowline(folder, ['develop', 'gate', 'pass', 'review_clean_pass', '--run', 'echo looked at']);
   const { busy, reviewing, everything, talking, careful, asking, reworking, phased } = scenarios;
-  server = new Server({ busy, reviewing, everything, talking, careful, asking, reworking, phased }, { slots: 12, workspaces: [folder], home });
+  server = new Server({ busy, reviewing, everything, talking, careful, asking, reworking, phased }, { slots: 12, workspaces: [folder, path.join(home, 'pier')], home });
   server.coast = folder;
   await server.start();
   chromium = await browser();
@@ -160,6 +171,9 @@ test('permissions, questions and reviews of many tasks are answered in a batch',
   const waiting = async () => (await server.api('GET', '/api/inbox')).items.filter((item) => made.some((task) => task.id === item.taskId));
   await until('all six wait', async () => (await waiting()).length === 6);
   const { page, context, fine } = await visit(chromium, server);
+  // To its status it waits for an answer; a reader is told for what.
+  await page.locator(`#card-${made[0].id}`).getByText('Waits for a permission').waitFor();
+  await page.locator(`#card-${made[2].id}`).getByText('Waits for an answer').waitFor();
   await page.goto(`${server.url}/inbox`);
   // One alone, with what the tool would do.
   await page.getByRole('button', { name: /Publishes one/ }).click();
@@ -336,6 +350,22 @@ test('a thousand nodes: titles, no implied edges, chains folded, places kept', {
   assert.equal(await node.getAttribute('transform'), place);
   await node.click();
   await page.getByRole('heading', { name: /T1\.2 구간 2 of the coast/ }).waitFor();
+  fine();
+  await context.close();
+});
+
+test('what an agent of an orchestration printed is a click away', { timeout: 60_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server);
+  const { items } = await server.api('GET', '/api/workspaces');
+  const pier = items.find(({ name }) => name === 'pier');
+  await page.goto(`${server.url}/workspaces/${pier.id}/orchestrate`);
+  const node = (id) => page.getByRole('group', { name: 'Graph of the tasks' }).locator(`[data-node="${id}"]`);
+  const log = page.locator('[role=log]');
+  await node('T1.2').click();
+  await log.getByText('I lay <b>T1.2</b>').waitFor();
+  await node('T1.1').click();
+  await log.getByText('I lay <b>T1.1</b>').waitFor();
+  assert.equal(await log.getByText('T1.2').count(), 0, 'the words of another task');
   fine();
   await context.close();
 });

@@ -159,6 +159,29 @@ test('the board by keys: move, search, help', { timeout: 60_000 }, async () => {
   await context.close();
 });
 
+test('a key decides on nothing that a filter took off the board', { timeout: 60_000 }, async () => {
+  const [seen, unseen] = [await server.newTask('Stays on the board', 'busy'), await server.newTask('Reviewed unseen', 'reviewing')];
+  await server.reaches(unseen.id, 'review');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.locator(`#card-${unseen.id}`).focus();
+  await page.getByLabel('Search tasks').fill('stays on the board');
+  await until('the other is off the board', async () => (await page.locator('.card').count()) === 1);
+  await page.getByRole('heading', { name: 'Board' }).click();
+  await page.keyboard.press('a');
+  await page.keyboard.press('Enter');
+  // Keys are handled in order: this one is seen, and the others were before it.
+  await page.keyboard.press('j');
+  assert.equal(await page.evaluate(() => document.activeElement?.id), `card-${seen.id}`);
+  assert.equal((await server.task(unseen.id)).status, 'review');
+  // Seen again, it is decided on.
+  await page.getByLabel('Search tasks').fill('');
+  await page.locator(`#card-${unseen.id}`).focus();
+  await page.keyboard.press('a');
+  await until('it is approved', async () => (await server.task(unseen.id)).status !== 'review');
+  fine();
+  await context.close();
+});
+
 test('axe finds nothing serious, on every page, in both themes, wide and narrow', { timeout: 180_000 }, async () => {
   const review = await server.newTask('Looked at by axe', 'reviewing');
   await server.reaches(review.id, 'review');

@@ -89,6 +89,8 @@ test('two browsers: a draft that one makes, edits and deletes is the same for th
   assert.equal((await server.task(id)).title, 'Better words');
   await late.context.close();
   await server.api('DELETE', `/api/tasks/${id}`);
+  await one.page.getByText('This task was deleted.').waitFor();
+  assert.equal(await one.page.locator('[data-action]').count(), 0);
   await until('it is gone', async () => (await other.page.locator(`#card-${id}`).count()) === 0);
   one.fine();
   other.fine();
@@ -146,6 +148,8 @@ test('a capsule is opened in the page, walked through, and sent nowhere', { time
   await page.getByRole('heading', { name: 'Kept in a file' }).waitFor();
   await page.locator('[role=log]').getByText('Starting the plan').waitFor();
   const history = page.getByRole('region', { name: 'History' });
+  await history.getByText('When this was recorded').waitFor();
+  assert.equal(await history.getByText('Now', { exact: true }).count(), 0, 'a recording is not now');
   const { transitions } = JSON.parse(fs.readFileSync(file, 'utf8'));
   assert.equal(await history.locator('ol > li').count(), transitions.length);
   // Back to the first move, then one on.
@@ -155,6 +159,8 @@ test('a capsule is opened in the page, walked through, and sent nowhere', { time
   assert.equal(await history.locator('li.after').count(), transitions.length - 1);
   await history.getByRole('button', { name: 'Later' }).click();
   await history.getByText('After move 2').waitFor();
+  await history.getByRole('button', { name: 'Back to the end' }).click();
+  await history.getByText('When this was recorded').waitFor();
   // Dropped on the page, with a title that would be markup.
   const evil = { ...JSON.parse(fs.readFileSync(file, 'utf8')), output: { from: 0, text: '<img src=x onerror="window.hurt=1">\n' } };
   evil.task.title = '<script>window.hurt=2</script>';
@@ -168,6 +174,51 @@ test('a capsule is opened in the page, walked through, and sent nowhere', { time
   await page.locator('[role=log]').getByText('<img src=x').waitFor();
   assert.equal(await page.evaluate(() => window.hurt), undefined);
   assert.deepEqual(sent, []);
+  fine();
+  await context.close();
+});
+
+test('whoever turns back once is let go, also when output comes at that moment', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Prints while one turns', 'steady');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  const log = page.locator('[role=log]');
+  const following = async () => (await page.getByRole('button', { name: 'Follow' }).getAttribute('aria-pressed')) === 'true';
+  const lines = async () => Number((await page.locator('.terminal .count').innerText()).replaceAll(/\D/g, ''));
+  await page.locator('.terminal .count').waitFor();
+  await until('it floods', async () => (await lines()) > 1000);
+  await log.hover();
+  assert.ok(await following());
+  await page.mouse.wheel(0, -60);
+  const turned = await lines();
+  await until('more lines come', async () => (await lines()) > turned + 2000);
+  assert.ok(!(await following()), 'one turn was not enough');
+
+  // The turn, and before its scroll is told, output that has put the view to the end: the reader stays free.
+  await log.focus();
+  await page.keyboard.press('End');
+  await until('it follows', following);
+  await log.evaluate(async (view) => {
+    view.dispatchEvent(new WheelEvent('wheel', { deltaY: -60, bubbles: true }));
+    view.scrollTop = view.scrollHeight;
+    const told = new Promise((resolve) => view.addEventListener('scroll', resolve, { once: true }));
+    view.dispatchEvent(new Event('scroll'));
+    await told;
+  });
+  assert.ok(!(await following()), 'it follows although the reader turned back');
+
+  await until('the flood is over', async () => (await lines()) >= 60_000, 30_000);
+  await page.keyboard.press('End');
+  await until('it is at the end', () => log.evaluate((view) => view.scrollHeight - view.clientHeight - view.scrollTop < 20));
+  await page.keyboard.press('PageUp');
+  await until('it is let go', async () => !(await following()));
+  // The browser scrolls for a moment, and takes no turn meanwhile.
+  let place = 0;
+  await until('it stands', async () => place === (place = await log.evaluate((view) => view.scrollTop)));
+  // Going on to the end by oneself is the wish to follow.
+  await log.hover();
+  await page.mouse.wheel(0, 5000);
+  await until('it follows again', following);
   fine();
   await context.close();
 });

@@ -120,10 +120,23 @@ export class Server {
   async close() {
     try {
       if (this.process?.exitCode === null) {
-        for (const status of ['in_progress', 'review', 'pending']) {
-          const { items } = await this.api('GET', `/api/tasks?status=${status}&limit=1000`);
-          await Promise.all(items.map((task) => this.api('POST', `/api/tasks/${task.id}/cancel`).catch(() => null)));
-        }
+        const ended = new Set();
+        // Whoever waits for a place takes that of one who is given up; whoever is under review is sent back first.
+        await until('no task is open', async () => {
+          let open = 0;
+          for (const status of ['pending', 'review', 'in_progress']) {
+            const { items } = await this.api('GET', `/api/tasks?status=${status}&limit=1000`);
+            open += items.length;
+            for (const { id } of items) {
+              ended.add(id);
+              if (status === 'review') await this.api('POST', `/api/tasks/${id}/request-changes`, { feedback: 'Enough.' }).catch(() => null);
+              await this.api('POST', `/api/tasks/${id}/cancel`).catch(() => null);
+            }
+          }
+          return open === 0;
+        });
+        // Whoever is still ending writes into the folder.
+        for (const id of ended) await until(`the agent of ${id} ends`, async () => !(await this.task(id)).agentState.alive);
       }
     } finally {
       await this.stop();
@@ -158,6 +171,8 @@ export async function visit(browserOpen, server, { lang = 'en-US', theme = 'ligh
   page.on('console', (message) => {
     if (/Content Security Policy|Refused to/i.test(message.text())) odd.push(message.text());
   });
+  // What the server has said is not there, or would have said, is not asked for.
+  page.on('response', (answer) => answer.status() === 404 && odd.push(`not there: ${answer.url()}`));
   page.on('request', (request) => {
     const url = request.url();
     if (!url.startsWith(server.url) && !url.startsWith('data:') && !url.startsWith('blob:')) odd.push(`elsewhere: ${url}`);

@@ -120,6 +120,14 @@ const LOGS: &[Query] = &[
     number("offset", "The first byte; negative counts from the end"),
     number("limit", "How many bytes at the most"),
 ];
+const NODE_LOGS: &[Query] = &[
+    LOGS[0],
+    LOGS[1],
+    text(
+        "file",
+        "The state file; the first that has the task when left away",
+    ),
+];
 const DIFF: &[Query] = &[text(
     "since",
     "`review`: compared with what the review before it showed, where there is one",
@@ -160,7 +168,7 @@ const fn route(
 
 /// Every route there is.
 #[rustfmt::skip]
-pub const ROUTES: [Route; 82] = [
+pub const ROUTES: [Route; 83] = [
     route(Method::Get, "/healthz", "health", Access::Open, &[], None, 200, Answer::Json("Health"), "Is the process up?"),
     route(Method::Get, "/readyz", "ready", Access::Open, &[], None, 200, Answer::Json("Health"), "Does it take requests? 503 while it starts or drains"),
     route(Method::Get, "/metrics", "metrics", Access::Read, &[], None, 200, Answer::Text, "Figures for Prometheus"),
@@ -235,6 +243,7 @@ pub const ROUTES: [Route; 82] = [
     route(Method::Get, "/api/workspaces", "listWorkspaces", Access::Read, &[], None, 200, Answer::Json("WorkspacePage"), "Folders whose state files are shown"),
     route(Method::Get, "/api/workspaces/{id}/{kind}", "getWorkspaceState", Access::Read, &[], None, 200, Answer::Json("WorkspaceStatePage"), "The state files of a kind"),
     route(Method::Get, "/api/workspaces/{id}/{kind}/transitions", "listWorkspaceTransitions", Access::Read, &[], None, 200, Answer::Json("TransitionPage"), "The transitions of a kind's files, oldest first"),
+    route(Method::Get, "/api/workspaces/{id}/orchestrate/nodes/{node}/log", "getNodeLog", Access::Read, NODE_LOGS, None, 200, Answer::Text, "What the agents of a task of an orchestration printed, from a byte on; `X-Next-Offset` says where to go on"),
     route(Method::Post, "/api/workspaces/{id}/{kind}/{verb}", "workspaceVerb", Access::Person, &[], Some("VerbRequest"), 200, Answer::Json("WorkspaceChange"), "A verb of a kind, as on the command line"),
     route(Method::Post, "/api/agent/phase-complete", "reportPhaseComplete", Access::Agent, &[], Some("PhaseCompleteReport"), 200, Answer::Json("Reported"), "A phase is done"),
     route(Method::Post, "/api/agent/done", "reportDone", Access::Agent, &[], Some("Nothing"), 200, Answer::Json("Reported"), "The work of a task without phases is done"),

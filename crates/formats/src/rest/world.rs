@@ -217,6 +217,8 @@ pub struct TaskType {
     pub name: String,
     /// Its phases, in order.
     pub phases: Vec<TypePhase>,
+    /// Whether it names a command that starts what its tasks make.
+    pub app: bool,
 }
 
 /// A phase of a type.

@@ -3,7 +3,7 @@
 use crate::answer::{Done, No, changed, viewed};
 use crate::desk::{Desk, Role};
 use crate::given::Given;
-use crate::table::Kind::{self, Any, Number, Objects, Text, Texts};
+use crate::table::Kind::{self, Any, Flag, Float, Number, Object, Objects, Text, Texts};
 use crate::table::{Arg, Verb};
 use bowline_engine::Error;
 use bowline_engine::files::Changed;
@@ -28,19 +28,19 @@ pub(crate) const RESULTS: &[&str] = &["success", "failure", "partial"];
 const STEP: Arg = Arg::need("id", Number);
 /// Not `path`: clients and hooks take that for a file.
 const KEY: Arg = Arg::need("key", Text);
-const VALUE: Arg = Arg::need("value", Any);
+const VALUE: Arg = Arg::need("value", Any(&[Text, Float, Flag, Object, Texts]));
 const NAME: Arg = Arg::need("name", Text);
 
 pub(crate) static VERBS: &[Verb] = &[
     Verb::new(
         "memory_task_new",
         Role::Agent,
-        "Begin a task with a plan, or queue it behind the current one",
+        "Begin a task with a plan, or queue it",
         &[
             NAME,
             Arg::need("goal", Text),
             Arg::may("criteria", Texts).rare(),
-            Arg::may("steps", Objects).about("{name, agent, deps: [1, …]}"),
+            Arg::may("steps", Objects).about("{name, agent, deps: [1]}"),
         ],
         task_new,
     ),
@@ -60,7 +60,7 @@ pub(crate) static VERBS: &[Verb] = &[
         "End a step",
         &[
             STEP,
-            Arg::may("output", Any),
+            Arg::may("output", Any(&[Text, Object])),
             Arg::may("artifacts", Texts).rare(),
         ],
         step_complete,
@@ -179,7 +179,7 @@ pub(crate) static VERBS: &[Verb] = &[
             NAME,
             Arg::may("agent", Text),
             Arg::may("cluster", Text),
-            Arg::may("deps", Any).about("[id]"),
+            Arg::may("deps", Any(&[Number])).about("[id]"),
         ],
         |desk, given| {
             let step = new_step(&Value::Object(given.all().clone()))?;

@@ -6,6 +6,7 @@ pub mod door;
 mod hearing;
 mod jobs;
 mod ledger;
+mod logs;
 mod note;
 mod orders;
 mod ports;
@@ -20,6 +21,7 @@ mod space;
 pub use crate::core::why::Why;
 pub use conductor::{Conductor, Ended, Rules};
 pub use ledger::Ledger;
+pub use logs::logs;
 pub use note::{Failure, Note, Stage, Used};
 pub use ports::{
     Event, Job, Landed, Life, Overlap, PhaseEnded, Ports, Shortage, Told, Trouble, Wish, Word,

@@ -20,8 +20,8 @@ use bowline_engine::formats::develop::policy::FILE_NAME;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::formats::settings::{Seconds, Settings};
-use bowline_engine::machines::Actor;
 use bowline_engine::machines::orchestrate::{Command, Config, Id, Status};
+use bowline_engine::machines::{Actor, Timestamp};
 use bowline_engine::operations::orchestrate::{Announced, Orchestration, Owned};
 use bowline_engine::statefiles::{ContentHash, write_whole};
 use bowline_engine::{Context, Error};
@@ -128,6 +128,13 @@ struct Beginning {
     started_at: i64,
 }
 
+/// The name of a run among its branches and attempts: one that is begun anew has another.
+pub(super) fn key_of(orchestration: &Orchestration, started_at: Timestamp) -> String {
+    let path = orchestration.file().path.display();
+    let hash = ContentHash::of(format!("{path} {}", started_at.0).as_bytes());
+    hash.to_string().chars().take(10).collect()
+}
+
 /// The settings of a project.
 pub fn settings_of(root: &Path) -> Result<Settings, Error> {
     let path = root.join(FILE_NAME);
@@ -162,13 +169,7 @@ pub fn run(
     };
     let owned = orchestration.own(context, limits)?;
     let side = orchestration.side(context);
-    let started_at = owned.run().started_at().0;
-    let key = format!("{} {started_at}", orchestration.file().path.display());
-    let key: String = ContentHash::of(key.as_bytes())
-        .to_string()
-        .chars()
-        .take(10)
-        .collect();
+    let key = key_of(orchestration, owned.run().started_at());
     let landing = options.landing.unwrap_or(settings.orchestrate.land);
     let repo = open_repo(context, &owned, &side, &key, &settings, landing)?;
     let (heard, events) = channel();

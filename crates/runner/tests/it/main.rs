@@ -5,6 +5,7 @@
 )]
 
 mod attempts;
+mod ends;
 mod going;
 mod jobs;
 mod kills;

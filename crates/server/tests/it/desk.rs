@@ -476,10 +476,12 @@ impl Work for Desk {
             TaskType {
                 name: "two".into(),
                 phases: vec![phase("Planning"), phase("Design")],
+                app: false,
             },
             TaskType {
                 name: "custom".into(),
                 phases: vec![],
+                app: false,
             },
         ]
     }

@@ -4,6 +4,7 @@ use crate::desk::World;
 use bowline_engine::Context;
 use bowline_engine::machines::Actor;
 use bowline_engine::machines::thinking::Stage;
+use bowline_engine::operations::orchestrate::{Begin, Orchestration};
 use bowline_engine::operations::thinking::ThinkingRun;
 use serde_json::{Value, json};
 
@@ -88,4 +89,41 @@ fn a_hand_edit_is_told() {
     let data: Value = serde_json::from_str(&data).unwrap();
     assert_eq!(data["data"], json!({"workspaceId": id, "kind": "thinking"}));
     listening.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_task_that_nobody_was_started_for_has_printed_nothing() {
+    let world = World::with(|folder| {
+        let root = folder.join("project");
+        std::fs::create_dir_all(&root).unwrap();
+        let plan = "# TASKS: pier\n\n## Phase 1: All\n### [ ] T1.1: Planks\n";
+        std::fs::write(root.join("TASKS.md"), plan).unwrap();
+        let run = Orchestration::at(&context(), &root);
+        run.init(&context(), &Begin::default()).unwrap();
+        vec![root]
+    });
+    let id = world.get("/api/workspaces").json()["items"][0]["id"].clone();
+    let path = format!("/api/workspaces/{}/orchestrate", id.as_str().unwrap());
+    let file = world.get(&path).json()["items"][0]["path"].clone();
+    let file = file.as_str().unwrap();
+    for address in [
+        format!("{path}/nodes/T1.1/log"),
+        format!("{path}/nodes/T1.1/log?file={file}&offset=0"),
+    ] {
+        let none = world.get(&address);
+        assert_eq!(
+            (none.status, none.header("x-next-offset")),
+            (200, Some("0"))
+        );
+        assert_eq!(none.body, b"");
+    }
+    for address in [
+        format!("{path}/nodes/T9.9/log"),
+        format!("{path}/nodes/..%2F..%2Fkey/log"),
+        format!("{path}/nodes/T1.1/log?file=/etc/passwd"),
+    ] {
+        assert_eq!(world.get(&address).status, 404, "{address}");
+    }
+    let limit = world.get(&format!("{path}/nodes/T1.1/log?limit=0"));
+    assert_eq!(limit.status, 400);
 }

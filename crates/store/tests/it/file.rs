@@ -15,6 +15,48 @@ fn one_process_has_it() {
     Sqlite::open(&path).unwrap();
 }
 
+/// What is asked for while somebody else has the store waits, and is done once they let go.
+fn waits_for<T: Send + 'static>(
+    held: impl FnOnce(),
+    asked: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
+    const BOUND: std::time::Duration = std::time::Duration::from_secs(30);
+    let (done, answers) = std::sync::mpsc::channel();
+    let asking = std::thread::spawn(move || done.send(asked()).unwrap());
+    assert!(answers.recv_timeout(LOOK).is_err(), "it did not wait");
+    held();
+    let answer = answers.recv_timeout(BOUND).unwrap();
+    asking.join().unwrap();
+    answer
+}
+
+#[test]
+fn a_store_that_its_last_server_is_about_to_leave_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let last = Sqlite::open(&path).unwrap();
+    apply(&last, create("task_a", "Tea"));
+    let next = waits_for(|| drop(last), move || Sqlite::open(&path).unwrap());
+    assert!(next.job("task_a").unwrap().is_some());
+}
+
+#[test]
+fn a_change_waits_for_somebody_else_who_writes_into_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Arc::new(Sqlite::open(&path).unwrap());
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let asked = store.clone();
+    waits_for(
+        || other.execute_batch("COMMIT").unwrap(),
+        move || apply(&*asked, create("task_a", "Tea")),
+    );
+    // Whoever reads has not been kept waiting, and the change is there.
+    assert!(store.job("task_a").unwrap().is_some());
+}
+
 #[test]
 fn a_copy_made_in_use_is_whole() {
     let folder = tempfile::tempdir().unwrap();

@@ -163,6 +163,7 @@ table! {
         AgentPaused => "Paused";
         AgentWaitingDependency => "Waits for a dependency";
         AgentWaitingQuestion => "Waits for an answer";
+        AgentWaitingPermission => "Waits for a permission";
         AgentWaitingReview => "Waits for a review";
         AgentCompleted => "Completed";
         AgentFailed => "Failed";
@@ -326,6 +327,9 @@ table! {
         Now => "Now";
         AfterMove => "After move {{n}}";
         BackToNow => "Back to now";
+        TaskDeleted => "This task was deleted. What is shown is how it was last.";
+        RecordingEnd => "When this was recorded";
+        BackToEnd => "Back to the end";
         NoCheckpoints => "No checkpoints yet";
         NoCheckpointsHint => "One is saved every few minutes, at every phase and whenever the agent stops.";
         When => "When";

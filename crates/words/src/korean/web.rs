@@ -163,6 +163,7 @@ table! {
         AgentPaused => "일시중지";
         AgentWaitingDependency => "의존성 대기 중";
         AgentWaitingQuestion => "질문 응답 대기";
+        AgentWaitingPermission => "권한 대기 중";
         AgentWaitingReview => "리뷰 대기 중";
         AgentCompleted => "완료";
         AgentFailed => "실패";
@@ -326,6 +327,9 @@ table! {
         Now => "지금";
         AfterMove => "{{n}}번째 전이 뒤";
         BackToNow => "지금으로";
+        TaskDeleted => "이 작업은 삭제되었습니다. 마지막으로 본 상태를 표시합니다.";
+        RecordingEnd => "기록이 끝난 시점";
+        BackToEnd => "끝으로";
         NoCheckpoints => "아직 체크포인트가 없습니다";
         NoCheckpointsHint => "몇 분마다, 단계마다, 에이전트가 멈출 때마다 저장됩니다.";
         When => "시각";

@@ -64,7 +64,7 @@ impl Desk {
             true => row.about.place.resume,
             false => Resume::default(),
         };
-        if let Ok(token) = std::fs::read_to_string(self.token_file(&id)) {
+        if let Ok(token) = std::fs::read_to_string(self.config.token(&id)) {
             self.know(token, row, attempt);
         }
         self.live.insert(id.clone(), live(row, attempt, false));
@@ -104,10 +104,6 @@ impl Desk {
         }
     }
 
-    fn token_file(&self, id: &str) -> PathBuf {
-        self.config.data.join("tokens").join(id)
-    }
-
     fn know(&self, token: String, row: &JobRow, attempt: u32) {
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         // Only the present attempt of a job speaks for it.
@@ -117,7 +113,7 @@ impl Desk {
 
     /// A token that only this attempt has, in a file that only its user can read.
     fn new_token(&self, row: &JobRow, attempt: u32) -> std::io::Result<PathBuf> {
-        let file = self.token_file(&attempt_id(&row.id, attempt));
+        let file = self.config.token(&attempt_id(&row.id, attempt));
         if let Some(folder) = file.parent() {
             std::fs::create_dir_all(folder)?;
         }

@@ -14,7 +14,7 @@
 use super::decide::new_id;
 use super::desk::{After, Desk, Live};
 use super::workshop::{Came, Finished, Task};
-use super::{attempt_id, prompt};
+use super::{attempt_id, prompt, verifier_id};
 use bowline_formats::checkpoint::Provided;
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_machines::job::{Command, Life, Message, Process, SpawnFrom};
@@ -150,7 +150,13 @@ impl Desk {
                 phase,
             } => {
                 if !awaits(&row, verification) {
-                    return Carried::Done;
+                    let taken_up = self.looks_already(&job, verification)
+                        && self.begin_verifier(effect.id, &row, verification, &[]);
+                    return if taken_up {
+                        Carried::Busy
+                    } else {
+                        Carried::Done
+                    };
                 }
                 let spec = row.about.type_name.as_ref();
                 let spec = spec.and_then(|name| self.config.types.get(name));
@@ -192,6 +198,13 @@ impl Desk {
             }
             Carry::Remove => Carried::Done,
         }
+    }
+
+    /// An earlier process of ours began one that looks at the phase. It is taken up even if nobody waits for it any more: somebody
+    /// has to end it.
+    fn looks_already(&self, job: &str, verification: u32) -> bool {
+        let begun = self.config.attempt(&verifier_id(job, verification));
+        begun.exists()
     }
 
     fn archive_of(&self, job: &str) -> std::path::PathBuf {
@@ -338,8 +351,10 @@ impl Desk {
                 issues,
                 files,
             } => {
-                let looks = issues.is_empty() && awaits(&row, verification);
-                if looks && self.begin_verifier(effect, &row, verification, &files) {
+                let wanted = issues.is_empty() && awaits(&row, verification);
+                if (wanted || self.looks_already(&job, verification))
+                    && self.begin_verifier(effect, &row, verification, &files)
+                {
                     // Its result settles the effect.
                     self.busy.insert(job);
                     return;

@@ -118,6 +118,11 @@ impl Config {
         self.data.join("attempts").join(id)
     }
 
+    /// The file with the token of an attempt.
+    fn token(&self, id: &str) -> PathBuf {
+        self.data.join("tokens").join(id)
+    }
+
     /// The folder a job works in.
     pub fn workspace(&self, row: &JobRow) -> PathBuf {
         match &row.about.workspace {

@@ -152,6 +152,11 @@ impl Workshop {
     }
 }
 
+/// What git stages for the checkpoints of a job.
+fn index(config: &Config, row: &JobRow) -> PathBuf {
+    config.data.join("side").join(format!("{}.index", row.id))
+}
+
 /// What a job that is forgotten left on the disk: its own folders, never one that a person named.
 pub(super) fn remove(config: &Config, row: &JobRow) {
     let mut folders = vec![
@@ -166,7 +171,9 @@ pub(super) fn remove(config: &Config, row: &JobRow) {
         // One that is being ended does not outlive its folder.
         super::rebuild::end(&folder);
         folders.push(folder);
+        let _ = std::fs::remove_file(config.token(&id));
     }
+    let _ = std::fs::remove_file(index(config, row));
     let app = super::app::folder(&config.data, &row.id);
     for start in super::app::starts(&app) {
         super::rebuild::end(start.folder());
@@ -319,7 +326,7 @@ fn save_code(config: &Config, row: &JobRow, name: &str) -> Result<String, String
     let workspace = config.workspace(row);
     let repository = repository(config, row)?;
     let reference = format!("refs/bowline/{}/{name}", row.id);
-    let index = config.data.join("side").join(format!("{}.index", row.id));
+    let index = index(config, row);
     let script = format!(
         "export GIT_DIR={} GIT_WORK_TREE={} GIT_INDEX_FILE={}\n\
          git add -A -- . ':(exclude).checkpoints' ':(exclude).metadata'\n\

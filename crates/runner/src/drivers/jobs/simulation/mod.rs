@@ -6,7 +6,7 @@
 mod run;
 mod world;
 
-use super::{AgentSpec, Config, Phase, TypeSpec};
+use super::{AgentSpec, Config, Phase, TypeSpec, Verifier};
 use bowline_formats::agents::Protocol;
 use bowline_machines::Timestamp;
 use bowline_store::{Key, Memory};
@@ -22,6 +22,8 @@ use world::Shared;
 const SEEDS: u64 = 600;
 /// Tasks of a run.
 const TASKS: usize = 4;
+/// The title of the one that has phases.
+const PHASED: &str = "2";
 /// Moves in which trouble is made; then everything can come to its end.
 const TROUBLE: usize = 400;
 /// A run that has not ended after so many moves hangs.
@@ -88,8 +90,10 @@ fn simulate(seed: u64, folder: &Path, key: &Key) -> (usize, usize, Vec<String>) 
     let phase = |name: &str| Phase {
         name: name.into(),
         review: true,
+        verifier: Verifier::Named("agent".into()),
         ..Phase::default()
     };
+    config.verify_s = 600;
     let two = TypeSpec {
         name: "two".into(),
         phases: vec![phase("Plan"), phase("Make")],

@@ -3,11 +3,11 @@
 use super::super::desk::{Desk, Input};
 use super::super::workshop::{Came, Finished, Task};
 use super::super::{Answered, Asked, Config, Refused, Wish};
-use super::world::{Agent, End, Mortal, Order, Shared, World, script};
-use super::{Dice, TASKS};
+use super::world::{Agent, End, Mortal, Order, Shared, World, looking, script};
+use super::{Dice, PHASED, TASKS};
 use crate::core::attempts::{Happened, News};
 use bowline_formats::agents::{Adapter, Event, Protocol, Resume};
-use bowline_machines::job::{Life, PausedBy};
+use bowline_machines::job::{FailureCode, Life, PausedBy};
 use bowline_store::{
     About, CheckpointRow, EventKind, EventQuery, JobQuery, JobRow, Key, Memory, Store as _,
 };
@@ -147,17 +147,13 @@ impl Run {
             return;
         }
         if self.commands.len() < TASKS {
-            let type_name = if self.commands.len() == 2 {
-                "two"
-            } else {
-                "custom"
-            };
+            // The kind of its agent.
+            let (title, description) = (self.commands.len().to_string(), "Tea".to_owned());
+            let type_name = if title == PHASED { "two" } else { "custom" };
             let about = Box::new(About {
                 type_name: Some(type_name.into()),
                 ..About::default()
             });
-            // The kind of its agent.
-            let (title, description) = (self.commands.len().to_string(), "Tea".to_owned());
             let (depends_on, scheduled_for) = (Vec::new(), None);
             self.command(
                 None,
@@ -180,7 +176,23 @@ impl Run {
         let id = row.id.clone();
         let of = Some(id.as_str());
         let task = id.clone();
+        if trouble && self.dice.below(40) == 0 {
+            self.command(of, "cancel", Wish::Cancel { task });
+            return;
+        }
+        // Only one that asks nothing: the next would ask again.
+        let saved = row
+            .about
+            .checkpoint
+            .as_ref()
+            .filter(|_| row.job.title == PHASED);
         match &row.job.life {
+            Life::Reviewing | Life::Verifying { .. } | Life::Paused(_)
+                if trouble && saved.is_some() && self.dice.below(10) == 0 =>
+            {
+                let checkpoint = saved.map(|(id, _)| id.clone()).unwrap();
+                self.command(of, "restore", Wish::Restore { task, checkpoint });
+            }
             Life::Running if trouble && self.dice.below(8) == 0 => {
                 self.command(of, "pause", Wish::Pause { task })
             }
@@ -255,7 +267,8 @@ impl Run {
                 kind,
                 phase,
             } => {
-                let beside = |it: &Agent| it.job == job && it.end.is_none();
+                let looks = kind.is_none();
+                let beside = |it: &Agent| it.job == job && it.looks == looks && it.end.is_none();
                 if world.agents.values().any(beside) {
                     world
                         .wrong
@@ -265,9 +278,15 @@ impl Run {
                     world.wrong.push(format!("{id} began twice"));
                 }
                 std::fs::create_dir_all(&folder).unwrap();
-                let attempt = id.rsplit_once('-').unwrap().1.parse().unwrap();
+                let number = id.rsplit_once('-').unwrap().1.trim_start_matches('v');
+                let number = number.parse().unwrap();
+                let unbegun = unbegun && (!looks || number % 2 == 1);
                 let agent = Agent {
-                    acts: script(kind, &phase, attempt),
+                    acts: match kind {
+                        Some(kind) => script(kind, &phase, number),
+                        None => looking(number),
+                    },
+                    looks,
                     at: 0,
                     log: Vec::new(),
                     input: BTreeMap::new(),
@@ -314,6 +333,8 @@ impl Run {
         let Some(id) = self.dice.any(&ids).cloned() else {
             return;
         };
+        // Too many looks without a result would end the task.
+        let lost = lost && !self.world().agents[&id].looks;
         self.losses += usize::from(lost);
         let mut world = self.world();
         let agent = world.agents.get_mut(&id).unwrap();
@@ -505,7 +526,16 @@ impl Run {
             let id = &row.id;
             let world = self.world();
             let mut done = world.agents.values().filter(|it| it.job == *id && it.done);
-            if !matches!(row.job.life, Life::Completed { .. }) || done.next().is_none() {
+            let given_up = self.acknowledged.contains_key(&(id.clone(), "cancel"));
+            let ended = match &row.job.life {
+                Life::Completed { .. } => !given_up && done.next().is_some(),
+                Life::Failed(_) => {
+                    let failure = row.job.failure();
+                    given_up && failure.is_some_and(|it| it.code == FailureCode::Cancelled)
+                }
+                _ => false,
+            };
+            if !ended {
                 wrong.push(format!("{id} is {:?}", row.job.life));
             }
             drop(done);
@@ -526,12 +556,15 @@ impl Run {
                     ("agent", "DEPENDENCY_PROVIDED") => "provide",
                     ("task", "APPROVE") if text("from") == "review" => "approve",
                     ("task", "REQUEST_CHANGES") => "changes",
+                    ("task", "CANCEL") => "cancel",
+                    ("agent", "RESTORE") => "restore",
                     _ => continue,
                 };
                 *found.entry(verb).or_default() += 1;
             }
             for verb in [
-                "create", "pause", "resume", "answer", "provide", "approve", "changes",
+                "create", "pause", "resume", "answer", "provide", "approve", "changes", "cancel",
+                "restore",
             ] {
                 let told = self
                     .acknowledged

@@ -31,7 +31,18 @@ pub(super) const QUESTION: &str = "[USER_QUESTION]\ncategory: choice\nquestion: 
 pub(super) const NEED: &str = "[DEPENDENCY_REQUEST]\ntype: api_key\nname: TEA_API_KEY\ndescription: tea\nrequired: true\n[/DEPENDENCY_REQUEST]\n";
 pub(super) const LIMIT: &str = "[ERROR]\ntype: recoverable\nmessage: slow down\nrecovery: pause_and_retry\nretry_after: 30\n[/ERROR]\n";
 pub(super) const COMPLETE: &str = "=== CUSTOM TASK COMPLETE ===\n";
+pub(super) const PASSED: &str =
+    "=== VERIFICATION_RESULT ===\n{\"criteria\": [{\"id\": \"A\", \"status\": \"passed\"}]}\n";
 pub(super) const AGAIN: &[&str] = &["[/REWORK]", "[/REVIEW_REJECTED]"];
+
+/// What somebody does who looks at a phase: every other one has no result, by an end or by taking too long.
+pub(super) fn looking(verification: u32) -> Vec<Act> {
+    match verification % 4 {
+        1 => vec![Act::Print("hm\n"), Act::Exit(1)],
+        3 => vec![Act::Print("hm\n"), Act::Wait("NEVER", &[])],
+        _ => vec![Act::Print(PASSED), Act::Wait("NEVER", &[])],
+    }
+}
 
 pub(super) fn script(kind: usize, phase: &str, attempt: u32) -> Vec<Act> {
     let mut acts = vec![START];
@@ -74,6 +85,8 @@ pub(super) enum End {
 
 pub(super) struct Agent {
     pub(super) job: String,
+    /// It looks at a phase that another one made.
+    pub(super) looks: bool,
     pub(super) acts: Vec<Act>,
     pub(super) at: usize,
     pub(super) log: Vec<u8>,
@@ -122,7 +135,8 @@ pub(super) enum Order {
     Begin {
         folder: PathBuf,
         job: String,
-        kind: usize,
+        /// What it does; nothing for one that looks at a phase.
+        kind: Option<usize>,
         phase: String,
     },
     Attach(Resume),
@@ -180,7 +194,10 @@ impl Agents for Shared {
         let value = |name: &str| begin.environment.get(name).cloned().unwrap_or_default();
         let order = Order::Begin {
             job: value("BOWLINE_TASK_ID"),
-            kind: begin.spec.name.parse().unwrap(),
+            kind: match begin.environment.contains_key("BOWLINE_VERIFY") {
+                true => None,
+                false => Some(begin.spec.name.parse().unwrap()),
+            },
             phase: value("BOWLINE_PHASE"),
             folder: begin.folder,
         };

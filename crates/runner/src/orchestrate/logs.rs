@@ -1,0 +1,33 @@
+//! What the agents of a task printed, for whoever looks at a run from outside of it.
+
+use super::repo::Repo;
+use super::run::key_of;
+use crate::core::tidy::ATTEMPTS;
+use bowline_engine::operations::orchestrate::Orchestration;
+use bowline_engine::{Context, Error};
+use std::path::PathBuf;
+
+/// What the agents of a task printed: a file each, the oldest first. Nothing at all where there is no such task; a task that
+/// nobody was started for, or whose attempts are cleared away, has no files.
+pub fn logs(
+    context: &Context,
+    orchestration: &Orchestration,
+    task: &str,
+) -> Result<Option<Vec<PathBuf>>, Error> {
+    let (_, run) = orchestration.run(context)?;
+    if run.node(task).is_none() {
+        return Ok(None);
+    }
+    let (key, name) = (key_of(orchestration, run.started_at()), Repo::name(task));
+    let folder = orchestration.side(context).join(ATTEMPTS);
+    let attempts = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let numbered = attempts.filter_map(|attempt| {
+        let id = attempt.file_name();
+        let of_task = id.to_str()?.strip_prefix(&key)?.strip_prefix('-')?;
+        let number = of_task.strip_prefix(&name)?.strip_prefix('-')?;
+        Some((number.parse::<u32>().ok()?, attempt.path().join("log")))
+    });
+    let mut numbered: Vec<(u32, PathBuf)> = numbered.collect();
+    numbered.sort();
+    Ok(Some(numbered.into_iter().map(|(_, log)| log).collect()))
+}
