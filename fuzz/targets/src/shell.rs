@@ -1,7 +1,8 @@
 //! Command lines before the gate, and the messages they come in.
 
-use bowline_formats::hook::{HookMessage, ToolCall};
+use bowline_formats::hook::HookMessage;
 use bowline_gate::shell::{Deed, Surroundings, deeds};
+use bowline_gate::tool_call::ToolCall;
 use bowline_test_support::disguise::{self, Choices};
 use std::path::Path;
 
@@ -74,8 +75,8 @@ fn finishes(text: &str) -> bool {
 /// Any message is read or refused.
 pub(crate) fn message(data: &[u8]) {
     if let Ok(message) = HookMessage::read(data)
-        && let ToolCall::Shell { command, .. } = &message.call
+        && let ToolCall::Shell { command, .. } = ToolCall::of(&message)
     {
-        let _ = deeds(command, Path::new(ROOT), &Nowhere);
+        let _ = deeds(&command, Path::new(ROOT), &Nowhere);
     }
 }
