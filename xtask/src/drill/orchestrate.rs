@@ -182,7 +182,11 @@ impl Field {
         let mut child = self.start()?;
         match ended_within(&mut child, BOUND)? {
             Some(0) => Ok(()),
-            Some(code) => Err(format!("the run ended with {code}")),
+            Some(code) => {
+                let log = fs::read_to_string(self.root().join(".claude/orchestrate.log"));
+                let log = log.unwrap_or_default();
+                Err(format!("the run ended with {code}; its log:\n{log}"))
+            }
             None => {
                 let _ = child.kill();
                 Err(format!("the run did not end within {BOUND:?}"))

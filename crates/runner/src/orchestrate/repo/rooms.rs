@@ -18,6 +18,14 @@ const FURNISHED: &str = "bowline-furnished";
 /// Lines by which a conflict that nobody resolved is known.
 const MARKS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
+/// Takes the lock of a worktree's index away: whoever held it is gone with all its processes.
+fn unlock(git: &Git) -> Result<(), Error> {
+    let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
+    // There is one only where somebody was cut off.
+    let _ = std::fs::remove_file(Path::new(&own).join("index.lock"));
+    Ok(())
+}
+
 impl Repo {
     /// A place to work in for a task, made or found; with `merge`, what its phase has landed since is brought in, and a
     /// conflict is left there to be resolved. A new one may begin `on` the work of another task that has not landed.
@@ -52,7 +60,7 @@ impl Repo {
         }
         self.furnish_once(&room)?;
         if merge {
-            self.bring_in(&git, &room, &task.phase.branch)?;
+            self.bring_in(&git, &room, task)?;
         }
         Ok(room)
     }
@@ -137,12 +145,21 @@ impl Repo {
     }
 
     /// Brings the work of a phase into a room. What does not fit stays there with its marks.
-    fn bring_in(&self, git: &Git, room: &Path, branch: &str) -> Result<(), Error> {
+    fn bring_in(&self, git: &Git, room: &Path, task: &TaskPlace) -> Result<(), Error> {
         if git.commit("MERGE_HEAD")?.is_some() {
             return Ok(());
         }
-        let name = format!("refs/heads/{branch}");
-        let end = git.run(&["merge", "--quiet", "--no-edit", &name])?;
+        let name = format!("refs/heads/{}", task.phase.branch);
+        let merge = ["merge", "--quiet", "--no-edit", &name];
+        let mut end = git.run(&merge)?;
+        if end.code != Some(0) && git.commit("MERGE_HEAD")?.is_none() {
+            // One that was cut off leaves files behind that nothing accounts for. They are kept, and it begins anew.
+            unlock(git)?;
+            self.rescue(room, &Repo::name(&task.id))?;
+            git.text(&["reset", "--quiet", "--hard"])?;
+            git.text(&["clean", "--quiet", "--force", "-d"])?;
+            end = git.run(&merge)?;
+        }
         match (end.code, git.commit("MERGE_HEAD")?) {
             (Some(0), _) => Ok(()),
             (_, Some(_)) => self.remake_in(git, room),
@@ -154,9 +171,7 @@ impl Repo {
     pub(super) fn commit_rest(&self, task: &TaskPlace) -> Result<Result<(), Why>, Error> {
         let room = self.room_of(&task.id);
         let git = self.git.in_folder(&room);
-        let own = git.text(&["rev-parse", "--absolute-git-dir"])?;
-        // Whoever held it is gone with all its processes.
-        let _ = std::fs::remove_file(Path::new(&own).join("index.lock"));
+        unlock(&git)?;
         if git.commit("HEAD")?.is_none() {
             // Its branch was taken away under it: what is there goes on from where it began.
             let base = format!("refs/bowline/base/{}", Repo::name(&task.id));
