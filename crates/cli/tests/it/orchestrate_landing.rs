@@ -100,6 +100,43 @@ echo "DONE:$id"
     nothing_left(&world);
 }
 
+/// A kill in the middle of a merge leaves files that belong to no merge.
+#[test]
+fn a_merge_that_was_cut_off_is_kept_and_begun_anew() {
+    let agent = r#"
+id=$BOWLINE_TASK_ID
+if grep -q '^<<<<<<<' shared.txt 2>/dev/null; then
+  if [ ! -f "$HOME/cut" ]; then
+    touch "$HOME/cut"; git merge --abort; echo half > shared.txt; echo half > loose.txt; exit 3
+  fi
+  grep -v '^<<<<<<<\|^=======\|^>>>>>>>' shared.txt | sort -u > new; mv new shared.txt
+else
+  echo "line of $id" > shared.txt
+fi
+touch "$HOME/at-$id"
+n=0; while [ ! -f "$HOME/at-T0.1" ] || [ ! -f "$HOME/at-T0.2" ]; do n=$((n+1)); [ $n -gt 1500 ] && exit 9; sleep 0.02; done
+echo "DONE:$id"
+"#;
+    let world = project(TWO, agent, "");
+    let (body, code) = report(&world, "orchestrate run --json");
+    assert_eq!((code, &body["done"]), (Some(0), &2.into()), "{body}");
+    assert!(world.root().join("home/cut").exists());
+    let lines = "line of T0.1\nline of T0.2\n";
+    assert_eq!(world.read("shared.txt"), lines);
+    let refs = git(
+        &world,
+        &[
+            "for-each-ref",
+            "--format=%(refname)",
+            "refs/bowline/rescue/",
+        ],
+    );
+    for file in ["shared.txt", "loose.txt"] {
+        let kept = format!("{}:{file}", refs.trim());
+        assert_eq!(git(&world, &["show", &kept]).trim(), "half");
+    }
+}
+
 #[test]
 fn two_tasks_that_will_not_fit_are_named_before_either_lands() {
     let agent = format!(
