@@ -114,7 +114,8 @@ named! {
         /// Before most.
         High = "high",
         /// Before everything.
-        Critical = "critical",}
+        Critical = "critical",
+    }
 }
 
 /// What a job may use; `None` is no limit.
@@ -430,7 +431,8 @@ named! {
         Review = "review",
         Question = "question",
         Dependency = "dependency",
-        Agent = "agent",}
+        Agent = "agent",
+    }
 }
 
 /// Something to be carried out.

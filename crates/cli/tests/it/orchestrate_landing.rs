@@ -10,6 +10,18 @@ const CHAIN: &str =
     "# TASKS: L\n## Phase 0: A\n### [ ] T0.1: One\n### [ ] T0.2: Two\n- depends on: T0.1\n";
 /// Waits until a file is there, for a while.
 const WAIT: &str = "wait_for() { n=0; while [ ! -f \"$1\" ]; do n=$((n+1)); [ $n -gt 1500 ] && exit 9; sleep 0.02; done; }\n";
+/// Both write one file at once; whoever has to put it together does.
+const ONE_FILE: &str = r#"
+id=$BOWLINE_TASK_ID
+if grep -q '^<<<<<<<' shared.txt 2>/dev/null; then
+  grep -v '^<<<<<<<\|^=======\|^>>>>>>>' shared.txt | sort -u > new; mv new shared.txt
+else
+  echo "line of $id" > shared.txt
+fi
+touch "$HOME/at-$id"
+n=0; while [ ! -f "$HOME/at-T0.1" ] || [ ! -f "$HOME/at-T0.2" ]; do n=$((n+1)); [ $n -gt 1500 ] && exit 9; sleep 0.02; done
+echo "DONE:$id"
+"#;
 
 fn log(world: &TestEnvironment) -> String {
     std::fs::read_to_string(world.path(".claude/orchestrate.log")).unwrap_or_default()
@@ -73,19 +85,11 @@ echo "DONE:$id"
 
 #[test]
 fn the_hunks_of_a_conflict_are_in_the_prompt_that_goes_back() {
-    let agent = r#"
-id=$BOWLINE_TASK_ID
-cp "$BOWLINE_PROMPT_FILE" "$HOME/prompt-$id-$BOWLINE_TRY"
-if grep -q '^<<<<<<<' shared.txt 2>/dev/null; then
-  grep -v '^<<<<<<<\|^=======\|^>>>>>>>' shared.txt | sort -u > new; mv new shared.txt
-else
-  echo "line of $id" > shared.txt
-fi
-touch "$HOME/at-$id"
-n=0; while [ ! -f "$HOME/at-T0.1" ] || [ ! -f "$HOME/at-T0.2" ]; do n=$((n+1)); [ $n -gt 1500 ] && exit 9; sleep 0.02; done
-echo "DONE:$id"
-"#;
-    let world = project(TWO, agent, "");
+    let agent = format!(
+        r#"cp "$BOWLINE_PROMPT_FILE" "$HOME/prompt-$BOWLINE_TASK_ID-$BOWLINE_TRY"
+{ONE_FILE}"#
+    );
+    let world = project(TWO, &agent, "");
     let (body, code) = report(&world, "orchestrate run --json");
     assert_eq!((code, &body["done"]), (Some(0), &2.into()), "{body}");
     let prompts = ["T0.1", "T0.2"].map(|id| {
@@ -103,21 +107,14 @@ echo "DONE:$id"
 /// A kill in the middle of a merge leaves files that belong to no merge.
 #[test]
 fn a_merge_that_was_cut_off_is_kept_and_begun_anew() {
-    let agent = r#"
-id=$BOWLINE_TASK_ID
-if grep -q '^<<<<<<<' shared.txt 2>/dev/null; then
-  if [ ! -f "$HOME/cut" ]; then
-    touch "$HOME/cut"; git merge --abort; echo half > shared.txt; echo half > loose.txt; exit 3
-  fi
-  grep -v '^<<<<<<<\|^=======\|^>>>>>>>' shared.txt | sort -u > new; mv new shared.txt
-else
-  echo "line of $id" > shared.txt
+    let agent = format!(
+        r#"
+if grep -q '^<<<<<<<' shared.txt 2>/dev/null && [ ! -f "$HOME/cut" ]; then
+  touch "$HOME/cut"; git merge --abort; echo half > shared.txt; echo half > loose.txt; exit 3
 fi
-touch "$HOME/at-$id"
-n=0; while [ ! -f "$HOME/at-T0.1" ] || [ ! -f "$HOME/at-T0.2" ]; do n=$((n+1)); [ $n -gt 1500 ] && exit 9; sleep 0.02; done
-echo "DONE:$id"
-"#;
-    let world = project(TWO, agent, "");
+{ONE_FILE}"#
+    );
+    let world = project(TWO, &agent, "");
     let (body, code) = report(&world, "orchestrate run --json");
     assert_eq!((code, &body["done"]), (Some(0), &2.into()), "{body}");
     assert!(world.root().join("home/cut").exists());

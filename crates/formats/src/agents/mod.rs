@@ -37,7 +37,8 @@ named! {
         /// `codex exec --json`.
         CodexJson = "codex-json",
         /// The Agent Client Protocol, version 1.
-        Acp = "acp",}
+        Acp = "acp",
+    }
 }
 
 /// Reads the output of one client.

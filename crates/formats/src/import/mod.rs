@@ -32,7 +32,8 @@ named! {
         /// `specs/NAME/tasks.md`.
         SpecKit = "spec-kit",
         /// `backlog/tasks/*.md`.
-        Backlog = "backlog",}
+        Backlog = "backlog",
+    }
 }
 
 /// Why nothing could be taken over.

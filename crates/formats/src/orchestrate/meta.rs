@@ -14,7 +14,8 @@ named! {
         /// Replies of one line.
         UltraThin = "ultra-thin",
         /// Each task repeats until it prints the promise.
-        Ralph = "ralph",}
+        Ralph = "ralph",
+    }
 }
 
 impl Mode {

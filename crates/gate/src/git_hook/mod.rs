@@ -34,7 +34,8 @@ named! {
         /// Before something is pushed.
         PrePush = "pre-push",
         /// Before references move.
-        ReferenceTransaction = "reference-transaction",}
+        ReferenceTransaction = "reference-transaction",
+    }
 }
 
 /// What only git knows. Asked when a gate is closed and the answer decides.

@@ -11,7 +11,8 @@ named! {
         /// The whole implementation was verified.
         ArchitectVerified = "architect_verified",
         /// The review of the code found nothing.
-        ReReviewClean = "re_review_clean",}
+        ReReviewClean = "re_review_clean",
+    }
 }
 
 impl Gate {

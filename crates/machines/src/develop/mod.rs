@@ -83,7 +83,8 @@ named! {
         /// A person has to decide.
         Escalated = "escalated",
         /// Given up by a run without a person. Read, never written.
-        Failed = "failed",}
+        Failed = "failed",
+    }
 }
 
 /// A part of the implementation with tests of its own.
@@ -123,7 +124,8 @@ named! {
         /// The machine lacks something: no attempt will help.
         EnvIssue = "ENV_ISSUE",
         /// A hole in security: a person has to see it.
-        Vulnerability = "VULNERABILITY",}
+        Vulnerability = "VULNERABILITY",
+    }
 }
 
 impl FailureClass {

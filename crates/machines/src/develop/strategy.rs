@@ -12,7 +12,8 @@ named! {
         /// Agents of their own for independent checkpoints.
         Subagent = "subagent",
         /// Agents that talk to each other.
-        AgentTeams = "agent-teams",}
+        AgentTeams = "agent-teams",
+    }
 }
 
 /// What is known of the checkpoints when a strategy is chosen.

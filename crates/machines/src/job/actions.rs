@@ -27,7 +27,8 @@ named! {
         Restore = "restore",
         Fork = "fork",
         Say = "say",
-        Interrupt = "interrupt",}
+        Interrupt = "interrupt",
+    }
 }
 
 /// What a person may do now, the most useful first. `submit` may still be refused for what a draft lacks.

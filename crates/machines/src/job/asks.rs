@@ -192,7 +192,8 @@ named! {
         /// A yes or no.
         Permission = "permission",
         /// A package.
-        Package = "package",}
+        Package = "package",
+    }
 }
 
 /// Where a dependency stands.

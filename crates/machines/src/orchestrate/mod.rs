@@ -48,7 +48,8 @@ named! {
         /// Failed for good, until somebody retries it.
         Failed = "failed",
         /// Waits for a task that failed.
-        Blocked = "blocked",}
+        Blocked = "blocked",
+    }
 }
 
 impl Status {

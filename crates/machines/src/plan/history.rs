@@ -22,7 +22,8 @@ named! {
         /// Nothing was done.
         Failure = "failure",
         /// Some was done.
-        Partial = "partial",}
+        Partial = "partial",
+    }
 }
 
 impl TaskResult {

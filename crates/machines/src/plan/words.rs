@@ -15,7 +15,8 @@ named! {
         /// Set aside; steps stay as they are.
         Paused = "paused",
         /// Given up. No command leads here, as with [`TaskStatus::Completed`].
-        Cancelled = "cancelled",}
+        Cancelled = "cancelled",
+    }
 }
 
 named! {
@@ -29,7 +30,8 @@ named! {
         /// Done.
         Completed = "completed",
         /// The latest try failed.
-        Failed = "failed",}
+        Failed = "failed",
+    }
 }
 
 named! {
@@ -47,7 +49,8 @@ named! {
         /// The plan itself is wrong: trying again cannot help.
         Structural = "structural",
         /// Nothing may go on without a person.
-        Critical = "critical",}
+        Critical = "critical",
+    }
 }
 
 named! {
@@ -65,7 +68,8 @@ named! {
         /// Change the plan; waits for a person.
         Replan = "replan",
         /// Waits for a person.
-        Escalate = "escalate",}
+        Escalate = "escalate",
+    }
 }
 
 impl Resolution {

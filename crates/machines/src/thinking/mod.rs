@@ -29,7 +29,8 @@ named! {
         /// Generative: make it.
         Creation = "creation",
         /// Critical: judge it.
-        Reflection = "reflection",}
+        Reflection = "reflection",
+    }
 }
 
 impl Stage {
@@ -84,7 +85,8 @@ named! {
         /// Done, with its outputs.
         Completed = "completed",
         /// Failed; for a run: failed for good until a person steps in.
-        Failed = "failed",}
+        Failed = "failed",
+    }
 }
 
 /// Why a stage failed.

@@ -80,7 +80,8 @@ named! {
         /// Does it contradict itself?
         Consistency = "consistency",
         /// Does it serve the core values?
-        AlignmentWithValues = "alignment_with_values",}
+        AlignmentWithValues = "alignment_with_values",
+    }
 }
 
 /// The metrics of a run, in the order of [`Metric::ALL`]; `None` until measured.
