@@ -21,7 +21,7 @@ mod sweep;
 
 pub use attempt::{Attempt, Condition, Stream};
 pub use cgroup::{CgroupSupport, NoGroup};
-pub use client::{Dialogue, Event, Handle, Sent, Shim};
+pub use client::{Dialogue, Event, Handle, Sent, Shim, Starter};
 pub use error::{Error, Refused};
 pub use exit::{Exit, Unread};
 pub use protocol::{

@@ -3,7 +3,7 @@
 use crate::actors::acting;
 use crate::support::{BOUND, World, environment, shim, until, until_state};
 use bowline_supervisor::{
-    Condition, Dialogue, Error, Event, Handle, Refused, Sent, State, Stream, Want,
+    Condition, Dialogue, Error, Event, Handle, Refused, Sent, Shim, Starter, State, Stream, Want,
 };
 use bowline_test_support::wait_until;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -65,6 +65,48 @@ fn a_second_shim_and_a_second_go_start_nothing() {
         Err(Error::NotStarted { .. })
     ));
     assert_eq!(world.output(Stream::Out), "once\ndone\n");
+}
+
+#[test]
+fn one_process_starts_many_leaves_them_behind_and_buries_them() {
+    let mut starter = Starter::new(shim());
+    let worlds = [(); 3].map(|()| World::script("read line; echo $line"));
+    for world in &worlds {
+        starter.start(&world.attempt).unwrap();
+        world.attach().go(&environment()).unwrap();
+    }
+    let again = starter.start(&worlds[0].attempt).unwrap_err().to_string();
+    assert!(again.contains("another shim owns the attempt"), "{again}");
+    // One that ends while its starter lives leaves no dead process to it.
+    let lock = std::fs::read(worlds[0].attempt.folder().join("lock")).unwrap();
+    let owner: serde_json::Value = serde_json::from_slice(&lock).unwrap();
+    worlds[0].attach().send(1, b"one\n", false).unwrap();
+    worlds[0].ended();
+    let gone = || !std::path::Path::new(&format!("/proc/{}", owner["pid"])).exists();
+    assert!(wait_until(BOUND, gone));
+    drop(starter);
+    for world in &worlds[1..] {
+        assert_eq!(world.attempt.condition().unwrap(), Condition::Alive);
+        world.attach().send(1, b"two\n", false).unwrap();
+        world.ended();
+        assert_eq!(world.output(Stream::Out), "two\n");
+    }
+}
+
+/// A server that goes on while an older program was put in place of its own.
+#[test]
+fn a_program_that_starts_one_at_a_time_is_asked_so() {
+    let world = World::script("echo done");
+    let older = world.attempt.folder().with_file_name("older");
+    let program = env!("CARGO_BIN_EXE_bowline-shim");
+    let script = format!("#!/bin/sh\n[ \"$1\" = starter ] && exit 64\nexec {program} \"$@\"\n");
+    std::fs::write(&older, script).unwrap();
+    std::fs::set_permissions(&older, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut starter = Starter::new(Shim::new(&older, &[]));
+    starter.start(&world.attempt).unwrap();
+    world.attach().go(&environment()).unwrap();
+    world.ended();
+    assert_eq!(world.output(Stream::Out), "done\n");
 }
 
 #[test]

@@ -8,4 +8,4 @@ mod tests;
 
 pub use dialogue::{Dialogue, Event, Sent};
 pub use handle::Handle;
-pub use start::Shim;
+pub use start::{Shim, Starter};

@@ -1,12 +1,15 @@
-//! Starting a shim so that it is nobody's child.
+//! Starting shims so that they are nobody's children.
 
 use crate::ATTEMPT_VARIABLE;
 use crate::attempt::Attempt;
 use crate::error::Error;
+use crate::shim::{END, STARTER};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::Read;
+use std::io::{Read, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a shim may take to be ready.
@@ -35,45 +38,130 @@ impl Shim {
     ///
     /// Doing so twice is harmless: the second shim finds the lock taken and leaves.
     pub fn start(&self, attempt: &Attempt) -> Result<(), Error> {
-        let failed = |message: String| Error::NotStarted {
-            attempt: attempt.id().to_owned(),
-            message,
-        };
+        let mut command = self.command();
+        command
+            .arg("start")
+            .arg(attempt.folder())
+            .stdin(Stdio::null());
+        let mut child = command
+            .spawn()
+            .map_err(|error| self.failed(attempt, error))?;
+        // The shim inherits this pipe: it ends when the shim has said its word, or is gone.
+        let word = child.stdout.take().and_then(|mut it| read_word(&mut it));
+        let _ = child.wait();
+        judge(attempt, word)
+    }
+
+    /// The program in an environment of its own, from which it takes nothing along.
+    fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
             .args(&self.words)
-            .arg("start")
-            .arg(attempt.folder())
             .env_clear()
             .current_dir("/")
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         // A shim started by an agent is part of what that agent left behind, should its own shim be lost.
         if let Some(outer) = std::env::var_os(ATTEMPT_VARIABLE) {
             command.env(ATTEMPT_VARIABLE, outer);
         }
-        let mut child = command
-            .spawn()
-            .map_err(|error| failed(format!("{}: {error}", self.program.display())))?;
-        // The shim inherits this pipe: it ends when the shim has said its word, or is gone.
-        let word = child.stdout.take().map(read_word);
-        let _ = child.wait();
-        match word {
-            Some(Some(word)) if word == "ready" => Ok(()),
-            Some(Some(word)) if word.is_empty() => Err(failed("it ended without a word".into())),
-            Some(Some(word)) => Err(failed(word)),
-            Some(None) | None => Err(failed(format!("not ready after {READY_MS_MAX} ms"))),
+        command
+    }
+
+    fn failed(&self, attempt: &Attempt, error: std::io::Error) -> Error {
+        not_started(attempt, format!("{}: {error}", self.program.display()))
+    }
+}
+
+/// For whoever starts many: one process that stays and leaves their shims behind, one after the other.
+#[derive(Debug)]
+pub struct Starter {
+    shim: Shim,
+    process: Option<Resident>,
+}
+
+/// The process that stays.
+#[derive(Debug)]
+struct Resident {
+    child: Child,
+    ask: ChildStdin,
+    hear: ChildStdout,
+}
+
+impl Drop for Resident {
+    fn drop(&mut self) {
+        // It may wait for a shim that says nothing; those it has left behind have no part in its end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Starter {
+    /// Nothing is started before the first shim is asked for.
+    pub fn new(shim: Shim) -> Starter {
+        Starter {
+            shim,
+            process: None,
+        }
+    }
+
+    /// As [`Shim::start`].
+    pub fn start(&mut self, attempt: &Attempt) -> Result<(), Error> {
+        if let Some(word) = self.ask(attempt.folder()) {
+            return judge(attempt, Some(word));
+        }
+        // Somebody ended it, or the program is of a version that has no such word. A second shim for an attempt does no harm.
+        self.process = None;
+        self.shim.start(attempt)
+    }
+
+    fn ask(&mut self, folder: &Path) -> Option<String> {
+        if self.process.is_none() {
+            self.process = Some(self.resident()?);
+        }
+        let process = self.process.as_mut()?;
+        let question = [folder.as_os_str().as_bytes(), &[END]].concat();
+        process.ask.write_all(&question).ok()?;
+        read_word(&mut process.hear).filter(|word| !word.is_empty())
+    }
+
+    fn resident(&self) -> Option<Resident> {
+        let mut command = self.shim.command();
+        // Keys typed at a terminal are not for it.
+        command.arg(STARTER).stdin(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().ok()?;
+        let (ask, hear) = (child.stdin.take()?, child.stdout.take()?);
+        Some(Resident { child, ask, hear })
+    }
+}
+
+fn not_started(attempt: &Attempt, message: String) -> Error {
+    Error::NotStarted {
+        attempt: attempt.id().to_owned(),
+        message,
+    }
+}
+
+/// What the word of a shim means.
+fn judge(attempt: &Attempt, word: Option<String>) -> Result<(), Error> {
+    match word.as_deref() {
+        Some("ready") => Ok(()),
+        Some("") => Err(not_started(attempt, "it ended without a word".into())),
+        Some(word) => Err(not_started(attempt, word.into())),
+        None => {
+            let message = format!("not ready after {READY_MS_MAX} ms");
+            Err(not_started(attempt, message))
         }
     }
 }
 
-fn read_word(mut from: impl Read + std::os::fd::AsFd) -> Option<String> {
+/// The next word, without its end. Nothing when it takes too long.
+fn read_word(from: &mut (impl Read + std::os::fd::AsFd)) -> Option<String> {
     let end = Instant::now() + Duration::from_millis(READY_MS_MAX);
     let mut word = Vec::new();
     loop {
         let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).ok()?;
-        let mut fds = [PollFd::new(&from, PollFlags::IN)];
+        let mut fds = [PollFd::new(from, PollFlags::IN)];
         match poll(&mut fds, Some(&left)) {
             Ok(0) => return None,
             Err(rustix::io::Errno::INTR) => continue,
@@ -85,6 +173,10 @@ fn read_word(mut from: impl Read + std::os::fd::AsFd) -> Option<String> {
             Ok(0) => break,
             Ok(count) => word.extend_from_slice(&chunk[..count]),
             Err(_) => return None,
+        }
+        if word.last() == Some(&END) {
+            word.pop();
+            break;
         }
         if word.len() > MESSAGE_BYTES_MAX {
             break;

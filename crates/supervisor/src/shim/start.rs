@@ -1,22 +1,101 @@
-//! Leaves a shim behind that is nobody's child.
+//! Leaves shims behind that are nobody's children.
 
 use super::MYSELF;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{WaitOptions, wait};
+use rustix::stdio::{stdin, stdout};
+use std::ffi::OsStr;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+/// Ends a folder on its way in, and what came of it on its way out: no path holds it.
+pub(crate) const END: u8 = 0;
+
+/// Read at once.
+const CHUNK_BYTES: usize = 4096;
 
 /// Starts the shim and leaves, so that it goes to whoever adopts orphans. The shim says on standard output, which it
 /// inherits, when it is ready.
 pub(super) fn start(prefix: &[&str], folder: &Path) -> ExitCode {
-    let spawned = Command::new(MYSELF)
-        .args(prefix)
-        .arg("agent")
-        .arg(folder)
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    match spawned {
+    match spawn(prefix, folder, Stdio::inherit()) {
         Ok(_) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// Starts a shim for every folder on standard input and says on standard output what it said. Leaves when the input ends, that
+/// is, when whoever asks is gone; its shims go on.
+pub(super) fn one_after_the_other(prefix: &[&str]) -> ExitCode {
+    match serve(prefix) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn serve(prefix: &[&str]) -> io::Result<()> {
+    let mut children = SigSet::empty();
+    children.add(Signal::SIGCHLD);
+    children.thread_block()?;
+    let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+    let ended = SignalFd::with_flags(&children, flags)?;
+    let mut asked = Vec::new();
+    loop {
+        let mut sources = [
+            PollFd::new(&ended, PollFlags::IN),
+            PollFd::from_borrowed_fd(stdin(), PollFlags::IN),
+        ];
+        match poll(&mut sources, None) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let [child, question] = sources.map(|source| !source.revents().is_empty());
+        if child {
+            while let Ok(Some(_)) = ended.read_signal() {}
+            while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        }
+        if !question {
+            continue;
+        }
+        let mut chunk = [0; CHUNK_BYTES];
+        match rustix::io::read(stdin(), &mut chunk)? {
+            0 => return Ok(()),
+            count => asked.extend_from_slice(&chunk[..count]),
+        }
+        while let Some(end) = asked.iter().position(|&byte| byte == END) {
+            let folder: Vec<u8> = asked.drain(..=end).collect();
+            let mut word = word_of(prefix, Path::new(OsStr::from_bytes(&folder[..end])));
+            word.push(END);
+            // Short enough for a pipe to take it whole.
+            rustix::io::write(stdout(), &word)?;
+        }
+    }
+}
+
+/// What a new shim says: its pipe ends when it has said its word, or is gone.
+fn word_of(prefix: &[&str], folder: &Path) -> Vec<u8> {
+    let mut word = Vec::new();
+    match spawn(prefix, folder, Stdio::piped()) {
+        Ok(mut shim) => {
+            let said = shim.stdout.take().map(|mut it| it.read_to_end(&mut word));
+            debug_assert!(said.is_some(), "its output was asked for");
+        }
+        Err(error) => word = error.to_string().into_bytes(),
+    }
+    word
+}
+
+fn spawn(prefix: &[&str], folder: &Path, output: Stdio) -> io::Result<Child> {
+    Command::new(MYSELF)
+        .args(prefix)
+        .arg("agent")
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(Stdio::null())
+        .spawn()
 }

@@ -1,14 +1,14 @@
 //! Helpers for what takes its time: starting a shim, and looking after a lost attempt.
 
 use super::Order;
-use bowline_supervisor::{Attempt, Shim, Spec, Swept, sweep};
+use bowline_supervisor::{Attempt, Shim, Spec, Starter, Swept, sweep};
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Shims started at once. Each start is two short programs; more would only compete.
+/// Shims started at once. Each start is a short program; more would only compete.
 const HELPERS: usize = 4;
 
 /// Something to be done.
@@ -33,13 +33,13 @@ impl Workers {
         let (work, queue) = channel();
         let queue = Arc::new(Mutex::new(queue));
         for number in 0..HELPERS {
-            let (shim, orders) = (shim.clone(), orders.clone());
+            let (mut starter, orders) = (Starter::new(shim.clone()), orders.clone());
             let (queue, wake) = (queue.clone(), wake.try_clone()?);
             std::thread::Builder::new()
                 .name(format!("attempts-{number}"))
                 .spawn(move || {
                     while let Some((id, work)) = next(&queue) {
-                        let done = carry_out(&shim, work);
+                        let done = carry_out(&mut starter, work);
                         if orders.send((id, done)).is_err() {
                             return;
                         }
@@ -61,11 +61,11 @@ fn next(queue: &Mutex<Receiver<(Arc<str>, Work)>>) -> Option<(Arc<str>, Work)> {
     queue.recv().ok()
 }
 
-fn carry_out(shim: &Shim, work: Work) -> Order {
-    let started = |attempt: Attempt| shim.start(&attempt).map(|()| Box::new(attempt));
+fn carry_out(starter: &mut Starter, work: Work) -> Order {
+    let mut started = |attempt: Attempt| starter.start(&attempt).map(|()| Box::new(attempt));
     match work {
         Work::Make { folder, spec } => {
-            let ready = Attempt::create(&folder, *spec).and_then(started);
+            let ready = Attempt::create(&folder, *spec).and_then(&mut started);
             Order::Ready(ready.map_err(|error| told(&error)))
         }
         Work::Start(attempt) => Order::Ready(started(*attempt).map_err(|error| told(&error))),
