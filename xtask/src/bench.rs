@@ -1,9 +1,9 @@
 //! Builds what is measured as it is released, runs the benchmarks, and keeps the figures of the docs.
 
-use crate::Outcome;
 use crate::release;
-use crate::shell::{command, python, root};
 use std::process::Stdio;
+use xtask::Outcome;
+use xtask::shell::{command, python, root};
 
 const PAGE: &str = "docs/performance.md";
 const BEGIN: &str = "<!-- figures: written by `cargo xtask bench --write` -->\n";

@@ -3,11 +3,11 @@
 //! The versions are fixed, so that a test fails because we changed and not because they did. Nothing of them is run while
 //! installing, and what cannot be installed is skipped with a word.
 
-use crate::Outcome;
-use crate::shell::{cargo, command, have, root, step, within};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use xtask::Outcome;
+use xtask::shell::{cargo, command, have, root, step, within};
 
 /// How long the registry may take; the packages have some hundred megabytes.
 const INSTALL_SECONDS_MAX: u64 = 180;

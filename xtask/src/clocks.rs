@@ -1,9 +1,9 @@
 //! The newcomer's clocks: how long the commands of README take in a fresh clone, with nothing built.
 
-use crate::shell::{Scratch, command, root};
-use crate::{Outcome, shell};
 use std::process::Command;
 use std::time::Instant;
+use xtask::shell::{Scratch, command, root};
+use xtask::{Outcome, shell};
 
 /// What a newcomer types, and what it may take on two quiet cores.
 const CLOCKS: [(&str, &[&str], f64); 2] = [

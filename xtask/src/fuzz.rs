@@ -1,10 +1,10 @@
 //! Fuzzes every parser for a bounded time, with the stable compiler and no tool but a C++ compiler.
 
-use crate::Outcome;
-use crate::shell::{cargo, command, host, root};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::Outcome;
+use xtask::shell::{cargo, command, host, root};
 
 /// Each target's share unless `--seconds` says otherwise.
 const SECONDS: u64 = 5;

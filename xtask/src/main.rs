@@ -8,20 +8,17 @@
 mod bench;
 mod clients;
 mod clocks;
-mod demo;
-mod docs;
-mod drill;
 mod fuzz;
 mod reaper;
 mod release;
-mod rest;
-mod shell;
 mod test;
 #[cfg(test)]
 mod tree;
 mod web;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+use xtask::Outcome;
+use xtask::shell::{BUILT_VARIABLE, bowline, build, built, command};
 
 const HELP: &str = "\
 cargo xtask test                everything CI runs: format, lints, tests, docs, small drills
@@ -56,9 +53,6 @@ cargo xtask drill NAME [--KEY N]...
               then every answer is held against the history
 ";
 
-/// A chore that failed says why.
-pub(crate) type Outcome<T = ()> = Result<T, String>;
-
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -67,21 +61,18 @@ fn main() -> ExitCode {
         ["everything"] => test::run(),
         ["clients"] => clients::run(),
         ["web"] => web::build(),
-        ["web", "--test"] => web::build().and_then(|()| web::test()),
+        ["web", "--test"] => web::build().and_then(|()| web::test(&bowline()?)),
         ["web", "--pictures"] => web::pictures(),
         ["web", "--measure"] => web::measure(),
-        ["rest", options @ ..] => rest::run(options),
-        ["demo", options @ ..] => demo::serve(options),
+        ["demo", options @ ..] => demo(options),
         ["clocks"] => clocks::run(),
-        ["walk"] => demo::run(),
         ["install", options @ ..] => release::install(options),
-        ["docs"] => docs::write(),
-        ["docs", "--check"] => docs::check(),
+        ["docs", ..] => build(&["chores"]).and_then(|()| chore(&words)),
+        ["drill" | "rest" | "walk", ..] => {
+            build(&["chores", "bowline", "bowline-shim"]).and_then(|()| chore(&words))
+        }
         ["bench", options @ ..] => bench::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
-        ["drill-client", folder, notes, total] => drill::supervisor::client(folder, notes, total),
-        ["drill-history-writer", seed, words @ ..] => drill::history::writer(seed, words),
-        ["drill", name, options @ ..] => drill::run(name, options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())
@@ -94,5 +85,29 @@ fn main() -> ExitCode {
             eprintln!("xtask: {message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The task server with scripted agents, until Ctrl-C or the end of `--check`.
+fn demo(options: &[&str]) -> Outcome {
+    if let Err(why) = web::build_if_possible() {
+        println!("the web page could not be built, and the demo goes on without: {why}");
+    }
+    println!("building Bowline, which takes some minutes the first time …");
+    run(Command::new(bowline()?).arg("demo").args(options))
+}
+
+/// A chore that needs the crates of Bowline, and is a program of its own for that.
+fn chore(words: &[&str]) -> Outcome {
+    let program = built().join("chores");
+    run(command(&program.to_string_lossy(), words).env(BUILT_VARIABLE, "1"))
+}
+
+fn run(command: &mut Command) -> Outcome {
+    let name = command.get_program().to_string_lossy().into_owned();
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{name}: {status}")),
+        Err(error) => Err(format!("{name}: {error}")),
     }
 }

@@ -3,9 +3,9 @@
 //! Tests start agents whose parents end first, thousands in one run. Who buries those is the first process of the machine, and
 //! in many containers it does not: the dead pile up until no process can be started any more.
 
-use crate::Outcome;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, wait};
 use std::process::Command;
+use xtask::Outcome;
 
 /// Runs a chore of this program as a child, and buries whoever is left to us until it ends.
 pub(crate) fn around(chore: &str) -> Outcome {

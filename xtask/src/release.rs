@@ -1,8 +1,9 @@
 //! The programs as they are released: built for speed, linked statically, and put where a shell finds them.
 
-use crate::shell::{cargo, command, host, root};
-use crate::{Outcome, web};
+use crate::web;
 use std::path::{Path, PathBuf};
+use xtask::Outcome;
+use xtask::shell::{cargo, command, host, root};
 
 /// What a user gets, by package and program.
 const PROGRAMS: [&str; 2] = ["bowline", "bowline-shim"];

@@ -10,20 +10,20 @@ const POLL_MS: u64 = 100;
 const INSTALL_SECONDS_MAX: u64 = 300;
 
 /// The root of the repository.
-pub(crate) fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest).to_owned()
 }
 
 /// A program to be run from the root.
-pub(crate) fn command(program: &str, arguments: &[&str]) -> Command {
+pub fn command(program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root());
     command
 }
 
 /// Runs a step and says how long it took.
-pub(crate) fn step(title: &str, command: &mut Command) -> Outcome {
+pub fn step(title: &str, command: &mut Command) -> Outcome {
     println!("\n── {title}");
     let begun = Instant::now();
     let status = command
@@ -37,7 +37,7 @@ pub(crate) fn step(title: &str, command: &mut Command) -> Outcome {
 }
 
 /// The programs of a virtual environment with these packages of PyPI below `target/`; made where it is not there.
-pub(crate) fn python(name: &str, packages: &[&str]) -> Outcome<PathBuf> {
+pub fn python(name: &str, packages: &[&str]) -> Outcome<PathBuf> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     // The versions are part of the path, so that others never pass for these.
@@ -57,7 +57,7 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Outcome<PathBuf> {
 }
 
 /// Runs a program that must end well, and in time.
-pub(crate) fn within(what: &str, command: &mut Command, seconds: u64) -> Outcome {
+pub fn within(what: &str, command: &mut Command, seconds: u64) -> Outcome {
     let failed = |error| format!("{what}: {error}");
     let mut child = command.stdin(Stdio::null()).spawn().map_err(failed)?;
     let end = Instant::now() + Duration::from_secs(seconds);
@@ -76,19 +76,19 @@ pub(crate) fn within(what: &str, command: &mut Command, seconds: u64) -> Outcome
 }
 
 /// Whether a program answers.
-pub(crate) fn have(program: &str, arguments: &[&str]) -> bool {
+pub fn have(program: &str, arguments: &[&str]) -> bool {
     command(program, arguments)
         .output()
         .is_ok_and(|output| output.status.success())
 }
 
 /// The cargo that runs us.
-pub(crate) fn cargo() -> String {
+pub fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 
 /// The name of this machine's target, for builds that must tell programs from the compiler's plug-ins.
-pub(crate) fn host() -> Outcome<String> {
+pub fn host() -> Outcome<String> {
     let version = command("rustc", &["-vV"])
         .output()
         .map_err(|error| format!("rustc: {error}"))?;
@@ -97,27 +97,43 @@ pub(crate) fn host() -> Outcome<String> {
     Ok(host.ok_or("rustc does not name its host")?.to_owned())
 }
 
-/// Builds `bowline`, with the shim it starts agents by, in the profile of tests and returns its path.
-pub(crate) fn bowline() -> Outcome<PathBuf> {
-    let mut build = command(&cargo(), &["build", "--quiet"]);
-    let status = build
-        .args(["--package", "bowline", "--package", "bowline-shim"])
-        .status();
-    match status {
-        Ok(status) if status.success() => {}
-        Ok(status) => return Err(format!("cargo build: {status}")),
-        Err(error) => return Err(format!("cargo build: {error}")),
-    }
+/// Where cargo puts what it builds in the profile of tests.
+pub fn built() -> PathBuf {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join("debug").join("bowline"))
+    target.join("debug")
+}
+
+/// Tells a chore that the programs it needs are in [`built`] already, and of the features they shall have.
+pub const BUILT_VARIABLE: &str = "BOWLINE_BUILT";
+
+/// Builds `bowline`, with the shim it starts agents by, in the profile of tests and returns its path.
+pub fn bowline() -> Outcome<PathBuf> {
+    if std::env::var_os(BUILT_VARIABLE).is_none() {
+        build(&["bowline", "bowline-shim"])?;
+    }
+    Ok(built().join("bowline"))
+}
+
+/// Builds packages in the profile of tests. Those that are built at once are built with the same features, and share crates.
+pub fn build(packages: &[&str]) -> Outcome {
+    let mut build = command(&cargo(), &["build", "--quiet"]);
+    for package in packages {
+        build.args(["--package", package]);
+    }
+    match build.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("cargo build: {status}")),
+        Err(error) => Err(format!("cargo build: {error}")),
+    }
 }
 
 /// A folder in the temporary directory that is removed at the end.
-pub(crate) struct Scratch(pub(crate) PathBuf);
+pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    pub(crate) fn new(name: &str) -> Outcome<Self> {
+    /// Makes it, with a name that tells what it is for.
+    pub fn new(name: &str) -> Outcome<Self> {
         let path = std::env::temp_dir().join(format!("bowline-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Scratch(path))

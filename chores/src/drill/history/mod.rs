@@ -13,8 +13,6 @@ mod tests;
 mod writer;
 
 use super::field::{Random, as_person, pause};
-use crate::Outcome;
-use crate::shell::{Scratch, bowline};
 use bowline_engine::statefiles::{Layout, StateFile, kind};
 use check::Story;
 use operations::{DEVELOP, FILES, Operation, TASK_HISTORY};
@@ -28,6 +26,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use xtask::Outcome;
+use xtask::shell::{Scratch, bowline};
 
 pub(crate) use writer::run as writer;
 

@@ -5,8 +5,6 @@
 //! bring back what that lost. With kills, writers are killed at random moments.
 
 use super::field::{Field, Random, pause};
-use crate::Outcome;
-use crate::shell::{Scratch, bowline};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,6 +12,8 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use xtask::Outcome;
+use xtask::shell::{Scratch, bowline};
 
 /// What to do.
 pub(crate) struct Plan {

@@ -10,12 +10,12 @@ mod person;
 
 use super::field::{Random, pause};
 use super::serving::{Serving, kill, told};
-use crate::Outcome;
 use check::check;
 use person::Person;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use xtask::Outcome;
 
 /// How often it is killed, and how many tasks there are at once.
 pub(crate) struct Plan {

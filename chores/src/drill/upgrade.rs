@@ -5,7 +5,6 @@
 
 use super::field::{Random, pause};
 use super::serving::{Process, Serving, kill, told};
-use crate::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
@@ -13,6 +12,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
+use xtask::Outcome;
 
 /// How often what is done to how many.
 pub(crate) struct Plan {

@@ -1,7 +1,5 @@
 //! A real `bowline serve` in a folder of its own, for drills: started, killed, asked over REST, and its processes counted.
 
-use crate::Outcome;
-use crate::shell::{Scratch, bowline, command};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -10,6 +8,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
+use xtask::Outcome;
+use xtask::shell::{Scratch, bowline, command};
 
 /// Nobody answers later than this unless something hangs.
 const ANSWER_TIME: Duration = Duration::from_secs(30);

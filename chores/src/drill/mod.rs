@@ -11,8 +11,8 @@ mod serving;
 pub(crate) mod supervisor;
 mod upgrade;
 
-use crate::Outcome;
 use std::collections::BTreeMap;
+use xtask::Outcome;
 
 /// Runs a drill by name.
 pub(crate) fn run(name: &str, options: &[&str]) -> Outcome {

@@ -1,23 +1,10 @@
 //! A walk through what there is: every command is printed, run, and shown.
 
-use crate::shell::{Scratch, bowline};
-use crate::{Outcome, web};
 use bowline_test_support::words;
 use std::path::Path;
 use std::process::Command;
-
-/// The task server with scripted agents, until Ctrl-C or the end of `--check`.
-pub(crate) fn serve(options: &[&str]) -> Outcome {
-    if let Err(why) = web::build_if_possible() {
-        println!("the web page could not be built, and the demo goes on without: {why}");
-    }
-    let status = Command::new(bowline()?).arg("demo").args(options).status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("bowline demo: {status}")),
-        Err(error) => Err(format!("bowline demo: {error}")),
-    }
-}
+use xtask::Outcome;
+use xtask::shell::{Scratch, bowline};
 
 pub(crate) fn run() -> Outcome {
     let bowline = bowline()?;

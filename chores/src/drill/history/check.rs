@@ -5,9 +5,9 @@
 
 use super::operations::{TASK_HISTORY, TASK_STATE, token, tokens};
 use super::{Answer, Done};
-use crate::Outcome;
 use bowline_engine::statefiles::{Line, StateFile, kind};
 use bowline_formats::transition::Transition;
+use xtask::Outcome;
 
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -3,12 +3,12 @@
 use super::super::field::{Random, pause};
 use super::super::serving::Serving;
 use super::{KINDS, Plan};
-use crate::Outcome;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use xtask::Outcome;
 
 /// Nothing happens for so long only when something hangs.
 const STILL_TIME: Duration = Duration::from_secs(120);

@@ -5,13 +5,13 @@
 //! header, type or body that the description does not have, and of every 5xx. Event streams are left out: they never end, and
 //! have tests of their own. Wrong tokens too: they are slowed down by 429, which the tool takes for a fault.
 
-use crate::Outcome;
-use crate::shell::{Scratch, bowline, python, root, within};
 use bowline_supervisor::{Attempt, Condition};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::Outcome;
+use xtask::shell::{Scratch, bowline, python, root, within};
 
 /// Fixed, so that a run fails because we changed and not because it did.
 const SCHEMATHESIS: &str = "schemathesis==4.32.5";

@@ -1,10 +1,10 @@
 //! What drills share: a folder in which the real binary is run, and chance that is the same every time.
 
-use crate::Outcome;
 use bowline_engine::actor::AGENT_VARIABLES;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use xtask::Outcome;
 
 /// A folder and the binary that works in it.
 pub(crate) struct Field {

@@ -1,8 +1,6 @@
 //! The generated pages of `docs/` and the words of the web page: written from the code, checked against it.
 
-use crate::Outcome;
-use crate::shell::root;
-use crate::web;
+use crate::web_words;
 use bowline_formats::{rest, schema};
 use bowline_machines::develop::DevelopMachine;
 use bowline_machines::job::JobMachine;
@@ -10,6 +8,8 @@ use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::PlanMachine;
 use bowline_machines::table;
 use bowline_machines::thinking::ThinkingMachine;
+use xtask::Outcome;
+use xtask::shell::root;
 
 /// Writes every generated page.
 pub(crate) fn write() -> Outcome {
@@ -46,7 +46,7 @@ pub(crate) fn check() -> Outcome {
 
 fn pages() -> Vec<(String, String)> {
     let mut pages = machine_pages();
-    pages.push((web::WORDS.into(), web::words()));
+    pages.push((web_words::PATH.into(), web_words::words()));
     for (kind, _) in schema::ALL {
         if let Some(text) = schema::page(kind) {
             pages.push((format!("docs/formats/{kind}.md"), text));

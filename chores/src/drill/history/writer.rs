@@ -1,6 +1,5 @@
 //! A process of its own that does what `bowline` does, on a disk that takes its time before every single operation.
 
-use crate::Outcome;
 use crate::drill::field::{Random, pause};
 use bowline_engine::files::{Changed, KnownFile};
 use bowline_engine::operations::memory::{Finish, MemoryFolder, NewTask};
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use xtask::Outcome;
 
 /// The disk waits at most so long.
 const DELAY_MICROS_MAX: u64 = 3_000;

@@ -5,14 +5,14 @@
 //! appended, every task that was begun, in work, waiting or over. Those that are over are in the history once.
 
 use super::field::{Field, Random, pause};
-use crate::Outcome;
-use crate::shell::{Scratch, bowline};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use xtask::Outcome;
+use xtask::shell::{Scratch, bowline};
 
 /// What to do.
 pub(crate) struct Plan {

@@ -4,8 +4,6 @@
 //! nothing is started twice.
 
 use super::field::Random;
-use crate::Outcome;
-use crate::shell::{Scratch, bowline, cargo, command};
 use bowline_supervisor::{
     ATTEMPT_VARIABLE, Attempt, Blocked, CgroupSpec, CgroupSupport, Condition, Handle, Shim, Spec,
     State, Stream, Want, sweep,
@@ -17,6 +15,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::Outcome;
+use xtask::shell::{Scratch, bowline};
 
 /// How often something is killed.
 pub(crate) struct Plan {
@@ -33,7 +33,7 @@ const PAUSED_EVERY: usize = 10;
 
 pub(crate) fn run(plan: &Plan) -> Outcome {
     let begun = Instant::now();
-    let shim = shim()?;
+    let shim = bowline()?.with_file_name("bowline-shim");
     clients(plan.clients, &shim)?;
     shims(plan.shims, &shim)?;
     replaced(&shim)?;
@@ -41,16 +41,6 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
     full_disk(&shim)?;
     println!("drill supervisor: {:.1} s", begun.elapsed().as_secs_f64());
     Ok(())
-}
-
-/// The small binary, built like the large one.
-fn shim() -> Outcome<PathBuf> {
-    let status = command(&cargo(), &["build", "--quiet", "--package", "bowline-shim"]).status();
-    match status {
-        Ok(status) if status.success() => Ok(bowline()?.with_file_name("bowline-shim")),
-        Ok(status) => Err(format!("cargo build: {status}")),
-        Err(error) => Err(format!("cargo build: {error}")),
-    }
 }
 
 fn told(error: impl std::fmt::Display) -> String {

@@ -1,12 +1,12 @@
 //! The real binary, killed while it passes a gate: an acknowledged gate is open, an open one has its evidence.
 
 use super::field::pause;
-use crate::Outcome;
-use crate::shell::{Scratch, bowline};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::Outcome;
+use xtask::shell::{Scratch, bowline};
 
 const GATE: &str = "review_clean_pass";
 /// How often the process is looked at while the moment of its end is waited for.

@@ -4,8 +4,6 @@
 //! killed; nothing acknowledged is done again, and nothing is left behind.
 
 use super::field::{Random, pause};
-use crate::Outcome;
-use crate::shell::{Scratch, bowline, command};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,6 +11,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use xtask::Outcome;
+use xtask::shell::{Scratch, bowline, command};
 
 /// How big, and how often it is killed.
 pub(crate) struct Plan {

@@ -2,9 +2,9 @@
 
 use super::super::serving::Serving;
 use super::person::{Known, Person};
-use crate::Outcome;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use xtask::Outcome;
 
 /// Everything that is not as it should be.
 pub(super) fn check(

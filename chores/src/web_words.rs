@@ -1,0 +1,95 @@
+//! The words of the web page in every language, as a module with their types.
+
+use bowline_words::Lang;
+use bowline_words::message::Web;
+use std::fmt::Write as _;
+
+/// Where it is, from the root.
+pub(crate) const PATH: &str = "web/src/lib/words.ts";
+
+/// Its text.
+pub(crate) fn words() -> String {
+    let mut text = String::from(
+        "// Written by `cargo xtask docs` from crates/words: change the tables there.\n\n",
+    );
+    text.push_str("export const words = {\n");
+    for (name, lang) in [("en", Lang::En), ("ko", Lang::Ko)] {
+        let _ = writeln!(text, "  {name}: {{");
+        for (word, message) in Web::ALL {
+            let sentence = serde_json::Value::from(message.say(lang));
+            let _ = writeln!(text, "    {}: {sentence},", camel(word));
+        }
+        text.push_str("  },\n");
+    }
+    text.push_str("} as const;\n\nexport type Word = keyof typeof words.en;\n\n");
+    text.push_str("/** The names of what a sentence takes. */\nexport interface Parameters {\n");
+    for (word, message) in Web::ALL {
+        let names: Vec<String> = parameters(&message.say(Lang::En))
+            .iter()
+            .map(|name| format!("'{name}'"))
+            .collect();
+        let names = if names.is_empty() {
+            "never".into()
+        } else {
+            names.join(" | ")
+        };
+        let _ = writeln!(text, "  {}: {names};", camel(word));
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn camel(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(letters).collect()
+    })
+}
+
+/// The names in braces, each once.
+fn parameters(sentence: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for part in sentence.split('{').skip(1) {
+        if let Some((name, _)) = part.split_once('}')
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{parameters, words};
+    use bowline_words::Lang;
+    use bowline_words::message::Web;
+
+    #[test]
+    fn both_languages_take_the_same_parameters_and_no_particle_is_left_to_fit() {
+        for (name, message) in Web::ALL {
+            let (english, korean) = (message.say(Lang::En), message.say(Lang::Ko));
+            let sorted = |sentence| {
+                let mut names = parameters(sentence);
+                names.sort_unstable();
+                names.join(" ")
+            };
+            assert_eq!(sorted(&english), sorted(&korean), "{name}");
+            // A particle that depends on a value cannot be chosen before the value is there.
+            for particle in ["은", "는", "이", "가", "을", "를", "과", "와", "으로", "로"]
+            {
+                let after = format!("}}{particle} ");
+                assert!(!korean.contains(&after), "{name}: {korean}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_module_has_every_word_in_both_languages() {
+        let text = words();
+        let lines = text.matches("\n    board: ").count();
+        assert_eq!(lines, 2, "{text}");
+        assert!(text.contains("  ago: 'age';\n"), "{text}");
+        assert!(text.contains("  board: never;\n"), "{text}");
+    }
+}
