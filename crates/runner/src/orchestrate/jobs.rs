@@ -145,33 +145,42 @@ pub(super) fn without_git(
     environment: BTreeMap<String, String>,
     heard: &Sender<Heard>,
 ) {
-    let (evidence, checks) = (settings.evidence.clone(), settings.checks.clone());
-    let (heard, told) = (heard.clone(), heard.clone());
-    let work = move || {
-        let event = match job {
-            Job::Room { id, .. } => Event::Room { id, result: Ok(()) },
-            Job::Land { id } => Event::Landed {
-                id,
-                outcome: match red(&[evidence], &root, &environment) {
-                    Some(why) => Landed::Red {
-                        why: evidence_red(why),
-                    },
-                    None => Landed::Done,
-                },
-            },
-            Job::Clean { .. } | Job::Forecast { .. } => return,
-            Job::FinishPhase { phase } => {
-                let why = red(&checks, &root, &environment).map(check_red);
-                let end = match why {
-                    Some(_) => PhaseEnd::ChecksRed,
-                    None => PhaseEnd::NoGit,
-                };
-                let outcome = PhaseEnded::Ended { end, why };
-                Event::PhaseEnded { phase, outcome }
-            }
-        };
-        let _ = heard.send(Heard::Event(event));
+    let commands = match &job {
+        Job::Land { .. } => vec![settings.evidence.clone()],
+        Job::FinishPhase { .. } => settings.checks.clone(),
+        Job::Room { .. } | Job::Clean { .. } | Job::Forecast { .. } => Vec::new(),
     };
+    let over = |job: Job, why: Option<Why>| match job {
+        Job::Room { id, .. } => Some(Event::Room { id, result: Ok(()) }),
+        Job::Land { id } => {
+            let outcome = match why.map(evidence_red) {
+                Some(why) => Landed::Red { why },
+                None => Landed::Done,
+            };
+            Some(Event::Landed { id, outcome })
+        }
+        Job::FinishPhase { phase } => {
+            let end = match why {
+                Some(_) => PhaseEnd::ChecksRed,
+                None => PhaseEnd::NoGit,
+            };
+            let why = why.map(check_red);
+            let outcome = PhaseEnded::Ended { end, why };
+            Some(Event::PhaseEnded { phase, outcome })
+        }
+        Job::Clean { .. } | Job::Forecast { .. } => None,
+    };
+    let tell = |heard: &Sender<Heard>, event: Option<Event>| {
+        if let Some(event) = event {
+            let _ = heard.send(Heard::Event(event));
+        }
+    };
+    // What has nothing to run needs no thread.
+    if commands.iter().all(Vec::is_empty) {
+        return tell(heard, over(job, None));
+    }
+    let (heard, told) = (heard.clone(), heard.clone());
+    let work = move || tell(&heard, over(job, red(&commands, &root, &environment)));
     if std::thread::Builder::new().spawn(work).is_err() {
         let _ = told.send(Heard::Wish(Wish::Leave));
     }

@@ -20,6 +20,8 @@ pub(super) struct Facts<'a> {
     pub(super) id: &'a str,
     pub(super) plan: Option<(&'a TasksFile, &'a str)>,
     pub(super) room: &'a Path,
+    /// It is a worktree that nobody else works in.
+    pub(super) alone: bool,
     pub(super) mode: Mode,
     pub(super) promise: &'a str,
     pub(super) note: &'a Note,
@@ -69,11 +71,14 @@ pub(super) fn prompt(facts: &Facts<'_>) -> String {
         }
     }
     add("");
-    add(&format!(
-        "Work only in {}, which is a worktree of your own. What you leave uncommitted is committed for you. Do not tick the plan, \
-         switch branches, merge or push.",
-        facts.room.display()
-    ));
+    let room = facts.room.display();
+    add(&match facts.alone {
+        true => format!(
+            "Work only in {room}, which is a worktree of your own. What you leave uncommitted is committed for you. Do not tick \
+             the plan, switch branches, merge or push."
+        ),
+        false => format!("Work only in {room}; others may work there too. Do not tick the plan."),
+    });
     again(facts.note, &mut add);
     add(&format!(
         "End with one line, and nothing behind it: DONE:{id} when it is done, or FAIL:{id}:reason in at most 100 characters."

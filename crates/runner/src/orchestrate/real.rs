@@ -251,6 +251,7 @@ impl Real<'_> {
             id,
             plan: plan.map(|plan| (&plan.file, plan.text.as_str())),
             room: &room,
+            alone: self.repo.is_some(),
             mode: self.mode,
             promise: &self.promise,
             note,

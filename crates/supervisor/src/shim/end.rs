@@ -15,10 +15,10 @@ const STUB_BYTES_MAX: u64 = 4096;
 /// Why the stub did not become the agent. Only a stub ends so; an agent that writes the file does not undo its start.
 pub(super) fn told_by_stub(attempt: &Attempt, ended: Option<WaitStatus>) -> Option<String> {
     let path = attempt.path(ERROR_FILE);
-    let told = read_small(&path, STUB_BYTES_MAX);
+    let told = read_small(&path, STUB_BYTES_MAX).ok()?;
     let _ = std::fs::remove_file(&path);
     let stub = ended.and_then(WaitStatus::exit_status) == Some(CANNOT_RUN.into());
-    let told = told.ok().filter(|told| stub && !told.is_empty())?;
+    let told = Some(told).filter(|told| stub && !told.is_empty())?;
     Some(String::from_utf8_lossy(&told).into_owned())
 }
 

@@ -9,7 +9,6 @@ use nix::sys::signal::SigSet;
 use rustix::process::{
     Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
 };
-use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -23,18 +22,25 @@ pub(super) fn exec(folder: &Path, shim: Option<i32>) -> ExitCode {
     let Ok(attempt) = Attempt::open(folder) else {
         return ExitCode::from(CANNOT_RUN);
     };
-    // Opened now: inside the sandbox it could not be. It closes itself when the agent's program takes over.
-    let Ok(file) = new_file(&attempt.path(ERROR_FILE)) else {
-        return ExitCode::from(CANNOT_RUN);
-    };
+    let open = || new_file(&attempt.path(ERROR_FILE));
     let sandbox = attempt.spec().sandbox.as_ref();
+    // Opened now: inside the sandbox it could not be. It closes itself when the agent's program takes over. Without one a file
+    // that is made and taken away for every agent would only cost: file systems hand out the places of such files last.
+    let opened = match sandbox.map(|_| open()) {
+        Some(Err(_)) => return ExitCode::from(CANNOT_RUN),
+        Some(Ok(file)) => Some(file),
+        None => None,
+    };
     let why = prepare(&attempt, shim, sandbox).err().unwrap_or_else(|| {
         let spec = attempt.spec();
         let program = spec.command.first().map_or("", String::as_str);
         let error = Command::new(program).args(&spec.command[1..]).exec();
         format!("cannot run {program}: {error}")
     });
-    tell(file, &why);
+    if let Some(mut file) = opened.or_else(|| open().ok()) {
+        // Nobody is left to tell when this fails; the exit code still says that nothing ran.
+        let _ = file.write_all(why.as_bytes());
+    }
     ExitCode::from(CANNOT_RUN)
 }
 
@@ -53,11 +59,6 @@ pub(super) fn relay(folder: &Path, shim: Option<i32>) -> ExitCode {
         let _ = program.args(&relay.words).arg(attempt.folder()).exec();
     }
     ExitCode::from(CANNOT_RUN)
-}
-
-fn tell(mut file: File, why: &str) {
-    // Nobody is left to tell when this fails; the exit code still says that nothing ran.
-    let _ = file.write_all(why.as_bytes());
 }
 
 fn prepare(attempt: &Attempt, shim: Option<i32>, sandbox: Option<&Sandbox>) -> Result<(), String> {

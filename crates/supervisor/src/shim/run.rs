@@ -648,8 +648,8 @@ impl Run {
         }
         let status = self.status();
         self.clients.farewell(&status);
-        for name in ["sock", SOCKET] {
-            let _ = std::fs::remove_file(self.attempt.path(name));
+        if self.relays.is_some() {
+            let _ = std::fs::remove_file(self.attempt.path(SOCKET));
         }
         match written {
             Ok(()) => ExitCode::SUCCESS,
