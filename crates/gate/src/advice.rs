@@ -89,7 +89,8 @@ pub fn next_in(path: &Path, run: &Run) -> Vec<Next> {
     let seal = seal_of(path);
     let contract = kept(path, contract::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
     let contract: Vec<Planned> = contract.unwrap_or_default();
-    next(Some(run), seal.as_ref(), locate::root_of(path), &contract)
+    let is_stale = |seal: &Seal| is_stale(locate::root_of(path), seal);
+    next(Some(run), seal.as_ref(), is_stale, &contract)
 }
 
 /// The seal of the run whose file is at a path.
@@ -117,7 +118,7 @@ fn run_id(path: &Path) -> Option<String> {
 pub fn next(
     run: Option<&Run>,
     seal: Option<&Seal>,
-    root: &Path,
+    is_stale: impl Fn(&Seal) -> bool,
     contract: &[Planned],
 ) -> Vec<Next> {
     let Some(run) = run else {
@@ -134,7 +135,7 @@ pub fn next(
             | Resume::Done
     );
     // Nothing that rests on gates goes on before a person has looked at what was sealed.
-    if by_gate && seal.is_some_and(|seal| is_stale(root, seal)) {
+    if by_gate && seal.is_some_and(is_stale) {
         return vec![Next {
             stale: true,
             ..Next::develop("seal").by_person()
