@@ -10,7 +10,7 @@ use crate::operations::memory::MemoryFolder;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
 use bowline_machines::develop::{CheckpointStatus, Gate, Run};
-use bowline_statefiles::{ContentHash, Situation};
+use bowline_statefiles::{ContentHash, History, Situation};
 use bowline_supervisor::RELAY_VARIABLE;
 use bowline_words::message::{Found, Repair, Unrelayed};
 use serde_json::json;
@@ -50,14 +50,17 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
         repairs: Vec::new(),
         remaining: Vec::new(),
     };
-    match file.view(context) {
+    let view = file.view(context);
+    let history = file.file.history()?;
+    match view {
         Ok(view) => {
             diagnosis.findings = view.notices.iter().map(Notice::to_finding).collect();
             let told = view
                 .notices
                 .iter()
                 .any(|notice| notice.code() == "lost_transition");
-            if !told && let Some((_, lost)) = lost::healed(file, view.document.value(), None)? {
+            let now = view.document.value();
+            if !told && let Some((_, lost)) = lost::healed(file.kind, &history, now, None) {
                 diagnosis
                     .findings
                     .push(Notice::OutsideEdit { lost }.to_finding());
@@ -68,7 +71,7 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
         Err(Error::Damaged { findings, .. }) => diagnosis.findings = findings,
         Err(error) => return Err(error),
     }
-    diagnosis.findings.extend(journal_findings(file)?);
+    diagnosis.findings.extend(journal_findings(&history));
     if owes_history(file)? {
         diagnosis.findings.push(Finding {
             severity: Severity::Error,
@@ -83,8 +86,7 @@ pub fn examine(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> 
 }
 
 /// Lines of the journal that cannot be read or do not follow each other. Nothing repairs the past.
-fn journal_findings(file: &KnownFile) -> Result<Vec<Finding>, Error> {
-    let history = file.file.history()?;
+fn journal_findings(history: &History) -> Vec<Finding> {
     let bad = history.findings.iter().map(|one| Finding {
         severity: Severity::Warning,
         code: one.code(),
@@ -108,7 +110,7 @@ fn journal_findings(file: &KnownFile) -> Result<Vec<Finding>, Error> {
             repair: None,
         });
     }
-    Ok(findings)
+    findings
 }
 
 /// Whether a finished task has not reached the history.
@@ -174,7 +176,8 @@ fn mend(context: &Context, file: &KnownFile) -> Result<Diagnosis, Error> {
             }
             _ => None,
         };
-        let healed = lost::healed(file, now.value(), edited)?;
+        let history = file.file.history_of(snapshot.history.as_ref())?;
+        let healed = lost::healed(file.kind, &history, now.value(), edited);
         let examined = kinds::examine(file.kind, now).map_err(|found| file.damaged(found))?;
         // Adopting an outside edit is itself a change: the journal has to know it before what it lost can be told.
         if edited.is_none() && healed.is_none() && !examined.needs_repair() {

@@ -97,7 +97,7 @@ pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Cha
         metadata["undone"] = target.into();
         // The version before it, whoever made that one. What a program had written by half in passing is none.
         let mut version = history.version_before(target).ok_or_else(nothing)?;
-        while !is_version(file, version)? {
+        while !is_version(history, version)? {
             version = history.version_before(version).ok_or_else(nothing)?;
         }
         Ok(Way {
@@ -110,8 +110,8 @@ pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Cha
 }
 
 /// Whether the document after a line can be read. What was acknowledged always can.
-fn is_version(file: &KnownFile, version: u64) -> Result<bool, Error> {
-    let text = file.file.document_at(version)?;
+fn is_version(history: &History, version: u64) -> Result<bool, Error> {
+    let text = history.document_at(version)?;
     Ok(text.is_none_or(|text| JsonDocument::parse(text.as_bytes()).is_ok()))
 }
 
@@ -173,13 +173,13 @@ fn go_back(
     state_only: bool,
     choose: impl Fn(&History, &Snapshot) -> Result<Way, Error>,
 ) -> Result<Changed, Error> {
-    file.replace_seen(context, |now, snapshot| {
-        let history = file.file.history()?;
+    let mut changed = file.replace_seen(context, |now, snapshot| {
+        let history = file.file.history_of(snapshot.history.as_ref())?;
         let way = choose(&history, snapshot)?;
         if !state_only {
             within_the_file(file, &history, way.version)?;
         }
-        let text = file.file.document_at(way.version)?;
+        let text = history.document_at(way.version)?;
         let text = text.ok_or_else(|| Error::NothingToUndo {
             path: file.path.clone(),
         })?;
@@ -211,7 +211,10 @@ fn go_back(
             effects: None,
         };
         Ok((Some(earlier), moved))
-    })
+    })?;
+    let beyond = file.kind.beyond();
+    beyond.advise(context, file, &mut changed.view)?;
+    Ok(changed)
 }
 
 /// Refuses to go back across a transition whose effects left the file.

@@ -7,11 +7,11 @@
 //! Two kinds of edit lose nothing in this sense. A document that is, byte for byte, an older version was put back by a
 //! person, who meant it. The document of another task has no part in what this one went through.
 
-use crate::files::KnownFile;
 use crate::kinds::{FileKind, identity};
 use bowline_formats::merge::{distance, merge};
 use bowline_formats::transition::Transition;
-use bowline_statefiles::{ContentHash, Error, Line, kind};
+use bowline_statefiles::kind::OUTSIDE;
+use bowline_statefiles::{ContentHash, History, Line};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -154,53 +154,54 @@ impl Window {
 
 /// What the edit with this hash and value, made after line `last`, did to the document.
 pub(crate) fn by_edit(
-    file: &KnownFile,
+    kind: FileKind,
+    history: &History,
     last: u64,
     hash: ContentHash,
     edited: &Value,
-) -> Result<Verdict, Error> {
-    let history = file.file.history()?;
+) -> Verdict {
     let known = || history.lines().filter(|line| line.seq <= last);
     if let Some(older) = known().rfind(|line| line.after == Some(hash)) {
         let sequence = older.seq;
         let later = known().filter(|line| line.seq > sequence);
-        return Ok(Verdict::PutBack {
+        return Verdict::PutBack {
             sequence,
             taken: later.filter_map(describe).collect(),
-        });
+        };
     }
     let since = last.saturating_sub(NEAR_VERSIONS as u64);
     let mut window = Window {
         cut: since > 0,
         ..Window::default()
     };
-    file.file.walk_versions(since, |line, before, after| {
+    history.walk_versions(since, |line, before, after| {
         if line.seq <= last {
             window.remember(usize::MAX, line, before, after);
         }
-    })?;
-    if let Some((was, is)) = window.stranger(file.kind, edited) {
-        return Ok(Verdict::Another { was, is });
+    });
+    if let Some((was, is)) = window.stranger(kind, edited) {
+        return Verdict::Another { was, is };
     }
-    let changes = Edit::of(&window, last, edited).changes(file)?;
-    let lost = apply(file.kind, &changes, &mut edited.clone());
-    Ok(Verdict::Edited { lost })
+    let changes = Edit::of(&window, last, edited).changes(history);
+    let lost = apply(kind, &changes, &mut edited.clone());
+    Verdict::Edited { lost }
 }
 
 /// What the outside edits in the journal lost, joined into the value the document has now; `None` when nothing is lost.
 /// `edited` is the hash of the document where it is itself an outside edit that the journal does not know yet.
 pub(crate) fn healed(
-    file: &KnownFile,
+    kind: FileKind,
+    history: &History,
     now: &Value,
     edited: Option<ContentHash>,
-) -> Result<Option<(Value, Vec<Lost>)>, Error> {
+) -> Option<(Value, Vec<Lost>)> {
     let mut window = Window::default();
     let mut edits: Vec<Edit> = Vec::new();
     let mut seen: BTreeMap<ContentHash, u64> = BTreeMap::new();
     let mut repairs: BTreeSet<u64> = BTreeSet::new();
     let mut undone: BTreeSet<u64> = BTreeSet::new();
     let mut last = 0;
-    file.file.walk_versions(0, |line, before, after| {
+    history.walk_versions(0, |line, before, after| {
         // A repair settled what was lost before it, and so did a person who went back to a version of their choice, by a
         // command or by hand, or who undid the repair.
         let moved = describe(line);
@@ -214,10 +215,10 @@ pub(crate) fn healed(
         let repair = moved.filter(|one| one.trigger == "REPAIR");
         repairs.extend(repair.map(|one| one.sequence));
         let put_back =
-            line.kind == kind::OUTSIDE && line.after.is_some_and(|after| seen.contains_key(&after));
+            line.kind == OUTSIDE && line.after.is_some_and(|after| seen.contains_key(&after));
         if put_back || settled {
             edits.clear();
-        } else if line.kind == kind::OUTSIDE
+        } else if line.kind == OUTSIDE
             && let Some(value) = after.and_then(parse)
         {
             edits.push(Edit::of(&window, last, &value));
@@ -225,7 +226,7 @@ pub(crate) fn healed(
         window.remember(NEAR_VERSIONS, line, before, after);
         seen.extend(line.after.map(|after| (after, line.seq)));
         last = line.seq;
-    })?;
+    });
     match edited {
         Some(hash) if seen.contains_key(&hash) => edits.clear(),
         Some(_) => edits.push(Edit::of(&window, last, now)),
@@ -234,12 +235,12 @@ pub(crate) fn healed(
     let mut value = now.clone();
     let mut lost: Vec<Lost> = Vec::new();
     for edit in edits {
-        let mut changes = edit.changes(file)?;
+        let mut changes = edit.changes(history);
         // What a person took back since does not come again.
         changes.retain(|change| !undone.contains(&change.what.sequence));
-        lost.extend(apply(file.kind, &changes, &mut value));
+        lost.extend(apply(kind, &changes, &mut value));
     }
-    Ok((!lost.is_empty()).then_some((value, lost)))
+    (!lost.is_empty()).then_some((value, lost))
 }
 
 /// Applies changes again, those of the task that the value is about; tells which of them made a difference.
@@ -278,20 +279,20 @@ impl Edit {
         }
     }
 
-    fn changes(self, file: &KnownFile) -> Result<Vec<Change>, Error> {
+    fn changes(self, history: &History) -> Vec<Change> {
         let (last, value) = match self {
-            Edit::Lacks(changes) => return Ok(changes),
+            Edit::Lacks(changes) => return changes,
             Edit::Old { last, value } => (last, value),
         };
         // Compares with every version there is: an editor may have held the file open for long.
         let mut window = Window::default();
-        file.file.walk_versions(0, |line, before, after| {
+        history.walk_versions(0, |line, before, after| {
             if line.seq <= last {
                 window.remember(usize::MAX, line, before, after);
             }
-        })?;
+        });
         let back = window.nearest(&value).unwrap_or(0);
-        Ok(window.changes(back))
+        window.changes(back)
     }
 }
 

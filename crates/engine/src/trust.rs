@@ -7,7 +7,7 @@ use bowline_formats::develop::DevelopFile;
 use bowline_formats::develop::evidence::Evidence;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
-use bowline_gate::belief::{Belief, weigh};
+use bowline_gate::belief::{Belief, is_readable, weigh};
 use bowline_gate::locate;
 use bowline_machines::Timestamp;
 use bowline_machines::develop::{Checkpoint, Gate, Phase, Run, closed};
@@ -35,19 +35,9 @@ pub(crate) fn believed(
     }
 }
 
-/// Fails when nothing can be believed.
-pub(crate) fn check(
-    path: &Path,
-    file: &StateFile,
-    snapshot: &Snapshot,
-) -> Result<(), Vec<Finding>> {
-    match snapshot.journal_damaged {
-        true => weigh(path, file, snapshot)
-            .map(|_| ())
-            .map_err(unbelievable),
-        // Everything else is found when the file is read.
-        false => Ok(()),
-    }
+/// Fails when nothing can be believed. Everything else is found when the file is read.
+pub(crate) fn check(snapshot: &Snapshot) -> Result<(), Vec<Finding>> {
+    is_readable(snapshot).map_err(unbelievable)
 }
 
 /// Whether a run that is not over has lost its file.

@@ -300,8 +300,7 @@ fn read_next_lessons(reading: &mut Reading<'_>, feedback: &mut Feedback) {
                 let message = Found::ShouldBe {
                     wanted: Kind::ObjectOrText,
                 };
-                let repair = Some(Repair::LeaveOut);
-                reading.note(Severity::Error, "wrong_type", &place, message, repair);
+                reading.leave_out(&place, message);
                 continue;
             }
         };

@@ -3,8 +3,6 @@
 
 /// Entries of one file.
 pub const ENTRIES_MAX: usize = 65_000;
-/// Bytes of one file; what the oldest format can count.
-pub const BYTES_MAX: u64 = u32::MAX as u64;
 
 /// 1980-01-01, the first day a ZIP file knows: the same content gives the same bytes.
 const DATE: u16 = 0x21;

@@ -8,7 +8,7 @@ use bowline_formats::develop::seal::{self, Seal};
 use bowline_formats::transition::Transition;
 use bowline_machines::develop::{Gate, Phase, Resume, Run, resume};
 use bowline_statefiles::StateFile;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A command that makes sense now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,38 +86,41 @@ impl Next {
 
 /// What can be done next in the run whose file is at a path, with what its side folder knows.
 pub fn next_in(path: &Path, run: &Run) -> Vec<Next> {
-    let seal = seal_of(path);
-    let contract = kept(path, contract::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
+    let folder = run_folder(path);
+    let kept = |name: &str| folder.as_deref().and_then(|folder| kept(folder, name));
+    let seal = kept(seal::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
+    let contract = kept(contract::FILE_NAME).and_then(|it| serde_json::from_str(&it).ok());
     let contract: Vec<Planned> = contract.unwrap_or_default();
-    next(Some(run), seal.as_ref(), locate::root_of(path), &contract)
+    let is_stale = |seal: &Seal| is_stale(locate::root_of(path), seal);
+    next(Some(run), seal.as_ref(), is_stale, &contract)
 }
 
 /// The seal of the run whose file is at a path.
 pub(crate) fn seal_of(path: &Path) -> Option<Seal> {
-    serde_json::from_str(&kept(path, seal::FILE_NAME)?).ok()
+    serde_json::from_str(&kept(&run_folder(path)?, seal::FILE_NAME)?).ok()
 }
 
-/// A file of the run. One that cannot be read is as good as none here: whoever runs the command is told.
-fn kept(path: &Path, name: &str) -> Option<String> {
-    let folder = locate::runs_folder(path).join(run_id(path)?);
+/// A file of a run. One that cannot be read is as good as none here: whoever runs the command is told.
+fn kept(folder: &Path, name: &str) -> Option<String> {
     std::fs::read_to_string(folder.join(name)).ok()
 }
 
-/// The run that the last transition with a name names.
-fn run_id(path: &Path) -> Option<String> {
+/// The folder of the run that the last transition with a name names.
+fn run_folder(path: &Path) -> Option<PathBuf> {
     let history = StateFile::new(locate::layout(path)).history().ok()?;
-    history.lines().rev().find_map(|line| {
+    let id = history.lines().rev().find_map(|line| {
         let raw = line.transition.as_ref()?;
         let moved: Transition = serde_json::from_str(raw.get()).ok()?;
         Some(moved.metadata.get("run")?.as_str()?.to_owned())
-    })
+    })?;
+    Some(locate::runs_folder(path).join(id))
 }
 
 /// What can be done next, the most useful first.
 pub fn next(
     run: Option<&Run>,
     seal: Option<&Seal>,
-    root: &Path,
+    is_stale: impl Fn(&Seal) -> bool,
     contract: &[Planned],
 ) -> Vec<Next> {
     let Some(run) = run else {
@@ -134,7 +137,7 @@ pub fn next(
             | Resume::Done
     );
     // Nothing that rests on gates goes on before a person has looked at what was sealed.
-    if by_gate && seal.is_some_and(|seal| is_stale(root, seal)) {
+    if by_gate && seal.is_some_and(is_stale) {
         return vec![Next {
             stale: true,
             ..Next::develop("seal").by_person()

@@ -102,11 +102,17 @@ pub fn of_state_file(path: &Path, file: &StateFile) -> Belief {
     }
 }
 
+/// Fails where nothing at all is known of the run.
+pub fn is_readable(snapshot: &Snapshot) -> Result<(), String> {
+    match snapshot.journal_damaged {
+        true => Err("its journal cannot be read".into()),
+        false => Ok(()),
+    }
+}
+
 /// The same for one look at the file; an error says what cannot be read.
 pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belief, String> {
-    if snapshot.journal_damaged {
-        return Err("its journal cannot be read".into());
-    }
+    is_readable(snapshot)?;
     let foreign = snapshot.last_kind.as_deref() == Some(kind::OUTSIDE);
     let believed = |run: Run, owned: bool, distrusted: Vec<String>| {
         Belief::Run(Box::new(Believed {
@@ -131,7 +137,7 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
         },
     };
     let trusted = match &snapshot.situation {
-        Situation::Absent if foreign => return Ok(missing(ours(file)?)),
+        Situation::Absent if foreign => return Ok(missing(ours(file, snapshot)?)),
         Situation::Absent => return Ok(Belief::Nothing),
         // A removal of ours that was interrupted.
         Situation::RolledForward { .. } if snapshot.bytes.is_none() => return Ok(Belief::Nothing),
@@ -139,7 +145,7 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
             let last = read(text).map_or(Ours::Unknown, |run| Ours::Run(Box::new(run)));
             return Ok(missing(last));
         }
-        Situation::Missing { .. } => return Ok(missing(ours(file)?)),
+        Situation::Missing { .. } => return Ok(missing(ours(file, snapshot)?)),
         Situation::Clean | Situation::RolledForward { .. } if !foreign => None,
         Situation::Outside { ours: Some(text) } if !foreign => {
             Some(Ours::Run(Box::new(read(text)?)))
@@ -150,7 +156,7 @@ pub fn weigh(path: &Path, file: &StateFile, snapshot: &Snapshot) -> Result<Belie
         Situation::Unmanaged => Some(Ours::Gone),
         // What somebody else wrote is nothing to compare with: behind it is what we wrote.
         Situation::Clean | Situation::RolledForward { .. } | Situation::Outside { .. } => {
-            Some(ours(file)?)
+            Some(ours(file, snapshot)?)
         }
     };
     let text = snapshot.text().map_err(|error| error.to_string())?;
@@ -184,14 +190,15 @@ enum Ours {
 }
 
 /// What Bowline itself wrote last, from the whole journal.
-fn ours(file: &StateFile) -> Result<Ours, String> {
+fn ours(file: &StateFile, snapshot: &Snapshot) -> Result<Ours, String> {
+    let history = file.history_of(snapshot.history.as_ref());
+    let history = history.map_err(|error| error.to_string())?;
     let mut last = (false, None);
-    file.walk_versions(0, |line, _, after| {
+    history.walk_versions(0, |line, _, after| {
         if line.kind != kind::OUTSIDE {
             last = (line.gone, after.map(str::to_owned));
         }
-    })
-    .map_err(|error| error.to_string())?;
+    });
     Ok(match last {
         (true, _) => Ours::Gone,
         (false, Some(text)) => Ours::Run(Box::new(read(&text)?)),

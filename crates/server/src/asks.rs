@@ -87,49 +87,36 @@ pub(crate) fn checkpoints(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 /// The row of a kind that a call is about.
-pub(crate) fn record(
-    work: &dyn Work,
-    id: &str,
-    kind: RecordKind,
-    what: &'static str,
-) -> Result<Record, Problem> {
+pub(crate) fn record(work: &dyn Work, id: &str, kind: RecordKind) -> Result<Record, Problem> {
+    let what = match kind {
+        RecordKind::Said => "message",
+        _ => kind.name(),
+    };
     let found = work.store().record(id)?;
     found
         .filter(|record| record.body.kind() == kind)
         .ok_or_else(|| Problem::no_such(what, id))
 }
 
+/// The record that a call names.
+fn named(shared: &Arc<Shared>, call: &Call, kind: RecordKind) -> Result<Record, Problem> {
+    record(shared.work()?, call.param("id"), kind)
+}
+
 pub(crate) fn review(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let record = record(
-        shared.work()?,
-        call.param("id"),
-        RecordKind::Review,
-        "review",
-    )?;
+    let record = named(shared, call, RecordKind::Review)?;
     json(call, &view::review(&record))
 }
 
 pub(crate) fn approve(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let review = record(
-        shared.work()?,
-        call.param("id"),
-        RecordKind::Review,
-        "review",
-    )?
-    .id;
+    let review = named(shared, call, RecordKind::Review)?.id;
     let asked: Approval = call.body()?;
     let comment = asked.comment;
     decided(shared, call, Wish::Approve { review, comment })
 }
 
 pub(crate) fn request_changes(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let review = record(
-        shared.work()?,
-        call.param("id"),
-        RecordKind::Review,
-        "review",
-    )?
-    .id;
+    let review = named(shared, call, RecordKind::Review)?.id;
     changes(shared, call, review)
 }
 
@@ -185,46 +172,40 @@ pub(crate) fn request_task_changes(shared: &Arc<Shared>, call: &Call) -> Reply {
 }
 
 pub(crate) fn answer(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let id = call.param("id");
-    let question = record(shared.work()?, id, RecordKind::Question, "question")?.id;
+    let question = named(shared, call, RecordKind::Question)?.id;
     let asked: AnswerRequest = call.body()?;
     let text = asked.answer;
     decided(shared, call, Wish::Answer { question, text })
 }
 
 pub(crate) fn skip(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let id = call.param("id");
-    let question = record(shared.work()?, id, RecordKind::Question, "question")?.id;
+    let question = named(shared, call, RecordKind::Question)?.id;
     let _: Nothing = call.body()?;
     decided(shared, call, Wish::Skip { question })
 }
 
 pub(crate) fn provide(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let id = call.param("id");
-    let dependency = record(shared.work()?, id, RecordKind::Dependency, "dependency")?.id;
+    let dependency = named(shared, call, RecordKind::Dependency)?.id;
     let asked: ProvideRequest = call.body()?;
     let value = asked.value;
     decided(shared, call, Wish::Provide { dependency, value })
 }
 
 pub(crate) fn reject(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let id = call.param("id");
-    let dependency = record(shared.work()?, id, RecordKind::Dependency, "dependency")?.id;
+    let dependency = named(shared, call, RecordKind::Dependency)?.id;
     let asked: RejectRequest = call.body()?;
     let reason = asked.reason;
     decided(shared, call, Wish::Reject { dependency, reason })
 }
 
 pub(crate) fn permit(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let id = call.param("id");
-    let permission = record(shared.work()?, id, RecordKind::Permission, "permission")?.id;
+    let permission = named(shared, call, RecordKind::Permission)?.id;
     let _: Nothing = call.body()?;
     decided(shared, call, Wish::Permit { permission })
 }
 
 pub(crate) fn deny(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let id = call.param("id");
-    let permission = record(shared.work()?, id, RecordKind::Permission, "permission")?.id;
+    let permission = named(shared, call, RecordKind::Permission)?.id;
     let asked: RejectRequest = call.body()?;
     let reason = asked.reason;
     decided(shared, call, Wish::Deny { permission, reason })
@@ -232,17 +213,16 @@ pub(crate) fn deny(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn withdraw(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
-    let said = record(work, call.param("id"), RecordKind::Said, "message")?.id;
+    let said = record(work, call.param("id"), RecordKind::Said)?.id;
     let _: Nothing = call.body()?;
     let wish = Wish::Unsay { said: said.clone() };
     ask(work, call, wish)?;
-    let record = record(work, &said, RecordKind::Said, "message")?;
+    let record = record(work, &said, RecordKind::Said)?;
     json(call, &view::saying(&record))
 }
 
 pub(crate) fn fork(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let id = call.param("id");
-    let checkpoint = record(shared.work()?, id, RecordKind::Checkpoint, "checkpoint")?.id;
+    let checkpoint = named(shared, call, RecordKind::Checkpoint)?.id;
     let _: Nothing = call.body()?;
     decided(shared, call, Wish::Fork { checkpoint })
 }

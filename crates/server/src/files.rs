@@ -334,7 +334,7 @@ pub(crate) fn zip(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn review_diff(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
-    let record = record(work, call.param("id"), RecordKind::Review, "review")?;
+    let record = record(work, call.param("id"), RecordKind::Review)?;
     let row = row(work, &record.job)?;
     let RecordBody::Review(review) = &record.body else {
         return Err(Problem::no_such("review", call.param("id")));

@@ -44,7 +44,7 @@ fn decide(shared: &Arc<Shared>, call: &Call, ids: Vec<String>, denied: Option<St
         return Err(ServerNo::BadBody { fault }.into());
     }
     for id in &ids {
-        record(work, id, RecordKind::Permission, "permission")?;
+        record(work, id, RecordKind::Permission)?;
     }
     let permissions = ids.clone();
     let wish = Wish::Decide {
@@ -54,7 +54,7 @@ fn decide(shared: &Arc<Shared>, call: &Call, ids: Vec<String>, denied: Option<St
     ask(work, call, wish)?;
     let mut items = Vec::with_capacity(ids.len());
     for id in &ids {
-        let now = record(work, id, RecordKind::Permission, "permission")?;
+        let now = record(work, id, RecordKind::Permission)?;
         items.extend(view::permission(&now));
     }
     json(call, &Page::whole(items))
@@ -129,13 +129,13 @@ pub(crate) fn add_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
     let rule = Box::new(asked(call)?);
     let made = ask(work, call, Wish::AddRule { rule })?.made;
-    let made = record(work, &made.unwrap_or_default(), RecordKind::Rule, "rule")?;
+    let made = record(work, &made.unwrap_or_default(), RecordKind::Rule)?;
     json(call, &view::rule(&made))
 }
 
 pub(crate) fn remove_rule(shared: &Arc<Shared>, call: &Call) -> Reply {
     let work = shared.work()?;
-    let rule = record(work, call.param("id"), RecordKind::Rule, "rule")?.id;
+    let rule = record(work, call.param("id"), RecordKind::Rule)?.id;
     ask(work, call, Wish::RemoveRule { rule })?;
     empty(call)
 }

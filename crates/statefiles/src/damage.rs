@@ -136,7 +136,8 @@ impl Held {
         let about = [&self.paths.backup, &self.paths.swap, &self.paths.fresh];
         let copies = about.into_iter().chain(&dated).filter_map(read);
         let copies = copies.map(|text| (ContentHash::of(text.as_bytes()), text));
-        if let Some(newest) = self.file.newest_good(&copies.collect(), rescue.validate)? {
+        let history = self.file.history_of(self.snapshot.history.as_ref())?;
+        if let Some(newest) = history.newest_good(&copies.collect(), rescue.validate) {
             let source = match newest.last_acknowledged {
                 true => Source::Journal,
                 false => Source::Version { seq: newest.seq },

@@ -51,6 +51,8 @@ pub struct Held {
     pub(crate) last_before: Option<ContentHash>,
     /// A failure left our picture of the disk doubtful; look again before the next write.
     pub(crate) stale: bool,
+    /// A journal that cannot be read is set aside by the first write, not by a look: whoever decides may still refuse.
+    pub(crate) asks_first: bool,
     pub(crate) journal_lock: JournalLock,
     // Last, so that it is dropped last.
     pub(crate) _lock: Lock,
@@ -244,10 +246,18 @@ impl Held {
     pub(crate) fn append(&mut self, lines: &[Line], durable: bool) -> Result<(), Error> {
         let appended = self.journal.append(&*self.disk(), lines, durable);
         match &appended {
-            Ok(()) => self.snapshot.seq = lines.last().map_or(self.snapshot.seq, |line| line.seq),
+            Ok(()) => self.noted(lines),
             Err(_) => self.stale = true,
         }
         appended
+    }
+
+    /// Moves the snapshot on to the last of these lines, which are in the journal now.
+    fn noted(&mut self, lines: &[Line]) {
+        self.snapshot.seq = lines.last().map_or(self.snapshot.seq, |line| line.seq);
+        if let Some(history) = &mut self.snapshot.history {
+            Arc::make_mut(history).append(lines);
+        }
     }
 
     /// The lines that must come first because the journal does not know what is on disk.
@@ -325,7 +335,8 @@ impl Held {
             return Ok(());
         }
         let known = |line: &Line| line.before == hash || line.after == hash;
-        if self.file.history()?.written().iter().any(known) {
+        let history = self.file.history_of(self.snapshot.history.as_ref())?;
+        if history.written().iter().any(known) {
             return Ok(());
         }
         let why = "written by a program that had opened the file before the last change";
@@ -356,7 +367,7 @@ impl Held {
         self.journal.rotate(&*disk, &self.paths, &base)?;
         self.journal_lock = JournalLock::take(&*disk, &self.paths, self.file.lock_wait)?;
         self.stale = false;
-        self.snapshot.seq = base.seq;
+        self.noted(&[base]);
         Ok(())
     }
 

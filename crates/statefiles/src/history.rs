@@ -1,10 +1,13 @@
 //! Looking back: the lines of the journal, earlier versions of the document, and effects still to be carried out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::error::{Error, Incident};
 use crate::hash::ContentHash;
 use crate::journal::{Line, Pending, kind, read_all};
+use crate::layout::Paths;
 use crate::roll::{Replay, roll};
 use crate::splice::{apply, invert};
 use crate::state_file::StateFile;
@@ -16,6 +19,8 @@ pub struct History {
     lines: Vec<Line>,
     /// Lines that could not be read.
     pub findings: Vec<Incident>,
+    path: PathBuf,
+    replay: Option<Arc<dyn Replay>>,
 }
 
 /// One change with the documents around it, as far as they can be rebuilt.
@@ -50,19 +55,19 @@ impl History {
         let mut earlier = self.lines().filter(|line| line.moves());
         earlier.rfind(|line| line.seq < seq).map(|line| line.seq)
     }
-}
 
-impl StateFile {
-    /// All lines of both journals.
-    pub fn history(&self) -> Result<History, Error> {
-        let paths = self.paths()?;
-        let (newer, mut findings) = read_all(&*self.disk, &paths.journal)?;
+    /// What the present journal, whose lines these are, and the one before it tell.
+    pub(crate) fn behind(
+        file: &StateFile,
+        paths: &Paths,
+        (newer, mut findings): (Vec<Line>, Vec<Incident>),
+    ) -> Result<Self, Error> {
         let first = newer.first().map_or(0, |line| line.seq);
         // After an interrupted rotation the older journal still has its other name. One that does not end where the
         // present one begins belongs to another story.
         let mut lines = Vec::new();
         for older in [&paths.rotating, &paths.older_journal] {
-            let (found, older_findings) = read_all(&*self.disk, older)?;
+            let (found, older_findings) = read_all(&*file.disk, older)?;
             if found.last().is_some_and(|line| line.seq + 1 == first) {
                 lines = found;
                 findings.splice(..0, older_findings);
@@ -70,30 +75,29 @@ impl StateFile {
             }
         }
         lines.extend(newer);
-        Ok(History { lines, findings })
+        Ok(Self {
+            lines,
+            findings,
+            path: file.layout.file().to_path_buf(),
+            replay: file.replay.clone(),
+        })
     }
 
-    /// The effects that were committed and not yet reported as carried out, the oldest first.
-    pub fn pending_effects(&self) -> Result<Vec<Pending>, Error> {
-        Ok(pending(&read_all(&*self.disk, &self.paths()?.journal)?.0))
+    /// Takes note of lines that were appended since.
+    pub(crate) fn append(&mut self, lines: &[Line]) {
+        self.lines.extend_from_slice(lines);
     }
 
     /// The document right after line `seq`; `None` when there was none.
     pub fn document_at(&self, seq: u64) -> Result<Option<String>, Error> {
-        let history = self.history()?;
-        let path = self.layout.file().to_path_buf();
-        let Some(index) = history.lines.iter().position(|line| line.seq == seq) else {
-            return Err(Error::NoSuchVersion { path, seq });
+        let path = || self.path.clone();
+        let Some(index) = self.lines.iter().position(|line| line.seq == seq) else {
+            return Err(Error::NoSuchVersion { path: path(), seq });
         };
-        match text_after(
-            &history.lines,
-            index,
-            &Copies::new(),
-            self.replay.as_deref(),
-        ) {
+        match self.text_after(index, &Copies::new()) {
             Known::Text(text) => Ok(Some(text)),
             Known::None => Ok(None),
-            Known::Unknown => Err(Error::NotRebuildable { path, seq }),
+            Known::Unknown => Err(Error::NotRebuildable { path: path(), seq }),
         }
     }
 
@@ -103,33 +107,32 @@ impl StateFile {
         &self,
         copies: &Copies,
         good: &dyn Fn(&str) -> bool,
-    ) -> Result<Option<Newest>, Error> {
-        let history = self.history()?;
+    ) -> Option<Newest> {
         let mut last_acknowledged = true;
-        for line in history.lines().rev().filter(|line| line.moves()) {
+        for line in self.lines().rev().filter(|line| line.moves()) {
             let here = |one: &Line| std::ptr::eq(one, line);
-            let index = history.lines.iter().rposition(here).unwrap_or(0);
-            if let Known::Text(text) =
-                text_after(&history.lines, index, copies, self.replay.as_deref())
+            let index = self.lines.iter().rposition(here).unwrap_or(0);
+            if let Known::Text(text) = self.text_after(index, copies)
                 && good(&text)
             {
                 let seq = line.seq;
-                return Ok(Some(Newest {
+                return Some(Newest {
                     seq,
                     text,
                     last_acknowledged,
-                }));
+                });
             }
             // What others wrote was never acknowledged by us.
             last_acknowledged &= [kind::OUTSIDE, kind::BASE].contains(&line.kind.as_str());
         }
-        Ok(None)
+        None
     }
 
     /// The changes after line `since`, the oldest first, each with the document before and after it.
     ///
     /// Changes that were taken back ([`Line::voids`]) and notes are left out.
-    pub fn versions(&self, since: u64) -> Result<Vec<Version>, Error> {
+    #[must_use]
+    pub fn versions(&self, since: u64) -> Vec<Version> {
         let mut versions = Vec::new();
         self.walk_versions(since, |line, before, after| {
             versions.push(Version {
@@ -137,8 +140,8 @@ impl StateFile {
                 before: before.map(str::to_owned),
                 after: after.map(str::to_owned),
             });
-        })?;
-        Ok(versions)
+        });
+        versions
     }
 
     /// Shows the same changes one by one, without keeping them all: line, document before, document after.
@@ -146,22 +149,20 @@ impl StateFile {
         &self,
         since: u64,
         mut visit: impl FnMut(&Line, Option<&str>, Option<&str>),
-    ) -> Result<(), Error> {
-        let lines = self.history()?.lines;
-        let void: BTreeSet<u64> = lines.iter().filter_map(|line| line.voids).collect();
+    ) {
+        let void: BTreeSet<u64> = self.lines.iter().filter_map(|line| line.voids).collect();
         let mut before = None;
-        for index in 0..lines.len() {
-            let line = &lines[index];
+        for (index, line) in self.lines.iter().enumerate() {
             if line.seq <= since || !line.moves() {
                 continue;
             }
             let start = match before.take() {
                 Some(known) => known,
                 None if index == 0 => Known::of_before(line),
-                None => text_after(&lines, index - 1, &Copies::new(), self.replay.as_deref()),
+                None => self.text_after(index - 1, &Copies::new()),
             };
             let after = match step(start.clone(), line, self.replay.as_deref()) {
-                Known::Unknown => text_after(&lines, index, &Copies::new(), self.replay.as_deref()),
+                Known::Unknown => self.text_after(index, &Copies::new()),
                 known => known,
             };
             if !void.contains(&line.seq) {
@@ -169,14 +170,39 @@ impl StateFile {
             }
             before = Some(after);
         }
-        Ok(())
+    }
+
+    fn text_after(&self, index: usize, copies: &Copies) -> Known {
+        text_after(&self.lines, index, copies, self.replay.as_deref())
+    }
+}
+
+impl StateFile {
+    /// All lines of both journals.
+    pub fn history(&self) -> Result<History, Error> {
+        let paths = self.paths()?;
+        let newer = read_all(&*self.disk, &paths.journal)?;
+        History::behind(self, &paths, newer)
+    }
+
+    /// The history that a look at this file brought along, or the one there is now.
+    pub fn history_of(&self, seen: Option<&Arc<History>>) -> Result<Arc<History>, Error> {
+        match seen {
+            Some(history) => Ok(Arc::clone(history)),
+            None => self.history().map(Arc::new),
+        }
+    }
+
+    /// The effects that were committed and not yet reported as carried out, the oldest first.
+    pub fn pending_effects(&self) -> Result<Vec<Pending>, Error> {
+        Ok(pending(&read_all(&*self.disk, &self.paths()?.journal)?.0))
     }
 }
 
 /// Documents that lie about on the disk, by their hashes.
 pub(crate) type Copies = BTreeMap<ContentHash, String>;
 
-/// A version found by [`StateFile::newest_good`].
+/// A version found by [`History::newest_good`].
 pub(crate) struct Newest {
     pub(crate) seq: u64,
     pub(crate) text: String,

@@ -1,13 +1,16 @@
 //! Reading a state file together with its journal, and saying how the two stand to each other.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::disk::{Disk, EntryKind, Stat};
 use crate::error::{Error, Incident};
 use crate::hash::ContentHash;
+use crate::history::History;
 use crate::journal::{Line, Tail, kind};
 use crate::layout::Paths;
 use crate::roll::{Replay, RollError, roll};
+use crate::state_file::StateFile;
 
 /// Larger documents are refused.
 pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -62,6 +65,8 @@ pub struct Snapshot {
     pub journal_damaged: bool,
     /// What else was noticed.
     pub findings: Vec<Incident>,
+    /// All that the journals know, up to this very look; only of a file [with its history](crate::StateFile::with_history).
+    pub history: Option<Arc<History>>,
 }
 
 impl Snapshot {
@@ -103,7 +108,6 @@ pub(crate) struct Loaded {
     pub(crate) loose: bool,
     pub(crate) journal_bytes: u64,
     pub(crate) journal_torn: bool,
-    pub(crate) journal_damaged: bool,
 }
 
 /// Where a version stands in the journal.
@@ -163,20 +167,16 @@ pub(crate) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Option<(Vec<u8>,
 }
 
 /// Reads without a lock: looks again while a writer may be between its commit and its replace.
-pub(crate) fn load(
-    disk: &dyn Disk,
-    paths: &Paths,
-    replay: Option<&dyn Replay>,
-) -> Result<Loaded, Error> {
+pub(crate) fn load(file: &StateFile, paths: &Paths) -> Result<Loaded, Error> {
     let mut reads = 0;
     loop {
-        let loaded = load_once(disk, paths, replay)?;
+        let loaded = load_once(file, paths)?;
         reads += 1;
         let doubtful = matches!(
             loaded.0.snapshot.situation,
             Situation::Outside { .. } | Situation::Missing { .. } | Situation::Unmanaged
         );
-        if !doubtful || reads >= READS_MAX || unchanged(disk, paths, &loaded)? {
+        if !doubtful || reads >= READS_MAX || unchanged(&*file.disk, paths, &loaded)? {
             return Ok(loaded.0);
         }
     }
@@ -205,11 +205,8 @@ fn unchanged(
 
 /// One look. The file is read before the journal: a writer commits before it replaces, so the journal is then at least
 /// as new as the file, and being behind is the normal result of a race.
-fn load_once(
-    disk: &dyn Disk,
-    paths: &Paths,
-    replay: Option<&dyn Replay>,
-) -> Result<(Loaded, Option<Stat>), Error> {
+fn load_once(file: &StateFile, paths: &Paths) -> Result<(Loaded, Option<Stat>), Error> {
+    let (disk, replay) = (&*file.disk, file.replay.as_deref());
     let (bytes, stat) = read_file(disk, &paths.file)?.unzip();
     let on_disk = bytes.as_deref().map(ContentHash::of);
     let mut tail = Tail::open(disk, &paths.journal)?;
@@ -265,6 +262,13 @@ fn load_once(
     };
     findings.extend(tail.findings().iter().cloned());
     let journal_bytes = tail.good_bytes();
+    let (seq, journal_damaged) = (tail.last_seq(), tail.is_damaged());
+    let last = tail.read_so_far().iter().find(|line| line.moves());
+    let last_kind = last.map(|line| line.kind.clone());
+    let history = match file.with_history {
+        true => Some(History::behind(file, paths, tail.whole(disk)?)?.into()),
+        false => None,
+    };
     let loaded = Loaded {
         snapshot: Snapshot {
             path: paths.file.clone(),
@@ -274,15 +278,12 @@ fn load_once(
                 Situation::Clean | Situation::Absent | Situation::RolledForward { .. }
             ),
             situation,
-            seq: tail.last_seq(),
+            seq,
             modified_ms: stat.map(|stat| stat.modified_ms),
-            last_kind: tail
-                .read_so_far()
-                .iter()
-                .find(|line| line.moves())
-                .map(|line| line.kind.clone()),
-            journal_damaged: tail.is_damaged(),
+            last_kind,
+            journal_damaged,
             findings,
+            history,
         },
         on_disk,
         stat,
@@ -291,7 +292,6 @@ fn load_once(
         loose,
         journal_bytes,
         journal_torn: journal_stat.is_some_and(|stat| stat.bytes > journal_bytes),
-        journal_damaged: tail.is_damaged(),
     };
     Ok((loaded, journal_stat))
 }

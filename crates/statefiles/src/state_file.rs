@@ -25,6 +25,7 @@ pub struct StateFile {
     pub(crate) layout: Layout,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) replay: Option<Arc<dyn Replay>>,
+    pub(crate) with_history: bool,
     pub(crate) journal_bytes_max: u64,
     pub(crate) lock_wait: Duration,
 }
@@ -46,6 +47,7 @@ impl StateFile {
             layout,
             disk: Arc::new(RealDisk),
             replay: None,
+            with_history: false,
             journal_bytes_max: JOURNAL_BYTES_MAX,
             lock_wait: Duration::from_millis(LOCK_WAIT_MS),
         }
@@ -62,6 +64,14 @@ impl StateFile {
     #[must_use]
     pub fn with_replay(mut self, replay: Arc<dyn Replay>) -> Self {
         self.replay = Some(replay);
+        self
+    }
+
+    /// Every look reads the journals whole and brings [what they know](Snapshot::history) along: for a file that is not
+    /// believed without them. A decision about a change is asked even where they cannot be read, before they are set aside.
+    #[must_use]
+    pub fn with_history(mut self) -> Self {
+        self.with_history = true;
         self
     }
 
@@ -85,7 +95,7 @@ impl StateFile {
 
     /// Reads the document without taking the lock and without writing anything.
     pub fn load(&self) -> Result<Snapshot, Error> {
-        Ok(load(&*self.disk, &self.paths()?, self.replay.as_deref())?.snapshot)
+        Ok(load(self, &self.paths()?)?.snapshot)
     }
 
     /// For a document that does not parse: if the file was changed within the last [`FRESH_MS`], waits until it changes
@@ -122,6 +132,10 @@ impl StateFile {
 
     /// Takes the lock, completes what a crash left unfinished, and keeps the lock until the result is dropped.
     pub fn hold(&self, request: &Request) -> Result<Held, Error> {
+        self.hold_asking(request, false)
+    }
+
+    fn hold_asking(&self, request: &Request, asks_first: bool) -> Result<Held, Error> {
         let paths = self.paths()?;
         for folder in [&paths.folder, &paths.side] {
             self.disk
@@ -152,6 +166,7 @@ impl StateFile {
                 last_kind: None,
                 journal_damaged: false,
                 findings,
+                history: None,
             },
             paths,
             on_disk: None,
@@ -161,6 +176,7 @@ impl StateFile {
             last_aside: None,
             last_before: None,
             stale: true,
+            asks_first,
             journal_lock,
             _lock: lock,
         };
@@ -187,7 +203,7 @@ impl StateFile {
                 });
             }
         }
-        let mut held = self.hold(request)?;
+        let mut held = self.hold_asking(request, self.with_history)?;
         for _ in 0..TRIES_MAX {
             let Some(change) = decide(&held.snapshot).map_err(UpdateError::Refused)? else {
                 return Ok(Updated {

@@ -18,8 +18,12 @@ fn look_again(held: &mut Held, request: &Request) -> Result<(), Error> {
     let mut rolled = None;
     for _ in 0..TRIES_MAX {
         let disk = held.disk();
-        let loaded = load(&*disk, &held.paths, held.file.replay.as_deref())?;
-        if loaded.journal_damaged {
+        let loaded = load(&held.file, &held.paths)?;
+        if loaded.snapshot.journal_damaged {
+            if std::mem::take(&mut held.asks_first) {
+                take_over(held, loaded);
+                return Ok(());
+            }
             set_journal_aside(held, request)?;
             continue;
         }

@@ -5,7 +5,7 @@
 
 use super::operations::{TASK_HISTORY, TASK_STATE, token, tokens};
 use super::{Answer, Done};
-use bowline_engine::statefiles::{Line, StateFile, kind};
+use bowline_engine::statefiles::{History, Line, StateFile, kind};
 use bowline_formats::transition::Transition;
 use xtask::Outcome;
 
@@ -32,7 +32,7 @@ struct Told {
 pub(super) struct Story<'f> {
     name: &'f str,
     path: &'f Path,
-    file: &'f StateFile,
+    history: History,
     lines: BTreeMap<u64, Told>,
     void: BTreeSet<u64>,
     /// Edits that put an older version back as it was.
@@ -57,7 +57,7 @@ impl<'f> Story<'f> {
     pub(super) fn read(
         name: &'f str,
         path: &'f Path,
-        file: &'f StateFile,
+        file: &StateFile,
         count: usize,
     ) -> Outcome<Self> {
         let failed = |error| format!("{name}: {error}");
@@ -89,7 +89,7 @@ impl<'f> Story<'f> {
             seen.push(line.after);
         }
         let (mut versions, mut last) = (BTreeMap::new(), None);
-        file.walk_versions(0, |line, _, after| {
+        history.walk_versions(0, |line, _, after| {
             if after.is_none() && !line.gone {
                 broken.push(format!("version {} cannot be rebuilt", line.seq));
             }
@@ -98,12 +98,11 @@ impl<'f> Story<'f> {
             if after.is_none_or(is_whole) {
                 versions.insert(line.seq, tokens(after.unwrap_or_default(), count));
             }
-        })
-        .map_err(failed)?;
+        });
         Ok(Self {
             name,
             path,
-            file,
+            history,
             void,
             put_back,
             lines,
@@ -317,7 +316,7 @@ impl<'f> Story<'f> {
             }),
             "RESTORE" => match told.metadata["restored"].as_u64() {
                 Some(target) => {
-                    let text = self.file.document_at(target);
+                    let text = self.history.document_at(target);
                     let text = text.map_err(|error| format!("{}: {error}", self.name))?;
                     text.is_none_or(|text| !text.contains(&token(number)))
                 }

@@ -4,9 +4,9 @@ use crate::args::develop::{CheckpointVerb, DevelopArgs, DevelopVerb, EvidenceVer
 use crate::commands::{develop_evidence, develop_view, here, runs};
 use crate::output::Output;
 use bowline_engine::develop::evidence::Watch;
-use bowline_engine::develop::seal::SealState;
 use bowline_engine::files::Changed;
 use bowline_engine::formats::develop::evidence::Evidence;
+use bowline_engine::formats::develop::seal::Seal;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopRun, Gate, Phase, Proof, Run,
@@ -73,7 +73,7 @@ pub(crate) fn run(
         DevelopVerb::Adopt => (run.adopt(context)?, Did::RunTakenOver),
         DevelopVerb::Seal => {
             let changed = run.seal(context)?;
-            let said = format!("✓ {}", sealed(context, &run)?.say(output.lang));
+            let said = format!("✓ {}", sealed(Some(&changed.state)).say(output.lang));
             return Ok(output.changed(context, &changed, &Did::Said { said }));
         }
         DevelopVerb::Evidence(EvidenceVerb::Export { file, key }) => {
@@ -128,7 +128,7 @@ fn start(
         false => Did::DesignBegun { feature },
     };
     if !output.json && !output.dry_run {
-        let sealed = sealed(context, run)?.say(output.lang);
+        let sealed = sealed(changed.state.seal.as_ref()).say(output.lang);
         output.talk(&format!("{}: {sealed}", output.label(Label::Note)));
         output.remark(Label::Note, &Told::NothingHeldYet);
     }
@@ -150,10 +150,9 @@ fn ask(output: &Output) -> Option<Answer> {
 }
 
 /// What is sealed.
-fn sealed(context: &Context, run: &DevelopRun) -> Result<Did, Error> {
-    let state = run.seal_state(context)?;
-    let did = match &state {
-        SealState::Sealed { seal, .. } if !seal.rules.gates.is_empty() => {
+fn sealed(seal: Option<&Seal>) -> Did {
+    let did = match seal {
+        Some(seal) if !seal.rules.gates.is_empty() => {
             let one = |gate: Gate| {
                 let command = seal.rules.command(gate)?;
                 Some(format!("{} ({command})", gate.name()))
@@ -164,17 +163,17 @@ fn sealed(context: &Context, run: &DevelopRun) -> Result<Did, Error> {
                 files: seal.files.len(),
             }
         }
-        SealState::Sealed { .. } => Did::SealedNothing,
-        SealState::None | SealState::Broken => Did::NotSealed,
+        Some(_) => Did::SealedNothing,
+        None => Did::NotSealed,
     };
-    let idle = state.seal().map(|seal| seal.idle_patterns().join(", "));
-    Ok(match idle.filter(|idle| !idle.is_empty()) {
+    let idle = seal.map(|seal| seal.idle_patterns().join(", "));
+    match idle.filter(|idle| !idle.is_empty()) {
         Some(idle) => Did::SealedButIdle {
             said: Box::new(did),
             idle,
         },
         None => did,
-    })
+    }
 }
 
 fn gate(

@@ -71,15 +71,40 @@ impl Sealed {
 
 /// Where and under which rules evidence is gathered.
 pub(crate) struct Scene<'s> {
-    pub(crate) context: &'s Context,
-    pub(crate) run: &'s RunFolder,
-    pub(crate) file: &'s Path,
-    pub(crate) seal: Option<&'s Seal>,
-    pub(crate) timeout_seconds: u64,
-    pub(crate) watch: &'s dyn Watch,
+    context: &'s Context,
+    run: &'s RunFolder,
+    file: &'s Path,
+    seal: Option<&'s Seal>,
+    limit: Duration,
+    watch: &'s dyn Watch,
 }
 
-impl Scene<'_> {
+impl<'s> Scene<'s> {
+    pub(crate) fn new(
+        context: &'s Context,
+        run: &'s RunFolder,
+        file: &'s Path,
+        seal: Option<&'s Seal>,
+        watch: &'s dyn Watch,
+    ) -> Self {
+        // The sealed limit; where nothing is sealed, the project's, if it can be read.
+        let limit_seconds = match seal {
+            Some(seal) => seal.rules.timeout_seconds,
+            None => {
+                let rules = seal::policy_of(locate::root_of(file));
+                rules.unwrap_or_default().timeout_seconds
+            }
+        };
+        Scene {
+            context,
+            run,
+            file,
+            seal,
+            limit: Duration::from_secs(limit_seconds),
+            watch,
+        }
+    }
+
     /// Runs a command and keeps what came of it.
     pub(crate) fn gather(
         &self,
@@ -100,7 +125,7 @@ impl Scene<'_> {
             folder: checkout.as_ref().map_or(root, |it| &it.root),
             ours: checkout.as_ref().map(|it| it.folder.as_path()),
             environment: self.environment(),
-            limit: Duration::from_secs(self.timeout_seconds),
+            limit: self.limit,
         };
         let ran = process::run(command, &place, &mut tick)?;
         // In place, somebody may have changed what the command saw while it ran. In a checkout of ours nobody could.

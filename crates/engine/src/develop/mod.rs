@@ -11,15 +11,21 @@ pub mod seal;
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::files::KnownFile;
 use bowline_formats::develop::contract::{self, Planned};
+use bowline_formats::develop::evidence::Evidence;
+use bowline_formats::develop::seal::Seal;
 use bowline_formats::time;
 use bowline_formats::transition::Transition;
 pub use bowline_gate::advice;
 use bowline_gate::advice::Next;
 use bowline_gate::locate;
-use bowline_machines::develop::Run;
-use bowline_statefiles::{ContentHash, StateFile, kind};
+use bowline_gate::sealed::is_stale;
+use bowline_machines::develop::{Gate, Run};
+use bowline_statefiles::{ContentHash, History, kind};
+use seal::SealState;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The trigger of the transition that begins a run.
 pub(crate) const START: &str = "START";
@@ -65,8 +71,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn read(file: &StateFile) -> Result<Self, Error> {
-        let history = file.history()?;
+    pub(crate) fn of(history: &History) -> Self {
         let mut ledger = Ledger::default();
         let mut thrown = Ledger::default();
         for line in history.lines() {
@@ -102,26 +107,81 @@ impl Ledger {
                 ledger.passed.push((gate.to_owned(), evidence.to_owned()));
             }
         }
-        Ok(ledger)
+        ledger
     }
 }
 
-/// Commands that make sense for a run, with what its side folder knows.
-pub(crate) fn next(
-    context: &Context,
-    path: &Path,
-    file: &StateFile,
-    run: Option<&Run>,
-) -> Result<Vec<Next>, Error> {
-    let root = locate::root_of(path);
-    let ledger = Ledger::read(file)?;
-    let Some(id) = &ledger.run else {
-        return Ok(advice::next(run, None, root, &[]));
-    };
-    let folder = RunFolder::new(path, id);
-    let seal = seal::read(context, &folder, ledger.seal.as_deref())?;
-    let contract = contract_of(context, &folder)?;
-    Ok(advice::next(run, seal.as_ref(), root, &contract))
+/// What the journal knows of the run there is now, and where the rest of it is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) ledger: Ledger,
+    pub(crate) folder: RunFolder,
+    root: PathBuf,
+}
+
+impl Known {
+    /// By the history that a look at the run's file brought along, or by the one there is now.
+    pub(crate) fn at(
+        context: &Context,
+        file: &KnownFile,
+        seen: Option<&Arc<History>>,
+    ) -> Result<Self, Error> {
+        let ledger = Ledger::of(&*file.file.history_of(seen)?);
+        let id = ledger.run.clone();
+        let id = id.unwrap_or_else(|| new_id(context, &file.path));
+        Ok(Known {
+            folder: RunFolder::new(&file.path, &id),
+            ledger,
+            root: locate::root_of(&file.path).to_owned(),
+        })
+    }
+
+    /// The seal that the journal knows of, if that is the one there.
+    pub(crate) fn seal(&self, context: &Context) -> Result<Option<Seal>, Error> {
+        seal::read(context, &self.folder, self.ledger.seal.as_deref())
+    }
+
+    /// How that seal stands now: every sealed file is hashed.
+    pub(crate) fn seal_state(&self, context: &Context) -> Result<SealState, Error> {
+        if self.ledger.seal.is_none() {
+            return Ok(SealState::None);
+        }
+        Ok(match self.seal(context)? {
+            None => SealState::Broken,
+            Some(seal) => SealState::of(seal, &self.root)?,
+        })
+    }
+
+    /// The piece of evidence that a gate rests on.
+    pub(crate) fn evidence_of<'e>(&self, gate: Gate, all: &'e [Evidence]) -> Option<&'e Evidence> {
+        let mut passed = self.ledger.passed.iter();
+        let (_, id) = passed.find(|(name, _)| name == gate.name())?;
+        all.iter().rfind(|one| one.id == *id)
+    }
+
+    /// Commands that make sense for the run. `looked` is how its seal stands, where somebody has just looked.
+    pub(crate) fn next(
+        &self,
+        context: &Context,
+        run: Option<&Run>,
+        looked: Option<&SealState>,
+    ) -> Result<Vec<Next>, Error> {
+        if self.ledger.run.is_none() {
+            return Ok(advice::next(run, None, |_| false, &[]));
+        }
+        let contract = contract_of(context, &self.folder)?;
+        Ok(match looked {
+            Some(state) => {
+                let is_stale = |_: &_| !state.changes().is_empty();
+                advice::next(run, state.seal(), is_stale, &contract)
+            }
+            None => {
+                let seal = self.seal(context)?;
+                let is_stale = |seal: &_| is_stale(&self.root, seal);
+                advice::next(run, seal.as_ref(), is_stale, &contract)
+            }
+        })
+    }
 }
 
 /// The contract of a run; empty where none was given.

@@ -34,6 +34,26 @@ pub enum SealState {
 }
 
 impl SealState {
+    /// How a seal stands against the files below a root.
+    pub(crate) fn of(seal: Seal, root: &Path) -> Result<Self, Error> {
+        let changes = seal.changes(&sealed_files(root, &seal.rules)?);
+        Ok(SealState::Sealed {
+            seal: Box::new(seal),
+            changes,
+        })
+    }
+
+    /// Fails where what was sealed is another now.
+    pub(crate) fn holds(&self) -> Result<(), Error> {
+        match self.changes() {
+            changes if changes.is_empty() => Ok(()),
+            changes => Err(Error::StaleEvidence {
+                changes,
+                tree_only: false,
+            }),
+        }
+    }
+
     /// The seal, whether or not it still holds.
     pub fn seal(&self) -> Option<&Seal> {
         match self {
@@ -89,35 +109,17 @@ fn sealed_environment(context: &Context) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// How the seal that the journal knows by this hash stands now.
-pub(crate) fn look(
-    context: &Context,
-    run: &RunFolder,
-    known: Option<&str>,
-    root: &Path,
-) -> Result<SealState, Error> {
-    if known.is_none() {
-        return Ok(SealState::None);
-    }
-    let Some(seal) = read(context, run, known)? else {
-        return Ok(SealState::Broken);
-    };
-    let now = sealed_files(root, &seal.rules)?;
-    let changes = seal.changes(&now);
-    Ok(SealState::Sealed {
-        seal: Box::new(seal),
-        changes,
-    })
-}
-
 /// The seal that the journal knows by this hash, if that is the one there.
 pub(crate) fn read(
     context: &Context,
     run: &RunFolder,
     known: Option<&str>,
 ) -> Result<Option<Seal>, Error> {
+    let Some(known) = known else {
+        return Ok(None);
+    };
     let found = files::read::<Seal>(context, &run.path(FILE_NAME))?;
-    let ours = |text: &str| Some(ContentHash::of(text.as_bytes()).to_string().as_str()) == known;
+    let ours = |text: &str| ContentHash::of(text.as_bytes()).to_string() == known;
     Ok(found.filter(|(_, text)| ours(text)).map(|(seal, _)| seal))
 }
 

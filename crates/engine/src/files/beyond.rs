@@ -3,7 +3,7 @@
 
 use super::{KnownFile, Notice, View};
 use crate::context::Context;
-use crate::develop;
+use crate::develop::Known;
 use crate::error::Error;
 use crate::kinds::{self, FileKind};
 use crate::past;
@@ -33,9 +33,9 @@ pub(crate) trait Beyond: Sync {
         matches!(snapshot.situation, Situation::Missing { .. })
     }
 
-    /// What stops a change before the lock is taken.
-    fn stops(&self, _: &KnownFile) -> Result<Vec<Finding>, Error> {
-        Ok(Vec::new())
+    /// Why nothing may be decided on a file as it is.
+    fn stops(&self, _: &Snapshot) -> Result<(), Vec<Finding>> {
+        Ok(())
     }
 
     /// How much of a document is believed.
@@ -78,9 +78,9 @@ pub(crate) trait Beyond: Sync {
         None
     }
 
-    /// The view with advice that needs more than the document.
-    fn advised(&self, _: &Context, _: &KnownFile, view: View) -> Result<View, Error> {
-        Ok(view)
+    /// Adds advice to a view that needs more than its document.
+    fn advise(&self, _: &Context, _: &KnownFile, _: &mut View) -> Result<(), Error> {
+        Ok(())
     }
 
     /// What a reader is told that needs more than the document.
@@ -139,16 +139,18 @@ impl Beyond for CurrentTask {
 struct GuardedRun;
 
 impl Beyond for GuardedRun {
+    fn journalled(&self, file: StateFile) -> StateFile {
+        file.with_history()
+    }
+
     /// A run that is over may be removed by anyone.
     fn is_missing(&self, file: &KnownFile, snapshot: &Snapshot) -> bool {
         trust::is_missing(&file.path, &file.file, snapshot)
     }
 
-    /// Under the lock a journal that cannot be read is set aside, and nothing would be known of the gates.
-    fn stops(&self, file: &KnownFile) -> Result<Vec<Finding>, Error> {
-        let snapshot = file.file.load()?;
-        let checked = trust::check(&file.path, &file.file, &snapshot);
-        Ok(checked.err().unwrap_or_default())
+    /// A change would set a journal aside that cannot be read, and nothing would be known of the gates.
+    fn stops(&self, snapshot: &Snapshot) -> Result<(), Vec<Finding>> {
+        trust::check(snapshot)
     }
 
     fn believed(
@@ -184,9 +186,10 @@ impl Beyond for GuardedRun {
         }
     }
 
-    fn advised(&self, context: &Context, file: &KnownFile, mut view: View) -> Result<View, Error> {
-        view.examined.next = develop::next(context, &file.path, &file.file, view.run())?;
-        Ok(view)
+    fn advise(&self, context: &Context, file: &KnownFile, view: &mut View) -> Result<(), Error> {
+        let known = Known::at(context, file, view.history.as_ref())?;
+        view.examined.next = known.next(context, view.run(), None)?;
+        Ok(())
     }
 }
 

@@ -93,6 +93,7 @@ impl KnownFile {
             examined,
             notices: Vec::new(),
             sequence,
+            history: updated.snapshot.history,
         };
         Ok(Changed {
             view,
@@ -105,34 +106,40 @@ impl KnownFile {
     pub fn transact<K: MachineFile>(
         &self,
         context: &Context,
-        command: impl Fn(&JsonDocument, &StateOf<K>) -> Result<<K::Machine as Machine>::Command, Error>,
+        command: impl Fn(&StateOf<K>) -> Result<<K::Machine as Machine>::Command, Error>,
         describe: impl Fn(&StateOf<K>, &StateOf<K>) -> Moved,
     ) -> Result<Changed<StateOf<K>>, Error>
     where
         Refusal: From<<K::Machine as Machine>::Refusal>,
     {
+        let command = |_: &_, state: &_, _: &_| command(state);
         self.transact_on::<K>(context, |_, state| state, command, describe)
     }
 
-    /// The same on the state that `complete` makes of what the file alone tells.
+    /// The same on the state that `complete` makes of what the file alone tells, by a command that also looks at how the file
+    /// stands to its journal.
     pub(crate) fn transact_on<K: MachineFile>(
         &self,
         context: &Context,
         complete: impl Fn(&JsonDocument, StateOf<K>) -> StateOf<K>,
-        command: impl Fn(&JsonDocument, &StateOf<K>) -> Result<<K::Machine as Machine>::Command, Error>,
+        command: impl Fn(
+            &JsonDocument,
+            &StateOf<K>,
+            &Snapshot,
+        ) -> Result<<K::Machine as Machine>::Command, Error>,
         describe: impl Fn(&StateOf<K>, &StateOf<K>) -> Moved,
     ) -> Result<Changed<StateOf<K>>, Error>
     where
         Refusal: From<<K::Machine as Machine>::Refusal>,
     {
         let mut led_to = None;
-        let changed = self.repairing(context, |document, _| {
+        let changed = self.repairing(context, |document, snapshot| {
             let document = document.ok_or_else(|| self.no_file())?;
             let read = K::Format::read(document).map_err(Stop::Damaged)?;
             self.writable(&read.findings)?;
             let at = context.now_for(self.kind);
             let state = complete(document, read.state);
-            let command = command(document, &state)?;
+            let command = command(document, &state, snapshot)?;
             let step = K::Machine::step(&state, command, at)
                 .map_err(|refusal| Error::Refused(refusal.into()))?;
             let mut value = read.fixed;
@@ -295,11 +302,8 @@ impl KnownFile {
     ) -> Result<Option<Changed>, Stop> {
         let request = context.request();
         let mut outcome = None;
-        let stops = self.kind.beyond().stops(self)?;
-        if !stops.is_empty() {
-            return Err(Stop::Damaged(stops));
-        }
         let updated = self.decided(context, &request, |snapshot| {
+            self.kind.beyond().stops(snapshot).map_err(Stop::Damaged)?;
             let mut notices = Self::notices(snapshot, !context.dry_run);
             let begun = self.begun_for_a_dry_run(context, snapshot);
             let document = match begun.as_ref().or(snapshot.bytes.as_ref()) {
@@ -365,8 +369,8 @@ impl KnownFile {
             examined,
             notices,
             sequence,
+            history: updated.snapshot.history,
         };
-        let view = self.kind.beyond().advised(context, self, view)?;
         Ok(Some(Changed {
             view,
             moved,

@@ -17,11 +17,12 @@ use bowline_formats::orchestrate::{FOREIGN, masked};
 use bowline_formats::thinking::Sheet;
 use bowline_machines::develop::Run;
 use bowline_machines::plan::Memory;
-use bowline_statefiles::{ContentHash, Rescue, Situation, Snapshot, Source, StateFile};
+use bowline_statefiles::{ContentHash, History, Rescue, Situation, Snapshot, Source, StateFile};
 use bowline_words::message::Found;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A state file of a known kind at a place.
 #[derive(Debug, Clone)]
@@ -48,6 +49,8 @@ pub struct View {
     pub notices: Vec<Notice>,
     /// The last journal line.
     pub sequence: u64,
+    /// What the journal knew up to that line, for a kind that is not believed without it.
+    pub(crate) history: Option<Arc<History>>,
 }
 
 impl View {
@@ -182,11 +185,10 @@ impl KnownFile {
 
     /// Looks at the file. Takes no lock and changes nothing.
     pub fn view(&self, context: &Context) -> Result<View, Error> {
-        let mut view = self
-            .kind
-            .beyond()
-            .advised(context, self, self.look(context)?)?;
-        let told = self.kind.beyond().told(context, self, &view);
+        let beyond = self.kind.beyond();
+        let mut view = self.look(context)?;
+        beyond.advise(context, self, &mut view)?;
+        let told = beyond.told(context, self, &view);
         view.notices.extend(told);
         Ok(view)
     }
@@ -222,6 +224,7 @@ impl KnownFile {
                     examined,
                     notices: Vec::new(),
                     sequence: 0,
+                    history: None,
                 })
             }
             other => other,
@@ -251,6 +254,7 @@ impl KnownFile {
             examined,
             notices,
             sequence: snapshot.seq,
+            history: snapshot.history.clone(),
         })
     }
 
@@ -314,11 +318,14 @@ impl KnownFile {
             // Where the edit is in the journal already, it is the last line there.
             let last = edit.seq - u64::from(!edit.unnoted);
             // A journal that cannot be read is told elsewhere; the edit is told in any case.
-            *notice = match lost::by_edit(self, last, ContentHash::of(bytes), edited) {
-                Ok(Verdict::PutBack { sequence, taken }) => Notice::PutBack { sequence, taken },
-                Ok(Verdict::Another { was, is }) => Notice::AnotherTask { was, is },
-                Ok(Verdict::Edited { lost }) => Notice::OutsideEdit { lost },
-                Err(_) => Notice::OutsideEdit { lost: Vec::new() },
+            let Ok(history) = self.file.history_of(edit.history.as_ref()) else {
+                continue;
+            };
+            let hash = ContentHash::of(bytes);
+            *notice = match lost::by_edit(self.kind, &history, last, hash, edited) {
+                Verdict::PutBack { sequence, taken } => Notice::PutBack { sequence, taken },
+                Verdict::Another { was, is } => Notice::AnotherTask { was, is },
+                Verdict::Edited { lost } => Notice::OutsideEdit { lost },
             };
         }
     }

@@ -9,9 +9,9 @@ pub use wire::{Unreadable, Wire};
 
 use bowline_machines::job::{
     Checkpoint, Dependency, DependencyKind, DependencyStatus, Event, Failure, FailureCode, Job,
-    Kind, Life, Limits, Marker, Message, PausedBy, Permission, PhaseSpec, Process, Question,
+    Kind, Level, Life, Limits, Marker, Message, PausedBy, Permission, PhaseSpec, Process, Question,
     QuestionStatus, Reached, Review, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, TimerKind,
-    Value as Given, Want,
+    Value as Given,
 };
 use serde_json::Value;
 use wire::{record, variants};
@@ -193,7 +193,7 @@ variants!(SpawnFrom {
     Latest = "latest",
     Checkpoint(id) = "checkpoint",
 });
-variants!(Want {
+variants!(Level {
     Running = "running",
     Paused = "paused",
     Ended = "ended",
@@ -247,7 +247,7 @@ pub enum Carry {
         /// Which process.
         attempt: u32,
         /// The level.
-        want: Want,
+        want: Level,
     },
     /// Write to a process.
     Tell {

@@ -197,8 +197,7 @@ pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Arti
                 let message = Found::ShouldBe {
                     wanted: Kind::Object,
                 };
-                let repair = Some(Repair::LeaveOut);
-                reading.note(Severity::Error, "wrong_type", &here, message, repair);
+                reading.leave_out(&here, message);
                 continue;
             }
         };

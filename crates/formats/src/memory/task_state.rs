@@ -207,8 +207,7 @@ fn read_queue(reading: &mut Reading<'_>, known: Timestamp) -> Vec<Queued> {
                 let message = Found::ShouldBe {
                     wanted: Kind::Object,
                 };
-                let repair = Some(Repair::LeaveOut);
-                reading.note(Severity::Error, "wrong_type", &place, message, repair);
+                reading.leave_out(&place, message);
                 continue;
             }
         }

@@ -87,6 +87,12 @@ impl<'d> Reading<'d> {
         });
     }
 
+    /// Adds a finding about something of another type than it should be, which is repaired by leaving it out.
+    pub fn leave_out(&mut self, pointer: &str, message: Found) {
+        let repair = Some(Repair::LeaveOut);
+        self.note(Severity::Error, "wrong_type", pointer, message, repair);
+    }
+
     /// Adds a finding that is repaired by giving the place another value.
     pub fn mend(
         &mut self,
@@ -334,14 +340,7 @@ impl<'d> Reading<'d> {
                         wanted: Kind::Text,
                         is: kind(other),
                     };
-                    let place = format!("{pointer}/{index}");
-                    self.note(
-                        Severity::Error,
-                        "wrong_type",
-                        &place,
-                        message,
-                        Some(Repair::LeaveOut),
-                    );
+                    self.leave_out(&format!("{pointer}/{index}"), message);
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::{Reading, shown};
 use crate::finding::Severity;
 use crate::time;
 use bowline_machines::Timestamp;
-use bowline_words::message::{Found, Kind, Repair};
+use bowline_words::message::{Found, Kind};
 use serde_json::{Map, Value};
 
 /// The largest whole number every JSON reader keeps exactly.
@@ -121,9 +121,7 @@ impl<'d> Reading<'d> {
                 wanted: Kind::Object,
                 is: super::kind(item),
             };
-            let place = format!("{pointer}/{index}");
-            let repair = Some(Repair::LeaveOut);
-            self.note(Severity::Error, "wrong_type", &place, message, repair);
+            self.leave_out(&format!("{pointer}/{index}"), message);
         }
         good
     }

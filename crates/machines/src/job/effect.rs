@@ -7,7 +7,7 @@ use crate::kernel::Timestamp;
 pub enum Effect {
     /// A line of the transition log, to be written in the same commit as the state. It is told here and not derived
     /// from before and after, because one step may pass through a state that neither shows.
-    Log(Moved),
+    Log(JobTransition),
     /// Put the job into the queue.
     Enqueue,
     /// Take it out of the queue.
@@ -26,7 +26,7 @@ pub enum Effect {
         /// Which process.
         attempt: u32,
         /// The level.
-        want: Want,
+        want: Level,
     },
     /// Write to the process.
     Tell {
@@ -84,7 +84,7 @@ pub enum Effect {
 
 /// One line of the transition log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moved {
+pub struct JobTransition {
     /// Who moved.
     pub entity: Entity,
     /// From which status.
@@ -190,7 +190,7 @@ pub enum SpawnFrom {
 
 /// The level a process is wanted at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Want {
+pub enum Level {
     /// It runs.
     Running,
     /// It is stopped.
@@ -199,13 +199,13 @@ pub enum Want {
     Ended,
 }
 
-impl Want {
+impl Level {
     /// The word on the wire.
     pub const fn name(self) -> &'static str {
         match self {
-            Want::Running => "running",
-            Want::Paused => "paused",
-            Want::Ended => "ended",
+            Level::Running => "running",
+            Level::Paused => "paused",
+            Level::Ended => "ended",
         }
     }
 }

@@ -32,8 +32,8 @@ pub use asks::{
 };
 pub use command::{Checkpoint, Command, Edit, Marker};
 pub use effect::{
-    Effect, Entity, Event, Fact, Message, Moved, SnapshotReason, SpawnFrom, TimerKind, Trigger,
-    Value, Want,
+    Effect, Entity, Event, Fact, JobTransition, Level, Message, SnapshotReason, SpawnFrom,
+    TimerKind, Trigger, Value,
 };
 pub use kind::{Kind, Limits, PhaseSpec};
 pub use refusal::Refusal;

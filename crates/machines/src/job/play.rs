@@ -80,7 +80,7 @@ impl Play {
         self.effects.iter().filter_map(line).collect()
     }
 
-    pub(super) fn wants(&self) -> Vec<Want> {
+    pub(super) fn wants(&self) -> Vec<Level> {
         let want = |effect: &Effect| match effect {
             Effect::Signal { want, .. } => Some(*want),
             _ => None,

@@ -87,7 +87,7 @@ fn a_finished_phase_is_verified_in_progress_and_then_reviewed() {
     play.say(phase_complete(1));
     assert_eq!(play.pair(), ("in_progress", "waiting_review"));
     assert_eq!(play.job.blocked_by(), Some(BlockedBy::Review));
-    assert_eq!(play.wants(), [Want::Paused]);
+    assert_eq!(play.wants(), [Level::Paused]);
     assert!(matches!(play.effects[0], Effect::Signal { .. }));
     let Effect::Log(moved) = &play.effects[1] else {
         panic!("{:?}", play.effects)
@@ -130,7 +130,7 @@ fn approval_tells_the_agent_before_it_wakes() {
     );
     let awake = Effect::Signal {
         attempt: 1,
-        want: Want::Running,
+        want: Level::Running,
     };
     assert_eq!(play.effects.last(), Some(&awake));
     assert_eq!(play.job.current_phase(), Some(2));
@@ -151,7 +151,7 @@ fn the_last_approval_is_logged_as_two_moves_each() {
             "agent running → completed (APPROVE)",
         ]
     );
-    assert_eq!((play.wants(), play.told()), (vec![Want::Ended], vec![]));
+    assert_eq!((play.wants(), play.told()), (vec![Level::Ended], vec![]));
     assert!(play.effects.contains(&Effect::ZipArtifacts));
     assert_eq!(play.job.progress(), 100);
 }
@@ -262,7 +262,7 @@ fn the_agent_stays_stopped_until_the_last_answer() {
     play.go(answer("q_1", "green"));
     assert_eq!(play.pair(), ("in_progress", "running"));
     assert_eq!(play.told().len(), 2);
-    assert_eq!(play.wants(), [Want::Running]);
+    assert_eq!(play.wants(), [Level::Running]);
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn a_required_dependency_fails_the_task_and_an_optional_one_does_not() {
         let mut play = Play::running();
         play.say(need("dep_1", true)).go(command);
         assert_eq!(play.job.failure().unwrap().code, code);
-        assert_eq!(play.wants(), [Want::Ended]);
+        assert_eq!(play.wants(), [Level::Ended]);
     }
     let mut play = Play::running();
     play.say(need("dep_1", false)).go(reject());
@@ -529,7 +529,7 @@ fn cancelling_in_the_queue_leaves_the_agent_idle() {
     let mut play = Play::running();
     play.go(Command::Cancel);
     assert_eq!(play.pair(), ("failed", "failed"));
-    assert_eq!(play.wants(), [Want::Ended]);
+    assert_eq!(play.wants(), [Level::Ended]);
 }
 
 #[test]
@@ -569,7 +569,7 @@ fn restoring_ends_the_old_process_and_starts_at_the_checkpoint() {
     play.reach_review();
     play.say(ask("q_1", "Which tea?")).go(restore());
     assert_eq!(play.pair(), ("in_progress", "running"));
-    assert_eq!(play.wants(), [Want::Ended]);
+    assert_eq!(play.wants(), [Level::Ended]);
     let from = SpawnFrom::Checkpoint("cp_1".into());
     assert_eq!(play.spawned(), Some((2, from)));
     assert_eq!((play.job.progress(), play.job.waiting.len()), (8, 0));

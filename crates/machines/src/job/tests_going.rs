@@ -47,12 +47,12 @@ fn a_lost_process_is_replaced_at_once_then_later_and_later_and_at_last_by_a_pers
 fn a_silent_agent_is_replaced_once_and_then_a_person_decides() {
     let mut play = Play::running();
     play.go(Command::Stuck { attempt: 1 });
-    assert_eq!(play.wants(), [Want::Ended]);
+    assert_eq!(play.wants(), [Level::Ended]);
     assert_eq!(play.spawned(), Some((2, SpawnFrom::Latest)));
     assert_eq!(play.code(Command::Stuck { attempt: 1 }), "stale_attempt");
     play.go(Command::Stuck { attempt: 2 });
     assert_eq!(play.pair(), ("in_progress", "paused"));
-    assert_eq!(play.wants(), [Want::Paused]);
+    assert_eq!(play.wants(), [Level::Paused]);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_turn_that_a_limit_ended_is_gone_on_with_when_the_limit_is_over() {
     play.at = until;
     play.go(Command::RateLimitReset);
     assert_eq!(play.told(), [Message::Reminder { phase: 1 }]);
-    assert_eq!(play.wants(), [Want::Running]);
+    assert_eq!(play.wants(), [Level::Running]);
     // It was no turn that said nothing.
     assert!(!play.job.reminded);
     // Told once the limit is over already.
@@ -196,7 +196,7 @@ fn a_stopped_process_makes_room_and_the_next_one_is_told_what_waited() {
     let mut play = Play::running();
     play.say(Marker::Question(Question::asked("q_1", "Which?", true)));
     play.go(Command::Shed { attempt: 1 });
-    assert_eq!(play.wants(), [Want::Ended]);
+    assert_eq!(play.wants(), [Level::Ended]);
     play.go(Command::Answer {
         question: "q_1".into(),
         text: "green".into(),

@@ -5,9 +5,9 @@
 
 use super::step::Outcome;
 use super::{
-    DependencyStatus, Effect, Entity, Event, Fact, Failure, FailureCode, Job, Life, Message, Moved,
-    Process, QuestionStatus, Reached, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, TimerKind,
-    Trigger, Want,
+    DependencyStatus, Effect, Entity, Event, Fact, Failure, FailureCode, Job, JobTransition, Level,
+    Life, Message, Process, QuestionStatus, Reached, ReviewStatus, SnapshotReason, SpawnFrom,
+    StepAt, TimerKind, Trigger,
 };
 use crate::kernel::{Step, Timestamp};
 
@@ -17,7 +17,7 @@ pub(super) struct Turn {
     pub(super) job: Job,
     pub(super) at: Timestamp,
     effects: Vec<Effect>,
-    wanted: Option<Want>,
+    wanted: Option<Level>,
     pub(super) from: SpawnFrom,
 }
 
@@ -75,7 +75,7 @@ impl Turn {
         trigger: Trigger,
         metadata: Facts,
     ) {
-        self.push(Effect::Log(Moved {
+        self.push(Effect::Log(JobTransition {
             entity,
             from,
             to,
@@ -202,24 +202,24 @@ impl Turn {
     pub(super) fn end_process(&mut self) {
         if self.job.process == Process::Live {
             self.job.process = Process::Gone;
-            self.signal_first(Want::Ended);
+            self.signal_first(Level::Ended);
         }
     }
 
     /// Before anything else: a checkpoint is saved of an agent that stands still.
-    fn signal_first(&mut self, want: Want) {
+    fn signal_first(&mut self, want: Level) {
         let attempt = self.job.attempt;
         self.effects.insert(0, Effect::Signal { attempt, want });
     }
 
     /// Works out what has to happen to the process.
     pub(super) fn done(mut self) -> Outcome {
-        let stops = self.wanted == Some(Want::Running) && self.job.process == Process::Live;
+        let stops = self.wanted == Some(Level::Running) && self.job.process == Process::Live;
         match wanted(&self.job.life) {
-            Some(Want::Paused) if stops => self.signal_first(Want::Paused),
-            None | Some(Want::Paused) => {}
-            Some(Want::Ended) => self.end_process(),
-            Some(Want::Running) => {
+            Some(Level::Paused) if stops => self.signal_first(Level::Paused),
+            None | Some(Level::Paused) => {}
+            Some(Level::Ended) => self.end_process(),
+            Some(Level::Running) => {
                 if !stops {
                     self.going_timers();
                 }
@@ -237,8 +237,8 @@ impl Turn {
                         for message in say {
                             self.push(Effect::Tell { attempt, message });
                         }
-                        if self.wanted != Some(Want::Running) {
-                            let want = Want::Running;
+                        if self.wanted != Some(Level::Running) {
+                            let want = Level::Running;
                             self.push(Effect::Signal { attempt, want });
                         }
                     }
@@ -263,16 +263,16 @@ impl Turn {
     }
 }
 
-fn wanted(life: &Life) -> Option<Want> {
+fn wanted(life: &Life) -> Option<Level> {
     match life {
         Life::Draft | Life::Pending => None,
-        Life::Running => Some(Want::Running),
+        Life::Running => Some(Level::Running),
         Life::Paused(_)
         | Life::Asking
         | Life::Needing
         | Life::Permitting
         | Life::Verifying { .. }
-        | Life::Reviewing => Some(Want::Paused),
-        Life::Completed { .. } | Life::Failed(_) => Some(Want::Ended),
+        | Life::Reviewing => Some(Level::Paused),
+        Life::Completed { .. } | Life::Failed(_) => Some(Level::Ended),
     }
 }

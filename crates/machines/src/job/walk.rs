@@ -374,7 +374,7 @@ proptest! {
 
     #[test]
     fn the_process_is_where_the_effects_bring_it(kind in any_kind(), moves in moves()) {
-        let mut processes: Vec<(u32, Want)> = vec![];
+        let mut processes: Vec<(u32, Level)> = vec![];
         walk(kind, moves, |_, command, after, effects| {
             // An exit or a loss is news from the world, not a wish.
             if let Command::AgentExit { attempt, .. } | Command::Recover { attempt }
@@ -384,10 +384,10 @@ proptest! {
             }
             for effect in effects {
                 match effect {
-                    Effect::Spawn { attempt, .. } => processes.push((*attempt, Want::Running)),
+                    Effect::Spawn { attempt, .. } => processes.push((*attempt, Level::Running)),
                     Effect::Signal { attempt, want } => {
                         processes.retain(|(number, _)| number != attempt);
-                        if *want != Want::Ended {
+                        if *want != Level::Ended {
                             processes.push((*attempt, *want));
                         }
                     }
@@ -399,8 +399,8 @@ proptest! {
             }
             let expected = match (after.process, &after.life) {
                 (Process::Gone, _) => vec![],
-                (Process::Live, Life::Running) => vec![(after.attempt, Want::Running)],
-                (Process::Live, _) => vec![(after.attempt, Want::Paused)],
+                (Process::Live, Life::Running) => vec![(after.attempt, Level::Running)],
+                (Process::Live, _) => vec![(after.attempt, Level::Paused)],
             };
             prop_assert_eq!(&processes, &expected, "{:?}", command);
             Ok(())

@@ -3,7 +3,7 @@
 
 use bowline_engine::formats::time::utc;
 use bowline_engine::machines::job::{
-    Command, Effect, Fact, Job, JobMachine, Kind, Moved, QuestionStatus, Refusal,
+    Command, Effect, Fact, Job, JobMachine, JobTransition, Kind, QuestionStatus, Refusal,
 };
 use bowline_engine::machines::{Machine as _, Timestamp};
 use bowline_formats::rest::{AgentPreset, FileChange, FileDiff, TaskType, TypePhase, Utterance};
@@ -152,7 +152,7 @@ impl Desk {
     }
 }
 
-fn event(id: &str, moved: &Moved) -> NewEvent {
+fn event(id: &str, moved: &JobTransition) -> NewEvent {
     let metadata: Value = moved
         .metadata
         .iter()

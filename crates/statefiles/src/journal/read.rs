@@ -179,16 +179,17 @@ impl Tail {
     pub(crate) fn findings(&self) -> &[Incident] {
         &self.findings
     }
+
+    /// All good lines, the first one first, and what is wrong with the others.
+    pub(crate) fn whole(mut self, disk: &dyn Disk) -> Result<(Vec<Line>, Vec<Incident>), Error> {
+        while self.line(disk, self.lines.len())?.is_some() {}
+        self.lines.reverse();
+        self.findings.reverse();
+        Ok((self.lines, self.findings))
+    }
 }
 
-/// All good lines of a journal, the first one first, and what is wrong with the others. Missing is empty.
+/// The same of the journal at a path. Missing is empty.
 pub(crate) fn read_all(disk: &dyn Disk, path: &Path) -> Result<(Vec<Line>, Vec<Incident>), Error> {
-    let mut tail = Tail::open(disk, path)?;
-    let mut back = 0;
-    while tail.line(disk, back)?.is_some() {
-        back += 1;
-    }
-    tail.lines.reverse();
-    tail.findings.reverse();
-    Ok((tail.lines, tail.findings))
+    Tail::open(disk, path)?.whole(disk)
 }

@@ -5,7 +5,7 @@ use bowline_statefiles::{
     UpdateError, append_line, kind,
 };
 
-use crate::support::{NOW_MS, Place, STAMP, add, request, set};
+use crate::support::{NOW_MS, Place, STAMP, add, document_at, request, set};
 
 #[test]
 fn a_life_of_one_file() {
@@ -35,10 +35,10 @@ fn a_life_of_one_file() {
         .map(|line| (line.seq, line.kind.clone()))
         .collect();
     assert_eq!(kinds, [(1, "change".to_owned()), (2, "change".to_owned())]);
-    assert_eq!(file.document_at(1).unwrap().as_deref(), Some("a\n"));
-    assert_eq!(file.document_at(2).unwrap().as_deref(), Some("a\nb\n"));
+    assert_eq!(document_at(&file, 1).unwrap().as_deref(), Some("a\n"));
+    assert_eq!(document_at(&file, 2).unwrap().as_deref(), Some("a\nb\n"));
     assert!(matches!(
-        file.document_at(3),
+        document_at(&file, 3),
         Err(Error::NoSuchVersion { seq: 3, .. })
     ));
 }
@@ -81,7 +81,7 @@ fn an_unmanaged_file_is_adopted_with_its_first_version() {
         [kind::BASE, kind::CHANGE]
     );
     assert_eq!(
-        file.document_at(1).unwrap().as_deref(),
+        document_at(&file, 1).unwrap().as_deref(),
         Some("\u{feff}{\r\n \"n\": 0.90\r\n}")
     );
 }
@@ -116,7 +116,7 @@ fn an_outside_edit_is_reported_adopted_and_can_be_undone() {
         "the decision knew"
     );
     assert_eq!(file.load().unwrap().situation, Situation::Clean);
-    let versions = file.versions(2).unwrap();
+    let versions = file.history().unwrap().versions(2);
     let seen: Vec<_> = versions
         .iter()
         .map(|version| (version.line.kind.as_str(), version.after.as_deref()))
@@ -155,8 +155,30 @@ fn an_outside_edit_without_any_source_is_adopted_whole() {
     // The backup was nothing of ours: it is kept under another name instead of being written over.
     assert_eq!(kinds, ["change", "aside", "outside", "change"]);
     assert_eq!(lines[2].document.as_deref(), Some("z\n"));
-    assert_eq!(file.document_at(5).unwrap().as_deref(), Some("z\ny\n"));
+    assert_eq!(document_at(&file, 5).unwrap().as_deref(), Some("z\ny\n"));
     assert_eq!(place.read(&format!("state.json.damaged-{STAMP}")), "junk");
+}
+
+#[test]
+fn a_look_with_its_history_has_every_line_up_to_it() {
+    let place = Place::new();
+    let file = place.file().with_history().with_journal_bytes_max(600);
+    let numbers = |seen: &bowline_statefiles::Snapshot| -> Vec<u64> {
+        let lines = seen.history.as_ref().unwrap().written();
+        lines.iter().map(|line| line.seq).collect()
+    };
+    for round in 1..12 {
+        let updated = add(&file, &format!("line {round}")).unwrap();
+        let seen = file.load().unwrap();
+        assert_eq!(numbers(&seen).last(), Some(&seen.seq));
+        // What was appended under the lock is in it as if it had been read again.
+        assert!(numbers(&updated.snapshot).ends_with(&numbers(&seen)));
+        place.write(
+            "state.json",
+            format!("{}edited\n", place.read("state.json")),
+        );
+    }
+    assert_eq!(place.file().load().unwrap().history.map(drop), None);
 }
 
 #[test]
@@ -177,8 +199,8 @@ fn a_removed_file_is_missing_not_absent() {
         "b\n",
         "nothing comes back by itself"
     );
-    assert_eq!(file.document_at(1).unwrap().as_deref(), Some("a\n"));
-    assert_eq!(file.document_at(2).unwrap(), None);
+    assert_eq!(document_at(&file, 1).unwrap().as_deref(), Some("a\n"));
+    assert_eq!(document_at(&file, 2).unwrap(), None);
     assert_eq!(file.load().unwrap().situation, Situation::Clean);
 }
 
@@ -454,8 +476,8 @@ fn a_removal_is_ours_and_what_comes_back_is_not() {
         ["state.json.bak", "state.json.journal.jsonl"]
     );
     assert_eq!(file.load().unwrap().situation, Situation::Absent);
-    assert_eq!(file.document_at(2).unwrap(), None);
-    assert_eq!(file.document_at(1).unwrap().as_deref(), Some("a\n"));
+    assert_eq!(document_at(&file, 2).unwrap(), None);
+    assert_eq!(document_at(&file, 1).unwrap().as_deref(), Some("a\n"));
 
     // The very version that was removed: nobody may take that for a removal that was interrupted.
     for text in ["a\n", "b\n"] {

@@ -7,7 +7,7 @@ use bowline_test_support::drill::one_story;
 use serde_json::value::RawValue;
 
 use crate::scenario::{AddLines, step};
-use crate::support::{Place, add, request, set};
+use crate::support::{Place, add, document_at, request, set};
 
 fn with_replay(place: &Place) -> StateFile {
     place.file().with_replay(Arc::new(AddLines))
@@ -43,8 +43,8 @@ fn steps_are_seen_before_the_file_is_written() {
     assert_eq!(place.file().load().unwrap().situation, Situation::Clean);
     held.commit(&request("run"), &[step("d")]).unwrap();
     drop(held);
-    assert_eq!(file.document_at(3).unwrap().as_deref(), Some("a\nb\nc\n"));
-    assert_eq!(file.document_at(2).unwrap().as_deref(), Some("a\nb\n"));
+    assert_eq!(document_at(&file, 3).unwrap().as_deref(), Some("a\nb\nc\n"));
+    assert_eq!(document_at(&file, 2).unwrap().as_deref(), Some("a\nb\n"));
     // The next command completes the file.
     add(&file, "e").unwrap();
     assert_eq!(place.read("state.json"), "a\nb\nc\nd\ne\n");
@@ -117,7 +117,7 @@ fn an_edit_after_a_run_that_left_steps_can_be_worked_on() {
     assert_eq!(updated.snapshot.situation, Situation::Outside { ours });
     assert_eq!(place.read("state.json"), "edited\nc\n");
     one_story(&file).unwrap();
-    assert_eq!(file.document_at(2).unwrap().as_deref(), Some("a\nb\n"));
+    assert_eq!(document_at(&file, 2).unwrap().as_deref(), Some("a\nb\n"));
 }
 
 fn with_effects(file: &StateFile, text: &str, effects: &str) -> u64 {
@@ -184,7 +184,7 @@ fn a_long_journal_is_rotated_and_one_older_kept() {
     assert_eq!(lines[0].kind, kind::BASE);
     // Every version that is still told can be rebuilt, across the seam of the two journals.
     for line in &lines {
-        let text = file.document_at(line.seq).unwrap().unwrap();
+        let text = document_at(&file, line.seq).unwrap().unwrap();
         assert_eq!(
             line.after,
             Some(bowline_statefiles::ContentHash::of(text.as_bytes())),
@@ -193,7 +193,7 @@ fn a_long_journal_is_rotated_and_one_older_kept() {
         );
     }
     assert_eq!(
-        file.versions(0).unwrap().last().unwrap().after,
+        file.history().unwrap().versions(0).last().unwrap().after,
         Some(place.read("state.json"))
     );
 }

@@ -68,7 +68,7 @@ fn the_change_is_made_again_on_their_version() {
             ]
         );
         assert_eq!(updated.seq, Some(4));
-        let versions = file.versions(0).unwrap();
+        let versions = file.history().unwrap().versions(0);
         let seqs: Vec<_> = versions.iter().map(|version| version.line.seq).collect();
         assert_eq!(
             seqs,

@@ -136,7 +136,7 @@ fn a_stranger_who_moves_files_in_without_the_lock() {
     one_story(&place.file()).unwrap();
 
     // What was acknowledged was there once, and nothing disappeared but by a change that is told as theirs.
-    let versions = place.file().versions(0).unwrap();
+    let versions = place.file().history().unwrap().versions(0);
     assert!(
         versions
             .iter()

@@ -83,6 +83,11 @@ pub(crate) fn add(file: &StateFile, line: &str) -> Result<Updated, Error> {
     change(file, |text| format!("{text}{line}\n"))
 }
 
+/// The document after a line of the journal.
+pub(crate) fn document_at(file: &StateFile, seq: u64) -> Result<Option<String>, Error> {
+    file.history()?.document_at(seq)
+}
+
 pub(crate) fn change(file: &StateFile, next: impl Fn(&str) -> String) -> Result<Updated, Error> {
     let decided = file.update(&request("r"), |now| -> Result<_, Infallible> {
         let text = String::from_utf8_lossy(now.bytes.as_deref().unwrap_or_default()).into_owned();

@@ -1,10 +1,10 @@
 //! Journals that end or break where they should not.
 
-use bowline_statefiles::{Incident, Rescue, Situation, Source};
+use bowline_statefiles::{Change, Incident, Rescue, Situation, Snapshot, Source, UpdateError};
 use bowline_test_support::drill::one_story;
 use bowline_test_support::{Fault, FaultyDisk};
 
-use crate::support::{Place, STAMP, add, request, set};
+use crate::support::{Place, STAMP, add, document_at, request, set};
 
 const JOURNAL: &str = "state.json.journal.jsonl";
 
@@ -99,8 +99,8 @@ fn a_bad_line_in_the_middle_is_a_finding() {
     assert_eq!(history.written().len(), 3);
     add(&file, "e").unwrap();
     assert_eq!(place.read("state.json"), "d\ne\n");
-    assert_eq!(file.document_at(1).unwrap().as_deref(), Some("a\n"));
-    assert_eq!(file.document_at(3).unwrap_err().code(), "not_rebuildable");
+    assert_eq!(document_at(&file, 1).unwrap().as_deref(), Some("a\n"));
+    assert_eq!(document_at(&file, 3).unwrap_err().code(), "not_rebuildable");
 }
 
 #[test]
@@ -121,6 +121,27 @@ fn a_journal_without_one_good_line_is_set_aside() {
             .unwrap()
             .starts_with("garbage\n")
     );
+    assert_eq!(file.load().unwrap().situation, Situation::Clean);
+}
+
+#[test]
+fn a_journal_that_a_decision_needs_is_not_set_aside_before_it_is_asked() {
+    let place = Place::new();
+    place.write("state.json", "a\n");
+    place.write(JOURNAL, "garbage\nmore garbage\nand more\n");
+    let file = place.file().with_history();
+    let refused = file.update(&request("r"), |now: &Snapshot| match now.journal_damaged {
+        true => Err("nothing is known"),
+        false => Ok(Some(Change::to("b\n"))),
+    });
+    assert!(matches!(
+        refused,
+        Err(UpdateError::Refused("nothing is known"))
+    ));
+    assert_eq!(place.read(JOURNAL), "garbage\nmore garbage\nand more\n");
+    let aside = |now: &str| format!("{JOURNAL}.damaged-{now}");
+    add(&file, "b").unwrap();
+    assert!(place.read(&aside(STAMP)).starts_with("garbage\n"));
     assert_eq!(file.load().unwrap().situation, Situation::Clean);
 }
 

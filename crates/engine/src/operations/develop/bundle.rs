@@ -108,11 +108,11 @@ impl DevelopRun {
         target: &Path,
     ) -> Result<Bundle, Error> {
         let key_file = key.or(context.evidence_key.as_deref());
-        let verified = self.verify(context, key_file)?;
-        self.stays_out_of_the_tree(target)?;
-        let view = self.file.view(context)?;
+        let (view, known) = self.look(context)?;
         let run = view.run().ok_or_else(|| self.file.no_file())?;
-        let known = self.known(context)?;
+        let seal = known.seal_state(context)?;
+        let verified = self.verified(context, run, &known, &seal, key_file)?;
+        self.stays_out_of_the_tree(target)?;
         let top = workspace::git_top(self.root());
         let root = top.and_then(|top| self.root().strip_prefix(top).ok().map(Path::to_owned));
         let mut bundle = Bundle {
@@ -123,7 +123,7 @@ impl DevelopRun {
             phase: run.phase.name().into(),
             root: root.unwrap_or_default().to_string_lossy().into_owned(),
             exported_at: time::utc(context.now()),
-            seal: known.seal.seal().cloned(),
+            seal: seal.seal().cloned(),
             gates: verified.into_iter().map(|one| one.evidence).collect(),
             signature: None,
         };

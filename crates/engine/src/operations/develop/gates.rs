@@ -1,10 +1,10 @@
 //! Verbs that need evidence: gates and checkpoints.
 
-use super::{DevelopRun, Known, refused};
+use super::{DevelopRun, refused};
 use crate::context::Context;
-use crate::develop::evidence::{For, Watch};
+use crate::develop::evidence::{For, Scene, Watch};
 use crate::develop::seal::SealState;
-use crate::develop::{Ledger, contract_of};
+use crate::develop::{Known, Ledger, contract_of};
 use crate::error::Error;
 use crate::files::Changed;
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
@@ -43,10 +43,11 @@ impl DevelopRun {
         watch: &dyn Watch,
     ) -> Result<Passed, Error> {
         not_empty(proof.run)?;
-        let known = self.known(context)?;
+        let (view, known) = self.look(context)?;
+        let seal = known.seal_state(context)?;
         let by = context.actor();
         let pass = |evidence: Evidence| Command::GatePass { gate, evidence, by };
-        let sealed = known.seal.seal().and_then(|seal| seal.rules.command(gate));
+        let sealed = seal.seal().and_then(|seal| seal.rules.command(gate));
         let good = match (proof.by_hand, sealed, proof.run) {
             (Some(reason), ..) => Evidence::ByHand {
                 reason: reason.to_owned(),
@@ -59,17 +60,18 @@ impl DevelopRun {
             (None, None, None) => Evidence::None,
         };
         let by_hand = proof.by_hand.is_some();
-        if known.seal == SealState::Broken && !by_hand {
+        if seal == SealState::Broken && !by_hand {
             // Otherwise it would look as if nothing had ever been sealed.
-            known.sealed()?;
+            seal.holds()?;
         }
         // An hour of tests for a gate that would not open anyway helps nobody.
-        self.check(context, pass(good.clone()))?;
+        self.check(context, &view, pass(good.clone()))?;
         if !by_hand {
-            known.sealed()?;
+            seal.holds()?;
         }
-        let would_run = sealed.or(proof.run).filter(|_| !by_hand);
-        let scene = known.scene(context, &self.file.path, watch);
+        let would_run = sealed.or(proof.run).filter(|_| context.dry_run && !by_hand);
+        let would_run = would_run.map(str::to_owned);
+        let scene = Scene::new(context, &known.folder, &self.file.path, seal.seal(), watch);
         let what = For::Gate(gate.name());
         let mut gathered = Vec::new();
         let mut evidence = good;
@@ -98,9 +100,14 @@ impl DevelopRun {
             facts["source"] = decisive.source.name().into();
             facts["exitCode"] = decisive.exit_code.into();
         }
-        if !by_hand && !context.dry_run {
+        let looked = match (by_hand, context.dry_run) {
+            (true, _) => None,
+            (false, true) => Some(seal),
             // Files may have changed while the command ran. They belong to nobody's lock.
-            self.known(context)?.sealed()?;
+            (false, false) => Some(known.seal_state(context)?),
+        };
+        if let Some(seal) = &looked {
+            seal.holds()?;
         }
         let command = |ledger: &Ledger| match ledger.seal == known.ledger.seal {
             true => Ok(pass(evidence.clone())),
@@ -113,9 +120,9 @@ impl DevelopRun {
         let word = move |run: &Option<Run>| gate_word(run, gate);
         let changed = self.moves(context, &known, ("gate", "GATE_PASS"), facts, command, word)?;
         Ok(Passed {
-            changed,
+            changed: self.advised(context, changed, looked.as_ref())?,
             evidence: gathered,
-            would_run: would_run.filter(|_| context.dry_run).map(str::to_owned),
+            would_run,
         })
     }
 
@@ -125,14 +132,9 @@ impl DevelopRun {
         let command = |_: &Ledger| Ok(Command::GateReset { gate });
         let word = move |run: &Option<Run>| gate_word(run, gate);
         let facts = json!({ "gate": gate.name() });
-        self.moves(
-            context,
-            &known,
-            ("gate", "GATE_RESET"),
-            facts,
-            command,
-            word,
-        )
+        let what = ("gate", "GATE_RESET");
+        let changed = self.moves(context, &known, what, facts, command, word)?;
+        self.advised(context, changed, None)
     }
 
     /// Begins a checkpoint, or reopens one that escalated.
@@ -167,7 +169,7 @@ impl DevelopRun {
         watch: &dyn Watch,
     ) -> Result<Passed, Error> {
         not_empty(run)?;
-        let known = self.known(context)?;
+        let (view, known) = self.look(context)?;
         let planned = contract_of(context, &known.folder)?;
         let agreed = planned
             .iter()
@@ -185,12 +187,19 @@ impl DevelopRun {
             Some(_) => Evidence::Given { exit_code: 0 },
             None => Evidence::None,
         };
-        self.check(context, pass(assumed.clone()))?;
+        self.check(context, &view, pass(assumed.clone()))?;
         let mut facts = json!({ "checkpoint": id });
         let mut gathered = Vec::new();
         let mut evidence = assumed.clone();
         if let Some(command) = run.filter(|_| !context.dry_run) {
-            let scene = known.scene(context, &self.file.path, watch);
+            let seal = known.seal(context)?;
+            let scene = Scene::new(
+                context,
+                &known.folder,
+                &self.file.path,
+                seal.as_ref(),
+                watch,
+            );
             let record = scene.gather(For::Checkpoint(id), Source::Given, command)?;
             evidence = Evidence::Given {
                 exit_code: record.exit_code,
@@ -244,14 +253,9 @@ impl DevelopRun {
             let checkpoint = run.as_ref().and_then(|run| run.checkpoint(id));
             checkpoint.map_or("none", |it| it.status.name()).to_owned()
         };
-        self.moves(
-            context,
-            known,
-            ("checkpoint", trigger),
-            facts,
-            command,
-            word,
-        )
+        let what = ("checkpoint", trigger);
+        let changed = self.moves(context, known, what, facts, command, word)?;
+        self.advised(context, changed, None)
     }
 }
 

@@ -13,27 +13,22 @@ pub use gates::{Passed, Proof};
 pub use verify::Verified;
 
 use crate::context::Context;
-use crate::develop::advice::Next;
-use crate::develop::evidence::{Scene, Watch};
 use crate::develop::seal::{self, SealState};
-use crate::develop::{
-    ADOPT, Ledger, RunFolder, START, contract_of, evidence, keep_contract, new_id,
-};
+use crate::develop::{ADOPT, Known, Ledger, RunFolder, START, contract_of, keep_contract, new_id};
 use crate::error::{Error, Refusal};
 use crate::files::{Changed, KnownFile, Moved, Notice, View};
 use crate::kinds::{Develop, FileKind};
 use crate::words::{cannot_be_read, contract_fault, shown, system};
-use crate::{develop, tree, workspace};
+use crate::{tree, workspace};
 use bowline_formats::StateFormat as _;
 use bowline_formats::develop::contract;
-use bowline_formats::develop::evidence::Evidence as Record;
+use bowline_formats::develop::seal::Seal;
 use bowline_formats::develop::settings::{self, Settings};
 use bowline_formats::develop::{DevelopFile, new_document};
 use bowline_formats::json::JsonDocument;
 use bowline_gate::locate;
 use bowline_machines::Machine as _;
 use bowline_machines::develop::{Choice, Command, DevelopMachine, Effect, Strategy, StrategyFacts};
-use bowline_statefiles::StateFile;
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -48,71 +43,12 @@ pub struct DevelopRun {
 }
 
 /// A run that begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
     /// The one before it was done.
     pub after_done: bool,
-}
-
-/// What the journal and the side folder know of the run there is now.
-struct Known {
-    ledger: Ledger,
-    folder: RunFolder,
-    seal: SealState,
-}
-
-impl Known {
-    fn scene<'s>(
-        &'s self,
-        context: &'s Context,
-        file: &'s Path,
-        watch: &'s dyn Watch,
-    ) -> Scene<'s> {
-        let seal = self.seal.seal();
-        Scene {
-            context,
-            run: &self.folder,
-            file,
-            seal,
-            timeout_seconds: self.timeout_seconds(file),
-            watch,
-        }
-    }
-
-    /// The sealed limit; where nothing is sealed, the project's, if it can be read.
-    fn timeout_seconds(&self, file: &Path) -> u64 {
-        match self.seal.seal() {
-            Some(seal) => seal.rules.timeout_seconds,
-            None => {
-                seal::policy_of(locate::root_of(file))
-                    .unwrap_or_default()
-                    .timeout_seconds
-            }
-        }
-    }
-
-    fn sealed(&self) -> Result<(), Error> {
-        match self.seal.changes() {
-            changes if changes.is_empty() => Ok(()),
-            changes => Err(Error::StaleEvidence {
-                changes,
-                tree_only: false,
-            }),
-        }
-    }
-
-    fn evidence_of(&self, gate: Gate) -> Result<Option<Record>, Error> {
-        let rests_on = self
-            .ledger
-            .passed
-            .iter()
-            .find(|(name, _)| name == gate.name());
-        let Some((_, id)) = rests_on else {
-            return Ok(None);
-        };
-        let all = evidence::all(&self.folder)?;
-        Ok(all.into_iter().rfind(|one| one.id == *id))
-    }
+    /// What was sealed.
+    pub seal: Option<Seal>,
 }
 
 impl DevelopRun {
@@ -143,18 +79,21 @@ impl DevelopRun {
         }
     }
 
-    /// Commands that make sense now.
-    pub fn next(&self, context: &Context, view: &View) -> Result<Vec<Next>, Error> {
-        develop::next(context, &self.file.path, &self.file.file, view.run())
+    /// The run and what is known of it, from one look.
+    fn look(&self, context: &Context) -> Result<(View, Known), Error> {
+        let view = self.file.look(context)?;
+        let known = Known::at(context, &self.file, view.history.as_ref())?;
+        Ok((view, known))
     }
 
+    /// What the journal alone knows: the file may be gone, or not be believed.
     fn known(&self, context: &Context) -> Result<Known, Error> {
-        known(context, &self.file.path, &self.file.file)
+        Known::at(context, &self.file, None)
     }
 
     /// What tells this run from every other one in the same place.
     pub fn identity(&self, context: &Context) -> Result<String, Error> {
-        match Ledger::read(&self.file.file)?.run {
+        match self.known(context)?.ledger.run {
             Some(id) => Ok(id),
             None => Ok(self.run(context)?.map_or_else(String::new, |run| {
                 format!("{} {}", run.started_at.0, run.feature)
@@ -186,13 +125,15 @@ impl DevelopRun {
         let effects = decide(&self.run(context)?)?.effects;
         let run = RunFolder::new(&self.file.path, &new_id(context, &self.file.path));
         let mut metadata = json!({ "run": run.id, "feature": feature });
+        let mut seal = None;
         if effects.contains(&Effect::Seal) {
             // Before the run: one that a crash leaves without its seal would open for nothing.
-            let (seal, hash) = seal::write(context, &run, self.root())?;
+            let (sealed, hash) = seal::write(context, &run, self.root())?;
             metadata["seal"] = hash.into();
-            metadata["policy"] = seal.policy.into();
+            metadata["policy"] = sealed.policy.clone().into();
+            seal = Some(sealed);
         }
-        let mut changed = self.file.replace(context, |document| {
+        let changed = self.file.replace(context, |document| {
             let state = document.and_then(run_in);
             decide(&state)?;
             let from = state.map(|run| run.phase.name().to_owned());
@@ -201,11 +142,12 @@ impl DevelopRun {
             Ok((Some(document), moved.with(metadata.clone())))
         })?;
         self.bear_witness(context, &changed)?;
+        let mut changed = self.advised(context, changed, None)?;
         if tree::is_shown_by_git(&self.file.path) {
             changed.view.notices.push(Notice::NotIgnored);
         }
         let after_done = changed.moved.from.as_deref() == Some(Phase::Done.name());
-        Ok(changed.telling(Started { after_done }))
+        Ok(changed.telling(Started { after_done, seal }))
     }
 
     /// Enters REVIEW, with the checkpoints of the design.
@@ -221,13 +163,14 @@ impl DevelopRun {
         let command = Command::Review {
             checkpoints: ids.clone(),
         };
-        self.check(context, command.clone())?;
-        let known = self.known(context)?;
+        let (view, known) = self.look(context)?;
+        self.check(context, &view, command.clone())?;
         if let Some(planned) = planned.filter(|_| !context.dry_run) {
             keep_contract(context, &known.folder, &planned)?;
         }
         let facts = json!({ "checkpoints": ids });
-        self.to_phase(context, &known, "REVIEW", facts, |_| Ok(command.clone()))
+        let command = |_: &Ledger| Ok(command.clone());
+        self.to_phase(context, &known, "REVIEW", facts, command, None)
     }
 
     /// Enters IMPLEMENT with a strategy: the one named, the project's, or whichever fits.
@@ -236,11 +179,11 @@ impl DevelopRun {
         context: &Context,
         strategy: Option<&str>,
     ) -> Result<Changed<Option<Run>>, Error> {
-        let known = self.known(context)?;
+        let (view, known) = self.look(context)?;
         let settings = self.settings()?;
         let named = strategy.or(settings.strategy.as_deref());
         let choice = match named {
-            None | Some("auto") => Choice::Auto(self.facts(context, &known)?),
+            None | Some("auto") => Choice::Auto(facts(context, view.run(), &known)?),
             Some(name) => {
                 Choice::Named(Strategy::from_name(name).ok_or_else(|| Error::BadInput {
                     message: Wrong::NoSuchStrategy { name: name.into() },
@@ -249,25 +192,45 @@ impl DevelopRun {
             }
         };
         let command = Command::Implement { choice };
-        self.check(context, command.clone())?;
-        known.sealed()?;
-        self.to_phase(context, &known, "IMPLEMENT", json!({}), |_| {
-            Ok(command.clone())
-        })
+        self.check(context, &view, command.clone())?;
+        let seal = known.seal_state(context)?;
+        seal.holds()?;
+        let command = |_: &Ledger| Ok(command.clone());
+        self.to_phase(
+            context,
+            &known,
+            "IMPLEMENT",
+            json!({}),
+            command,
+            Some(&seal),
+        )
     }
 
     /// Enters PR.
     pub fn pr(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
-        self.check(context, Command::Pr)?;
-        let known = self.fresh(context, Gate::ArchitectVerified)?;
-        self.to_phase(context, &known, "PR", json!({}), |_| Ok(Command::Pr))
+        self.goes_on(context, Gate::ArchitectVerified, "PR", Command::Pr)
     }
 
     /// Enters DONE.
     pub fn done(&self, context: &Context) -> Result<Changed<Option<Run>>, Error> {
-        self.check(context, Command::Done)?;
-        let known = self.fresh(context, Gate::ReReviewClean)?;
-        self.to_phase(context, &known, "DONE", json!({}), |_| Ok(Command::Done))
+        self.goes_on(context, Gate::ReReviewClean, "DONE", Command::Done)
+    }
+
+    /// Enters a phase, once nothing has changed that the gate before it rests on.
+    fn goes_on(
+        &self,
+        context: &Context,
+        gate: Gate,
+        trigger: &'static str,
+        command: Command,
+    ) -> Result<Changed<Option<Run>>, Error> {
+        let (view, known) = self.look(context)?;
+        self.check(context, &view, command.clone())?;
+        let seal = known.seal_state(context)?;
+        seal.holds()?;
+        self.is_fresh(context, gate, &known, &seal)?;
+        let command = |_: &Ledger| Ok(command.clone());
+        self.to_phase(context, &known, trigger, json!({}), command, Some(&seal))
     }
 
     /// Goes back to an earlier phase.
@@ -277,16 +240,18 @@ impl DevelopRun {
             phase,
             by: context.actor(),
         };
-        self.to_phase(context, &known, "BACK", json!({}), |_| Ok(command.clone()))
+        let command = |_: &Ledger| Ok(command.clone());
+        self.to_phase(context, &known, "BACK", json!({}), command, None)
     }
 
     /// Throws the run away. Its file is removed; the journal and the backup keep it.
     pub fn reset(&self, context: &Context) -> Result<Changed, Error> {
         let at = context.now_for(FileKind::Develop);
         let by = context.actor();
-        let changed = self.file.replace(context, |document| {
+        let changed = self.file.replace_seen(context, |document, snapshot| {
             let document = document.ok_or_else(|| self.file.no_file())?;
-            let run = self.known(context)?.folder.id;
+            let known = Known::at(context, &self.file, snapshot.history.as_ref())?;
+            let run = known.folder.id;
             let state = run_in(document);
             DevelopMachine::step(&state, Command::Reset { by }, at).map_err(refused)?;
             let from = phase_word(&state);
@@ -294,7 +259,7 @@ impl DevelopRun {
             Ok((None, moved.with(json!({ "run": run }))))
         })?;
         self.bear_witness(context, &changed)?;
-        Ok(changed)
+        self.advised(context, changed, None)
     }
 
     /// Leaves marks that there is a journal, and in the repository while a run is open: see [`locate::opened`] and
@@ -344,16 +309,27 @@ impl DevelopRun {
                 owned: ledger.adopted,
             })
         };
-        self.to_phase(context, &known, ADOPT, json!({}), command)
+        self.to_phase(context, &known, ADOPT, json!({}), command, None)
     }
 
     /// What the machine would say, before anything costly is done.
-    fn check(&self, context: &Context, command: Command) -> Result<(), Error> {
-        let state = self.file.look(context)?.run().cloned();
+    fn check(&self, context: &Context, view: &View, command: Command) -> Result<(), Error> {
         let at = context.now_for(FileKind::Develop);
-        DevelopMachine::step(&state, command, at)
+        DevelopMachine::step(&view.run().cloned(), command, at)
             .map(|_| ())
             .map_err(refused)
+    }
+
+    /// A change with the commands that make sense after it. `looked` is how the seal stands, where the verb has just looked.
+    fn advised<S>(
+        &self,
+        context: &Context,
+        mut changed: Changed<S>,
+        looked: Option<&SealState>,
+    ) -> Result<Changed<S>, Error> {
+        let known = Known::at(context, &self.file, changed.view.history.as_ref())?;
+        changed.view.examined.next = known.next(context, changed.view.run(), looked)?;
+        Ok(changed)
     }
 
     fn to_phase(
@@ -363,17 +339,12 @@ impl DevelopRun {
         trigger: &'static str,
         facts: Value,
         command: impl Fn(&Ledger) -> Result<Command, Error>,
+        looked: Option<&SealState>,
     ) -> Result<Changed<Option<Run>>, Error> {
-        let changed = self.moves(
-            context,
-            known,
-            ("phase", trigger),
-            facts,
-            command,
-            phase_word,
-        )?;
+        let what = ("phase", trigger);
+        let changed = self.moves(context, known, what, facts, command, phase_word)?;
         self.bear_witness(context, &changed)?;
-        Ok(changed)
+        self.advised(context, changed, looked)
     }
 
     fn moves(
@@ -386,39 +357,21 @@ impl DevelopRun {
         word: impl Fn(&Option<Run>) -> String,
     ) -> Result<Changed<Option<Run>>, Error> {
         facts["run"] = known.folder.id.clone().into();
-        self.file.transact::<Develop>(
+        self.file.transact_on::<Develop>(
             context,
-            |_, _| {
+            |_, run| run,
+            |_, _, snapshot| {
                 // What was found out before the lock was about that run.
-                let ledger = Ledger::read(&self.file.file)?;
-                if ledger.run != known.ledger.run {
+                let now = Known::at(context, &self.file, snapshot.history.as_ref())?;
+                if now.ledger.run != known.ledger.run {
                     return Err(Error::RunChanged);
                 }
-                command(&ledger)
+                command(&now.ledger)
             },
             |before, after| {
                 Moved::new(entity, trigger, Some(word(before)), word(after)).with(facts.clone())
             },
         )
-    }
-
-    fn facts(&self, context: &Context, known: &Known) -> Result<StrategyFacts, Error> {
-        let run = self.run(context)?;
-        let mut planned = contract_of(context, &known.folder)?;
-        // A contract of an earlier review may know others.
-        planned.retain(|one| {
-            run.as_ref()
-                .is_some_and(|run| run.checkpoint(&one.id).is_some())
-        });
-        Ok(StrategyFacts {
-            independent: contract::independent(&planned),
-            shared_file: contract::share_a_file(&planned),
-            communication: false,
-            agent_teams_available: context
-                .variables
-                .get(AGENT_TEAMS_VARIABLE)
-                .is_some_and(|value| value == "1"),
-        })
     }
 
     /// Attempts at a checkpoint: fewer than usual, where the project says so.
@@ -443,16 +396,18 @@ impl DevelopRun {
     }
 }
 
-fn known(context: &Context, path: &Path, file: &StateFile) -> Result<Known, Error> {
-    let ledger = Ledger::read(file)?;
-    let id = ledger.run.clone();
-    let folder = RunFolder::new(path, &id.unwrap_or_else(|| new_id(context, path)));
-    let root = locate::root_of(path);
-    let seal = seal::look(context, &folder, ledger.seal.as_deref(), root)?;
-    Ok(Known {
-        ledger,
-        folder,
-        seal,
+fn facts(context: &Context, run: Option<&Run>, known: &Known) -> Result<StrategyFacts, Error> {
+    let mut planned = contract_of(context, &known.folder)?;
+    // A contract of an earlier review may know others.
+    planned.retain(|one| run.is_some_and(|run| run.checkpoint(&one.id).is_some()));
+    Ok(StrategyFacts {
+        independent: contract::independent(&planned),
+        shared_file: contract::share_a_file(&planned),
+        communication: false,
+        agent_teams_available: context
+            .variables
+            .get(AGENT_TEAMS_VARIABLE)
+            .is_some_and(|value| value == "1"),
     })
 }
 

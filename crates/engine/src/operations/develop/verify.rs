@@ -1,18 +1,20 @@
 //! Sealing, and whether what was sealed and verified still holds.
 
-use super::{DevelopRun, Known, phase_word, run_in};
+use super::{DevelopRun, phase_word, run_in};
 use crate::context::Context;
-use crate::develop::evidence;
 use crate::develop::seal::{self, SealState};
+use crate::develop::{Known, evidence};
 use crate::error::Error;
 use crate::files::{Changed, Moved};
 use crate::history::person;
 use crate::tree;
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
+use bowline_formats::develop::seal::Seal;
 use bowline_gate::locate;
-use bowline_machines::develop::{Act, Gate, needed};
+use bowline_machines::develop::{Act, Gate, Run, needed};
 use bowline_words::message::{Change, Doubt};
 use serde_json::json;
+use std::cell::RefCell;
 use std::path::Path;
 
 /// How one gate was passed.
@@ -26,31 +28,28 @@ pub struct Verified {
 
 impl DevelopRun {
     /// Seals the policy and the protected files as they are now. Only a person may.
-    pub fn seal(&self, context: &Context) -> Result<Changed, Error> {
+    pub fn seal(&self, context: &Context) -> Result<Changed<Seal>, Error> {
         // Whether there is a run is told before who may seal it.
         self.file.look(context)?;
         person(context, "seal")?;
-        self.file.replace(context, |document| {
+        let sealed = RefCell::new(None);
+        let changed = self.file.replace_seen(context, |document, snapshot| {
             let document = document.ok_or_else(|| self.file.no_file())?;
-            let known = self.known(context)?;
+            let known = Known::at(context, &self.file, snapshot.history.as_ref())?;
+            let before = known.seal(context)?;
             let (seal, hash) = seal::write(context, &known.folder, self.root())?;
-            let changed = match known.seal.seal() {
-                Some(before) => before.changes(&seal.files),
-                None => Vec::new(),
-            };
-            let changed: Vec<String> = changed.iter().map(ToString::to_string).collect();
+            let changed = before.map(|before| before.changes(&seal.files));
+            let changed: Vec<String> = changed.iter().flatten().map(ToString::to_string).collect();
             let facts = json!({
                 "run": known.folder.id, "seal": hash, "policy": seal.policy, "changed": changed,
             });
+            sealed.replace(Some(seal));
             let phase = phase_word(&run_in(document));
             let moved = Moved::new("seal", "SEAL", Some(phase.clone()), phase).with(facts);
             Ok((Some(document.clone()), moved))
-        })
-    }
-
-    /// How the seal stands.
-    pub fn seal_state(&self, context: &Context) -> Result<SealState, Error> {
-        Ok(self.known(context)?.seal)
+        })?;
+        let seal = sealed.into_inner().ok_or_else(|| self.file.no_file())?;
+        Ok(self.advised(context, changed, None)?.telling(seal))
     }
 
     /// What was run for the gates and checkpoints of the present run, the oldest first.
@@ -61,11 +60,23 @@ impl DevelopRun {
     /// Checks the evidence of every open gate, the sealed files, and that the newest evidence is about this very tree
     /// and seal.
     pub fn verify(&self, context: &Context, key: Option<&Path>) -> Result<Vec<Verified>, Error> {
-        let view = self.file.look(context)?;
+        let (view, known) = self.look(context)?;
         let run = view.run().ok_or_else(|| self.file.no_file())?;
-        let known = self.known(context)?;
+        self.verified(context, run, &known, &known.seal_state(context)?, key)
+    }
+
+    /// The same for a run that was looked at.
+    pub(super) fn verified(
+        &self,
+        context: &Context,
+        run: &Run,
+        known: &Known,
+        seal: &SealState,
+        key: Option<&Path>,
+    ) -> Result<Vec<Verified>, Error> {
         let key = key.map(evidence::read_key).transpose()?;
-        let policy = known.seal.seal().map(|seal| seal.policy.as_str());
+        let policy = seal.seal().map(|seal| seal.policy.as_str());
+        let all = evidence::all(&known.folder)?;
         let mut reasons = Vec::new();
         let mut verified = Vec::new();
         for gate in Gate::ALL
@@ -73,7 +84,7 @@ impl DevelopRun {
             .filter(|gate| run.gates.is_open(*gate))
         {
             let name = || gate.name().to_owned();
-            let Some(record) = known.evidence_of(gate)? else {
+            let Some(record) = known.evidence_of(gate, &all) else {
                 reasons.push(Doubt::NoEvidence { gate: name() });
                 continue;
             };
@@ -83,12 +94,12 @@ impl DevelopRun {
             if record.run != known.folder.id {
                 reasons.push(Doubt::OtherRun { gate: name() });
             }
-            if key.is_some_and(|key| !evidence::is_signed(&key, &record)) {
+            if key.is_some_and(|key| !evidence::is_signed(&key, record)) {
                 reasons.push(Doubt::NoSignature { gate: name() });
             }
             verified.push(Verified {
                 gate,
-                evidence: record,
+                evidence: record.clone(),
             });
         }
         // Work may be committed only behind these; a tree that got past them is not a good one.
@@ -101,7 +112,7 @@ impl DevelopRun {
         if verified.is_empty() && reasons.is_empty() {
             reasons.push(Doubt::NothingOpen);
         }
-        let mut changes = known.seal.changes();
+        let mut changes = seal.changes();
         let tree_only = changes.is_empty();
         if let Some(last) = verified.last() {
             // Earlier gates were passed on earlier trees, and a person who seals anew has looked at them.
@@ -123,20 +134,24 @@ impl DevelopRun {
         }
     }
 
-    /// Fails when what a gate rests on has changed.
-    pub(super) fn fresh(&self, context: &Context, gate: Gate) -> Result<Known, Error> {
-        let known = self.known(context)?;
-        known.sealed()?;
-        if known.seal.seal().is_some_and(|seal| seal.rules.tree)
-            && let Some(record) = known.evidence_of(gate)?
-            && let Some(change) = self.tree_change(context, &record)?
+    /// Fails when the tree that a gate was passed on has changed, where that matters.
+    pub(super) fn is_fresh(
+        &self,
+        context: &Context,
+        gate: Gate,
+        known: &Known,
+        seal: &SealState,
+    ) -> Result<(), Error> {
+        if seal.seal().is_some_and(|seal| seal.rules.tree)
+            && let Some(record) = known.evidence_of(gate, &evidence::all(&known.folder)?)
+            && let Some(change) = self.tree_change(context, record)?
         {
             return Err(Error::StaleEvidence {
                 changes: vec![change],
                 tree_only: true,
             });
         }
-        Ok(known)
+        Ok(())
     }
 
     fn tree_change(&self, context: &Context, record: &Record) -> Result<Option<Change>, Error> {

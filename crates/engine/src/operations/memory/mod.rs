@@ -177,9 +177,7 @@ impl MemoryFolder {
             }
             Moved::new(entity, trigger, status(before), to).with(metadata)
         };
-        let outcome =
-            self.state
-                .transact::<TaskState>(context, |_, memory| command(memory), describe);
+        let outcome = self.state.transact::<TaskState>(context, command, describe);
         let mut changed = match outcome {
             Ok(changed) => changed,
             // Refused all the same; but what was repaired must not go unsaid.

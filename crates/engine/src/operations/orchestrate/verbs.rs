@@ -464,7 +464,7 @@ impl Orchestration {
                 let both = plan.and_then(|plan| merged(document, &plan.file, Ticks::OfNewTasks));
                 both.unwrap_or(alone)
             },
-            |document, run| command(run, self.plan_beside(document).as_ref()),
+            |document, run, _| command(run, self.plan_beside(document).as_ref()),
             describe,
         )
     }

@@ -259,7 +259,7 @@ impl ThinkingRun {
                 .with(metadata.clone())
         };
         self.file
-            .transact::<Thinking>(context, |_, run| Ok(command(run)), describe)
+            .transact::<Thinking>(context, |run| Ok(command(run)), describe)
     }
 
     fn on_run(
@@ -275,7 +275,7 @@ impl ThinkingRun {
             Moved::new(entity, trigger, Some(from), after.overall().name()).with(metadata.clone())
         };
         self.file
-            .transact::<Thinking>(context, |_, _| Ok(command()), describe)
+            .transact::<Thinking>(context, |_| Ok(command()), describe)
     }
 
     /// Settings looked for from the task folder upwards; `None` where nobody set any.

@@ -17,7 +17,7 @@ use super::workshop::{Came, Finished, Task};
 use super::{attempt_id, prompt, verifier_id};
 use bowline_formats::checkpoint::Provided;
 use bowline_formats::job::{Carry, Wire as _};
-use bowline_machines::job::{Command, Life, Message, Process, SpawnFrom};
+use bowline_machines::job::{Command, Level, Life, Message, Process, SpawnFrom};
 use bowline_store::{
     Advance, Change, EffectEnd, EffectRow, JobRow, Record, RecordBody, RecordKind, RecordQuery,
     Settle, VerificationRow,
@@ -100,7 +100,7 @@ impl Desk {
                     return Carried::Done;
                 }
                 self.attempts.want(&id, level(want));
-                if want != bowline_machines::job::Want::Ended {
+                if want != Level::Ended {
                     return Carried::Done;
                 }
                 // Nobody else looks after an attempt that is over for its job.
@@ -436,10 +436,10 @@ pub(super) fn awaits(row: &JobRow, verification: u32) -> bool {
     matches!(row.job.life, Life::Verifying { .. }) && row.job.verifications == verification
 }
 
-pub(super) fn level(want: bowline_machines::job::Want) -> Want {
+pub(super) fn level(want: Level) -> Want {
     match want {
-        bowline_machines::job::Want::Running => Want::Running,
-        bowline_machines::job::Want::Paused => Want::Paused,
-        bowline_machines::job::Want::Ended => Want::Ended,
+        Level::Running => Want::Running,
+        Level::Paused => Want::Paused,
+        Level::Ended => Want::Ended,
     }
 }

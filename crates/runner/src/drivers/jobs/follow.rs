@@ -9,7 +9,7 @@ use bowline_formats::time::utc;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{
-    Dependency, Effect, Fact, Job, Life, Message, Moved, Question, QuestionStatus, Review,
+    Dependency, Effect, Fact, Job, JobTransition, Life, Message, Question, QuestionStatus, Review,
     TimerKind,
 };
 use bowline_store::{
@@ -43,7 +43,7 @@ pub(super) fn effect(carry: &Carry, due: Timestamp) -> NewEffect {
     }
 }
 
-fn transition(id: &str, moved: &Moved, at: Timestamp) -> NewEvent {
+fn transition(id: &str, moved: &JobTransition, at: Timestamp) -> NewEvent {
     let fact = |fact: &Fact| match fact {
         Fact::Number(number) => Value::from(*number),
         Fact::Text(text) => Value::from(text.as_str()),
