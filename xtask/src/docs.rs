@@ -86,16 +86,9 @@ fn glossary() -> Option<(String, String)> {
         "passed",
         "escalated",
     ];
-    let row = |word: &str| {
-        let status = Status::of(word);
-        format!(
-            "| `{word}` | {} | {} |\n",
-            status.say(Lang::En),
-            status.say(Lang::Ko)
-        )
-    };
+    let row = |word: &str| format!("| `{word}` | {} |\n", Status::of(word).say(Lang::Ko));
     let rows: String = words.map(row).concat();
-    let table = format!("| In a file | English | 한국어 |\n|---|---|---|\n{rows}");
+    let table = format!("| In a file | 한국어 |\n|---|---|\n{rows}");
     Some((
         GLOSSARY.into(),
         format!("{before}{STATES}\n{table}\n{END}{after}"),
