@@ -8,6 +8,8 @@ use bowline_machines::orchestrate::OrchestrateMachine;
 use bowline_machines::plan::PlanMachine;
 use bowline_machines::table;
 use bowline_machines::thinking::ThinkingMachine;
+use bowline_words::Lang;
+use bowline_words::message::Status;
 use xtask::Outcome;
 use xtask::shell::root;
 
@@ -53,7 +55,44 @@ fn pages() -> Vec<(String, String)> {
         }
     }
     pages.push(("docs/openapi.json".into(), rest::openapi::text()));
+    pages.extend(glossary());
     pages
+}
+
+const GLOSSARY: &str = "docs/glossary.md";
+const STATES: &str = "<!-- states: written by `cargo xtask docs` -->\n";
+const END: &str = "<!-- end of states -->";
+
+/// The glossary with the words of states as files and people have them.
+fn glossary() -> Option<(String, String)> {
+    let text = std::fs::read_to_string(root().join(GLOSSARY)).ok()?;
+    let (before, rest) = text.split_once(STATES)?;
+    let (_, after) = rest.split_once(END)?;
+    let words = [
+        "draft",
+        "pending",
+        "ready",
+        "in_progress",
+        "review",
+        "completed",
+        "failed",
+        "paused",
+        "cancelled",
+        "blocked",
+        "idle",
+        "success",
+        "failure",
+        "partial",
+        "passed",
+        "escalated",
+    ];
+    let row = |word: &str| format!("| `{word}` | {} |\n", Status::of(word).say(Lang::Ko));
+    let rows: String = words.map(row).concat();
+    let table = format!("| In a file | 한국어 |\n|---|---|\n{rows}");
+    Some((
+        GLOSSARY.into(),
+        format!("{before}{STATES}\n{table}\n{END}{after}"),
+    ))
 }
 
 fn machine_pages() -> Vec<(String, String)> {

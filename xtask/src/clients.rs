@@ -249,3 +249,55 @@ fn find(folder: &Path, path: &[&str]) -> Option<PathBuf> {
     entries.sort();
     entries.iter().find_map(|entry| find(entry, rest))
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
+    use super::*;
+
+    /// What the tests say they have seen: the texts of their calls, and texts of constants, by which some call.
+    fn said() -> [BTreeSet<String>; 2] {
+        let [mut texts, mut constants] = [BTreeSet::new(), BTreeSet::new()];
+        for folder in ["cli", "shim"] {
+            let folder = root().join("crates").join(folder).join("tests/it/clients");
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let source = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+                let calls = source.split("works(").skip(1);
+                let calls = calls.filter_map(|rest| Some(rest.split_once(");")?.0));
+                let calls = calls.map(|call| call.trim_end().trim_end_matches(','));
+                let text = |call: &str| {
+                    let text = call.strip_suffix('"')?.rsplit_once('"')?.1;
+                    Some(text.to_owned())
+                };
+                texts.extend(calls.filter_map(text));
+                let named = source.split(": &str = \"").skip(1);
+                constants.extend(named.filter_map(|it| Some(it.split_once("\";")?.0.to_owned())));
+            }
+        }
+        [texts, constants]
+    }
+
+    /// The table is not made here, for the clients are not: but it must be there, of these versions, and its rows must be what the
+    /// tests say.
+    #[test]
+    fn the_table_of_the_page_is_that_of_these_tests() {
+        let page = std::fs::read_to_string(root().join(PAGE)).unwrap();
+        let table = page.split_once(BEGIN).unwrap().1.split_once(END).unwrap().0;
+        let mut lines = table.lines().filter(|line| line.starts_with('|'));
+        let head = lines
+            .next()
+            .expect("`cargo xtask clients` writes the table");
+        for client in CLIENTS {
+            let column = format!(" {} {} |", client.name, client.version);
+            assert!(head.contains(&column), "{column} is not in {head}");
+        }
+        let rows = lines.skip(1).filter_map(|line| line.split(" |").next());
+        let rows: BTreeSet<String> = rows.map(|row| row.replacen("| ", "", 1)).collect();
+        let [texts, constants] = said();
+        let stale = "the table is stale: `cargo xtask clients`";
+        assert!(texts.is_subset(&rows), "{stale}: {texts:#?} {rows:#?}");
+        let known: BTreeSet<String> = texts.union(&constants).cloned().collect();
+        assert!(rows.is_subset(&known), "{stale}: {rows:#?} {known:#?}");
+    }
+}

@@ -48,8 +48,12 @@ impl Reach<'_> {
     fn command(self, event: &str) -> String {
         let script = match self {
             Reach::Path(program) => return format!("{} hook", quoted(program)),
+            // One client shows a person nothing of it, so the model is told as well.
             Reach::Anywhere if event == "SessionStart" => {
-                format!("{{ echo \"{{\\\"systemMessage\\\": \\\"{ABSENT}\\\"}}\"; exit 0; }}")
+                let told = json!({"hookEventName": event, "additionalContext": ABSENT});
+                let told = json!({"systemMessage": ABSENT, "hookSpecificOutput": told});
+                let told = told.to_string().replace('"', "\\\"");
+                format!("{{ echo \"{told}\"; exit 0; }}")
             }
             Reach::Anywhere => format!("{{ echo \"{ABSENT}\" >&2; exit 0; }}"),
         };

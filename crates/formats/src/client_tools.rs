@@ -65,8 +65,11 @@ pub fn removed(settings: &Value, entry: Entry) -> Value {
     settings
 }
 
-/// Codex keeps its servers in TOML (`.codex/config.toml`). A table of its own can stand behind whatever there is.
-const CODEX: &str = "[mcp_servers.bowline]\ncommand = \"bowline\"\nargs = [\"mcp\"]\n";
+/// Codex keeps its servers in TOML (`.codex/config.toml`). A table of its own can stand behind whatever there is. It starts them
+/// with few variables: those by which state and the task in hand are found have to be named.
+const CODEX: &str = "[mcp_servers.bowline]\ncommand = \"bowline\"\nargs = [\"mcp\"]\nenv_vars = [\"XDG_STATE_HOME\", \
+                     \"XDG_CONFIG_HOME\", \"BOWLINE_WORKSPACE\", \"BOWLINE_URL\", \"BOWLINE_TOKEN_FILE\", \"BOWLINE_TASK_ID\", \
+                     \"BOWLINE_AGENT_TOKEN_FILE\", \"BOWLINE_RELAY\"]\n";
 
 /// The text with our table at its end; one of that name that is there already stays.
 pub fn codex_installed(text: &str) -> String {

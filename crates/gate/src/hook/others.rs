@@ -21,8 +21,11 @@ pub(super) fn lines(belief: &Belief, folder: &Path, lang: Lang) -> Vec<String> {
         }
         Belief::Nothing => locate::git_top(&locate::absolute(folder)),
     };
+    // A linked worktree has no files that git ignores: what all share is in the main one.
+    let main = root.as_deref().and_then(locate::main_worktree);
     let mut folders: Vec<PathBuf> = vec![locate::absolute(folder)];
     folders.extend(root);
+    folders.extend(main);
     type Describe = fn(&Value) -> Other;
     let files: [(&str, &str, Describe); 3] = [
         ("thinking", "thinking_state.json", thinking),

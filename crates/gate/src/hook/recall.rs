@@ -35,10 +35,10 @@ pub(super) fn thinking(value: &Value) -> Vec<Card> {
     line.into_iter().collect()
 }
 
-/// The step in hand and what its agent should know.
+/// The step in hand and what its agent should know; without a task, what agents share.
 pub(super) fn memory(value: &Value, path: &Path) -> Vec<Card> {
     let task = &value["current_task"];
-    let Some(folder) = path.parent().filter(|_| task.is_object()) else {
+    let Some(folder) = path.parent() else {
         return Vec::new();
     };
     let mut lines = Vec::new();
@@ -73,8 +73,10 @@ pub(super) fn memory(value: &Value, path: &Path) -> Vec<Card> {
             lines.push(Card::Remembers { agent, facts });
         }
     }
-    let about = format!("{} {} {name}", task["name"], task["plan"]["goal"]);
-    lines.extend(taught(&folder.join(task_history::FILE_NAME), &about));
+    if task.is_object() {
+        let about = format!("{} {} {name}", task["name"], task["plan"]["goal"]);
+        lines.extend(taught(&folder.join(task_history::FILE_NAME), &about));
+    }
     lines
 }
 

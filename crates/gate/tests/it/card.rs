@@ -201,3 +201,25 @@ What scribe remembers: structure=short; posts=3
 Similar tasks taught this; apply it: begin with the timetable"
     );
 }
+
+#[test]
+fn a_linked_worktree_knows_what_the_main_one_remembers() {
+    let folder = tempfile::tempdir().unwrap();
+    let [main, linked] = ["main", "linked"].map(|name| folder.path().join(name));
+    fs::create_dir_all(main.join(".git/worktrees/linked")).unwrap();
+    fs::write(main.join(".git/worktrees/linked/commondir"), "../..\n").unwrap();
+    fs::create_dir_all(&linked).unwrap();
+    let link = main.join(".git/worktrees/linked");
+    fs::write(linked.join(".git"), format!("gitdir: {}\n", link.display())).unwrap();
+    let memory = main.join(".claude/memory");
+    fs::create_dir_all(&memory).unwrap();
+    // No task is in hand: what agents share still matters.
+    fs::write(memory.join("task-state.json"), r#"{"current_task":null}"#).unwrap();
+    let shared = r#"{"shared_data":{"current_topic":"ferries"}}"#;
+    fs::write(memory.join("shared-context.json"), shared).unwrap();
+    let card = card(&Belief::Nothing, &linked, Lang::En).unwrap();
+    assert!(
+        card.ends_with("\nWhat all agents share: current_topic=ferries"),
+        "{card}"
+    );
+}

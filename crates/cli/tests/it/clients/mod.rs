@@ -4,11 +4,17 @@
 //! `cargo xtask test` installs the clients and says where they are; without them these tests say that they are skipped. They
 //! run with an empty environment, a home of their own and a key that opens nothing.
 
+mod card;
 mod claude;
 mod codex;
+mod colleague;
+mod commands;
+mod gated;
 mod gemini;
 mod inspector;
+mod kind;
 mod orchestrated;
+mod pages;
 mod sandboxed;
 mod served;
 mod together;
@@ -59,14 +65,7 @@ impl Guarded {
         world.write("review.ok", "");
         world.write("src/old.txt", "old\n");
         let guarded = Guarded(world);
-        for arguments in [
-            &["config", "user.name", "Nobody"][..],
-            &["config", "user.email", "nobody@localhost"],
-            &["add", "-A"],
-            &["commit", "-qm", "what is there"],
-        ] {
-            guarded.git(arguments);
-        }
+        guarded.commit_all();
         for line in [
             &format!("init --agent {client}"),
             "develop gate pass review_clean_pass",
@@ -87,6 +86,17 @@ impl Guarded {
             "develop checkpoint start cp-1",
         ] {
             self.0.quietly(line, 0);
+        }
+    }
+
+    fn commit_all(&self) {
+        for arguments in [
+            &["config", "user.name", "Nobody"][..],
+            &["config", "user.email", "nobody@localhost"],
+            &["add", "-A"],
+            &["commit", "-qm", "what is there"],
+        ] {
+            self.git(arguments);
         }
     }
 
@@ -128,7 +138,16 @@ impl Guarded {
     }
 
     /// Runs a client to its end, and gives what it printed.
-    fn run(&self, mut command: Command) -> String {
+    fn run(&self, command: Command) -> String {
+        self.ended(command)[0].clone()
+    }
+
+    /// The same with what it said besides.
+    fn run_telling(&self, command: Command) -> String {
+        self.ended(command).concat()
+    }
+
+    fn ended(&self, mut command: Command) -> [String; 2] {
         // Two clients may run at once.
         let program = Path::new(command.get_program()).file_stem().unwrap();
         let program = program.to_str().unwrap().to_owned();
@@ -153,7 +172,7 @@ impl Guarded {
             status.is_some_and(|it| it.success()),
             "{status:?}\n{out}\n{err}"
         );
-        out
+        [out, err]
     }
 }
 

@@ -1,11 +1,12 @@
 //! Tasks of the server worked off by the real `claude`: through phases, a permission, a question, a review with changes, a
 //! limit, a killed client and killed servers; and once by our tools alone.
 
+use super::kind::Kind;
 use super::{Guarded, each_has, installed, last, texts};
 use crate::environment::TestEnvironment;
 use crate::serve::Server;
 use bowline_test_support::model_server::{Limit, ModelServer, Reply};
-use bowline_test_support::wait_until;
+use bowline_test_support::{wait_until, works};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -169,7 +170,16 @@ fn claude_takes_a_task_through_everything_that_can_happen() {
 /// An agent that reports by our tools: exact, and refused what is a person's.
 #[test]
 fn claude_works_off_a_task_by_tools() {
-    let Some(program) = installed("BOWLINE_CLAUDE") else {
+    works_off_a_task(Kind::Claude);
+}
+
+#[test]
+fn an_older_claude_works_off_a_task_by_tools() {
+    works_off_a_task(Kind::OlderClaude);
+}
+
+fn works_off_a_task(kind: Kind) {
+    let Some(program) = kind.installed() else {
         return;
     };
     let tool =
@@ -179,14 +189,7 @@ fn claude_works_off_a_task_by_tools() {
     world.quietly("init --agent claude", 0);
     world.write("bowline.toml", TYPES);
     let guarded = Guarded(world);
-    for arguments in [
-        &["config", "user.name", "Nobody"][..],
-        &["config", "user.email", "nobody@localhost"],
-        &["add", "-A"],
-        &["commit", "-qm", "what is there"],
-    ] {
-        guarded.git(arguments);
-    }
+    guarded.commit_all();
     let server = Server::of(guarded.0);
     for name in [
         "agent_step",
@@ -264,4 +267,8 @@ fn claude_works_off_a_task_by_tools() {
         moves.matches(&trigger).count()
     };
     assert_eq!(count("PHASE_COMPLETE"), 4, "{moves}");
+    works(
+        kind.variable(),
+        "a task of the server is worked off by tools: step, question, phases",
+    );
 }

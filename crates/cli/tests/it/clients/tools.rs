@@ -1,5 +1,6 @@
 //! The real `claude` with our tools and our plugin: whole runs by tools alone, the commands, and a machine without Bowline.
 
+use super::kind::Kind;
 use super::{Guarded, each_has, installed, last};
 use crate::environment::TestEnvironment;
 use bowline_test_support::model_server::{ModelServer, Reply};
@@ -13,7 +14,7 @@ use std::sync::mpsc::{self, Receiver};
 const PLAN: &str =
     "# Ferries\n\n## Phase 1: Start\n\n- [ ] T1.1: Read\n- [ ] T1.2: Write (depends: T1.1)\n";
 
-fn checkout() -> PathBuf {
+pub(super) fn checkout() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().unwrap()
 }
@@ -65,25 +66,38 @@ const CALLS: &str = "our tools are called (MCP)";
 
 #[test]
 fn claude_works_by_tools() {
-    works_by_tools(CLAUDES[0]);
+    works_by_tools(Kind::Claude);
 }
 
 #[test]
 fn an_older_claude_works_by_tools() {
-    works_by_tools(CLAUDES[1]);
+    works_by_tools(Kind::OlderClaude);
 }
 
-fn works_by_tools(variable: &str) {
-    let Some(program) = installed(variable) else {
-        return;
-    };
-    let world = Guarded(TestEnvironment::repository());
-    world.0.quietly("init --agent claude", 0);
-    world.0.write("TASKS.md", PLAN);
-    let mut script = vec![
-        tool("bowline_status", json!({})),
-        tool("thinking_new", json!({ "id": "t-1", "goal": "A post" })),
-    ];
+#[test]
+fn codex_works_by_tools() {
+    works_by_tools(Kind::Codex);
+}
+
+#[test]
+fn gemini_works_by_tools() {
+    works_by_tools(Kind::Gemini);
+}
+
+#[test]
+fn opencode_works_by_tools() {
+    works_by_tools(Kind::Opencode);
+}
+
+/// A thinking run, a task of the memory and a plan, each to its end.
+fn whole_runs(kind: Kind, world: &Guarded) -> Vec<Reply> {
+    let tool = |name: &str, input: Value| kind.tool(name, input);
+    let mut script = kind.looks_for("bowline status, thinking new start complete");
+    script.push(tool("bowline_status", json!({})));
+    script.push(tool(
+        "thinking_new",
+        json!({ "id": "t-1", "goal": "A post" }),
+    ));
     for (stage, output) in [
         ("planning", "thinking/planning/ideas.json"),
         ("selection", "thinking/selection/selected.json"),
@@ -91,58 +105,60 @@ fn works_by_tools(variable: &str) {
         ("reflection", "thinking/reflection/notes.md"),
     ] {
         script.push(tool("thinking_start", json!({ "stage": stage })));
-        script.push(write(&world, output));
+        script.push(kind.write(world, output));
         let done = json!({ "stage": stage, "outputs": [output] });
         script.push(tool("thinking_complete", done));
     }
+    script.extend(kind.looks_for("memory task new finish, step start complete"));
     let steps =
         json!([{ "name": "Read", "agent": "a" }, { "name": "Write", "agent": "b", "deps": [1] }]);
     let task = json!({ "name": "Times", "goal": "A table", "steps": steps });
     script.push(tool("memory_task_new", task));
     for id in [1, 2] {
         script.push(tool("memory_step_start", json!({ "id": id })));
-        script.push(tool(
-            "memory_step_complete",
-            json!({ "id": id, "output": "ok" }),
-        ));
+        let done = json!({ "id": id, "output": "ok" });
+        script.push(tool("memory_step_complete", done));
     }
     let lessons = json!({ "summary": "done", "lessons": ["ask the harbour"] });
     script.push(tool("memory_task_finish", lessons));
+    script.extend(kind.looks_for("orchestrate init next start complete phase finish"));
     script.push(tool("orchestrate_init", json!({})));
     for id in ["T1.1", "T1.2"] {
         script.push(tool("orchestrate_next", json!({})));
         script.push(tool("orchestrate_start", json!({ "id": id })));
         script.push(tool("orchestrate_complete", json!({ "id": id })));
     }
-    script.push(tool(
-        "orchestrate_phase_finish",
-        json!({ "phase": 1, "no_git": true }),
-    ));
+    let finish = json!({ "phase": 1, "no_git": true });
+    script.push(tool("orchestrate_phase_finish", finish));
     script.push(tool("orchestrate_next", json!({})));
     // What is a person's is refused with a word that says so.
-    script.push(tool(
-        "bowline_verb",
-        json!({ "noun": "bowline", "verb": "undo" }),
-    ));
+    script.extend(kind.looks_for("bowline verb"));
+    let undo = json!({ "noun": "bowline", "verb": "undo" });
+    script.push(tool("bowline_verb", undo));
+    script
+}
+
+fn works_by_tools(kind: Kind) {
+    let Some(program) = kind.installed() else {
+        return;
+    };
+    let world = Guarded(TestEnvironment::repository());
+    world.0.quietly(&format!("init --agent {}", kind.name()), 0);
+    world.0.write("TASKS.md", PLAN);
+    let script = whole_runs(kind, &world);
     let count = script.len();
-    script.push(Reply::text("All done."));
     let model = ModelServer::start(script).unwrap();
-    let begun = run(&world, &program, &model, &["do all of it"]);
-    let servers = begun["mcp_servers"].to_string();
-    assert!(servers.contains("connected"), "{servers}");
-    assert_eq!(model.left(), 0);
+    model.then(Reply::text("All done."));
+    let printed = world.run(kind.run(&world, &program, &model, "do all of it"));
+    assert_eq!(model.left(), 0, "{printed}");
     let asked = model.asked();
     assert_eq!(asked.len(), count + 1);
     // Every tool did what it was asked to, but for the last.
     for one in &asked[1..count] {
         let told = last(one);
-        assert!(!told.contains("\"error\""), "{told}");
+        let refused = told.contains("\"error\"") || told.contains("\\\"error\\\"");
+        assert!(!refused, "{told}");
     }
-    assert!(
-        last(&asked[count - 1]).contains("ALL_DONE"),
-        "{}",
-        last(&asked[count - 1])
-    );
     assert!(last(&asked[count]).contains("needs_person"));
     let state = |line: &str| -> Value {
         let output = world.0.quietly(line, 0);
@@ -153,78 +169,11 @@ fn works_by_tools(variable: &str) {
     let memory = state("memory history --json");
     assert_eq!(memory["state"]["tasks"][0]["result"], "success");
     assert_eq!(state("orchestrate status --json")["done"], 2);
-    works(variable, CALLS);
+    works(kind.variable(), CALLS);
     works(
-        variable,
+        kind.variable(),
         "whole runs by tools: thinking, memory, an orchestration",
     );
-}
-
-#[test]
-fn the_plugin_installs_and_its_commands_work() {
-    plugin_works(CLAUDES[0]);
-}
-
-#[test]
-fn the_plugin_installs_and_its_commands_work_in_an_older_claude() {
-    plugin_works(CLAUDES[1]);
-}
-
-fn plugin_works(variable: &str) {
-    let Some(program) = installed(variable) else {
-        return;
-    };
-    let world = Guarded(TestEnvironment::repository());
-    let model = ModelServer::start([]).unwrap();
-    let root = checkout();
-    for arguments in [
-        vec!["validate", root.join("plugin").to_str().unwrap()],
-        vec!["marketplace", "add", root.to_str().unwrap()],
-        vec!["install", "bowline@bowline"],
-    ] {
-        let mut client = claude(&world, &program, &model);
-        client.arg("plugin").args(&arguments);
-        world.run(client);
-    }
-    for (command, words) in [
-        ("develop", ["Develop: ferry times", "AskUserQuestion"]),
-        (
-            "orchestrate",
-            ["Work off the plan: ferry times", "orchestrate_next"],
-        ),
-        (
-            "auto-orchestrate",
-            ["Arguments: ferry times --ultra-thin", "one line per change"],
-        ),
-        (
-            "thinking",
-            ["Goal: ferry times", "thinking/selection/selected.json"],
-        ),
-        ("memory", ["Task: ferry times", "memory_task_finish"]),
-    ] {
-        let given = match command {
-            "auto-orchestrate" => "ferry times --ultra-thin",
-            _ => "ferry times",
-        };
-        let model = ModelServer::start([
-            Reply::tool(
-                "I look.",
-                "mcp__plugin_bowline_bowline__bowline_status",
-                json!({}),
-            ),
-            Reply::text("I see."),
-        ])
-        .unwrap();
-        let begun = run(
-            &world,
-            &program,
-            &model,
-            &[&format!("/bowline:{command} {given}")],
-        );
-        assert!(begun["skills"].to_string().contains("bowline"), "{begun}");
-        each_has(&model.asked(), &[&words, &["begin"]]);
-    }
-    works(variable, "the plugin installs, and its five commands work");
 }
 
 /// The plugin asks the gate like the hooks of `init` do.
@@ -326,38 +275,6 @@ fn called(world: &Guarded, model: &ModelServer) {
 fn begin(name: &str) -> ModelServer {
     let begin = Reply::tool("I begin.", name, json!({ "id": "t-1", "goal": "A post" }));
     ModelServer::start([begin, Reply::text("Done.")]).unwrap()
-}
-
-#[test]
-fn gemini_has_the_tools() {
-    let Some(program) = installed("BOWLINE_GEMINI") else {
-        return;
-    };
-    let world = Guarded(TestEnvironment::repository());
-    world.0.quietly("init --agent gemini", 0);
-    let model = begin("mcp_bowline_thinking_new");
-    super::gemini::settings(&world);
-    let mut client = world.client(&program);
-    super::gemini::arguments(&mut client, &model, "begin");
-    world.run(client);
-    called(&world, &model);
-    works("BOWLINE_GEMINI", CALLS);
-}
-
-#[test]
-fn opencode_has_the_tools() {
-    let Some(program) = installed("BOWLINE_OPENCODE") else {
-        return;
-    };
-    let world = Guarded(TestEnvironment::repository());
-    world.0.quietly("init --agent opencode", 0);
-    let model = begin("bowline_thinking_new");
-    super::sandboxed::opencode_settings(&world, &model);
-    let mut client = world.client(&program);
-    super::sandboxed::opencode_arguments(&mut client, "begin");
-    world.run(client);
-    called(&world, &model);
-    works("BOWLINE_OPENCODE", CALLS);
 }
 
 /// It has no tools of servers in its first question: it looks for them, and is told of ours.

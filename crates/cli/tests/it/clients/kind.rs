@@ -1,0 +1,126 @@
+//! The clients side by side: what differs between them when they are given a prompt, our tools or a file to write.
+
+use super::{Guarded, codex, gemini, installed, sandboxed, tools};
+use bowline_test_support::model_server::{ModelServer, Reply};
+use serde_json::{Value, json};
+use std::process::Command;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Claude,
+    OlderClaude,
+    Codex,
+    Gemini,
+    Opencode,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 5] = [
+        Kind::Claude,
+        Kind::OlderClaude,
+        Kind::Codex,
+        Kind::Gemini,
+        Kind::Opencode,
+    ];
+
+    pub(super) const fn variable(self) -> &'static str {
+        match self {
+            Kind::Claude => "BOWLINE_CLAUDE",
+            Kind::OlderClaude => "BOWLINE_CLAUDE_OLDER",
+            Kind::Codex => "BOWLINE_CODEX",
+            Kind::Gemini => "BOWLINE_GEMINI",
+            Kind::Opencode => "BOWLINE_OPENCODE",
+        }
+    }
+
+    /// As `bowline init --agent` calls it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Kind::Claude | Kind::OlderClaude => "claude",
+            Kind::Codex => "codex",
+            Kind::Gemini => "gemini",
+            Kind::Opencode => "opencode",
+        }
+    }
+
+    pub(super) fn installed(self) -> Option<String> {
+        installed(self.variable())
+    }
+
+    /// A run with one prompt in a folder that is trusted, as are its hooks.
+    pub(super) fn run(
+        self,
+        world: &Guarded,
+        program: &str,
+        model: &ModelServer,
+        prompt: &str,
+    ) -> Command {
+        match self {
+            Kind::Claude | Kind::OlderClaude => {
+                let mut client = tools::claude(world, program, model);
+                client
+                    .args(["-p", prompt, "--output-format", "stream-json", "--verbose"])
+                    .args(["--permission-mode", "acceptEdits", "--allowedTools"])
+                    .arg("Bash,Write,Edit,Agent,mcp__bowline,mcp__plugin_bowline_bowline");
+                client
+            }
+            Kind::Codex => {
+                let mut client = codex::trusting(world, program, model);
+                client.args(["--dangerously-bypass-hook-trust", prompt]);
+                client
+            }
+            Kind::Gemini => {
+                gemini::settings(world);
+                let mut client = world.client(program);
+                gemini::arguments(&mut client, model, prompt);
+                client
+            }
+            Kind::Opencode => {
+                sandboxed::opencode_settings(world, model);
+                let mut client = world.client(program);
+                sandboxed::opencode_arguments(&mut client, prompt);
+                client
+            }
+        }
+    }
+
+    /// A call of one of our tools, by the name this client gives it.
+    pub(super) fn tool(self, name: &str, input: Value) -> Reply {
+        let name = match self {
+            Kind::Claude | Kind::OlderClaude | Kind::Codex => format!("mcp__bowline__{name}"),
+            Kind::Gemini => format!("mcp_bowline_{name}"),
+            Kind::Opencode => format!("bowline_{name}"),
+        };
+        Reply::tool("I do it.", &name, input)
+    }
+
+    /// What comes before a call: one of them looks for tools of servers before it calls any.
+    pub(super) fn looks_for(self, words: &str) -> Vec<Reply> {
+        match self {
+            Kind::Codex => vec![codex::looks_for(words)],
+            Kind::Claude | Kind::OlderClaude | Kind::Gemini | Kind::Opencode => Vec::new(),
+        }
+    }
+
+    /// Writes a file by the client's own tool.
+    pub(super) fn write(self, world: &Guarded, path: &str) -> Reply {
+        let file = world.0.path(path);
+        let (tool, input) = match self {
+            Kind::Claude | Kind::OlderClaude => {
+                ("Write", json!({ "file_path": file, "content": "{}\n" }))
+            }
+            Kind::Codex => (
+                "apply_patch",
+                json!(format!(
+                    "*** Begin Patch\n*** Add File: {path}\n+{{}}\n*** End Patch\n"
+                )),
+            ),
+            Kind::Gemini => (
+                "write_file",
+                json!({ "file_path": file, "content": "{}\n" }),
+            ),
+            Kind::Opencode => ("write", json!({ "filePath": file, "content": "{}\n" })),
+        };
+        Reply::tool("I write.", tool, input)
+    }
+}
