@@ -137,6 +137,14 @@ function workspace() {
     ['thinking', 'evaluate', 'practicality=9', 'trust=6', 'innovation=5'],
     ['thinking', 'quality', 'completeness=0.7', 'consistency=0.9'],
     ['memory', 'init'],
+    ...[['Winter issue 1', 3], ['Winter issue 2', 2], ['Spring issue 1', 4], ['Spring issue 2', 3]].flatMap(([name, steps]) => [
+      ['memory', 'task', 'new', name, '--goal', 'Readers find a walk for the weekend', ...Array.from({ length: steps }, (_, at) => ['--step', `name=Part ${at + 1},agent=writer`]).flat()],
+      ...Array.from({ length: steps }, (_, at) => String(at + 1)).flatMap((step) => [['memory', 'step', 'start', step], ['memory', 'step', 'complete', step]]),
+      ['memory', 'task', 'finish', '--summary', 'Sent to all readers', ...(steps === 4 ? ['--lesson', 'Ask the photographers a week before'] : [])],
+    ]),
+    ['memory', 'context', 'set', 'shared_data.current_topic', 'Walks in spring'],
+    ['memory', 'context', 'set', 'shared_data.target_languages', 'ko, en'],
+    ['memory', 'context', 'set', 'preferences.tone', 'short sentences, no slogans'],
     ['memory', 'task', 'new', 'Spring issue 3', '--goal', 'Readers find a walk for the weekend', '--step', 'name=Trails,agent=researcher', '--step', 'name=Pictures,agent=picker', '--step', 'name=Draft,agent=writer,deps=1', '--step', 'name=Edit,agent=editor,deps=2+3'],
     ['memory', 'step', 'start', '1'],
     ['memory', 'step', 'complete', '1'],
@@ -155,9 +163,12 @@ function workspace() {
     ['orchestrate', 'fail', 'T1.5', '--reason', 'the live feed answers 403'],
     ['orchestrate', 'complete', 'T1.4'],
   ];
-  for (const line of all) {
+  // A morning's work: some minutes between any two of them, and the last one now.
+  const gaps = all.map((_, at) => [2, 7, 3, 11, 4][at % 5] * 60_000);
+  for (const [at, line] of all.entries()) {
+    const ago = gaps.slice(at + 1).reduce((sum, gap) => sum + gap, 0);
     try {
-      bowline(folder, line);
+      bowline(folder, line, { BOWLINE_CLOCK: new Date(Date.now() - ago).toISOString() });
     } catch (error) {
       console.error(`bowline ${line.join(' ')}: ${error.stderr}`);
     }

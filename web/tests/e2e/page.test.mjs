@@ -150,6 +150,10 @@ test('the board by keys: move, search, help', { timeout: 60_000 }, async () => {
   await page.keyboard.press('/');
   await page.keyboard.type('outlives');
   await until('only one card is left', async () => (await page.locator('.card').count()) === 1);
+  await page.keyboard.type(' of nowhere');
+  await page.getByText('No task matches').waitFor();
+  await page.getByRole('button', { name: 'Show all tasks' }).click();
+  await until('all cards are back', async () => (await page.locator('.card').count()) > 1);
   await page.keyboard.press('Escape');
   await page.keyboard.press('?');
   await page.getByRole('dialog').waitFor();
