@@ -176,9 +176,12 @@ function workspace() {
   return { home, folder };
 }
 
+/** As it talks, for another price. */
+const costing = (usd, input) => scenarios.talking.replace('usd = 0.87', `usd = ${usd}`).replace('input = 41200', `input = ${input}`);
+
 export async function gallery() {
   const { home, folder } = workspace();
-  const server = new Server({ busy: scenarios.busy, talking: scenarios.talking, careful: scenarios.careful, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 12, apps: { site: ['npm', 'start', '--', '--port', '{port}'] } });
+  const server = new Server({ busy: scenarios.busy, talking: scenarios.talking, brief: costing(0.31, 12400), long: costing(1.94, 98300), careful: scenarios.careful, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 12, apps: { site: ['npm', 'start', '--', '--port', '{port}'] } });
   await server.start();
   const make = (title, agent, more) => server.newTask(title, agent, more);
   const done = await make('Move the newsletter to the new template', 'finishing', { type: 'custom', label: 'letters' });
@@ -190,11 +193,13 @@ export async function gallery() {
   await make('Search by season', 'busy', { label: 'trails' });
   const talk = await make('Pictures of a trail: one first, the rest later', 'talking', { label: 'trails', description: 'The page of a trail loads all its pictures at once. The first one is enough to begin with.' });
   await make('Publish the map package', 'careful', { label: 'trails' });
+  await make('Alternative texts for pictures', 'brief', { label: 'letters' });
+  await make('사진 갤러리를 새 형식으로 옮기기', 'long', { label: 'trails' });
   await make('Weekly summary', 'busy', { label: 'letters', dependsOn: [work.id] });
   await make('검색 결과 정렬 기준 바꾸기', 'busy', { submit: false, label: 'trails' });
   await server.reaches(review.id, 'review');
   await server.reaches(failed.id, 'failed');
-  await until('the question is asked', async () => (await server.api('GET', '/api/inbox')).items.length >= 5);
+  await until('the question is asked', async () => (await server.api('GET', '/api/inbox')).items.length >= 7);
   await until('the custom task is over', async () => ['completed', 'failed'].includes((await server.task(done.id)).status));
   const { items } = await server.api('GET', '/api/workspaces');
   const capsule = path.join(home, 'timetable.capsule.json');

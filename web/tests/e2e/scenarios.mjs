@@ -182,7 +182,7 @@ phase = { number = 1, name = "Plan", files = ["docs/plan.md"] }
 [[step]]
 wait = "PHASE_START"
 [[step]]
-raw = "Starting Phase 2: Build\\n"
+raw = "${ESC}[1;34mStarting Phase 2: Build${ESC}[0m\\n"
 [[step]]
 flood = { bytes = 16000, line_bytes = 80 }
 [[step]]
