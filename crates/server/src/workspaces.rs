@@ -384,14 +384,19 @@ fn changed_by(
                 "cancel" => memory.task_cancel(context)?.telling(()),
                 "recover" => memory.task_recover(context, text)?.telling(()),
                 "finish" => {
-                    let finish = Finish { summary, ..Finish::default() };
+                    let finish = Finish {
+                        summary,
+                        ..Finish::default()
+                    };
                     memory.task_finish(context, finish)?.telling(())
                 }
                 "step-start" => memory.step_start(context, number()?)?.telling(()),
                 "step-complete" => {
                     let output = summary.map(Value::String);
                     let made = Vec::new();
-                    memory.step_complete(context, number()?, output.as_ref(), made)?.telling(())
+                    memory
+                        .step_complete(context, number()?, output.as_ref(), made)?
+                        .telling(())
                 }
                 _ => {
                     let why = text.ok_or_else(|| lacks(verb, "text"))?;

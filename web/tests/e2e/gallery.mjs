@@ -181,7 +181,7 @@ const costing = (usd, input) => scenarios.talking.replace('usd = 0.87', `usd = $
 
 export async function gallery() {
   const { home, folder } = workspace();
-  const server = new Server({ busy: scenarios.busy, talking: scenarios.talking, brief: costing(0.31, 12400), long: costing(1.94, 98300), careful: scenarios.careful, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 12, apps: { site: ['npm', 'start', '--', '--port', '{port}'] } });
+  const server = new Server({ busy: scenarios.busy, talking: scenarios.talking, brief: costing(0.31, 12400), long: costing(1.94, 98300), careful: scenarios.careful, limited: scenarios.limited, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 12, apps: { site: ['npm', 'start', '--', '--port', '{port}'] } });
   await server.start();
   const make = (title, agent, more) => server.newTask(title, agent, more);
   const done = await make('Move the newsletter to the new template', 'finishing', { type: 'custom', label: 'letters' });
@@ -193,6 +193,7 @@ export async function gallery() {
   await make('Search by season', 'busy', { label: 'trails' });
   const talk = await make('Pictures of a trail: one first, the rest later', 'talking', { label: 'trails', description: 'The page of a trail loads all its pictures at once. The first one is enough to begin with.' });
   await make('Publish the map package', 'careful', { label: 'trails' });
+  await make('Translate the trail notes', 'limited', { label: 'letters' });
   await make('Alternative texts for pictures', 'brief', { label: 'letters' });
   await make('사진 갤러리를 새 형식으로 옮기기', 'long', { label: 'trails' });
   await make('Weekly summary', 'busy', { label: 'letters', dependsOn: [work.id] });

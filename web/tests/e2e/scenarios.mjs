@@ -194,3 +194,13 @@ phase = { number = 2, name = "Build", files = ["docs/build.md"] }
 [[step]]
 wait = ""
 `;
+
+/** Runs into a limit of its provider, which ends in some minutes. */
+export const limited = `
+[[step]]
+say = "The first half is there."
+[[step]]
+limit = { retry_after = 900 }
+[[step]]
+wait = ""
+`;
