@@ -92,6 +92,7 @@ test('a review by keys: r goes to its words, a to its button, and the tab is cal
   assert.equal(await page.getByLabel('What should change').inputValue(), '');
   assert.match(await page.title(), /Decided by keys · Bowline$/);
   await page.keyboard.press('Escape');
+  await page.locator('[data-action="approve"]:enabled').waitFor();
   await page.keyboard.press('a');
   assert.equal(await page.evaluate(() => document.activeElement?.dataset.action), 'approve');
   await page.goto(`${server.url}/tasks/${without.id}/review`);

@@ -193,10 +193,11 @@ fn a_damaged_file_says_why_and_what_to_do() {
     let one = korean.ask("GET", &path, None, &[]).unwrap().json()["items"][0].clone();
     assert_eq!(one["status"], Value::Null);
     assert_eq!(one["findings"][0]["severity"], "fatal");
-    let hangul = |text: &Value| {
-        let text = text.as_str().unwrap_or_default();
-        text.chars().any(|it| ('가'..='힣').contains(&it))
-    };
-    assert!(hangul(&one["findings"][0]["message"]), "{one}");
-    assert!(hangul(&one["next"][0]), "{one}");
+    let said = one["findings"][0]["message"].as_str().unwrap();
+    assert!(
+        said.chars().any(|it| ('가'..='힣').contains(&it)),
+        "{said}"
+    );
+    let next = one["next"][0].as_str().unwrap();
+    assert!(next.starts_with("bowline doctor --repair "), "{next}");
 }
