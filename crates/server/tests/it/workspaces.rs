@@ -194,10 +194,7 @@ fn a_damaged_file_says_why_and_what_to_do() {
     assert_eq!(one["status"], Value::Null);
     assert_eq!(one["findings"][0]["severity"], "fatal");
     let said = one["findings"][0]["message"].as_str().unwrap();
-    assert!(
-        said.chars().any(|it| ('가'..='힣').contains(&it)),
-        "{said}"
-    );
+    assert!(said.chars().any(|it| ('가'..='힣').contains(&it)), "{said}");
     let next = one["next"][0].as_str().unwrap();
     assert!(next.starts_with("bowline doctor --repair "), "{next}");
 }
