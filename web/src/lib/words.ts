@@ -597,7 +597,7 @@ export const words = {
     doneOf: "{total}개 중 {n}개 완료",
     found: "{n}개 찾음",
     searchTasks: "작업 검색",
-    groupBy: "묶기",
+    groupBy: "그룹 기준",
     groupNone: "없음",
     onlyNeedsYou: "내 결정 필요",
     ungrouped: "기타",

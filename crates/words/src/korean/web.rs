@@ -55,7 +55,7 @@ table! {
         DoneOf => "{{total}}개 중 {{n}}개 완료";
         Found => "{{n}}개 찾음";
         SearchTasks => "작업 검색";
-        GroupBy => "묶기";
+        GroupBy => "그룹 기준";
         GroupNone => "없음";
         OnlyNeedsYou => "내 결정 필요";
         Ungrouped => "기타";
