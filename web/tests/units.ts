@@ -6,7 +6,7 @@ import { columnsOf } from '../src/lib/board';
 import { capsuleOf } from '../src/lib/capsule';
 import { countsOf, rowsBetween, rowsOf } from '../src/lib/diff';
 import { scaleOf } from '../src/lib/gantt';
-import { criticalPath, folded, inColumns, reduced, type Graph } from '../src/lib/graph';
+import { criticalPath, folded, inColumns, inPhases, phasesOf, reduced, withoutJoints, type Graph, type GraphNode } from '../src/lib/graph';
 import type { Task, Waiting } from '../src/lib/shapes';
 import { daysOf } from '../src/lib/spend';
 import { plain } from '../src/lib/text';
@@ -102,6 +102,29 @@ test('the critical path is the longest chain of what is open', () => {
   assert.deepEqual([...criticalPath(graph)].sort(), ['c', 'x']);
 });
 
+test('a phase waits for the one before: each has its part of the critical path, and stands behind the other', () => {
+  const node = (id: string, phase: number | null): GraphNode => ({ id, title: '', status: 'pending', phase, members: [] });
+  const graph: Graph = { nodes: [node('a', 1), node('b', 1), node('c', 2), node('d', 2), node('e', 2)], edges: [['a', 'b'], ['c', 'd'], ['a', 'e']] };
+  assert.deepEqual([...criticalPath(graph)].sort(), ['a', 'b', 'c', 'd']);
+  assert.deepEqual(phasesOf(graph), [1, 2]);
+  assert.deepEqual(phasesOf({ ...graph, nodes: [node('a', 1), node('b', null), node('c', 2)] }), []);
+  const { ids, edges } = inPhases({ ids: graph.nodes.map(({ id }) => id), edges: graph.edges, phases: Object.fromEntries(graph.nodes.map(({ id, phase }) => [id, phase ?? 0])) });
+  const { places, lines } = withoutJoints(inColumns(ids, edges));
+  assert.deepEqual(Object.keys(places).sort(), ['a', 'b', 'c', 'd', 'e']);
+  assert.equal(lines.length, 3);
+  const x = (id: string): number => places[id]?.x ?? 0;
+  assert.ok(Math.max(x('a'), x('b')) < Math.min(x('c'), x('d'), x('e')));
+  const one = { ids: ['a', 'b'], edges: [['a', 'b']] as [string, string][], phases: {} };
+  assert.deepEqual(inPhases(one), { ids: one.ids, edges: one.edges });
+});
+
+test('tasks are grouped by the repository a person named; folders of their own group nothing', () => {
+  const task = (id: string, workspace: string | null): Task => ({ id, title: id, type: 'custom', description: '', status: 'draft', createdAt: '', label: null, workspace }) as unknown as Task;
+  const list = [task('task_1', '/srv/harbour'), task('task_2', '/srv/data/workspaces/task_2'), task('task_3', '/srv/harbour'), task('task_4', null)];
+  const groups = columnsOf(list, '', 'workspace')[0]?.groups.map((group) => [group.name, group.tasks.map(({ id }) => id)]);
+  assert.deepEqual(groups, [['', ['task_2', 'task_4']], ['/srv/harbour', ['task_1', 'task_3']]]);
+});
+
 test('a long silence takes little room', () => {
   const hour = 3_600_000;
   const scale = scaleOf([
@@ -124,15 +147,21 @@ test('the order of a column is that of creation, whatever moves', () => {
   assert.deepEqual(order([{ ...one, updatedAt: '2026-01-09T00:00:00Z' }, two]), ['two', 'one']);
 });
 
-test('a proposed command is a button only when nothing has to be filled in', () => {
-  assert.deepEqual(verbOf('bowline thinking start planning'), { kind: 'thinking', verb: 'start', id: 'planning' });
-  assert.deepEqual(verbOf('bowline develop implement'), { kind: 'develop', verb: 'implement', id: null });
-  assert.deepEqual(verbOf('bowline -C /srv/a orchestrate start T1.6'), { kind: 'orchestrate', verb: 'start', id: 'T1.6' });
-  assert.equal(verbOf('bowline develop start FEATURE'), null);
-  assert.equal(verbOf('bowline orchestrate fail ID --reason TEXT'), null);
-  assert.deepEqual(verbOf('bowline memory step start 1'), { kind: 'memory', verb: 'step-start', id: '1' });
-  assert.deepEqual(verbOf('bowline memory task pause'), { kind: 'memory', verb: 'pause', id: null });
-  assert.equal(verbOf('bowline memory step complete 1'), null);
+test('a proposed command is a verb of the server, with what a person has to say', () => {
+  assert.deepEqual(verbOf('bowline thinking start planning'), { kind: 'thinking', verb: 'start', id: 'planning', asks: [] });
+  assert.deepEqual(verbOf('bowline develop implement'), { kind: 'develop', verb: 'implement', id: null, asks: [] });
+  assert.deepEqual(verbOf('bowline develop back IMPLEMENT'), { kind: 'develop', verb: 'back', id: 'IMPLEMENT', asks: [] });
+  assert.deepEqual(verbOf('bowline -C /srv/a orchestrate start T1.6'), { kind: 'orchestrate', verb: 'start', id: 'T1.6', asks: [] });
+  assert.deepEqual(verbOf('bowline memory step start 1'), { kind: 'memory', verb: 'step-start', id: '1', asks: [] });
+  assert.deepEqual(verbOf('bowline memory task pause'), { kind: 'memory', verb: 'pause', id: null, asks: [] });
+  assert.deepEqual(verbOf('bowline memory step fail 1 --message MESSAGE')?.asks, ['text']);
+  assert.deepEqual(verbOf('bowline thinking complete planning --output PATH')?.asks, ['path']);
+  assert.deepEqual(verbOf('bowline thinking fail creation --code CODE --message MESSAGE')?.asks, ['code', 'text']);
+  assert.deepEqual(verbOf('bowline develop checkpoint start cp-1 --override REASON'), { kind: 'develop', verb: 'checkpoint-start', id: 'cp-1', asks: ['text'] });
+  // What the command line alone can do, and what nobody has a field for.
+  for (const no of ['bowline develop start FEATURE', 'bowline develop gate pass review_clean_pass', 'bowline develop checkpoint pass cp-1', 'bowline thinking start planning --fast', 'bowline memory task new NAME --goal GOAL', 'bowline doctor --repair']) {
+    assert.equal(verbOf(no), null, no);
+  }
 });
 
 test('a chain of thousands is laid out in columns, nothing on top of another', () => {

@@ -8,15 +8,17 @@ use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::develop::{Gate, Phase};
 use bowline_engine::machines::thinking::Stage;
 use bowline_engine::operations::develop::DevelopRun;
-use bowline_engine::operations::memory::MemoryFolder;
+use bowline_engine::operations::memory::{FailureKind, Finish, MemoryFolder};
 use bowline_engine::operations::orchestrate::{self, Orchestration};
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::words::shown;
 use bowline_engine::{Context, advice, history, workspace};
+use bowline_formats::finding::Severity;
 use bowline_formats::rest::{
     EventName, Page, VerbRequest, Workspace, WorkspaceChange, WorkspaceKind, WorkspaceState,
 };
 use bowline_formats::transition::Transition;
+use bowline_words::Lang;
 use bowline_words::message::ServerNo;
 use notify::{RecursiveMode, Watcher as _};
 use serde_json::{Value, json as value};
@@ -189,14 +191,16 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
     for (kind, path) in files(shared, call)? {
         let file = KnownFile::new(&shared.context, kind, &path);
         items.push(match file.view(&shared.context) {
-            Ok(view) => state_of(&shared.context, &view),
+            Ok(view) => state_of(&shared.context, &view, call.lang),
             // One that is damaged must not hide the others.
             Err(error) => WorkspaceState {
                 kind: kind.name().into(),
                 path: shown(&path),
                 status: None,
                 state: Value::Null,
-                findings: vec![value!({ "code": error.code(), "text": error.told(call.lang).0 })],
+                findings: vec![value!({
+                    "severity": Severity::Fatal.name(), "code": error.code(), "message": error.told(call.lang).0,
+                })],
                 next: vec![error.told(call.lang).1],
                 titles: BTreeMap::new(),
                 evidence: Vec::new(),
@@ -206,7 +210,7 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
     json(call, &Page::whole(items))
 }
 
-fn state_of(context: &Context, view: &View) -> WorkspaceState {
+fn state_of(context: &Context, view: &View, lang: Lang) -> WorkspaceState {
     let findings = view.examined.findings.iter();
     WorkspaceState {
         kind: view.kind.name().into(),
@@ -214,7 +218,12 @@ fn state_of(context: &Context, view: &View) -> WorkspaceState {
         status: Some(view.examined.status.clone()),
         state: view.shown(),
         findings: findings
-            .map(|finding| finding.to_json(Some(&view.document)))
+            .map(|finding| {
+                let mut told = finding.to_json(Some(&view.document));
+                told["message"] = finding.message.say(lang).into();
+                told["repair"] = finding.repair.as_ref().map(|it| it.say(lang)).into();
+                told
+            })
             .collect(),
         next: advice::commands(context, view),
         titles: titles(context, view),
@@ -281,8 +290,25 @@ pub(crate) fn node_log(shared: &Arc<Shared>, call: &Call) -> Reply {
 fn verbs(kind: &str) -> &'static [&'static str] {
     match kind {
         "thinking" => &["start", "complete", "fail"],
-        "memory" => &["pause", "resume", "cancel", "recover", "step-start"],
-        "develop" => &["review", "implement", "pr", "done", "back", "gate-reset"],
+        "memory" => &[
+            "pause",
+            "resume",
+            "cancel",
+            "recover",
+            "finish",
+            "step-start",
+            "step-complete",
+            "step-fail",
+        ],
+        "develop" => &[
+            "review",
+            "implement",
+            "pr",
+            "done",
+            "back",
+            "gate-reset",
+            "checkpoint-start",
+        ],
         "orchestrate" => &["start", "complete", "fail", "retry", "force-complete"],
         _ => &[],
     }
@@ -350,17 +376,34 @@ fn changed_by(
         }
         "memory" => {
             let memory = MemoryFolder::at(context, path.parent().unwrap_or(path));
+            let number = || id()?.parse().map_err(|_| lacks(verb, "id"));
+            let summary = text.map(str::to_owned);
             match verb {
-                "pause" => memory.task_pause(context)?,
-                "resume" => memory.task_resume(context)?,
-                "cancel" => memory.task_cancel(context)?,
-                "recover" => memory.task_recover(context, text)?,
+                "pause" => memory.task_pause(context)?.telling(()),
+                "resume" => memory.task_resume(context)?.telling(()),
+                "cancel" => memory.task_cancel(context)?.telling(()),
+                "recover" => memory.task_recover(context, text)?.telling(()),
+                "finish" => {
+                    let finish = Finish {
+                        summary,
+                        ..Finish::default()
+                    };
+                    memory.task_finish(context, finish)?.telling(())
+                }
+                "step-start" => memory.step_start(context, number()?)?.telling(()),
+                "step-complete" => {
+                    let output = summary.map(Value::String);
+                    let made = Vec::new();
+                    memory
+                        .step_complete(context, number()?, output.as_ref(), made)?
+                        .telling(())
+                }
                 _ => {
-                    let number = id()?.parse().map_err(|_| lacks(verb, "id"))?;
-                    memory.step_start(context, number)?
+                    let why = text.ok_or_else(|| lacks(verb, "text"))?;
+                    let kind = FailureKind::Transient;
+                    memory.step_fail(context, number()?, kind, why)?.telling(())
                 }
             }
-            .telling(())
         }
         "develop" => {
             let run = DevelopRun::at(context, &root(FileKind::Develop));
@@ -374,6 +417,7 @@ fn changed_by(
                     let phase = Phase::ALL.into_iter().find(|it| it.name() == word);
                     run.back(context, phase.ok_or_else(|| lacks(verb, "id"))?)?
                 }
+                "checkpoint-start" => run.checkpoint_start(context, id()?, text)?,
                 _ => {
                     let word = id()?;
                     let gate = Gate::ALL.into_iter().find(|it| it.name() == word);

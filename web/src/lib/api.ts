@@ -4,7 +4,7 @@ import type { paths } from './api.generated';
 import { session } from './session.svelte';
 import { settings, t } from './settings.svelte';
 import type { EditTask, NewPermissionRule, NewTask, Task, Trouble, WorkspaceKind } from './shapes';
-import type { Verb } from './verbs';
+import type { Said, Verb } from './verbs';
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; trouble: Trouble };
 
@@ -173,8 +173,13 @@ export const api = {
     listed(client.GET('/api/workspaces/{id}/{kind}', { params: { path: { id, kind } } })),
   workspaceTransitions: (id: string, kind: WorkspaceKind) =>
     listed(client.GET('/api/workspaces/{id}/{kind}/transitions', { params: { path: { id, kind } } })),
-  verb: (id: string, { kind, verb, id: about }: Verb, file: string) =>
-    told(client.POST('/api/workspaces/{id}/{kind}/{verb}', { params: { path: { id, kind, verb } }, body: { file, id: about } })),
+  verb: (id: string, { kind, verb, id: about }: Verb, file: string, { text, code, path }: Said) =>
+    told(
+      client.POST('/api/workspaces/{id}/{kind}/{verb}', {
+        params: { path: { id, kind, verb } },
+        body: { file, id: about, text: text || null, code: code || null, paths: path ? [path] : [] },
+      }),
+    ),
   nodeLog: (id: string, node: string, file: string) =>
     `/api/workspaces/${encodeURIComponent(id)}/orchestrate/nodes/${encodeURIComponent(node)}/log?file=${encodeURIComponent(file)}`,
 

@@ -6,6 +6,7 @@ export const STATUSES = ['draft', 'pending', 'in_progress', 'review', 'completed
 export type Grouping = 'none' | 'label' | 'workspace' | 'type';
 
 export interface Group {
+  /** Empty where there is none to name: no label, or a folder that the task has for itself. */
   name: string;
   tasks: Task[];
 }
@@ -18,7 +19,7 @@ export interface Column {
 
 export function matches(task: Task, words: string[]): boolean {
   if (words.length === 0) return true;
-  const text = `${task.title} ${task.id} ${task.type} ${task.label ?? ''} ${task.workspace ?? ''} ${task.description}`.toLowerCase();
+  const text = `${task.title} ${task.id} ${task.type} ${task.label ?? ''} ${task.agent ?? ''} ${task.workspace ?? ''} ${task.description}`.toLowerCase();
   return words.every((word) => text.includes(word));
 }
 
@@ -36,10 +37,15 @@ function grouped(tasks: Task[], grouping: Grouping): Group[] {
   if (grouping === 'none') return [{ name: '', tasks }];
   const groups = new Map<string, Task[]>();
   for (const task of tasks) {
-    const name = task[grouping] ?? '';
+    const name = grouping === 'workspace' ? repositoryOf(task) : (task[grouping] ?? '');
     const group = groups.get(name);
     if (group) group.push(task);
     else groups.set(name, [task]);
   }
   return [...groups].sort(([one], [other]) => one.localeCompare(other)).map(([name, list]) => ({ name, tasks: list }));
+}
+
+/** The folder that a person named. A task without one works in a folder of its own, which is called as it is and groups nothing. */
+function repositoryOf({ id, workspace }: Task): string {
+  return workspace && !workspace.endsWith(`/${id}`) ? workspace : '';
 }

@@ -117,6 +117,8 @@ class Events {
         };
       });
       this.#wake = null;
+      // One that rested has lost nothing but time.
+      if (this.#resting) this.state = 'catching-up';
       this.#resting = false;
     }
   }

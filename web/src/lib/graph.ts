@@ -86,8 +86,19 @@ export function folded(graph: Graph, opened: ReadonlySet<string>): Graph {
   return { nodes, edges: [...new Map(edges.map((edge) => [edge.join('\n'), edge])).values()] };
 }
 
-/** The longest chain of what is still to be done: nothing else can make the whole end sooner. */
+/** What can make the whole end sooner: of each phase the longest chain of what is still to be done, since a phase waits for the one before. */
 export function criticalPath(graph: Graph): Set<string> {
+  const phases = new Map<number | null, GraphNode[]>();
+  for (const node of graph.nodes) phases.set(node.phase, [...(phases.get(node.phase) ?? []), node]);
+  return new Set([...phases.values()].flatMap((nodes) => longestOpen({ nodes, edges: within(nodes, graph.edges) })));
+}
+
+function within(nodes: GraphNode[], edges: Graph['edges']): Graph['edges'] {
+  const known = new Set(nodes.map((node) => node.id));
+  return edges.filter(([from, to]) => known.has(from) && known.has(to));
+}
+
+function longestOpen(graph: Graph): string[] {
   const into = new Map<string, string[]>();
   for (const [from, to] of graph.edges) into.set(to, [...(into.get(to) ?? []), from]);
   const open = new Set(graph.nodes.filter((node) => node.status !== 'completed').map((node) => node.id));
@@ -108,7 +119,49 @@ export function criticalPath(graph: Graph): Set<string> {
   for (const [id, value] of length) if (open.has(id) && value > (end === undefined ? 0 : (length.get(end) ?? 0))) end = id;
   const path = new Set<string>();
   for (let at = end; at !== undefined && !path.has(at); at = via.get(at)) if (open.has(at)) path.add(at);
-  return path;
+  return [...path];
+}
+
+/** What a layout is asked for. Phases are there where a graph has several: each stands behind the one before. */
+export interface Asked {
+  ids: string[];
+  edges: [string, string][];
+  phases: Record<string, number>;
+}
+
+/** What begins so is a place between two phases, which nobody sees. */
+const BETWEEN = '\n';
+export const isJoint = (id: string): boolean => id.startsWith(BETWEEN);
+
+/** The phases of a graph in order, where it has several and every node has one. */
+export function phasesOf(graph: Graph): number[] {
+  const all = [...new Set(graph.nodes.map((node) => node.phase))].filter((phase) => phase !== null);
+  return all.length > 1 && graph.nodes.every((node) => node.phase !== null) ? all.sort((one, other) => one - other) : [];
+}
+
+/** The graph with a joint between each two phases: whatever ends one comes before it, whatever begins the next behind it. */
+export function inPhases({ ids, edges, phases }: Asked): { ids: string[]; edges: [string, string][] } {
+  const order = [...new Set(Object.values(phases))].sort((one, other) => one - other);
+  if (order.length < 2) return { ids, edges };
+  const inside = edges.filter(([from, to]) => phases[from] === phases[to]);
+  const [begins, ends] = [new Set(ids), new Set(ids)];
+  for (const [from, to] of inside) {
+    begins.delete(to);
+    ends.delete(from);
+  }
+  const joints = order.slice(1).map((phase) => BETWEEN + phase);
+  const more = ids.flatMap((id): [string, string][] => {
+    const at = order.indexOf(phases[id] ?? 0);
+    const [before, behind] = [joints[at - 1], joints[at]];
+    return [...(before && begins.has(id) ? [[before, id] as [string, string]] : []), ...(behind && ends.has(id) ? [[id, behind] as [string, string]] : [])];
+  });
+  return { ids: [...ids, ...joints], edges: [...edges, ...more] };
+}
+
+/** Without the joints, which only kept the phases apart. */
+export function withoutJoints(placed: Placed): Placed {
+  const places = Object.fromEntries(Object.entries(placed.places).filter(([id]) => !isJoint(id)));
+  return { ...placed, places, lines: placed.lines.filter(({ from, to }) => !isJoint(from) && !isJoint(to)) };
 }
 
 /** Columns by the longest way to each node, in the order of the ids: for graphs that are too deep to be laid out better. */

@@ -101,7 +101,8 @@ export class Log {
       if (this.#last !== NORMAL) this.#styles.set(at + this.dropped, this.#last);
       this.#last = styleAfter(line, this.#last);
       this.lines.push(line);
-      const phase = PHASE.exec(line) ?? STARTING.exec(line);
+      const said = line.startsWith('\x1b') ? textOf(line) : line;
+      const phase = PHASE.exec(said) ?? STARTING.exec(said);
       if (phase) marks.push({ line: at + this.dropped, phase: Number(phase[1]), title: phase[2] ?? '' });
     }
     if (this.lines.length > LINES_MAX) {

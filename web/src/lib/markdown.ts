@@ -21,9 +21,12 @@ const ALLOWED = {
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#|[^a-z]|[a-z+.-]+(?:[^a-z+.\-:]|$))/i,
 };
 
-/** The document as a fragment. Pictures are taken from `files`, the address of the task's artefacts, or not at all. */
-export function rendered(text: string, files: string): DocumentFragment {
-  const html = marked.parse(plain(text), { async: false });
+/**
+ * The document as a fragment. Pictures are taken from `files`, the address of the task's artefacts, or not at all. In what was
+ * said, and not written as a document, a line ends where it ends.
+ */
+export function rendered(text: string, files: string, breaks = false): DocumentFragment {
+  const html = marked.parse(plain(text), { async: false, breaks });
   const fragment = DOMPurify.sanitize(html, { ...ALLOWED, RETURN_DOM_FRAGMENT: true });
   for (const image of fragment.querySelectorAll('img')) {
     const source = image.getAttribute('src') ?? '';

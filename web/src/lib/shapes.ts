@@ -1,5 +1,6 @@
 /** The shapes of the server's answers, as its OpenAPI document has them. */
 import type { components } from './api.generated';
+import { object, text } from './loose';
 
 type Schemas = components['schemas'];
 
@@ -36,6 +37,12 @@ export type WorkspaceKind = Schemas['WorkspaceKind'];
 export type WorkspaceState = Schemas['WorkspaceState'];
 export type EditTask = Schemas['EditTask'];
 export type NewTask = Schemas['NewTask'];
+
+/** What a move of a state file was about: a stage, a step, a gate, a task. */
+export function subjectOf({ metadata }: Transition): string {
+  const facts = object(metadata);
+  return ['stage', 'step', 'gate', 'checkpoint', 'task', 'id', 'node', 'phase', 'path'].map((key) => text(facts[key])).find(Boolean) ?? '';
+}
 
 /** Why something was not done. */
 export interface Trouble {

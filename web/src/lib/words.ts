@@ -59,11 +59,15 @@ export const words = {
     groupNone: "Nothing",
     onlyNeedsYou: "Needs you",
     ungrouped: "Others",
+    ownFolder: "Each in a folder of its own",
+    repository: "Repository",
     label: "Label",
     type: "Type",
     noTasks: "No tasks yet",
     noTasksHint: "Write one down, submit it, and an agent takes it from the queue.",
     moreBelow: "{n} more",
+    nothingFound: "No task matches",
+    showAllTasks: "Show all tasks",
     untitled: "Untitled",
     phaseOf: "Phase {n} of {total}",
     phaseN: "Phase {n}",
@@ -158,6 +162,11 @@ export const words = {
     statusInReview: "In review",
     statusApproved: "Approved",
     statusChangesRequested: "Changes requested",
+    statusNew: "New",
+    statusRestored: "Restored",
+    statusAdopted: "Taken over",
+    statusStarted: "Started",
+    statusNone: "None",
     agentIdle: "Idle",
     agentRunning: "Running",
     agentPaused: "Paused",
@@ -234,7 +243,7 @@ export const words = {
     process: "Process",
     alive: "alive",
     aliveAs: "alive, process {pid}",
-    notAlive: "not there",
+    notAlive: "not running",
     lastOutput: "Last output",
     step: "Step",
     waitsForWhat: "Waits for",
@@ -289,6 +298,8 @@ export const words = {
     cutText: "The rest is too long to be shown.",
     seeComments: "See the comments on the files.",
     reviewsOfTask: "Reviews",
+    noReview: "There is no review yet",
+    noReviewHint: "One opens when the agent completes a phase.",
     foundBefore: "Verification found {n} before",
     commentsN: "{n} comment | {n} comments",
     comparedWithBefore: "Compared with the state before this phase",
@@ -365,6 +376,43 @@ export const words = {
     triggerCancel: "Cancelled",
     triggerRecover: "Recovered",
     triggerRestore: "Restored",
+    triggerNew: "Made",
+    triggerInit: "Set up",
+    triggerStart: "Started",
+    triggerStartAhead: "Started ahead",
+    triggerOutput: "Output recorded",
+    triggerComplete: "Completed",
+    triggerForceComplete: "Completed by a person",
+    triggerFail: "Failed",
+    triggerRetry: "Tried again",
+    triggerFinish: "Finished",
+    triggerPhaseFinish: "Phase finished",
+    triggerStepAdd: "Step added",
+    triggerStepStart: "Step started",
+    triggerStepComplete: "Step completed",
+    triggerStepFail: "Step failed",
+    triggerReview: "Review begun",
+    triggerImplement: "Implementation begun",
+    triggerPr: "Pull request begun",
+    triggerDone: "Done",
+    triggerBack: "Sent back",
+    triggerSeal: "Commands sealed",
+    triggerGatePass: "Gate passed",
+    triggerGateReset: "Gate closed",
+    triggerCheckpointStart: "Checkpoint started",
+    triggerCheckpointPass: "Checkpoint passed",
+    triggerCheckpointFail: "Checkpoint failed",
+    triggerEvaluate: "Scored",
+    triggerQuality: "Quality recorded",
+    triggerFeedback: "Lesson recorded",
+    triggerSet: "Value set",
+    triggerAppend: "Value added",
+    triggerSessionNew: "Session begun",
+    triggerPush: "Added to the history",
+    triggerReset: "Discarded",
+    triggerUndo: "Undone",
+    triggerRepair: "Repaired",
+    triggerOutsideEdit: "Edited by another program",
     noFiles: "No files yet",
     noFilesHint: "Files that the agent makes appear here.",
     downloadZip: "Download all (ZIP)",
@@ -381,6 +429,13 @@ export const words = {
     noStateFilesHint: "A run that is started in this folder appears here by itself.",
     nextCommands: "What can be done next",
     doIt: "Do it",
+    outputPath: "Path of the output",
+    errorCode: "Error code",
+    keptNothing: "Nothing is kept here yet",
+    keptPreferences: "Preferences",
+    keptSharedData: "Shared data",
+    keptCache: "Cache",
+    keptStatistics: "Statistics",
     verbStart: "Start",
     verbComplete: "Complete",
     verbRetry: "Try again",
@@ -441,7 +496,7 @@ export const words = {
     timeline: "Timeline",
     merged: "merged as {commit}",
     notMerged: "not merged",
-    slots: "Slots",
+    slots: "Slots in use",
     liveAgents: "Agents of tasks in progress",
     noAgents: "No agent is at work",
     noAgentsHint: "Submit a task and one is started.",
@@ -454,7 +509,6 @@ export const words = {
     tokensByDay: "Tokens per day",
     noSpend: "Nothing was spent yet",
     noSpendHint: "What agents report to have used stands here, by day and by task.",
-    spentToday: "Spent today",
     todayN: "{n} today",
     nodes: "Servers",
     name: "Name",
@@ -532,7 +586,7 @@ export const words = {
     ago: "{age} 전",
     justNow: "방금",
     resumesIn: "{time} 후 재개",
-    silence: "{time} 동안 조용함",
+    silence: "{time} 동안 활동 없음",
     tokensN: "토큰 {n}",
     outputAgo: "{age} 출력",
     madeAgo: "{age} 생성",
@@ -543,15 +597,19 @@ export const words = {
     doneOf: "{total}개 중 {n}개 완료",
     found: "{n}개 찾음",
     searchTasks: "작업 검색",
-    groupBy: "묶기",
+    groupBy: "그룹 기준",
     groupNone: "없음",
     onlyNeedsYou: "내 결정 필요",
     ungrouped: "기타",
+    ownFolder: "작업별 폴더",
+    repository: "저장소",
     label: "라벨",
     type: "유형",
     noTasks: "아직 작업이 없습니다",
     noTasksHint: "작업을 적어 제출하면 에이전트가 대기열에서 가져갑니다.",
     moreBelow: "{n}개 더",
+    nothingFound: "조건에 맞는 작업이 없습니다",
+    showAllTasks: "모든 작업 보기",
     untitled: "제목 없음",
     phaseOf: "{total}단계 중 {n}단계",
     phaseN: "{n}단계",
@@ -646,6 +704,11 @@ export const words = {
     statusInReview: "리뷰 중",
     statusApproved: "승인됨",
     statusChangesRequested: "변경 요청됨",
+    statusNew: "새로 만듦",
+    statusRestored: "복원됨",
+    statusAdopted: "받아들임",
+    statusStarted: "시작됨",
+    statusNone: "없음",
     agentIdle: "유휴",
     agentRunning: "실행 중",
     agentPaused: "일시중지",
@@ -702,8 +765,8 @@ export const words = {
     confirmDelete: "작업과 이력을 서버에서 지웁니다.",
     confirmInterrupt: "에이전트가 지금 하는 일을 중단합니다.",
     confirmRestore: "이 체크포인트에서 새 시도로 이어 갑니다. 이후의 작업은 이력에 남습니다.",
-    leaveIt: "그만두기",
-    actions: "작업",
+    leaveIt: "돌아가기",
+    actions: "동작",
     tabOverview: "개요",
     tabReview: "리뷰",
     tabConversation: "대화",
@@ -720,9 +783,9 @@ export const words = {
     phases: "단계",
     phase: "단계",
     process: "프로세스",
-    alive: "살아 있음",
-    aliveAs: "살아 있음, 프로세스 {pid}",
-    notAlive: "없음",
+    alive: "실행 중",
+    aliveAs: "실행 중, 프로세스 {pid}",
+    notAlive: "실행 중이 아님",
     lastOutput: "마지막 출력",
     step: "단계",
     waitsForWhat: "기다리는 것",
@@ -742,11 +805,11 @@ export const words = {
     failureAgentFatal: "에이전트가 치명적 오류를 보고했습니다",
     failureVerificationFailed: "검증이 여러 번 실패했습니다",
     failureCancelled: "취소됨",
-    failureAgentExited: "에이전트가 끝내지 않고 종료했습니다",
+    failureAgentExited: "에이전트가 작업을 끝내지 않고 종료했습니다",
     failureSpawnFailed: "에이전트를 시작하지 못했습니다",
     failureDependencyRejected: "의존성이 거부되었습니다",
     failureDependencyTimeout: "의존성이 제때 제공되지 않았습니다",
-    failureBreaker: "차단기가 멈췄습니다",
+    failureBreaker: "차단기가 작업을 멈췄습니다",
     output: "에이전트 출력",
     searchLog: "출력 검색",
     noHits: "없음",
@@ -777,6 +840,8 @@ export const words = {
     cutText: "나머지는 너무 길어 표시하지 않습니다.",
     seeComments: "파일에 남긴 의견을 확인하세요.",
     reviewsOfTask: "리뷰",
+    noReview: "아직 리뷰가 없습니다",
+    noReviewHint: "에이전트가 단계를 마치면 리뷰가 열립니다.",
     foundBefore: "이전 검증에서 발견: {n}건",
     commentsN: "의견 {n}개",
     comparedWithBefore: "이 단계 이전과 비교",
@@ -853,6 +918,43 @@ export const words = {
     triggerCancel: "취소",
     triggerRecover: "복구",
     triggerRestore: "복원",
+    triggerNew: "새로 만듦",
+    triggerInit: "준비",
+    triggerStart: "시작",
+    triggerStartAhead: "미리 시작",
+    triggerOutput: "산출물 기록",
+    triggerComplete: "완료",
+    triggerForceComplete: "사람이 완료 처리",
+    triggerFail: "실패",
+    triggerRetry: "재시도",
+    triggerFinish: "마침",
+    triggerPhaseFinish: "단계 마침",
+    triggerStepAdd: "단계 추가",
+    triggerStepStart: "단계 시작",
+    triggerStepComplete: "단계 완료",
+    triggerStepFail: "단계 실패",
+    triggerReview: "리뷰 시작",
+    triggerImplement: "구현 시작",
+    triggerPr: "PR 시작",
+    triggerDone: "완료",
+    triggerBack: "되돌림",
+    triggerSeal: "명령 봉인",
+    triggerGatePass: "게이트 통과",
+    triggerGateReset: "게이트 닫음",
+    triggerCheckpointStart: "체크포인트 시작",
+    triggerCheckpointPass: "체크포인트 통과",
+    triggerCheckpointFail: "체크포인트 실패",
+    triggerEvaluate: "점수 기록",
+    triggerQuality: "품질 기록",
+    triggerFeedback: "교훈 기록",
+    triggerSet: "값 설정",
+    triggerAppend: "값 추가",
+    triggerSessionNew: "세션 시작",
+    triggerPush: "이력에 추가",
+    triggerReset: "폐기",
+    triggerUndo: "실행 취소",
+    triggerRepair: "복구함",
+    triggerOutsideEdit: "다른 프로그램이 편집",
     noFiles: "아직 파일이 없습니다",
     noFilesHint: "에이전트가 만든 파일이 여기에 나타납니다.",
     downloadZip: "모두 내려받기 (ZIP)",
@@ -866,13 +968,20 @@ export const words = {
     noWorkspaces: "작업 공간이 없습니다",
     noWorkspacesHint: "'bowline serve --workspace 폴더'로 서버를 시작하면 그 폴더의 상태 파일이 여기에 나타납니다.",
     noStateFiles: "상태 파일이 없습니다",
-    noStateFilesHint: "이 폴더에서 실행을 시작하면 저절로 나타납니다.",
+    noStateFilesHint: "이 폴더에서 실행을 시작하면 자동으로 나타납니다.",
     nextCommands: "다음에 할 수 있는 일",
     doIt: "실행",
+    outputPath: "산출물 경로",
+    errorCode: "오류 코드",
+    keptNothing: "아직 저장된 것이 없습니다",
+    keptPreferences: "선호 설정",
+    keptSharedData: "공유 데이터",
+    keptCache: "캐시",
+    keptStatistics: "통계",
     verbStart: "시작",
     verbComplete: "완료 처리",
     verbRetry: "재시도",
-    findingsN: "이 파일에서 발견: {n}건",
+    findingsN: "이 파일에서 확인할 점 {n}건",
     kindOfThinking: "사고 실행",
     kindOfMemory: "메모리",
     kindOfDevelop: "개발 실행",
@@ -925,11 +1034,11 @@ export const words = {
     zoomOut: "축소",
     fit: "맞춤",
     layingOut: "그래프를 배치하는 중…",
-    criticalPath: "주요 경로",
+    criticalPath: "임계 경로",
     timeline: "타임라인",
     merged: "병합됨: {commit}",
     notMerged: "병합되지 않음",
-    slots: "슬롯",
+    slots: "사용 중인 슬롯",
     liveAgents: "진행 중인 작업의 에이전트",
     noAgents: "일하는 에이전트가 없습니다",
     noAgentsHint: "작업을 제출하면 시작됩니다.",
@@ -942,7 +1051,6 @@ export const words = {
     tokensByDay: "일별 토큰",
     noSpend: "아직 쓴 비용이 없습니다",
     noSpendHint: "에이전트가 사용했다고 알린 양이 날짜와 작업별로 나타납니다.",
-    spentToday: "오늘 비용",
     todayN: "오늘 {n}",
     nodes: "서버",
     name: "이름",
@@ -1040,11 +1148,15 @@ export interface Parameters {
   groupNone: never;
   onlyNeedsYou: never;
   ungrouped: never;
+  ownFolder: never;
+  repository: never;
   label: never;
   type: never;
   noTasks: never;
   noTasksHint: never;
   moreBelow: 'n';
+  nothingFound: never;
+  showAllTasks: never;
   untitled: never;
   phaseOf: 'n' | 'total';
   phaseN: 'n';
@@ -1139,6 +1251,11 @@ export interface Parameters {
   statusInReview: never;
   statusApproved: never;
   statusChangesRequested: never;
+  statusNew: never;
+  statusRestored: never;
+  statusAdopted: never;
+  statusStarted: never;
+  statusNone: never;
   agentIdle: never;
   agentRunning: never;
   agentPaused: never;
@@ -1270,6 +1387,8 @@ export interface Parameters {
   cutText: never;
   seeComments: never;
   reviewsOfTask: never;
+  noReview: never;
+  noReviewHint: never;
   foundBefore: 'n';
   commentsN: 'n';
   comparedWithBefore: never;
@@ -1346,6 +1465,43 @@ export interface Parameters {
   triggerCancel: never;
   triggerRecover: never;
   triggerRestore: never;
+  triggerNew: never;
+  triggerInit: never;
+  triggerStart: never;
+  triggerStartAhead: never;
+  triggerOutput: never;
+  triggerComplete: never;
+  triggerForceComplete: never;
+  triggerFail: never;
+  triggerRetry: never;
+  triggerFinish: never;
+  triggerPhaseFinish: never;
+  triggerStepAdd: never;
+  triggerStepStart: never;
+  triggerStepComplete: never;
+  triggerStepFail: never;
+  triggerReview: never;
+  triggerImplement: never;
+  triggerPr: never;
+  triggerDone: never;
+  triggerBack: never;
+  triggerSeal: never;
+  triggerGatePass: never;
+  triggerGateReset: never;
+  triggerCheckpointStart: never;
+  triggerCheckpointPass: never;
+  triggerCheckpointFail: never;
+  triggerEvaluate: never;
+  triggerQuality: never;
+  triggerFeedback: never;
+  triggerSet: never;
+  triggerAppend: never;
+  triggerSessionNew: never;
+  triggerPush: never;
+  triggerReset: never;
+  triggerUndo: never;
+  triggerRepair: never;
+  triggerOutsideEdit: never;
   noFiles: never;
   noFilesHint: never;
   downloadZip: never;
@@ -1362,6 +1518,13 @@ export interface Parameters {
   noStateFilesHint: never;
   nextCommands: never;
   doIt: never;
+  outputPath: never;
+  errorCode: never;
+  keptNothing: never;
+  keptPreferences: never;
+  keptSharedData: never;
+  keptCache: never;
+  keptStatistics: never;
   verbStart: never;
   verbComplete: never;
   verbRetry: never;
@@ -1435,7 +1598,6 @@ export interface Parameters {
   tokensByDay: never;
   noSpend: never;
   noSpendHint: never;
-  spentToday: never;
   todayN: 'n';
   nodes: never;
   name: never;

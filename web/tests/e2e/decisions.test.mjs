@@ -80,6 +80,27 @@ test('from the form to completed, through every decision', { timeout: 120_000 },
   await context.close();
 });
 
+test('a review by keys: r goes to its words, a to its button, and the tab is called as the task', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Decided by keys', 'reviewing');
+  const without = await server.newTask('Nothing to decide', 'busy');
+  await server.reaches(task.id, 'review');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  await page.getByRole('tab', { name: /Review/ }).waitFor();
+  await page.keyboard.press('r');
+  await until('the words are asked for', () => page.evaluate(() => document.activeElement?.id === 'feedback'));
+  assert.equal(await page.getByLabel('What should change').inputValue(), '');
+  assert.match(await page.title(), /Decided by keys · Bowline$/);
+  await page.keyboard.press('Escape');
+  await page.locator('[data-action="approve"]:enabled').waitFor();
+  await page.keyboard.press('a');
+  assert.equal(await page.evaluate(() => document.activeElement?.dataset.action), 'approve');
+  await page.goto(`${server.url}/tasks/${without.id}/review`);
+  await page.getByText('There is no review yet').waitFor();
+  fine();
+  await context.close();
+});
+
 test('pause, resume and cancel by the buttons the server allows', { timeout: 60_000 }, async () => {
   const task = await server.newTask('Works for long', 'busy');
   const { page, context, fine } = await visit(chromium, server);

@@ -137,6 +137,14 @@ function workspace() {
     ['thinking', 'evaluate', 'practicality=9', 'trust=6', 'innovation=5'],
     ['thinking', 'quality', 'completeness=0.7', 'consistency=0.9'],
     ['memory', 'init'],
+    ...[['Winter issue 1', 3], ['Winter issue 2', 2], ['Spring issue 1', 4], ['Spring issue 2', 3]].flatMap(([name, steps]) => [
+      ['memory', 'task', 'new', name, '--goal', 'Readers find a walk for the weekend', ...Array.from({ length: steps }, (_, at) => ['--step', `name=Part ${at + 1},agent=writer`]).flat()],
+      ...Array.from({ length: steps }, (_, at) => String(at + 1)).flatMap((step) => [['memory', 'step', 'start', step], ['memory', 'step', 'complete', step]]),
+      ['memory', 'task', 'finish', '--summary', 'Sent to all readers', ...(steps === 4 ? ['--lesson', 'Ask the photographers a week before'] : [])],
+    ]),
+    ['memory', 'context', 'set', 'shared_data.current_topic', 'Walks in spring'],
+    ['memory', 'context', 'set', 'shared_data.target_languages', 'ko, en'],
+    ['memory', 'context', 'set', 'preferences.tone', 'short sentences, no slogans'],
     ['memory', 'task', 'new', 'Spring issue 3', '--goal', 'Readers find a walk for the weekend', '--step', 'name=Trails,agent=researcher', '--step', 'name=Pictures,agent=picker', '--step', 'name=Draft,agent=writer,deps=1', '--step', 'name=Edit,agent=editor,deps=2+3'],
     ['memory', 'step', 'start', '1'],
     ['memory', 'step', 'complete', '1'],
@@ -155,9 +163,12 @@ function workspace() {
     ['orchestrate', 'fail', 'T1.5', '--reason', 'the live feed answers 403'],
     ['orchestrate', 'complete', 'T1.4'],
   ];
-  for (const line of all) {
+  // A morning's work: some minutes between any two of them, and the last one now.
+  const gaps = all.map((_, at) => [2, 7, 3, 11, 4][at % 5] * 60_000);
+  for (const [at, line] of all.entries()) {
+    const ago = gaps.slice(at + 1).reduce((sum, gap) => sum + gap, 0);
     try {
-      bowline(folder, line);
+      bowline(folder, line, { BOWLINE_CLOCK: new Date(Date.now() - ago).toISOString() });
     } catch (error) {
       console.error(`bowline ${line.join(' ')}: ${error.stderr}`);
     }
@@ -165,9 +176,12 @@ function workspace() {
   return { home, folder };
 }
 
+/** As it talks, for another price. */
+const costing = (usd, input) => scenarios.talking.replace('usd = 0.87', `usd = ${usd}`).replace('input = 41200', `input = ${input}`);
+
 export async function gallery() {
   const { home, folder } = workspace();
-  const server = new Server({ busy: scenarios.busy, talking: scenarios.talking, careful: scenarios.careful, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 12, apps: { site: ['npm', 'start', '--', '--port', '{port}'] } });
+  const server = new Server({ busy: scenarios.busy, talking: scenarios.talking, brief: costing(0.31, 12400), long: costing(1.94, 98300), careful: scenarios.careful, limited: scenarios.limited, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 12, apps: { site: ['npm', 'start', '--', '--port', '{port}'] } });
   await server.start();
   const make = (title, agent, more) => server.newTask(title, agent, more);
   const done = await make('Move the newsletter to the new template', 'finishing', { type: 'custom', label: 'letters' });
@@ -179,11 +193,14 @@ export async function gallery() {
   await make('Search by season', 'busy', { label: 'trails' });
   const talk = await make('Pictures of a trail: one first, the rest later', 'talking', { label: 'trails', description: 'The page of a trail loads all its pictures at once. The first one is enough to begin with.' });
   await make('Publish the map package', 'careful', { label: 'trails' });
+  await make('Translate the trail notes', 'limited', { label: 'letters' });
+  await make('Alternative texts for pictures', 'brief', { label: 'letters' });
+  await make('사진 갤러리를 새 형식으로 옮기기', 'long', { label: 'trails' });
   await make('Weekly summary', 'busy', { label: 'letters', dependsOn: [work.id] });
   await make('검색 결과 정렬 기준 바꾸기', 'busy', { submit: false, label: 'trails' });
   await server.reaches(review.id, 'review');
   await server.reaches(failed.id, 'failed');
-  await until('the question is asked', async () => (await server.api('GET', '/api/inbox')).items.length >= 5);
+  await until('the question is asked', async () => (await server.api('GET', '/api/inbox')).items.length >= 7);
   await until('the custom task is over', async () => ['completed', 'failed'].includes((await server.task(done.id)).status));
   const { items } = await server.api('GET', '/api/workspaces');
   const capsule = path.join(home, 'timetable.capsule.json');

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import * as scenarios from './scenarios.mjs';
-import { browser, Server, until, visit } from './world.mjs';
+import { browser, serious, Server, until, visit } from './world.mjs';
 
 const TASKS = 1000;
 let server;
@@ -52,6 +52,7 @@ before(async () => {
   bowline(folder, ['orchestrate', 'init']);
   bowline(folder, ['orchestrate', 'start', 'T1.1']);
   worked(path.join(home, 'pier'));
+  bowline(folder, ['memory', 'task', 'new', 'Walk the coast', '--goal', 'A map of it', '--step', 'name=Walk']);
   bowline(folder, ['develop', 'start', 'A coast path']);
   bowline(folder, ['develop', 'review']);
   bowline(folder, ['develop', 'gate', 'pass', 'review_clean_pass', '--run', 'echo looked at']);
@@ -174,6 +175,15 @@ test('permissions, questions and reviews of many tasks are answered in a batch',
   // To its status it waits for an answer; a reader is told for what.
   await page.locator(`#card-${made[0].id}`).getByText('Waits for a permission').waitFor();
   await page.locator(`#card-${made[2].id}`).getByText('Waits for an answer').waitFor();
+  // The board shows the first of them and says how many more there are.
+  const strip = page.getByRole('region', { name: 'Needs you' });
+  const all = (await server.api('GET', '/api/inbox')).items.length;
+  assert.equal(await strip.locator('li:visible').count(), 4);
+  await strip.getByRole('link', { name: `and ${all - 4} more`, exact: true }).waitFor();
+  await page.setViewportSize({ width: 360, height: 740 });
+  assert.equal(await strip.locator('li:visible').count(), 2);
+  await strip.getByRole('link', { name: `and ${all - 2} more`, exact: true }).waitFor();
+  await page.setViewportSize({ width: 1280, height: 900 });
   await page.goto(`${server.url}/inbox`);
   // One alone, with what the tool would do.
   await page.getByRole('button', { name: /Publishes one/ }).click();
@@ -280,6 +290,8 @@ test('phases have their times, and the terminal jumps to one', { timeout: 60_000
   await log.getByText('The end of phase two.').waitFor();
   await page.getByLabel('Go to phase').selectOption({ label: 'Phase 1 Plan' });
   await log.getByText('Starting Phase 1: Plan').waitFor();
+  await page.getByLabel('Go to phase').selectOption({ label: 'Phase 2 Build' });
+  await log.getByText('Starting Phase 2: Build').waitFor();
   fine();
   await context.close();
 });
@@ -368,6 +380,58 @@ test('what an agent of an orchestration printed is a click away', { timeout: 60_
   assert.equal(await log.getByText('T1.2').count(), 0, 'the words of another task');
   fine();
   await context.close();
+});
+
+test('steps of a memory are moved in the page, with the words a failure needs, and its history plots them', { timeout: 60_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server, { lang: 'ko-KR' });
+  const { items } = await server.api('GET', '/api/workspaces');
+  await page.goto(`${server.url}/workspaces/${items[0].id}/memory`);
+  const command = (line) => page.locator('footer li', { hasText: line });
+  await command('memory step start 1').getByRole('button').click();
+  await command('memory step fail 1').getByRole('button').click();
+  await command('memory step fail 1').getByLabel('이유').fill('비가 왔습니다');
+  await command('memory step fail 1').locator('form button').click();
+  await page.getByText('비가 왔습니다').first().waitFor();
+  await command('memory step start 1').getByRole('button').click();
+  await command('memory step complete 1').getByRole('button').click();
+  await command('memory task finish').getByRole('button').click();
+  await page.getByRole('heading', { name: '걸린 시간' }).waitFor();
+  // What moved is told in the reader's language.
+  await page.locator('summary', { hasText: '이력' }).click();
+  await page.getByText('단계 실패').first().waitFor();
+  assert.doesNotMatch(await page.locator('.history').innerText(), /step_|in_progress|pending/i);
+  fine();
+  await context.close();
+});
+
+test('a state file that cannot be read says why, and hides no other', { timeout: 60_000 }, async () => {
+  const pier = path.join(home, 'pier');
+  const { items } = await server.api('GET', '/api/workspaces');
+  const { page, context, fine } = await visit(chromium, server);
+  fs.writeFileSync(path.join(pier, 'thinking_state.json'), '{ "task_id": ');
+  await page.goto(`${server.url}/workspaces/${items.find(({ name }) => name === 'pier').id}/thinking`);
+  await page.getByText(/thinking_state\.json is damaged/).first().waitFor();
+  await page.getByText(/doctor --repair/).first().waitFor();
+  fs.rmSync(path.join(pier, 'thinking_state.json'));
+  fine();
+  await context.close();
+});
+
+test('axe finds nothing serious in workspaces', { timeout: 120_000 }, async () => {
+  const { items } = await server.api('GET', '/api/workspaces');
+  const idOf = (wanted) => items.find(({ name }) => name === wanted).id;
+  const found = [];
+  for (const [theme, width] of [['light', 1280], ['dark', 360]]) {
+    const { page, context, fine } = await visit(chromium, server, { theme, width });
+    for (const address of [`${idOf('coast')}/memory`, `${idOf('coast')}/develop`, `${idOf('pier')}/orchestrate`]) {
+      await page.goto(`${server.url}/workspaces/${address}`);
+      await page.locator('section.panel h3').first().waitFor();
+      for (const one of await serious(page)) found.push(`${theme} ${width} ${address}: ${one}`);
+    }
+    fine();
+    await context.close();
+  }
+  assert.deepEqual(found, []);
 });
 
 test('the evidence of a gate is shown with what was run', { timeout: 60_000 }, async () => {

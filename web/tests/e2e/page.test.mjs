@@ -1,12 +1,8 @@
 /** What the page is besides its decisions: safe, readable, resumable, quick to move in. */
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import * as scenarios from './scenarios.mjs';
-import { browser, Server, until, visit } from './world.mjs';
-
-const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+import { browser, serious, Server, until, visit } from './world.mjs';
 
 let server;
 let chromium;
@@ -150,6 +146,10 @@ test('the board by keys: move, search, help', { timeout: 60_000 }, async () => {
   await page.keyboard.press('/');
   await page.keyboard.type('outlives');
   await until('only one card is left', async () => (await page.locator('.card').count()) === 1);
+  await page.keyboard.type(' of nowhere');
+  await page.getByText('No task matches').waitFor();
+  await page.getByRole('button', { name: 'Show all tasks' }).click();
+  await until('all cards are back', async () => (await page.locator('.card').count()) > 1);
   await page.keyboard.press('Escape');
   await page.keyboard.press('?');
   await page.getByRole('dialog').waitFor();
@@ -193,15 +193,7 @@ test('axe finds nothing serious, on every page, in both themes, wide and narrow'
     for (const address of pages) {
       await page.goto(server.url + address);
       await page.locator('main h1, main h2').first().waitFor();
-      await page.evaluate(axe);
-      const { violations } = await page.evaluate(() =>
-        window.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }),
-      );
-      for (const one of violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))) {
-        found.push(`${theme} ${width} ${address}: ${one.id}: ${one.nodes[0].html.slice(0, 160)} ${one.nodes[0].failureSummary ?? ''}`);
-      }
-      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      if (over > 0) found.push(`${width} ${address}: ${over} px too wide`);
+      for (const one of await serious(page)) found.push(`${theme} ${width} ${address}: ${one}`);
     }
     fine();
     await context.close();

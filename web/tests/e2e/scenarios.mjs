@@ -182,7 +182,7 @@ phase = { number = 1, name = "Plan", files = ["docs/plan.md"] }
 [[step]]
 wait = "PHASE_START"
 [[step]]
-raw = "Starting Phase 2: Build\\n"
+raw = "${ESC}[1;34mStarting Phase 2: Build${ESC}[0m\\n"
 [[step]]
 flood = { bytes = 16000, line_bytes = 80 }
 [[step]]
@@ -191,6 +191,16 @@ write = { path = "docs/build.md", text = "# Build\\n" }
 raw = "The end of phase two.\\n"
 [[step]]
 phase = { number = 2, name = "Build", files = ["docs/build.md"] }
+[[step]]
+wait = ""
+`;
+
+/** Runs into a limit of its provider, which ends in some minutes. */
+export const limited = `
+[[step]]
+say = "The first half is there."
+[[step]]
+limit = { retry_after = 900 }
 [[step]]
 wait = ""
 `;

@@ -15,9 +15,9 @@ const SERVES = `const http = require('node:http'); http.createServer((_, answer)
 const FAILS = `console.log('looking for the harbour'); console.error('no <b>harbour</b> here'); process.exitCode = 3`;
 
 before(async () => {
-  const { everything, busy, reviewing, steady } = scenarios;
+  const { everything, busy, reviewing, steady, asking, limited } = scenarios;
   const apps = { harbour: [process.execPath, '-e', SERVES, '{port}'], broken: [process.execPath, '-e', FAILS] };
-  server = new Server({ busy, reviewing, steady, everything }, { apps, slots: 8 });
+  server = new Server({ busy, reviewing, steady, everything, asking, limited }, { apps, slots: 8 });
   await server.start();
   chromium = await browser();
 });
@@ -254,6 +254,56 @@ test('a selection is not moved by ten thousand lines a second', { timeout: 60_00
   await page.evaluate(() => getSelection().removeAllRanges());
   await page.getByRole('button', { name: 'Follow' }).click();
   await until('it follows', () => log.evaluate((view) => view.scrollHeight - view.clientHeight - view.scrollTop < 40));
+  fine();
+  await context.close();
+});
+
+test('a limit is counted down on the card, on the page and in the fleet', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Waits for its provider', 'limited');
+  await until('it is paused', async () => (await server.task(task.id)).agentState.resumeAt);
+  const { page, context, fine } = await visit(chromium, server);
+  const counted = /resumes in (14|15) min/;
+  await page.locator(`#card-${task.id}`).getByText(counted).waitFor();
+  await page.goto(`${server.url}/tasks/${task.id}`);
+  await page.getByRole('region', { name: 'Agent', exact: true }).getByText(counted).waitFor();
+  await page.goto(`${server.url}/fleet`);
+  await page.getByRole('row', { name: /Waits for its provider/ }).getByText(counted).waitFor();
+  fine();
+  await context.close();
+});
+
+test('a checkpoint is forked into a task of its own', { timeout: 60_000 }, async () => {
+  const task = await server.newTask('Tried two ways', 'reviewing');
+  await server.reaches(task.id, 'review');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/tasks/${task.id}/checkpoints`);
+  await page.getByRole('button', { name: 'Fork' }).first().click();
+  await page.waitForURL((url) => /^\/tasks\/task_\w+$/.test(url.pathname) && !url.pathname.includes(task.id));
+  const fork = await server.task(new URL(page.url()).pathname.split('/')[2]);
+  assert.match(fork.title, /Tried two ways/);
+  assert.equal((await server.task(task.id)).status, 'review', 'what was forked goes on as it was');
+  fine();
+  await context.close();
+});
+
+test('whoever looks elsewhere is notified of what newly waits, once', { timeout: 60_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server);
+  await page.addInitScript(() => {
+    window.notes = [];
+    window.Notification = class {
+      static permission = 'granted';
+      constructor(title, { body }) {
+        window.notes.push(`${title} / ${body}`);
+      }
+    };
+    Object.defineProperty(document, 'visibilityState', { get: () => (window.away ? 'hidden' : 'visible') });
+  });
+  await page.goto(server.url);
+  await page.getByText('Live', { exact: true }).waitFor();
+  await page.evaluate(() => (window.away = true));
+  await server.newTask('Asks from afar', 'asking');
+  await until('it is told', () => page.evaluate(() => window.notes.length > 0));
+  assert.deepEqual(await page.evaluate(() => window.notes), ['Question: Asks from afar / Where does the path begin?']);
   fine();
   await context.close();
 });

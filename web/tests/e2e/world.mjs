@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
+import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { chromium } from 'playwright-core';
@@ -156,6 +157,19 @@ function executable() {
   const found = folders.map((folder) => path.join(folder, named)).find((file) => fs.existsSync(file));
   assert.ok(found, `${named} is not in PATH`);
   return found;
+}
+
+const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds serious on a page by WCAG 2.2 AA, and whether it scrolls sideways. */
+export async function serious(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }));
+  const found = violations
+    .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    .map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 160)} ${one.nodes[0].failureSummary ?? ''}`);
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  return over > 0 ? [...found, `${over} px too wide`] : found;
 }
 
 /** A page that is signed in, in which nothing from elsewhere, no refused script and no error goes unnoticed. */

@@ -4,8 +4,11 @@ use crate::desk::World;
 use bowline_engine::Context;
 use bowline_engine::machines::Actor;
 use bowline_engine::machines::thinking::Stage;
+use bowline_engine::operations::memory::{MemoryFolder, NewStep, NewTask};
 use bowline_engine::operations::orchestrate::{Begin, Orchestration};
 use bowline_engine::operations::thinking::ThinkingRun;
+use bowline_server::client::Client;
+use bowline_words::Lang;
 use serde_json::{Value, json};
 
 fn with_run() -> (World, String) {
@@ -126,4 +129,72 @@ fn a_task_that_nobody_was_started_for_has_printed_nothing() {
     }
     let limit = world.get(&format!("{path}/nodes/T1.1/log?limit=0"));
     assert_eq!(limit.status, 400);
+}
+
+#[test]
+fn steps_of_a_memory_are_begun_failed_completed_and_its_task_finished() {
+    let world = World::with(|folder| {
+        let root = folder.join("project");
+        std::fs::create_dir_all(&root).unwrap();
+        let steps = ["Walk", "Draw"].map(|name| NewStep {
+            name: name.into(),
+            ..NewStep::default()
+        });
+        let new = NewTask {
+            name: "Map".into(),
+            goal: "A map".into(),
+            steps: steps.into(),
+            ..NewTask::default()
+        };
+        let memory = MemoryFolder::at(&context(), &root.join(".claude/memory"));
+        memory.task_new(&context(), &new).unwrap();
+        vec![root]
+    });
+    let id = world.get("/api/workspaces").json()["items"][0]["id"].clone();
+    let path = format!("/api/workspaces/{}/memory", id.as_str().unwrap());
+    let post = |verb: &str, body: Value| {
+        let answer = world.post(&format!("{path}/{verb}"), &body);
+        assert_eq!(answer.status, 200, "{verb}: {}", answer.json());
+        answer.json()
+    };
+    let step = |state: &Value, at: usize| state["current_task"]["plan"]["steps"][at].clone();
+    post("step-start", json!({"id": "1"}));
+    let silent = world.post(&format!("{path}/step-fail"), &json!({"id": "1"}));
+    assert_eq!(silent.status, 400, "{}", silent.json());
+    let failed = post("step-fail", json!({"id": "1", "text": "it rained"}));
+    assert_eq!(
+        step(&failed["state"], 0)["error"]["message"],
+        json!("it rained")
+    );
+    for number in ["1", "2"] {
+        post("step-start", json!({"id": number}));
+        post("step-complete", json!({"id": number, "text": "drawn"}));
+    }
+    let files = world.get(&path).json();
+    let state = &files["items"][0]["state"];
+    assert_eq!(step(state, 1)["output"], json!("drawn"));
+    post("finish", json!({"text": "A map on one page."}));
+    let files = world.get(&path).json();
+    let history = files["items"].as_array().unwrap().iter();
+    let mut history = history.filter(|it| it["kind"] == "task-history");
+    let entry = &history.next().unwrap()["state"]["tasks"][0];
+    assert_eq!(entry["summary"], json!("A map on one page."));
+    assert_eq!(entry["result"], json!("success"));
+}
+
+/// What is wrong with a file is said in the reader's language, in the same place for whatever is wrong.
+#[test]
+fn a_damaged_file_says_why_and_what_to_do() {
+    let (world, id) = with_run();
+    let file = world.folder.path().join("project/thinking_state.json");
+    std::fs::write(file, "{ \"task_id\": ").unwrap();
+    let korean = Client::tcp(&world.url, Some(world.token()), Lang::Ko).unwrap();
+    let path = format!("/api/workspaces/{id}/thinking");
+    let one = korean.ask("GET", &path, None, &[]).unwrap().json()["items"][0].clone();
+    assert_eq!(one["status"], Value::Null);
+    assert_eq!(one["findings"][0]["severity"], "fatal");
+    let said = one["findings"][0]["message"].as_str().unwrap();
+    assert!(said.chars().any(|it| ('가'..='힣').contains(&it)), "{said}");
+    let next = one["next"][0].as_str().unwrap();
+    assert!(next.starts_with("bowline doctor --repair "), "{next}");
 }
