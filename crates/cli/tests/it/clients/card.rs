@@ -67,8 +67,9 @@ fn the_card_brings_what_the_memory_knows_to_every_client() {
     }
 }
 
-/// More than a model of any size can hold: then the client has what was said summed up.
-const FULL: u64 = 1_200_000;
+/// More tokens than the window that the client is told to keep to: then it has what was said summed up.
+const FULL: u64 = 190_000;
+const WINDOW: [&str; 2] = ["CLAUDE_CODE_AUTO_COMPACT_WINDOW", "50000"];
 
 #[test]
 fn the_card_comes_again_when_claude_is_resumed_and_after_every_compaction() {
@@ -81,6 +82,7 @@ fn the_card_comes_again_when_claude_is_resumed_and_after_every_compaction() {
         let run = |model: &ModelServer, prompt: &str, how: &str| {
             let mut client = tools::claude(&world, &program, model);
             client
+                .env(WINDOW[0], WINDOW[1])
                 .args(["-p", prompt, how, session])
                 .args(["--output-format", "stream-json", "--verbose"])
                 .args(["--permission-mode", "acceptEdits"])
