@@ -39,6 +39,14 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// applied does not keep the others from it. An error says that nothing is known to be applied: look before trying again.
     fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError>;
 
+    /// The same without waiting. Lists of steps are applied in the order in which they are handed over, whatever becomes of the
+    /// one before; `ready` is called once the answer can be had.
+    fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
+        let mut answer = Some(self.advance(steps));
+        ready();
+        Box::new(move |_| answer.take())
+    }
+
     /// Forgets what nobody needs any more: events, answers to requests and settled effects that are older than that.
     fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError>;
 
@@ -87,6 +95,10 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// The answer that was given to a request.
     fn request(&self, id: &str) -> Result<Option<Value>, StoreError>;
 }
+
+/// Steps that were handed over. Asked with `true`, it waits for the answer; with `false`, it gives it if it is there. It is
+/// given once.
+pub type Advancing = Box<dyn FnMut(bool) -> Option<Result<Vec<Outcome>, StoreError>> + Send>;
 
 /// Which jobs.
 #[derive(Debug, Clone, Default)]

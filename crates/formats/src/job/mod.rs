@@ -13,8 +13,10 @@ use bowline_machines::job::{
     QuestionStatus, Reached, Review, ReviewStatus, SnapshotReason, SpawnFrom, StepAt, TimerKind,
     Value as Given,
 };
+use serde::Serializer;
+use serde::ser::{SerializeStruct as _, SerializeStructVariant as _};
 use serde_json::Value;
-use wire::{record, variants};
+use wire::{Spelled, record, variants};
 
 record!(Job {
     title,

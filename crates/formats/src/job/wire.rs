@@ -1,6 +1,7 @@
 //! How a state of the job machine is spelled in JSON: one line per type, checked by the compiler in both directions.
 
 use bowline_machines::Timestamp;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
 use thiserror::Error;
@@ -28,13 +29,30 @@ impl Unreadable {
 
 /// Something that has a spelling in JSON.
 pub trait Wire: Sized {
-    /// Its spelling.
-    fn to_value(&self) -> Value;
+    /// Its spelling, written as it goes: a text needs no tree before it.
+    fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
+    /// Its spelling as a tree. Keys are texts and numbers whole: there always is one.
+    fn to_value(&self) -> Value {
+        serde_json::to_value(Spelled(self)).unwrap_or_default()
+    }
+    /// The same as a text.
+    fn to_text(&self) -> String {
+        serde_json::to_string(&Spelled(self)).unwrap_or_default()
+    }
     /// What is spelled so.
     fn from_value(value: &Value) -> Result<Self, Unreadable>;
     /// What an absent key means, where it may be absent: a text of an older program lacks what came later.
     fn absent() -> Option<Self> {
         None
+    }
+}
+
+/// Something as its spelling, for whoever writes.
+pub(super) struct Spelled<'l, T>(pub(super) &'l T);
+
+impl<T: Wire> Serialize for Spelled<'_, T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.spell(to)
     }
 }
 
@@ -65,8 +83,8 @@ pub(super) fn variant(value: &Value) -> Result<(&str, &Value), Unreadable> {
 }
 
 impl Wire for String {
-    fn to_value(&self) -> Value {
-        self.as_str().into()
+    fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self)
     }
     fn from_value(value: &Value) -> Result<Self, Unreadable> {
         let text = value.as_str().ok_or_else(|| Unreadable::at("text"))?;
@@ -75,8 +93,8 @@ impl Wire for String {
 }
 
 impl Wire for bool {
-    fn to_value(&self) -> Value {
-        (*self).into()
+    fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bool(*self)
     }
     fn from_value(value: &Value) -> Result<Self, Unreadable> {
         value.as_bool().ok_or_else(|| Unreadable::at("flag"))
@@ -89,8 +107,8 @@ impl Wire for bool {
 macro_rules! number {
     ($($type:ty),+) => {$(
         impl Wire for $type {
-            fn to_value(&self) -> Value {
-                (*self).into()
+            fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                self.serialize(to)
             }
             fn from_value(value: &Value) -> Result<Self, Unreadable> {
                 let wide = value.as_i64().and_then(|it| it.try_into().ok());
@@ -106,8 +124,8 @@ macro_rules! number {
 number!(u32, u64, i64);
 
 impl Wire for Timestamp {
-    fn to_value(&self) -> Value {
-        self.0.into()
+    fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_i64(self.0)
     }
     fn from_value(value: &Value) -> Result<Self, Unreadable> {
         i64::from_value(value).map(Timestamp)
@@ -115,8 +133,11 @@ impl Wire for Timestamp {
 }
 
 impl<T: Wire> Wire for Option<T> {
-    fn to_value(&self) -> Value {
-        self.as_ref().map_or(Value::Null, Wire::to_value)
+    fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Some(it) => it.spell(to),
+            None => to.serialize_unit(),
+        }
     }
     fn from_value(value: &Value) -> Result<Self, Unreadable> {
         match value {
@@ -130,8 +151,8 @@ impl<T: Wire> Wire for Option<T> {
 }
 
 impl<T: Wire> Wire for Vec<T> {
-    fn to_value(&self) -> Value {
-        self.iter().map(Wire::to_value).collect()
+    fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter().map(Spelled))
     }
     fn from_value(value: &Value) -> Result<Self, Unreadable> {
         let items = value.as_array().ok_or_else(|| Unreadable::at("list"))?;
@@ -143,8 +164,8 @@ impl<T: Wire> Wire for Vec<T> {
 }
 
 impl<T: Wire> Wire for VecDeque<T> {
-    fn to_value(&self) -> Value {
-        self.iter().map(Wire::to_value).collect()
+    fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter().map(Spelled))
     }
     fn from_value(value: &Value) -> Result<Self, Unreadable> {
         Vec::from_value(value).map(VecDeque::from)
@@ -154,19 +175,15 @@ impl<T: Wire> Wire for VecDeque<T> {
     }
 }
 
-/// An object with these fields.
-pub(super) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let owned = fields.map(|(key, value)| (key.to_owned(), value));
-    Value::Object(Map::from_iter(owned))
-}
-
 /// A struct: its keys are its fields.
 macro_rules! record {
     ($type:ident { $($field:ident),+ $(,)? }) => {
         impl Wire for $type {
-            fn to_value(&self) -> Value {
+            fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 let $type { $($field),+ } = self;
-                $crate::job::wire::fields([$((stringify!($field), $field.to_value())),+])
+                let mut fields = to.serialize_struct(stringify!($type), [$(stringify!($field)),+].len())?;
+                $(fields.serialize_field(stringify!($field), &Spelled($field))?;)+
+                fields.end()
             }
             fn from_value(value: &Value) -> Result<Self, Unreadable> {
                 let map = $crate::job::wire::object(value)?;
@@ -179,13 +196,14 @@ pub(super) use record;
 
 /// An enum: a word alone, or an object with the word as its only key. `(it)` holds one thing, `{…}` has fields.
 macro_rules! variants {
-    (@write $word:literal) => { Value::from($word) };
-    (@write $word:literal ($only:ident)) => {
-        $crate::job::wire::fields([($word, $only.to_value())])
+    (@write $to:ident $word:literal) => { $to.serialize_str($word) };
+    (@write $to:ident $word:literal ($only:ident)) => {
+        $to.serialize_newtype_variant("", 0, $word, &Spelled($only))
     };
-    (@write $word:literal { $($field:ident),+ }) => {{
-        let inner = $crate::job::wire::fields([$((stringify!($field), $field.to_value())),+]);
-        $crate::job::wire::fields([($word, inner)])
+    (@write $to:ident $word:literal { $($field:ident),+ }) => {{
+        let mut fields = $to.serialize_struct_variant("", 0, $word, [$(stringify!($field)),+].len())?;
+        $(fields.serialize_field(stringify!($field), &Spelled($field))?;)+
+        fields.end()
     }};
     (@read $inner:ident $type:ident $name:ident) => {{
         // A word alone holds nothing.
@@ -201,10 +219,10 @@ macro_rules! variants {
     }};
     ($type:ident { $($name:ident $(($only:ident))? $({ $($field:ident),+ $(,)? })? = $word:literal),+ $(,)? }) => {
         impl Wire for $type {
-            fn to_value(&self) -> Value {
+            fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 match self {
                     $($type::$name $(($only))? $({ $($field),+ })? =>
-                        variants!(@write $word $(($only))? $({ $($field),+ })?),)+
+                        variants!(@write to $word $(($only))? $({ $($field),+ })?),)+
                 }
             }
             fn from_value(value: &Value) -> Result<Self, Unreadable> {

@@ -8,7 +8,7 @@ mod write;
 
 use crate::advance::{Advance, Outcome};
 use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, SpendRow, TimerRow};
-use crate::{EventQuery, JobQuery, Pruned, RecordQuery, SpendQuery, Store, StoreError};
+use crate::{Advancing, EventQuery, JobQuery, Pruned, RecordQuery, SpendQuery, Store, StoreError};
 use bowline_machines::Timestamp;
 use bowline_machines::job::TaskStatus;
 use rusqlite::backup::Backup;
@@ -17,7 +17,7 @@ use rustix::fs::{FlockOperation, flock, fstatfs};
 use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -51,8 +51,26 @@ pub struct Sqlite {
 
 /// Something for the thread that writes.
 enum Order {
-    Advance(Vec<Advance>, Sender<Result<Vec<Outcome>, StoreError>>),
+    Advance(Vec<Advance>, Answer),
     Prune(Timestamp, Sender<Result<Pruned, StoreError>>),
+}
+
+/// Where the outcomes of steps go, and whom to wake when they are there.
+struct Answer(
+    Sender<Result<Vec<Outcome>, StoreError>>,
+    Box<dyn FnOnce() + Send>,
+);
+
+impl Answer {
+    fn give(self, answer: Result<Vec<Outcome>, StoreError>) {
+        // Whoever asked may be gone.
+        let _ = self.0.send(answer);
+        (self.1)();
+    }
+}
+
+fn gone() -> StoreError {
+    StoreError::failed(std::io::Error::other("the writer has ended"))
 }
 
 impl Sqlite {
@@ -76,15 +94,16 @@ impl Sqlite {
         })
     }
 
+    /// Hands something to the thread that writes. Nobody answers where that has ended.
     fn order<T>(
         &self,
         order: impl FnOnce(Sender<Result<T, StoreError>>) -> Order,
-    ) -> Result<T, StoreError> {
+    ) -> Receiver<Result<T, StoreError>> {
         let (answer, answers) = channel();
-        let gone = || StoreError::failed(std::io::Error::other("the writer has ended"));
-        let orders = self.orders.as_ref().ok_or_else(gone)?;
-        orders.send(order(answer)).map_err(|_| gone())?;
-        answers.recv().map_err(|_| gone())?
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(order(answer));
+        }
+        answers
     }
 
     /// Reads on a connection of its own, which is kept for the next reader.
@@ -222,15 +241,14 @@ fn serve(connection: &mut Connection, inbox: &Receiver<Order>) {
             match write::group(connection, steps) {
                 Ok(outcomes) => {
                     for (answer, outcomes) in answers.into_iter().zip(outcomes) {
-                        // Whoever asked may be gone.
-                        let _ = answer.send(Ok(outcomes));
+                        answer.give(Ok(outcomes));
                     }
                 }
                 Err(error) => {
                     let message = error.to_string();
                     for answer in answers {
                         let error = std::io::Error::other(message.clone());
-                        let _ = answer.send(Err(StoreError::failed(error)));
+                        answer.give(Err(StoreError::failed(error)));
                     }
                 }
             }
@@ -243,11 +261,25 @@ fn serve(connection: &mut Connection, inbox: &Receiver<Order>) {
 
 impl Store for Sqlite {
     fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
-        self.order(|answer| Order::Advance(steps, answer))
+        let answers = self.order(|answer| Order::Advance(steps, Answer(answer, Box::new(|| {}))));
+        answers.recv().map_err(|_| gone())?
+    }
+
+    fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
+        let answers = self.order(|answer| Order::Advance(steps, Answer(answer, ready)));
+        Box::new(move |wait| match wait {
+            true => Some(answers.recv().unwrap_or_else(|_| Err(gone()))),
+            false => match answers.try_recv() {
+                Ok(answer) => Some(answer),
+                Err(TryRecvError::Empty) => None,
+                Err(TryRecvError::Disconnected) => Some(Err(gone())),
+            },
+        })
     }
 
     fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError> {
-        self.order(|answer| Order::Prune(before, answer))
+        let answers = self.order(|answer| Order::Prune(before, answer));
+        answers.recv().map_err(|_| gone())?
     }
 
     fn backup(&self, to: &Path) -> Result<(), StoreError> {

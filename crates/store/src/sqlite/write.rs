@@ -14,12 +14,12 @@ pub(super) fn group(
     connection: &mut Connection,
     callers: Vec<Vec<Advance>>,
 ) -> Result<Vec<Vec<Outcome>>, StoreError> {
-    let mut apply_all = || -> Done<Vec<Vec<Outcome>>> {
+    let apply_all = || -> Done<Vec<Vec<Outcome>>> {
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut outcomes = Vec::with_capacity(callers.len());
-        for steps in &callers {
-            let of_one: Done<Vec<Outcome>> =
-                steps.iter().map(|step| apply(&change, step)).collect();
+        for steps in callers {
+            let steps = steps.into_iter();
+            let of_one: Done<Vec<Outcome>> = steps.map(|step| apply(&change, step)).collect();
             outcomes.push(of_one?);
         }
         change.commit()?;
@@ -37,7 +37,7 @@ fn natural(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-fn apply(db: &Transaction<'_>, step: &Advance) -> Done<Outcome> {
+fn apply(db: &Transaction<'_>, step: Advance) -> Done<Outcome> {
     if let Some(request) = &step.request {
         let known: Option<(String, String)> = db
             .prepare_cached("SELECT print, answer FROM request WHERE id = ?1")?
@@ -52,20 +52,32 @@ fn apply(db: &Transaction<'_>, step: &Advance) -> Done<Outcome> {
             });
         }
     }
-    for change in &step.changes {
-        let version: Option<i64> = db
-            .prepare_cached("SELECT version FROM job WHERE id = ?1")?
-            .query_row([&change.job], |row| row.get(0))
-            .optional()?;
-        let version = natural(version.unwrap_or(0));
-        if version != change.expected || !timers_as_they_were(db, change)? {
-            let job = change.job.clone();
-            return Ok(Outcome::Conflict { job, version });
+    // A job that moves alone is looked at by the statement that moves it; of several, each is looked at before any moves.
+    let alone = matches!(
+        step.changes.as_slice(),
+        [Change { next: Next::Is(..), timers, .. }] if !timers.iter().any(is_fired)
+    );
+    if !alone {
+        for change in &step.changes {
+            let version = version(db, &change.job)?;
+            if version != change.expected || !timers_as_they_were(db, change)? {
+                let job = change.job.clone();
+                return Ok(Outcome::Conflict { job, version });
+            }
         }
     }
     let (mut events, mut effects) = (Vec::new(), Vec::new());
-    for change in &step.changes {
-        write(db, change, step.at, &mut events, &mut effects)?;
+    for change in step.changes {
+        let Some(version_now) = write_job(db, &change)? else {
+            if !alone {
+                // A step moves a job once.
+                return Err(rusqlite::Error::StatementChangedRows(0));
+            }
+            let version = version(db, &change.job)?;
+            let job = change.job;
+            return Ok(Outcome::Conflict { job, version });
+        };
+        write(db, change, version_now, step.at, &mut events, &mut effects)?;
     }
     for settled in &step.settled {
         settle(db, settled, step.at)?;
@@ -76,6 +88,19 @@ fn apply(db: &Transaction<'_>, step: &Advance) -> Done<Outcome> {
             .execute(params![request.id, step.at.0, request.print, answer])?;
     }
     Ok(Outcome::Applied { events, effects })
+}
+
+/// Where a job is; 0 when it does not exist.
+fn version(db: &Transaction<'_>, job: &str) -> Done<u64> {
+    let version: Option<i64> = db
+        .prepare_cached("SELECT version FROM job WHERE id = ?1")?
+        .query_row([job], |row| row.get(0))
+        .optional()?;
+    Ok(natural(version.unwrap_or(0)))
+}
+
+fn is_fired(timer: &TimerChange) -> bool {
+    matches!(timer, TimerChange::Fired { .. })
 }
 
 fn timers_as_they_were(db: &Transaction<'_>, change: &Change) -> Done<bool> {
@@ -96,13 +121,13 @@ fn timers_as_they_were(db: &Transaction<'_>, change: &Change) -> Done<bool> {
 
 fn write(
     db: &Transaction<'_>,
-    change: &Change,
+    change: Change,
+    version: u64,
     at: Timestamp,
     events: &mut Vec<EventRow>,
     effects: &mut Vec<EffectRow>,
 ) -> Done<()> {
-    let version = write_job(db, change)?;
-    for event in &change.events {
+    for event in change.events {
         let sql = "INSERT INTO event (job, at, kind, body) VALUES (?1, ?2, ?3, ?4)";
         let body = event.body.to_string();
         db.prepare_cached(sql)?
@@ -112,10 +137,10 @@ fn write(
             job: change.job.clone(),
             at,
             kind: event.kind,
-            body: event.body.clone(),
+            body: event.body,
         });
     }
-    for effect in &change.effects {
+    for effect in change.effects {
         let sql = "INSERT INTO effect (job, kind, body, at, due, tries, open)
             VALUES (?1, ?2, ?3, ?4, ?5, 0, 1)";
         let body = effect.body.to_string();
@@ -129,8 +154,8 @@ fn write(
         effects.push(EffectRow {
             id: natural(db.last_insert_rowid()),
             job: change.job.clone(),
-            kind: effect.kind.clone(),
-            body: effect.body.clone(),
+            kind: effect.kind,
+            body: effect.body,
             at,
             due: effect.due,
             tries: 0,
@@ -186,10 +211,24 @@ fn write(
     Ok(())
 }
 
-/// The job itself; says which version it is at now.
-fn write_job(db: &Transaction<'_>, change: &Change) -> Done<u64> {
+/// As it is found: nothing that an index is made of changes, and none is touched. Most changes are of this sort.
+const IN_PLACE: &str =
+    "UPDATE job SET version = ?2, type_name = ?4, label = ?5, archived = ?6, title = ?8,
+        description = ?9, state = ?10, about = ?11
+    WHERE id = ?1 AND version = ?2 - 1 AND status = ?3 AND created_at = ?7";
+const MOVED: &str =
+    "UPDATE job SET version = ?2, status = ?3, type_name = ?4, label = ?5, archived = ?6,
+        created_at = ?7, title = ?8, description = ?9, state = ?10, about = ?11
+    WHERE id = ?1 AND version = ?2 - 1";
+const NEW: &str =
+    "INSERT INTO job (id, version, status, type_name, label, archived, created_at, title,
+        description, state, about)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO NOTHING";
+
+/// The job itself; says which version it is at now. Nothing where it is not at the version that was decided on.
+fn write_job(db: &Transaction<'_>, change: &Change) -> Done<Option<u64>> {
     match &change.next {
-        Next::Same => Ok(change.expected),
+        Next::Same => Ok(Some(change.expected)),
         Next::Gone => {
             for table in ["record", "timer", "effect", "delivery", "needs"] {
                 let sql = format!("DELETE FROM {table} WHERE job = ?1");
@@ -197,40 +236,49 @@ fn write_job(db: &Transaction<'_>, change: &Change) -> Done<u64> {
             }
             db.prepare_cached("DELETE FROM job WHERE id = ?1")?
                 .execute([&change.job])?;
-            Ok(change.expected)
+            Ok(Some(change.expected))
         }
         Next::Is(job, about) => {
             let version = change.expected + 1;
-            let sql = "INSERT INTO job (id, version, status, type_name, label, archived, created_at, title,
-                    description, state, about)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
-                ON CONFLICT (id) DO UPDATE SET version = ?2, status = ?3, type_name = ?4, label = ?5,
-                    archived = ?6, created_at = ?7, title = ?8, description = ?9, state = ?10, about = ?11";
+            let is_new = change.expected == 0;
             // Strings, numbers and lists of them: they always have a spelling.
             let known = serde_json::to_string(about).unwrap_or_default();
-            db.prepare_cached(sql)?.execute(params![
-                change.job,
-                int(version),
-                job.task_status().name(),
-                about.type_name,
-                about.label,
-                job.archived,
-                about.created_at,
-                job.title,
-                job.description,
-                job.to_value().to_string(),
-                known
-            ])?;
+            let state = job.to_text();
+            let put = |sql: &str| -> Done<bool> {
+                let put = db.prepare_cached(sql)?.execute(params![
+                    change.job,
+                    int(version),
+                    job.task_status().name(),
+                    about.type_name,
+                    about.label,
+                    job.archived,
+                    about.created_at,
+                    job.title,
+                    job.description,
+                    state,
+                    known
+                ])?;
+                Ok(put > 0)
+            };
+            let done = match is_new {
+                true => put(NEW)?,
+                false => put(IN_PLACE)? || put(MOVED)?,
+            };
+            if !done {
+                return Ok(None);
+            }
             // What a job waits for changes only while it is written or waits.
             if job.attempt == 0 {
-                db.prepare_cached("DELETE FROM needs WHERE job = ?1")?
-                    .execute([&change.job])?;
+                if !is_new {
+                    db.prepare_cached("DELETE FROM needs WHERE job = ?1")?
+                        .execute([&change.job])?;
+                }
                 for needed in &job.depends_on {
                     db.prepare_cached("INSERT OR IGNORE INTO needs (job, on_job) VALUES (?1, ?2)")?
                         .execute([&change.job, needed])?;
                 }
             }
-            Ok(version)
+            Ok(Some(version))
         }
     }
 }

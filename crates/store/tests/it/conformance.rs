@@ -63,6 +63,27 @@ fn a_step_decided_on_another_version_changes_nothing_and_hinders_no_other() {
 }
 
 #[test]
+fn steps_that_are_handed_over_are_applied_in_their_order() {
+    every_store(|store| {
+        let (ready, heard) = std::sync::mpsc::channel();
+        let wake = Box::new(move || ready.send(()).unwrap());
+        let mut first = store.advance_soon(vec![create("task_a", "Tea")], wake);
+        let mut step = Advance::at(NOON);
+        let next = submitted(&draft("Tea"));
+        step.changes
+            .push(Change::to("task_a", 1, next, about(NOON.0)));
+        let mut second = store.advance_soon(vec![step], Box::new(|| {}));
+        let [after] = second(true).unwrap().unwrap().try_into().unwrap();
+        heard.recv().unwrap();
+        let [before] = first(false).unwrap().unwrap().try_into().unwrap();
+        for outcome in [before, after] {
+            assert!(matches!(outcome, Outcome::Applied { .. }), "{outcome:?}");
+        }
+        assert_eq!(store.job("task_a").unwrap().unwrap().version, 2);
+    });
+}
+
+#[test]
 fn a_request_is_applied_once_and_answered_the_same_for_ever() {
     every_store(|store| {
         let mut step = create("task_a", "Tea");

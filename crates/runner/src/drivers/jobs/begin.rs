@@ -5,7 +5,7 @@ use super::desk::{Desk, Live, Used};
 use super::follow::stopped;
 use super::prompt::Spelling;
 use super::types::Verifier;
-use super::{AgentSpec, attempt_id, prompt, verifier_id};
+use super::{AgentSpec, attempt_id, folders, prompt, verifier_id};
 use crate::core::attempts::{Begin, Happened, Known, Voice};
 use crate::core::clients::fill;
 use bowline_formats::agents::launch::{self, Conversation};
@@ -149,7 +149,7 @@ impl Desk {
             std::fs::create_dir_all(folder).map_err(io)?;
         }
         std::fs::write(&file, &text).map_err(io)?;
-        self.describe(row, &workspace).map_err(io)?;
+        folders::describe(&self.config, row, self.now()).map_err(io)?;
         let token = self.new_token(row, row.job.attempt).map_err(io)?;
         let mut environment = self.environment(row, &agent, &workspace, &file);
         environment.insert(
@@ -245,35 +245,6 @@ impl Desk {
             environment.insert("BOWLINE_URL".into(), url.clone());
         }
         environment
-    }
-
-    /// What the workspace itself says of its task, so that a lost store can be rebuilt. A folder that a person named and that
-    /// is not there is not made.
-    pub(super) fn describe(&self, row: &JobRow, workspace: &Path) -> std::io::Result<()> {
-        let (job, about) = (&row.job, &row.about);
-        let utc = bowline_formats::time::utc;
-        let paused_by = match &job.life {
-            Life::Paused(by) => Some(by.name()),
-            _ => None,
-        };
-        let failure = job.failure().map(|it| {
-            serde_json::json!({ "code": it.code.name(), "message": it.message, "at": utc(it.at) })
-        });
-        let text = serde_json::json!({
-            "id": row.id, "title": job.title, "type": about.type_name, "status": job.task_status().name(),
-            "description": job.description, "createdAt": utc(bowline_machines::Timestamp(about.created_at)),
-            "startedAt": job.started_at.map(utc), "updatedAt": utc(self.now()), "currentPhase": job.current_phase(),
-            "totalPhases": job.total_phases(), "workingDir": workspace, "agent": about.agent,
-            "agentStatus": job.agent_status().name(), "pausedBy": paused_by, "priority": about.priority.name(),
-            "label": about.label, "dependsOn": job.depends_on, "scheduledFor": job.scheduled_for.map(utc),
-            "budget": about.budget, "retryOf": job.retry_of, "archived": job.archived, "failure": failure,
-        });
-        let folder = workspace.join(".metadata");
-        match about.workspace.is_none() || workspace.is_dir() {
-            true => std::fs::create_dir_all(&folder)?,
-            false => return Ok(()),
-        }
-        std::fs::write(folder.join("task.json"), format!("{text:#}\n"))
     }
 
     /// Writes to an attempt, under a number: told again, it is heard once.
@@ -527,7 +498,7 @@ impl Desk {
         if let Some(of) = self.effects.get_mut(job) {
             of.retain(|it| it.id != effect);
         }
-        self.stage(advance, super::desk::After::Nothing);
+        self.stage(advance, super::flight::After::Nothing);
     }
 }
 

@@ -12,7 +12,8 @@
 //! | notify | whoever delivers it has its number |
 
 use super::decide::new_id;
-use super::desk::{After, Desk, Live};
+use super::desk::{Desk, Live};
+use super::flight::After;
 use super::workshop::{Came, Finished, Task};
 use super::{attempt_id, prompt, verifier_id};
 use bowline_formats::checkpoint::Provided;

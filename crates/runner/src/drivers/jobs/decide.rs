@@ -1,6 +1,7 @@
 //! Wishes of people, and exact words of agents.
 
-use super::desk::{After, Answer, Desk};
+use super::desk::Desk;
+use super::flight::{After, Answer};
 use super::permits::PERSON;
 use super::wish::{Asked, Edit, Refused, Wish};
 use super::{Reply, prompt};
@@ -60,12 +61,11 @@ impl Desk {
         if let Wish::Settle(settled) = asked.wish {
             let mut advance = Advance::at(self.now());
             advance.settled.push(settled);
-            let (job, made) = (None, None);
-            self.stage(advance, After::Reply(reply, Answer { job, made }));
+            self.stage(advance, After::Reply(reply, Answer::default()));
             return;
         }
-        let print = print(&asked.wish);
-        let verb = print.split(' ').next().unwrap_or_default().to_owned();
+        let verb = asked.wish.verb();
+        let request = asked.request.map(|id| (id, print(&asked.wish)));
         let deleted = match &asked.wish {
             Wish::Delete { task } => self.row(task).ok().map(Box::new),
             _ => None,
@@ -77,17 +77,20 @@ impl Desk {
                 advance.changes = decided.changes;
                 let silent = advance.changes.iter_mut();
                 for change in silent.filter(|it| it.events.is_empty()) {
-                    change.events.push(changed(&verb));
+                    change.events.push(changed(verb));
                 }
                 let (job, made) = (decided.job, decided.made);
-                advance.request = asked.request.map(|id| Request {
+                advance.request = request.map(|(id, print)| Request {
                     id,
                     print,
                     answer: json!({ "job": job, "made": made }),
                 });
                 let after = match deleted {
                     Some(row) => After::Remove(reply, row),
-                    None => After::Reply(reply, Answer { job, made }),
+                    None => {
+                        let row = None;
+                        After::Reply(reply, Answer { job, made, row })
+                    }
                 };
                 self.stage(advance, after);
             }
@@ -114,7 +117,8 @@ impl Desk {
             Err(error) => return Some(Err(error.into())),
         }
         let text = |key: &str| known[key].as_str().map(str::to_owned);
-        let row = text("job").and_then(|job| self.row(&job).ok());
+        // As the store has it: what is decided here may not be durable yet.
+        let row = text("job").and_then(|job| self.store.job(&job).ok().flatten());
         let made = text("made");
         Some(Ok(super::Answered { row, made }))
     }
@@ -339,7 +343,7 @@ impl Desk {
         let made = self.anew(&new, row.job.retried(task), &row, None);
         let mut changes = vec![change, made];
         // Whoever waits for the failed one waits for the new one from now on.
-        for dependent in self.store.dependents(task)? {
+        for dependent in self.dependents(task)? {
             let (from, to) = (task.to_owned(), new.clone());
             let waiting = self.row(&dependent)?;
             if let Ok(change) = self.step(&waiting, Command::Redirect { from, to }) {
@@ -351,6 +355,12 @@ impl Desk {
             job: Some(new),
             made: None,
         })
+    }
+
+    /// Whoever waits for a job, as the store has it once it has everything.
+    fn dependents(&mut self, task: &str) -> Result<Vec<String>, Refused> {
+        self.commit();
+        Ok(self.store.dependents(task)?)
     }
 
     /// A new job like another one.
@@ -584,7 +594,7 @@ impl Desk {
 
     fn delete(&mut self, task: &str, version: Option<u64>) -> Result<Decided, Refused> {
         let row = self.at(task, version)?;
-        let dependents = self.store.dependents(task)?;
+        let dependents = self.dependents(task)?;
         let mut change = self.step(&row, Command::Delete { dependents })?;
         change.next = Next::Gone;
         change.effects.clear();
@@ -615,7 +625,7 @@ fn changed(verb: &str) -> NewEvent {
 
 /// What a request asks for, without any value that was given.
 fn print(wish: &Wish) -> String {
-    match wish {
+    let rest = match wish {
         Wish::Create {
             title,
             description,
@@ -623,52 +633,53 @@ fn print(wish: &Wish) -> String {
             scheduled_for,
             about,
             submit,
-        } => format!(
-            "create {title:?} {description:?} {depends_on:?} {scheduled_for:?} {about:?} {submit}"
-        ),
-        Wish::Edit { task, edit } => format!("edit {task} {edit:?}"),
-        Wish::Submit { task } => format!("submit {task}"),
-        Wish::Cancel { task } => format!("cancel {task}"),
-        Wish::Pause { task } => format!("pause {task}"),
-        Wish::Resume { task } => format!("resume {task}"),
-        Wish::Retry { task } => format!("retry {task}"),
-        Wish::Archive { task } => format!("archive {task}"),
-        Wish::Delete { task } => format!("delete {task}"),
-        Wish::Checkpoint { task } => format!("checkpoint {task}"),
-        Wish::Restore { task, checkpoint } => format!("restore {task} {checkpoint}"),
-        Wish::Fork { checkpoint } => format!("fork {checkpoint}"),
-        Wish::Say { task, text } => format!("say {task} {text:?}"),
-        Wish::Unsay { said } => format!("unsay {said}"),
-        Wish::Interrupt { task } => format!("interrupt {task}"),
-        Wish::Approve { review, comment } => format!("approve {review} {comment:?}"),
+        } => {
+            format!("{title:?} {description:?} {depends_on:?} {scheduled_for:?} {about:?} {submit}")
+        }
+        Wish::Edit { task, edit } => format!("{task} {edit:?}"),
+        Wish::Submit { task }
+        | Wish::Cancel { task }
+        | Wish::Pause { task }
+        | Wish::Resume { task }
+        | Wish::Retry { task }
+        | Wish::Archive { task }
+        | Wish::Delete { task }
+        | Wish::Checkpoint { task }
+        | Wish::Interrupt { task } => task.clone(),
+        Wish::Restore { task, checkpoint } => format!("{task} {checkpoint}"),
+        Wish::Fork { checkpoint } => checkpoint.clone(),
+        Wish::Say { task, text } => format!("{task} {text:?}"),
+        Wish::Unsay { said } => said.clone(),
+        Wish::Approve { review, comment } => format!("{review} {comment:?}"),
         Wish::RequestChanges {
             review,
             feedback,
             comments,
-        } => format!("request-changes {review} {feedback:?} {comments:?}"),
-        Wish::Answer { question, text } => format!("answer {question} {text:?}"),
-        Wish::Skip { question } => format!("skip {question}"),
-        Wish::Provide { dependency, .. } => format!("provide {dependency}"),
-        Wish::Reject { dependency, reason } => format!("reject {dependency} {reason:?}"),
-        Wish::Permit { permission } => format!("permit {permission}"),
-        Wish::Deny { permission, reason } => format!("deny {permission} {reason:?}"),
+        } => format!("{review} {feedback:?} {comments:?}"),
+        Wish::Answer { question, text } => format!("{question} {text:?}"),
+        Wish::Skip { question } => question.clone(),
+        Wish::Provide { dependency, .. } => dependency.clone(),
+        Wish::Reject { dependency, reason } => format!("{dependency} {reason:?}"),
+        Wish::Permit { permission } => permission.clone(),
+        Wish::Deny { permission, reason } => format!("{permission} {reason:?}"),
         Wish::Decide {
             permissions,
             denied,
-        } => format!("decide {permissions:?} {denied:?}"),
-        Wish::AddRule { rule } => format!("add rule {rule:?}"),
-        Wish::RemoveRule { rule } => format!("remove rule {rule}"),
+        } => format!("{permissions:?} {denied:?}"),
+        Wish::AddRule { rule } => format!("rule {rule:?}"),
+        Wish::RemoveRule { rule } => format!("rule {rule}"),
         Wish::Said {
             task,
             attempt,
             marker,
-        } => format!("said {task} {attempt} {marker:?}"),
+        } => format!("{task} {attempt} {marker:?}"),
         Wish::Tokens {
             task,
             attempt,
             used,
             usd,
-        } => format!("tokens {task} {attempt} {used} {usd}"),
-        Wish::Settle(settled) => format!("settle {}", settled.effect),
-    }
+        } => format!("{task} {attempt} {used} {usd}"),
+        Wish::Settle(settled) => settled.effect.to_string(),
+    };
+    format!("{} {rest}", wish.verb())
 }

@@ -2,9 +2,10 @@
 
 use super::carry::Told;
 use super::decide::new_id;
+use super::flight::{After, Flight};
 use super::index::Index;
-use super::wish::{Answered, Asked, Refused};
-use super::workshop::{Bench, Finished, Workshop, remove};
+use super::wish::{Asked, Refused};
+use super::workshop::{Bench, Finished, Workshop};
 use super::{Agents, Config, Listeners, Reply, Tokens};
 use crate::core::attempts::{Attempts, News};
 use bowline_formats::agents::{Protocol, Resume, Since, Usage};
@@ -13,18 +14,16 @@ use bowline_formats::markers::Criterion;
 use bowline_machines::job::{Command, Job, JobMachine, Life, Marker, TimerKind};
 use bowline_machines::{Machine as _, Timestamp};
 use bowline_store::{
-    Advance, Change, EffectRow, JobRow, Key, Next, Outcome, Record, RecordQuery, Spent, Store,
-    TimerChange, TimerRow,
+    Advance, Change, EffectRow, JobRow, Key, Next, Record, RecordQuery, Spent, Store, TimerChange,
+    TimerRow,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What comes in together is decided and committed together, up to so many.
-const TOGETHER_MAX: usize = 256;
-/// What a workspace says of its task is this old at the most.
-const DESCRIBED: Duration = Duration::from_millis(500);
+pub(super) const TOGETHER_MAX: usize = 256;
 /// The longest the thread sleeps: clocks are set, and places of silent output are to be written down.
 const TICK_MS: u64 = 1_000;
 
@@ -33,6 +32,8 @@ pub(super) enum Input {
     Asked(Box<Asked>, Reply),
     News(News),
     Finished(Box<Finished>),
+    /// What was under way is durable, or is not.
+    Flushed,
     Stop(Sender<()>),
 }
 
@@ -40,25 +41,6 @@ impl std::fmt::Debug for Input {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Input")
     }
-}
-
-/// What follows once a step is durable.
-pub(super) enum After {
-    Nothing,
-    Reply(Reply, Answer),
-    /// The job is forgotten: what it left on the disk goes too.
-    Remove(Reply, Box<JobRow>),
-    Processed {
-        attempt: String,
-        upto: u64,
-        resume: Resume,
-    },
-}
-
-/// Which answer is given: the row is read when it is durable.
-pub(super) struct Answer {
-    pub(super) job: Option<String>,
-    pub(super) made: Option<String>,
 }
 
 /// An attempt that may have a process.
@@ -108,7 +90,7 @@ pub(super) struct Desk {
     pub(super) attempts: Box<dyn Agents>,
     pub(super) workshop: Box<dyn Bench>,
     pub(super) tokens: Tokens,
-    listeners: Listeners,
+    pub(super) listeners: Listeners,
     /// Every job that is not over, and those that are looked at.
     pub(super) rows: BTreeMap<String, JobRow>,
     /// Rows a person is waited for, and those changed since the last commit.
@@ -123,12 +105,16 @@ pub(super) struct Desk {
     pub(super) live: BTreeMap<String, Live>,
     /// Which jobs and timers are next for something.
     pub(super) index: Index,
-    /// Jobs whose folder does not say yet where they stand.
-    untold: BTreeSet<String>,
+    /// Jobs whose folder has to say something else of them, once that is durable.
+    pub(super) untold: BTreeSet<String>,
     /// Jobs whose client has asked leave for a tool since rules were last looked at.
     pub(super) asking: BTreeSet<String>,
-    batch: Vec<(Advance, After)>,
-    requests: BTreeSet<String>,
+    pub(super) batch: Vec<(Advance, After)>,
+    pub(super) requests: BTreeSet<String>,
+    /// What was decided before, while it is flushed.
+    pub(super) flight: Option<Flight>,
+    /// Wakes this thread.
+    pub(super) wake: Arc<dyn Fn() + Send + Sync>,
     /// The store failed: nothing is decided any more.
     pub(super) broken: Option<String>,
 }
@@ -149,7 +135,11 @@ impl Desk {
             let _ = news.send(Input::News(it));
         })
         .map_err(failed)?;
-        let workshop = Workshop::open(move |finished| {
+        let flushed = inputs.clone();
+        let wake = Arc::new(move || {
+            let _ = flushed.send(Input::Flushed);
+        });
+        let workshop = Workshop::open(config.clone(), move |finished| {
             let _ = inputs.send(Input::Finished(Box::new(finished)));
         })
         .map_err(failed)?;
@@ -157,6 +147,7 @@ impl Desk {
         Ok(Desk {
             listeners,
             tokens,
+            wake,
             ..desk
         })
     }
@@ -192,6 +183,8 @@ impl Desk {
             asking: BTreeSet::new(),
             batch: Vec::new(),
             requests: BTreeSet::new(),
+            flight: None,
+            wake: Arc::new(|| {}),
             broken: None,
             store,
         };
@@ -236,25 +229,15 @@ impl Desk {
     pub(super) fn run(mut self, inbox: &Receiver<Input>) -> Option<Sender<()>> {
         self.reconcile();
         self.settle_down();
-        let mut described = Instant::now();
         while self.broken.is_none() {
-            let mut first = inbox.try_recv().ok();
-            // Whoever asks does not wait for what nobody waits for.
-            if first.is_none() || described.elapsed() >= DESCRIBED {
-                self.describe_untold();
-                described = Instant::now();
-            }
-            if first.is_none() {
-                first = match inbox.recv_timeout(self.patience()) {
-                    Ok(first) => Some(first),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => return None,
-                };
-            }
+            let first = match inbox.recv_timeout(self.patience()) {
+                Ok(first) => Some(first),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return None,
+            };
             let together = first.into_iter().chain(inbox.try_iter().take(TOGETHER_MAX));
             let stop = self.turn(together.collect());
             if stop.is_some() {
-                self.describe_untold();
                 return stop;
             }
         }
@@ -264,7 +247,7 @@ impl Desk {
             match input {
                 Input::Asked(_, reply) => reply(Err(Refused::Failed(why.clone()))),
                 Input::Stop(answer) => return Some(answer),
-                Input::News(_) | Input::Finished(_) => {}
+                Input::News(_) | Input::Finished(_) | Input::Flushed => {}
             }
         }
         None
@@ -276,13 +259,23 @@ impl Desk {
         for input in together {
             match input {
                 Input::Asked(asked, reply) => self.asked(*asked, reply),
-                Input::News(news) => self.hear(news),
-                Input::Finished(finished) => self.finished(*finished),
+                Input::News(news) => {
+                    self.land();
+                    self.hear(news);
+                }
+                Input::Finished(finished) => {
+                    self.land();
+                    self.finished(*finished);
+                }
+                Input::Flushed => {}
                 Input::Stop(answer) => stop = Some(answer),
             }
         }
         self.write_places();
         self.settle_down();
+        if stop.is_some() {
+            self.commit();
+        }
         stop
     }
 
@@ -294,6 +287,10 @@ impl Desk {
             self.shed();
             self.end_verifiers();
             self.apply_rules();
+            if self.is_quiet() {
+                self.push_on(self.batch.len() >= TOGETHER_MAX);
+                return;
+            }
             self.commit();
             if self.broken.is_some() {
                 return;
@@ -436,6 +433,9 @@ impl Desk {
         let Next::Is(job, about) = &change.next else {
             return None;
         };
+        if job.tokens == 0 && about.cost() == 0.0 {
+            return None;
+        }
         let before = self.row(&change.job).ok()?;
         let tokens = job.tokens.saturating_sub(before.job.tokens);
         let usd = (about.cost() - before.about.cost()).max(0.0);
@@ -452,95 +452,6 @@ impl Desk {
         let mut advance = Advance::at(self.now());
         advance.changes.push(change);
         self.stage(advance, After::Nothing);
-    }
-
-    /// Whether a request waits to be committed.
-    pub(super) fn is_staged(&self, request: &str) -> bool {
-        self.requests.contains(request)
-    }
-
-    /// Makes everything durable that was decided, and only then answers, publishes and lets effects follow.
-    pub(super) fn commit(&mut self) {
-        if self.batch.is_empty() {
-            return;
-        }
-        self.requests.clear();
-        let (steps, afters): (Vec<Advance>, Vec<After>) =
-            std::mem::take(&mut self.batch).into_iter().unzip();
-        let changed: BTreeSet<String> = steps
-            .iter()
-            .flat_map(|step| step.changes.iter().map(|change| change.job.clone()))
-            .collect();
-        let outcomes = match self.store.advance(steps) {
-            Ok(outcomes) => outcomes,
-            Err(error) => {
-                self.broken = Some(error.to_string());
-                for after in afters {
-                    if let After::Reply(reply, _) | After::Remove(reply, _) = after {
-                        reply(Err(Refused::Failed(error.to_string())));
-                    }
-                }
-                return;
-            }
-        };
-        for (outcome, after) in outcomes.into_iter().zip(afters) {
-            match outcome {
-                Outcome::Applied { events, effects } => {
-                    for effect in effects {
-                        let of = self.effects.entry(effect.job.clone()).or_default();
-                        of.push_back(effect);
-                    }
-                    let mut listeners = self
-                        .listeners
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner);
-                    for event in events {
-                        listeners.retain(|it| it.send(event.clone()).is_ok());
-                    }
-                }
-                // Only this thread writes: somebody else has the store, or it is not what it was.
-                Outcome::AlreadyApplied { .. }
-                | Outcome::RequestReused
-                | Outcome::Conflict { .. } => {
-                    self.broken = Some(format!("the store went another way: {outcome:?}"));
-                }
-            }
-            match after {
-                After::Nothing => {}
-                After::Reply(reply, answer) => {
-                    let row = answer.job.and_then(|id| self.row(&id).ok());
-                    let made = answer.made;
-                    reply(Ok(Answered { row, made }));
-                }
-                After::Remove(reply, row) => {
-                    remove(&self.config, &row);
-                    let (row, made) = (None, None);
-                    reply(Ok(Answered { row, made }));
-                }
-                After::Processed {
-                    attempt,
-                    upto,
-                    resume,
-                } => self.attempts.processed(&attempt, upto, resume),
-            }
-        }
-        self.open.retain(|_, record| record.open);
-        let over = |job: &Job| matches!(job.life, Life::Completed { .. } | Life::Failed(_));
-        for id in changed {
-            if self.rows.get(&id).is_some_and(|row| over(&row.job)) {
-                let gone = self.rows.remove(&id);
-                self.index.job(gone.as_ref(), None);
-            }
-        }
-    }
-
-    /// Writes into workspaces what their tasks have become, for a day on which the store is lost.
-    fn describe_untold(&mut self) {
-        for id in std::mem::take(&mut self.untold) {
-            if let Ok(row) = self.row(&id) {
-                let _ = self.describe(&row, &self.config.workspace(&row));
-            }
-        }
     }
 
     /// Timers that are due come back, each once.

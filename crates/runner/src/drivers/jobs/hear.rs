@@ -2,7 +2,8 @@
 //! nothing counts twice and nothing is left out.
 
 use super::decide::new_id;
-use super::desk::{After, Desk};
+use super::desk::Desk;
+use super::flight::After;
 use super::follow::timer_key;
 use crate::core::attempts::{Happened, News};
 use bowline_formats::agents::{Event, Since, TurnEnd, Usage, What};
@@ -143,6 +144,9 @@ impl Desk {
             .iter()
             .filter(|(_, live)| live.unwritten.is_some());
         let ids: Vec<String> = waiting.map(|(id, _)| id.clone()).collect();
+        if !ids.is_empty() {
+            self.land();
+        }
         let now = self.now().0;
         for id in ids {
             let job = self.live.get(&id).map(|live| live.job.clone());

@@ -13,6 +13,8 @@
 //! - `hear`: news of agents. How far their output has been read is committed with what it caused.
 //! - `carry`: effects, in the order of each job, at least once; how each is repeated without harm stands beside it.
 //! - `workshop`: what takes its time (checkpoints, checks of a phase, archives), on threads of its own.
+//! - `flight`: what was decided is made durable; wishes are decided on meanwhile.
+//! - `folders`: what the folders of jobs say of them, on a thread of its own.
 //! - `prompt`: what agents are told.
 //! - `types`: types of work.
 //! - `index`: which jobs are next for something, so that nobody looks at all of them.
@@ -23,6 +25,8 @@ mod begin;
 mod carry;
 mod decide;
 mod desk;
+mod flight;
+mod folders;
 mod follow;
 mod hear;
 mod index;

@@ -134,6 +134,43 @@ pub enum Wish {
     Settle(Settle),
 }
 
+impl Wish {
+    /// The word it is told of by.
+    pub(super) fn verb(&self) -> &'static str {
+        match self {
+            Wish::Create { .. } => "create",
+            Wish::Edit { .. } => "edit",
+            Wish::Submit { .. } => "submit",
+            Wish::Cancel { .. } => "cancel",
+            Wish::Pause { .. } => "pause",
+            Wish::Resume { .. } => "resume",
+            Wish::Retry { .. } => "retry",
+            Wish::Archive { .. } => "archive",
+            Wish::Delete { .. } => "delete",
+            Wish::Checkpoint { .. } => "checkpoint",
+            Wish::Restore { .. } => "restore",
+            Wish::Fork { .. } => "fork",
+            Wish::Say { .. } => "say",
+            Wish::Unsay { .. } => "unsay",
+            Wish::Interrupt { .. } => "interrupt",
+            Wish::Approve { .. } => "approve",
+            Wish::RequestChanges { .. } => "request-changes",
+            Wish::Answer { .. } => "answer",
+            Wish::Skip { .. } => "skip",
+            Wish::Provide { .. } => "provide",
+            Wish::Reject { .. } => "reject",
+            Wish::Permit { .. } => "permit",
+            Wish::Deny { .. } => "deny",
+            Wish::Decide { .. } => "decide",
+            Wish::AddRule { .. } => "add",
+            Wish::RemoveRule { .. } => "remove",
+            Wish::Said { .. } => "said",
+            Wish::Tokens { .. } => "tokens",
+            Wish::Settle(_) => "settle",
+        }
+    }
+}
+
 impl std::fmt::Debug for Wish {
     /// Never a value that was given.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,6 +1,7 @@
 //! What takes its time, on threads of its own: checkpoints, checks of a finished phase, archives, restored folders.
 
-use super::{Config, Phase};
+use super::folders::Folders;
+use super::{Config, Phase, Reply};
 use crate::core::quoted;
 use bowline_engine::process::run_in;
 use bowline_formats::checkpoint::{self, FOLDER_NAME, KEPT_MAX, Message as Spoken, Provided};
@@ -122,6 +123,10 @@ pub(super) enum Came {
 /// Who does what takes its time: a [`Workshop`], or a simulation.
 pub(super) trait Bench: Send {
     fn give(&self, task: Task);
+    /// The folder of a job says what has become of it, soon.
+    fn describe(&self, row: JobRow, at: Timestamp);
+    /// What a forgotten job left on the disk goes; then it is answered.
+    fn remove(&self, row: JobRow, reply: Reply);
 }
 
 impl Bench for Workshop {
@@ -129,14 +134,24 @@ impl Bench for Workshop {
         // The threads live as long as this.
         let _ = self.tasks.send(task);
     }
+
+    fn describe(&self, row: JobRow, at: Timestamp) {
+        self.folders.describe(row, at);
+    }
+
+    fn remove(&self, row: JobRow, reply: Reply) {
+        self.folders.remove(row, reply);
+    }
 }
 
 pub(super) struct Workshop {
     tasks: Sender<Task>,
+    folders: Folders,
 }
 
 impl Workshop {
     pub(super) fn open(
+        config: Arc<Config>,
         done: impl Fn(Finished) + Send + Sync + 'static,
     ) -> std::io::Result<Workshop> {
         let (tasks, inbox) = channel();
@@ -148,41 +163,14 @@ impl Workshop {
                 .name(format!("workshop-{number}"))
                 .spawn(move || work(&inbox, &*done))?;
         }
-        Ok(Workshop { tasks })
+        let folders = Folders::open(config)?;
+        Ok(Workshop { tasks, folders })
     }
 }
 
 /// What git stages for the checkpoints of a job.
-fn index(config: &Config, row: &JobRow) -> PathBuf {
+pub(super) fn index(config: &Config, row: &JobRow) -> PathBuf {
     config.data.join("side").join(format!("{}.index", row.id))
-}
-
-/// What a job that is forgotten left on the disk: its own folders, never one that a person named.
-pub(super) fn remove(config: &Config, row: &JobRow) {
-    let mut folders = vec![
-        config.data.join("workspaces").join(&row.id),
-        config.data.join("side").join(format!("{}.git", row.id)),
-        config.data.join("archives").join(&row.id),
-    ];
-    let attempts = (1..=row.job.attempt).map(|it| super::attempt_id(&row.id, it));
-    let verifiers = (1..=row.job.verifications).map(|it| super::verifier_id(&row.id, it));
-    for id in attempts.chain(verifiers) {
-        let folder = config.attempt(&id);
-        // One that is being ended does not outlive its folder.
-        super::rebuild::end(&folder);
-        folders.push(folder);
-        let _ = std::fs::remove_file(config.token(&id));
-    }
-    let _ = std::fs::remove_file(index(config, row));
-    let app = super::app::folder(&config.data, &row.id);
-    for start in super::app::starts(&app) {
-        super::rebuild::end(start.folder());
-    }
-    folders.push(app);
-    for folder in folders {
-        // One that is not there is gone already.
-        let _ = std::fs::remove_dir_all(folder);
-    }
 }
 
 fn work(inbox: &Mutex<Receiver<Task>>, done: &dyn Fn(Finished)) {

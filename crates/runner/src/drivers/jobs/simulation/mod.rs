@@ -6,7 +6,8 @@
 mod run;
 mod world;
 
-use super::{AgentSpec, Config, Phase, TypeSpec, Verifier};
+use super::desk::{Desk, Input};
+use super::{AgentSpec, Answered, Asked, Config, Edit, Phase, Refused, TypeSpec, Verifier, Wish};
 use bowline_formats::agents::Protocol;
 use bowline_machines::Timestamp;
 use bowline_store::{Key, Memory};
@@ -72,8 +73,8 @@ fn folder() -> tempfile::TempDir {
     memory.or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// One run; how often the process died, how many agents were lost, and what went wrong.
-fn simulate(seed: u64, folder: &Path, key: &Key) -> (usize, usize, Vec<String>) {
+/// A run that has not begun.
+fn prepare(seed: u64, folder: &Path, key: &Key) -> Run {
     NOW.set(Some(BEGIN_S));
     IDS.set(0);
     let mut config = Config::new(folder, Shim::new(Path::new("/bin/false"), &[]));
@@ -101,7 +102,7 @@ fn simulate(seed: u64, folder: &Path, key: &Key) -> (usize, usize, Vec<String>) 
         app: Vec::new(),
     };
     config.types.insert("two".into(), two);
-    let mut run = Run {
+    Run {
         dice: Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
         shared: Shared::default(),
         store: Arc::new(Memory::new()),
@@ -114,7 +115,12 @@ fn simulate(seed: u64, folder: &Path, key: &Key) -> (usize, usize, Vec<String>) 
         paused: BTreeSet::new(),
         deaths: 0,
         losses: 0,
-    };
+    }
+}
+
+/// One run; how often the process died, how many agents were lost, and what went wrong.
+fn simulate(seed: u64, folder: &Path, key: &Key) -> (usize, usize, Vec<String>) {
+    let mut run = prepare(seed, folder, key);
     run.begin();
     let mut moves = 0;
     while moves < MOVES_MAX && run.world().wrong.is_empty() {
@@ -127,6 +133,7 @@ fn simulate(seed: u64, folder: &Path, key: &Key) -> (usize, usize, Vec<String>) 
             let soon = run.dice.below(6);
             run.world().dies_in.get_or_insert(soon);
         }
+        run.world().slow = trouble && run.dice.below(3) > 0;
         match run.dice.below(12) {
             0 | 1 => run.person(trouble),
             2..=4 => run.supervise(trouble),
@@ -186,4 +193,72 @@ fn the_same_seed_gives_the_same_run() {
     let key = Key::open(&folder.path().join("key")).unwrap();
     let run = |name: &str| simulate(7, &folder.path().join(name), &key);
     assert_eq!(run("a"), run("b"));
+}
+
+#[test]
+fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
+    let folder = folder();
+    let key = Key::open(&folder.path().join("key")).unwrap();
+    let mut run = prepare(1, folder.path(), &key);
+    run.begin();
+    let mut desk = run.desk.take().unwrap();
+    let (heard, answers) = std::sync::mpsc::channel();
+    let ask = |desk: &mut Desk, wish| {
+        let heard = heard.clone();
+        let reply = move |it: Result<Answered, Refused>| {
+            let version = it.map(|it| it.row.map(|row| (row.id, row.version)));
+            heard.send(version).unwrap();
+        };
+        let asked = Asked {
+            request: None,
+            version: None,
+            wish,
+        };
+        desk.turn(vec![Input::Asked(Box::new(asked), Box::new(reply))]);
+    };
+    let edit = |task: &str, title: &str| Wish::Edit {
+        task: task.into(),
+        edit: Box::new(Edit {
+            title: Some(title.into()),
+            ..Edit::default()
+        }),
+    };
+    run.world().slow = true;
+    let create = Wish::Create {
+        title: "Tea".into(),
+        description: String::new(),
+        depends_on: Vec::new(),
+        scheduled_for: None,
+        about: Box::default(),
+        submit: false,
+    };
+    ask(&mut desk, create);
+    let id = desk.rows.keys().next().unwrap().clone();
+    ask(&mut desk, edit(&id, "Cup"));
+    assert!(answers.try_recv().is_err() && run.rows().is_empty());
+
+    run.world().slow = false;
+    for version in [1, 2] {
+        desk.turn(Vec::new());
+        let answer = answers.try_recv().unwrap().unwrap();
+        assert_eq!(answer, Some((id.clone(), version)));
+        assert_eq!(run.row(&id).version, version);
+    }
+
+    run.world().slow = true;
+    ask(&mut desk, edit(&id, "Pot"));
+    ask(&mut desk, edit(&id, "Jug"));
+    run.world().slow = false;
+    run.world().dead = true;
+    desk.turn(Vec::new());
+    for _ in 0..2 {
+        let answer = answers.try_recv().unwrap();
+        assert!(matches!(answer, Err(Refused::Failed(_))), "{answer:?}");
+    }
+    assert!(desk.broken.is_some());
+    assert_eq!(
+        (run.row(&id).version, run.row(&id).job.title),
+        (2, "Cup".into())
+    );
+    NOW.set(None);
 }

@@ -1,13 +1,13 @@
 //! Everything outside of the process that decides: agents and their supervisor, the bench, and a store that dies with it.
 
-use super::super::Agents;
 use super::super::workshop::{Bench, Task};
+use super::super::{Agents, Reply};
 use crate::core::attempts::{Begin, Known, Message};
 use bowline_formats::agents::{Adapter, Delivery, Protocol, Resume, Writer};
 use bowline_machines::Timestamp;
 use bowline_store::{
-    Advance, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow, Memory, Outcome,
-    Pruned, Record, RecordQuery, SpendQuery, SpendRow, Store, StoreError, TimerRow,
+    Advance, Advancing, DeliveryRow, EffectRow, EventQuery, EventRow, JobQuery, JobRow, Memory,
+    Outcome, Pruned, Record, RecordQuery, SpendQuery, SpendRow, Store, StoreError, TimerRow,
 };
 use bowline_supervisor::Want;
 use serde_json::Value;
@@ -154,6 +154,8 @@ pub(super) struct World {
     /// Orders and commits until the process dies.
     pub(super) dies_in: Option<usize>,
     pub(super) dead: bool,
+    /// A flush takes its time: it is done when somebody waits for it.
+    pub(super) slow: bool,
     pub(super) wrong: Vec<String>,
 }
 
@@ -231,6 +233,10 @@ impl Bench for Shared {
             self.world().bench.push(task);
         }
     }
+
+    fn describe(&self, _row: JobRow, _at: Timestamp) {}
+
+    fn remove(&self, _row: JobRow, _reply: Reply) {}
 }
 
 /// A store that ends with its process: before a commit, or right behind it.
@@ -251,6 +257,16 @@ impl Store for Mortal {
         let done = self.0.advance(steps);
         self.1.lives();
         done
+    }
+
+    fn advance_soon(&self, steps: Vec<Advance>, _ready: Box<dyn FnOnce() + Send>) -> Advancing {
+        let mortal = Mortal(self.0.clone(), self.1.clone());
+        let mut steps = Some(steps);
+        Box::new(move |wait| {
+            let flushes = wait || !mortal.1.world().slow;
+            let steps = steps.take_if(|_| flushes)?;
+            Some(mortal.advance(steps))
+        })
     }
 
     reads! {

@@ -1,0 +1,213 @@
+//! What was decided is made durable, and only then answered, published and carried out.
+//!
+//! While a batch is flushed, wishes are decided on as if it were durable already. What they come to is handed over when it is,
+//! and is refused when it is not; nobody hears of it before. Only wishes: news of agents, what came of the workshop and effects
+//! are acted on, and wait until nothing is under way.
+
+use super::Reply;
+use super::desk::Desk;
+use super::wish::{Answered, Refused};
+use bowline_formats::agents::Resume;
+use bowline_machines::job::{Job, Life};
+use bowline_store::{Advance, Advancing, Change, JobRow, Outcome};
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
+
+/// What follows once a step is durable.
+pub(super) enum After {
+    Nothing,
+    Reply(Reply, Answer),
+    /// The job is forgotten: what it left on the disk goes too.
+    Remove(Reply, Box<JobRow>),
+    Processed {
+        attempt: String,
+        upto: u64,
+        resume: Resume,
+    },
+}
+
+impl After {
+    /// Nothing follows: the step is not known to be durable.
+    fn refuse(self, why: &str) {
+        if let After::Reply(reply, _) | After::Remove(reply, _) = self {
+            reply(Err(Refused::Failed(why.to_owned())));
+        }
+    }
+}
+
+/// Which answer is given.
+#[derive(Default)]
+pub(super) struct Answer {
+    pub(super) job: Option<String>,
+    pub(super) made: Option<String>,
+    /// The job as it is with everything that is committed together.
+    pub(super) row: Option<JobRow>,
+}
+
+/// Steps that are being made durable.
+pub(super) struct Flight {
+    advancing: Advancing,
+    afters: Vec<After>,
+    requests: BTreeSet<String>,
+    /// Jobs that move, and rows for people that change: until it is durable, they are known here only.
+    jobs: BTreeSet<String>,
+    records: BTreeSet<String>,
+    /// Those whose folder has to say something else then.
+    untold: Vec<JobRow>,
+}
+
+impl Desk {
+    /// Whether a request waits to be committed.
+    pub(super) fn is_staged(&self, request: &str) -> bool {
+        let under_way = self.flight.as_ref();
+        self.requests.contains(request) || under_way.is_some_and(|it| it.requests.contains(request))
+    }
+
+    /// Nothing has to be carried out, now or after what was decided: wishes may be decided on while that is flushed.
+    pub(super) fn is_quiet(&self) -> bool {
+        let quiet = |change: &Change| change.effects.is_empty();
+        self.effects.is_empty()
+            && (self.batch.iter()).all(|(step, _)| step.changes.iter().all(quiet))
+    }
+
+    /// Makes everything durable that was decided, and only then answers, publishes and lets effects follow.
+    pub(super) fn commit(&mut self) {
+        while self.flight.is_some() || !self.batch.is_empty() {
+            self.push_on(true);
+        }
+    }
+
+    /// Waits for what is under way. Whatever acts at once, and not by an effect, begins with it.
+    pub(super) fn land(&mut self) {
+        if self.flight.is_some() {
+            self.commit();
+        }
+    }
+
+    /// Has the store make durable what was decided, and answers what is. One batch is under way at a time: what is decided
+    /// meanwhile rests on it, and is handed over when that one is durable, or is refused with it.
+    pub(super) fn push_on(&mut self, wait: bool) {
+        let mut landed = None;
+        if let Some(flight) = &mut self.flight {
+            let Some(answer) = (flight.advancing)(wait) else {
+                return;
+            };
+            landed = self.flight.take().zip(Some(answer));
+        }
+        let landed = landed.map(|(flight, answer)| match answer {
+            Ok(outcomes) => {
+                // Only this thread writes: somebody else has the store, or it is not what it was.
+                let other = |it: &&Outcome| !matches!(it, Outcome::Applied { .. });
+                let other = outcomes.iter().find(other);
+                self.broken = other.map(|it| format!("the store went another way: {it:?}"));
+                (flight, outcomes)
+            }
+            Err(error) => {
+                self.broken = Some(error.to_string());
+                (flight, Vec::new())
+            }
+        });
+        if let Some(why) = &self.broken {
+            for (_, after) in std::mem::take(&mut self.batch) {
+                after.refuse(why);
+            }
+        } else if !self.batch.is_empty() {
+            self.flight = Some(self.set_out());
+        }
+        if let Some((flight, outcomes)) = landed {
+            self.landed(flight, outcomes);
+        }
+    }
+
+    fn set_out(&mut self) -> Flight {
+        let (steps, mut afters): (Vec<Advance>, Vec<After>) =
+            std::mem::take(&mut self.batch).into_iter().unzip();
+        let (mut jobs, mut records) = (BTreeSet::new(), BTreeSet::new());
+        for change in steps.iter().flat_map(|step| &step.changes) {
+            jobs.insert(change.job.clone());
+            records.extend(change.records.iter().map(|record| record.id.clone()));
+        }
+        for after in &mut afters {
+            if let After::Reply(_, answer) = after {
+                answer.row = answer.job.as_ref().and_then(|id| self.row(id).ok());
+            }
+        }
+        let untold = std::mem::take(&mut self.untold).into_iter();
+        let untold = untold
+            .filter_map(|id| self.rows.get(&id).cloned())
+            .collect();
+        let wake = self.wake.clone();
+        Flight {
+            advancing: self.store.advance_soon(steps, Box::new(move || wake())),
+            afters,
+            requests: std::mem::take(&mut self.requests),
+            jobs,
+            records,
+            untold,
+        }
+    }
+
+    /// What follows from steps that are durable; those without an outcome are not.
+    fn landed(&mut self, flight: Flight, outcomes: Vec<Outcome>) {
+        if self.broken.is_none() {
+            let at = self.now();
+            for row in flight.untold {
+                self.workshop.describe(row, at);
+            }
+        }
+        self.publish(&outcomes);
+        let mut outcomes = outcomes.into_iter();
+        for after in flight.afters {
+            let Some(Outcome::Applied { effects, .. }) = outcomes.next() else {
+                after.refuse(self.broken.as_deref().unwrap_or_default());
+                continue;
+            };
+            for effect in effects {
+                let of = self.effects.entry(effect.job.clone()).or_default();
+                of.push_back(effect);
+            }
+            match after {
+                After::Nothing => {}
+                After::Reply(reply, Answer { row, made, .. }) => reply(Ok(Answered { row, made })),
+                After::Remove(reply, row) => self.workshop.remove(*row, reply),
+                After::Processed {
+                    attempt,
+                    upto,
+                    resume,
+                } => self.attempts.processed(&attempt, upto, resume),
+            }
+        }
+        // What is over is the store's, unless it moves on in what is under way now.
+        let next = self.flight.as_ref();
+        let over = |job: &Job| matches!(job.life, Life::Completed { .. } | Life::Failed(_));
+        for id in flight.jobs {
+            let moves = next.is_some_and(|it| it.jobs.contains(&id));
+            if !moves && self.rows.get(&id).is_some_and(|row| over(&row.job)) {
+                let gone = self.rows.remove(&id);
+                self.index.job(gone.as_ref(), None);
+            }
+        }
+        for id in flight.records {
+            let moves = next.is_some_and(|it| it.records.contains(&id));
+            if !moves && self.open.get(&id).is_some_and(|record| !record.open) {
+                self.open.remove(&id);
+            }
+        }
+    }
+
+    fn publish(&self, outcomes: &[Outcome]) {
+        let listeners = self.listeners.lock();
+        let mut listeners = listeners.unwrap_or_else(PoisonError::into_inner);
+        if listeners.is_empty() {
+            return;
+        }
+        for outcome in outcomes {
+            let Outcome::Applied { events, .. } = outcome else {
+                continue;
+            };
+            for event in events {
+                listeners.retain(|it| it.send(event.clone()).is_ok());
+            }
+        }
+    }
+}
