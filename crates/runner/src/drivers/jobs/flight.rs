@@ -16,7 +16,7 @@ use std::sync::PoisonError;
 /// What follows once a step is durable.
 pub(super) enum After {
     Nothing,
-    Reply(Reply, Answer),
+    Reply(Reply, Box<Answer>),
     /// The job is forgotten: what it left on the disk goes too.
     Remove(Reply, Box<JobRow>),
     Processed {
@@ -168,7 +168,10 @@ impl Desk {
             }
             match after {
                 After::Nothing => {}
-                After::Reply(reply, Answer { row, made, .. }) => reply(Ok(Answered { row, made })),
+                After::Reply(reply, answer) => {
+                    let Answer { row, made, .. } = *answer;
+                    reply(Ok(Answered { row, made }));
+                }
                 After::Remove(reply, row) => self.workshop.remove(*row, reply),
                 After::Processed {
                     attempt,
