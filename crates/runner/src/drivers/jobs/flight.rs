@@ -41,7 +41,7 @@ pub(super) struct Answer {
     pub(super) job: Option<String>,
     pub(super) made: Option<String>,
     /// The job as it is with everything that is committed together.
-    pub(super) row: Option<JobRow>,
+    pub(super) row: Option<Box<JobRow>>,
 }
 
 /// Steps that are being made durable.
@@ -129,7 +129,8 @@ impl Desk {
         }
         for after in &mut afters {
             if let After::Reply(_, answer) = after {
-                answer.row = answer.job.as_ref().and_then(|id| self.row(id).ok());
+                let row = answer.job.as_ref().and_then(|id| self.row(id).ok());
+                answer.row = row.map(Box::new);
             }
         }
         let untold = std::mem::take(&mut self.untold).into_iter();
@@ -168,7 +169,10 @@ impl Desk {
             }
             match after {
                 After::Nothing => {}
-                After::Reply(reply, Answer { row, made, .. }) => reply(Ok(Answered { row, made })),
+                After::Reply(reply, Answer { row, made, .. }) => {
+                    let row = row.map(|row| *row);
+                    reply(Ok(Answered { row, made }));
+                }
                 After::Remove(reply, row) => self.workshop.remove(*row, reply),
                 After::Processed {
                     attempt,
