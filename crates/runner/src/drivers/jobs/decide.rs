@@ -61,7 +61,7 @@ impl Desk {
         if let Wish::Settle(settled) = asked.wish {
             let mut advance = Advance::at(self.now());
             advance.settled.push(settled);
-            self.stage(advance, After::Reply(reply, Box::default()));
+            self.stage(advance, After::Reply(reply, Answer::default()));
             return;
         }
         let verb = asked.wish.verb();
@@ -89,7 +89,7 @@ impl Desk {
                     Some(row) => After::Remove(reply, row),
                     None => {
                         let row = None;
-                        After::Reply(reply, Box::new(Answer { job, made, row }))
+                        After::Reply(reply, Answer { job, made, row })
                     }
                 };
                 self.stage(advance, after);

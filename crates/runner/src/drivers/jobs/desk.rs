@@ -230,7 +230,8 @@ impl Desk {
         self.reconcile();
         self.settle_down();
         while self.broken.is_none() {
-            let first = match inbox.recv_timeout(self.patience()) {
+            let first = inbox.try_recv();
+            let first = match first.or_else(|_| inbox.recv_timeout(self.patience())) {
                 Ok(first) => Some(first),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return None,

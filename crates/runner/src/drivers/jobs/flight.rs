@@ -16,7 +16,7 @@ use std::sync::PoisonError;
 /// What follows once a step is durable.
 pub(super) enum After {
     Nothing,
-    Reply(Reply, Box<Answer>),
+    Reply(Reply, Answer),
     /// The job is forgotten: what it left on the disk goes too.
     Remove(Reply, Box<JobRow>),
     Processed {
@@ -41,7 +41,7 @@ pub(super) struct Answer {
     pub(super) job: Option<String>,
     pub(super) made: Option<String>,
     /// The job as it is with everything that is committed together.
-    pub(super) row: Option<JobRow>,
+    pub(super) row: Option<Box<JobRow>>,
 }
 
 /// Steps that are being made durable.
@@ -129,7 +129,8 @@ impl Desk {
         }
         for after in &mut afters {
             if let After::Reply(_, answer) = after {
-                answer.row = answer.job.as_ref().and_then(|id| self.row(id).ok());
+                let row = answer.job.as_ref().and_then(|id| self.row(id).ok());
+                answer.row = row.map(Box::new);
             }
         }
         let untold = std::mem::take(&mut self.untold).into_iter();
@@ -168,8 +169,8 @@ impl Desk {
             }
             match after {
                 After::Nothing => {}
-                After::Reply(reply, answer) => {
-                    let Answer { row, made, .. } = *answer;
+                After::Reply(reply, Answer { row, made, .. }) => {
+                    let row = row.map(|row| *row);
                     reply(Ok(Answered { row, made }));
                 }
                 After::Remove(reply, row) => self.workshop.remove(*row, reply),

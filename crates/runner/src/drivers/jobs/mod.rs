@@ -262,7 +262,7 @@ impl Jobs {
         answers.recv().unwrap_or(Err(Refused::Draining))
     }
 
-    /// The same without waiting. The answer is handed over on the thread that decides, which must not be held up.
+    /// The same without waiting. The answer is handed over on a thread of ours, which must not be held up.
     pub fn ask_then(&self, asked: Asked, reply: Reply) {
         if let Err(unsent) = self.inputs.send(Input::Asked(Box::new(asked), reply))
             && let Input::Asked(_, reply) = unsent.0
