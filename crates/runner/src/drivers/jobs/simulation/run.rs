@@ -91,7 +91,10 @@ impl Run {
     }
 
     pub(super) fn answered(&mut self, number: usize, answer: Result<Option<String>, String>) {
-        self.open.remove(&number);
+        // Asked again while it was flushed, it is answered twice, and was given once.
+        if !self.open.remove(&number) {
+            return;
+        }
         let command = &self.commands[number];
         let verb = command.verb;
         if let Ok(made) = answer {
