@@ -314,7 +314,7 @@ impl<'v> Old<'v> {
             let list = self.get(names).and_then(Value::as_array);
             list.is_some_and(Vec::is_empty)
         };
-        let lists = lists || (empty(COMPLETED) && (empty(IN_PROGRESS) || empty(FAILED)));
+        let lists = lists || empty(COMPLETED);
         let phases = self.get(PHASES_DONE).is_some_and(Value::is_array)
             || self.get(PHASE_STATUS).is_some_and(|phases| {
                 let entries = phase_entries(phases);

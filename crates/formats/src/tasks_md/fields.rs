@@ -206,8 +206,12 @@ fn sentence(line: &str) -> Option<&str> {
         head.is_some_and(|head| head.eq_ignore_ascii_case(phrase))
     })?;
     let value = line[phrase.len()..].trim_start();
-    let id = super::id::leading_id(value.trim_start_matches(['*', '`', '[']));
-    (super::id::shape(id) == Some(super::id::Shape::Strong)).then_some(value)
+    // With other words it is prose.
+    let words = value.split(|c: char| !super::id::is_word_char(c));
+    let mut words = words.map(|word| word.trim_end_matches('.'));
+    let id = |word: &str| super::id::shape(word) == Some(super::id::Shape::Strong);
+    let fits = |word: &str| word.is_empty() || id(word) || matches!(word, "and" | "or");
+    words.all(fits).then_some(value)
 }
 
 /// Goes through the fields that may follow one on the same line.
@@ -263,7 +267,11 @@ fn at_start(text: &str) -> Option<(Field, &str)> {
 /// `**의존성** T1.1`: a bold name without a colon, where what follows is what such a field holds.
 fn bold_name(text: &str) -> Option<(Field, &str)> {
     // The stars before it may have been taken for the mark of a list.
-    let (name, value) = text.strip_prefix("**").unwrap_or(text).split_once("**")?;
+    let bare = text.strip_prefix("**").unwrap_or(text);
+    let near = bare.char_indices().map(|(at, _)| at);
+    let mut near = near.take_while(|at| *at < FIELD_NAME_BYTES_MAX);
+    let end = near.find(|at| bare[*at..].starts_with("**"))?;
+    let (name, value) = (&bare[..end], &bare[end + 2..]);
     let value = value.trim_start();
     if name.ends_with([':', '：']) || value.starts_with([':', '：']) {
         return None;
@@ -311,6 +319,10 @@ pub(super) fn titled(text: &str) -> Titled<'_> {
     {
         fields.push((Field::Assignee, who));
         title = kept;
+    }
+    // Bold that was begun before the id ends here.
+    if title.matches("**").count() % 2 == 1 {
+        title = title.strip_suffix("**").unwrap_or(title);
     }
     Titled { title, fields }
 }

@@ -41,7 +41,7 @@ impl<'t> Lookup<'t> {
         let Mentions { refs, unread } = mentions(value, &|word| self.names.knows(word));
         let Some(&first) = owners.first() else { return };
         let id = self.names.task(first).id.clone();
-        let several = refs.len() > 1;
+        let drawn = refs.len() > 1 && value.contains(['→', '>']);
         for one in refs {
             // `T1.1 완료 후 T1.2와 병렬`: the second is beside it.
             let field = match one {
@@ -53,7 +53,7 @@ impl<'t> Lookup<'t> {
                 // `T1.1 → T1.2` at T1.2 draws the way to itself; alone it would be a circle.
                 let own =
                     matches!(one, Ref::One(name) if name == self.names.task(task).id.as_str());
-                if own && several {
+                if own && drawn {
                     continue;
                 }
                 self.reference(pending, one, task);
@@ -260,6 +260,9 @@ impl<'t> Lookup<'t> {
         }
         // `A[Login<br/>T1.1]`: the one id that a label holds.
         if let Some(text) = node.label {
+            // Many arrows may lead to one label.
+            let end = text.char_indices().nth(LABEL_CHARS_MAX);
+            let text = end.map_or(text, |(end, _)| &text[..end]);
             let words = text.split(|c: char| !super::id::is_word_char(c) || !c.is_ascii());
             let mut ids = words.map(leading_id).filter(|it| self.names.is_id(it));
             if let (Some(id), None) = (ids.next(), ids.next())
@@ -294,6 +297,12 @@ fn letters(text: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
+/// What stands before a name that runs beside.
+const BESIDE: &str = "parallel with";
+
+/// How much of a label is looked through for an id, in characters.
+const LABEL_CHARS_MAX: usize = 200;
+
 /// Whether the words around a name in a value say that it runs beside.
 fn beside(value: &str, name: &str) -> bool {
     let start = super::head::place_in(value, name);
@@ -305,10 +314,11 @@ fn beside(value: &str, name: &str) -> bool {
             let rest = after.strip_prefix(particle).map(str::trim_start);
             rest.is_some_and(|rest| rest.starts_with("병렬"))
         });
-    let before = before
-        .trim_end_matches(['`', '*', ' '])
-        .to_ascii_lowercase();
-    korean || before.ends_with("parallel with")
+    let before = before.trim_end_matches(['`', '*', ' ']);
+    let english = before
+        .get(before.len().saturating_sub(BESIDE.len())..)
+        .is_some_and(|end| end.eq_ignore_ascii_case(BESIDE));
+    korean || english
 }
 
 /// What an end of an arrow is.

@@ -615,10 +615,10 @@ fn headings_about_tasks_are_told_from_work() {
 #[test]
 fn a_phase_inside_another_does_not_take_its_tasks() {
     let file = parse(
-        "## Phase 1: a\n### Phase 2 연계 사항\nx\n### [ ] P1-T1: b\n#### Phase 3 미리보기\n#### [ ] P1-T2: c\n## Phase 2: d\n### [ ] P2-T1: e\n",
+        "## Phase 1: a\n### Phase 2 연계 사항\nx\n### [ ] P1-T1: b\n#### Phase 3 미리보기\n#### [ ] P1-T2: c\n## Phase 2: d\n### [ ] P2-T1: e\n## Phase 3: f\n### [ ] P3-T1: g\n",
     );
     let phases: Vec<u32> = file.tasks.iter().map(|task| task.phase).collect();
-    assert_eq!(phases, [1, 1, 2]);
+    assert_eq!(phases, [1, 1, 2, 3]);
     assert_eq!(file.findings, []);
     let file =
         parse("**Phase 1: a**\n- [x] T001: b\n- [ ] T002: c\n\n**Phase 2**\n- [ ] T003: d\n");
