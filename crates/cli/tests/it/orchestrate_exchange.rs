@@ -92,6 +92,28 @@ fn tasks_of_each_program_become_a_plan() {
 }
 
 #[test]
+fn a_feature_of_spec_kit_is_found_where_spec_kit_keeps_it() {
+    let world = TestEnvironment::new();
+    world.write("specs/001-ferry/tasks.md", SPEC_KIT);
+    let body = json_of(&world, "orchestrate import . --json");
+    assert_eq!(body["from"], "spec-kit", "{body}");
+    assert_eq!(plan(&world).len(), 4);
+    // Which of several is meant nobody can know.
+    world.write("specs/002-quay/tasks.md", SPEC_KIT);
+    for (place, lang, words) in [
+        (".", "en", "several lists of tasks"),
+        ("specs", "ko", "작업 목록이 여럿"),
+    ] {
+        let line = format!("orchestrate import {place} --force --lang {lang}");
+        let refused = world.quietly(&line, 2);
+        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        for part in [words, "001-ferry", "002-quay"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+}
+
+#[test]
 fn an_import_is_shown_told_and_never_put_over_another_plan() {
     let world = TestEnvironment::new();
     world.write("tasks/tasks.json", TASK_MASTER);

@@ -141,17 +141,15 @@ impl Hand {
                     && known.map_or(meant[at].is_empty(), |known| *known == meant[at])
                     && (!odd.contains(&found.line) || only_of_order(read, found))
             });
-            if !same {
-                more(&mut self.titles[at]);
-            }
             let who = found.and_then(|found| found.assignee.as_deref());
             let wanted = task.assignee.as_deref().filter(|_| self.people[at] == 0);
-            if who != wanted {
-                // Without one in the field, it can only come from the title.
-                match self.people[at] {
-                    0 if task.assignee.is_some() => more(&mut self.people[at]),
-                    _ => more(&mut self.titles[at]),
-                }
+            let field = self.people[at] == 0 && task.assignee.is_some();
+            if who != wanted && field {
+                more(&mut self.people[at]);
+            }
+            // Without one in the field, it can only come from the title, which is made plainer once at a time.
+            if !same || (who != wanted && !field) {
+                more(&mut self.titles[at]);
             }
         }
         again

@@ -2,8 +2,8 @@
 
 use super::families::{
     COMPLETED, FAILED, IN_PROGRESS, LISTS, Old, PHASE, PHASE_STATUS, PHASES_DONE, PROJECT, SKIPPED,
-    STARTED, TOTAL, UPDATED, WEBHOOK, by_id, entry, is_done, is_version, phase_entries, phase_word,
-    snake,
+    STARTED, TOTAL, UPDATED, WEBHOOK, by_id, entry, is_done, is_version, phase_entries,
+    phase_entry, phase_word, snake,
 };
 use super::{Mode, VERSION, phase_told_by};
 use crate::finding::{Finding, Severity};
@@ -241,13 +241,12 @@ impl<'v> Convert<'v> {
             done.extend(
                 phases
                     .iter()
-                    .filter_map(phase_word)
-                    .map(|number| (number, None)),
+                    .filter_map(|it| Some((phase_entry(it)?, it.is_object().then_some(it)))),
             );
-            self.moved.extend(
-                old.key(PHASES_DONE)
-                    .filter(|_| phases.iter().all(|it| phase_word(it).is_some())),
-            );
+            // What an entry says beside its number has no other place.
+            let plain = |it: &Value| !it.is_object() && phase_word(it).is_some();
+            self.moved
+                .extend(old.key(PHASES_DONE).filter(|_| phases.iter().all(plain)));
         }
         for names in PHASE_STATUS {
             for (number, status) in old.get(&[names]).map(phase_entries).unwrap_or_default() {
@@ -413,7 +412,11 @@ impl<'v> Convert<'v> {
             .extend(old.key(PROJECT).filter(|key| old.map[*key].is_string()));
         let stays = |key: &str| !self.moved.contains(&key);
         // A version that is no version of this format is the program's own.
-        let theirs = old.map.get("version").filter(|it| !is_version(it));
+        let ours = |it: &Value| {
+            let text = it.as_str().map_or_else(|| it.to_string(), str::to_owned);
+            is_version(it) && text.trim().starts_with(['1', '2'])
+        };
+        let theirs = old.map.get("version").filter(|it| !ours(it));
         if let Some(version) = theirs {
             map.insert("program_version".into(), version.clone());
         }

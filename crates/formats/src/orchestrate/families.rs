@@ -162,6 +162,17 @@ pub(super) fn phase_word(value: &Value) -> Option<u32> {
     }
 }
 
+/// The phase that an entry of a list of phases is about: a number, a name, or an object that has one.
+pub(super) fn phase_entry(item: &Value) -> Option<u32> {
+    let named = match item {
+        Value::Object(map) => ["id", "phase", "number", "name"]
+            .iter()
+            .find_map(|key| map.get(*key))?,
+        _ => item,
+    };
+    phase_word(named).or_else(|| phase_name(named.as_str()?))
+}
+
 /// The number in the name of a phase: `P0`, `phase_0`, `Phase 0: Setup`.
 fn phase_name(name: &str) -> Option<u32> {
     if let Some(number) = phase_word(&Value::from(name)) {
@@ -188,13 +199,8 @@ pub(super) fn phase_entries(phases: &Value) -> Vec<(u32, &Value)> {
             .collect(),
         Value::Array(items) => items
             .iter()
-            .filter_map(|it| {
-                let named = ["id", "phase", "number", "name"]
-                    .iter()
-                    .find_map(|key| it.get(*key))?;
-                let number = phase_word(named).or_else(|| phase_name(named.as_str()?))?;
-                Some((number, it))
-            })
+            .filter(|it| it.is_object())
+            .filter_map(|it| Some((phase_entry(it)?, it)))
             .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
@@ -286,21 +292,29 @@ impl<'v> Old<'v> {
         let phase = self
             .get(PHASE)
             .is_some_and(|value| phase_word(value).is_some());
+        // Other programs have lists of these names, too, but other names in them: an id has a digit.
+        let id = |item: &Value| {
+            entry(item).is_some_and(|(id, _)| id.contains(|c: char| c.is_ascii_digit()))
+        };
         let listed = |value: &Value| match value {
-            Value::Array(items) => items.iter().all(|item| entry(item).is_some()),
+            Value::Array(items) => {
+                items.iter().any(id) && items.iter().all(|item| entry(item).is_some())
+            }
             Value::Object(map) => by_id(map),
             Value::Number(_) => true,
             Value::String(_) | Value::Null | Value::Bool(_) => false,
         };
-        let lists = LISTS.iter().any(|(_, names)| {
-            let found = self.get(names);
-            found.is_some_and(listed)
-                || names.iter().any(|name| {
-                    self.key(&[name])
-                        .and_then(|key| self.map.get(key))
-                        .is_some_and(listed)
-                })
+        let mut named = LISTS.iter().flat_map(|(_, names)| *names);
+        let lists = named.any(|name| {
+            let key = self.key(&[name]);
+            key.and_then(|key| self.map.get(key)).is_some_and(listed)
         });
+        // A run that has just begun has nothing in any of them.
+        let empty = |names: &[&str]| {
+            let list = self.get(names).and_then(Value::as_array);
+            list.is_some_and(Vec::is_empty)
+        };
+        let lists = lists || empty(COMPLETED);
         let phases = self.get(PHASES_DONE).is_some_and(Value::is_array)
             || self.get(PHASE_STATUS).is_some_and(|phases| {
                 let entries = phase_entries(phases);
@@ -345,7 +359,7 @@ fn lists_of(map: &Map<String, Value>) -> bool {
     LISTS.iter().any(|(list, _)| map.contains_key(*list))
 }
 
-/// Versions of this format have at most two numbers, and begin with 1 or 2.
+/// Versions of this format have at most two numbers.
 pub(super) fn is_version(value: &Value) -> bool {
     let text = match value {
         Value::String(text) => text.clone(),

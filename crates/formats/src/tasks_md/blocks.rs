@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Line,
     /// A line of an indented code block: no header, but people indent their fields so.
     Indented,
+    /// A line of a YAML fence: people put the fields of a task there.
+    Meta,
 }
 
 /// One line of text, without what the containers around it put before it.
@@ -133,6 +135,7 @@ enum Leaf {
     /// A code block: what its lines are for.
     Mermaid(Vec<(usize, usize)>),
     Indented,
+    Meta,
     Skipped,
 }
 
@@ -179,7 +182,9 @@ impl<'a> Cutter<'_, 'a> {
                     *fresh = true;
                 }
             }
-            Event::Text(_) if matches!(self.leaf, Leaf::Mermaid(_) | Leaf::Indented) => {
+            Event::Text(_)
+                if matches!(self.leaf, Leaf::Mermaid(_) | Leaf::Indented | Leaf::Meta) =>
+            {
                 self.code(range);
             }
             Event::Text(_)
@@ -220,10 +225,11 @@ impl<'a> Cutter<'_, 'a> {
             Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
                 self.unclosed_fence(&range);
                 let language = info.split([' ', '\t', '{', ',']).next();
-                let mermaid = language.is_some_and(|it| it.eq_ignore_ascii_case("mermaid"));
-                self.leaf = match mermaid {
-                    true => Leaf::Mermaid(Vec::new()),
-                    false => Leaf::Skipped,
+                let language = language.unwrap_or_default().to_ascii_lowercase();
+                self.leaf = match language.as_str() {
+                    "mermaid" => Leaf::Mermaid(Vec::new()),
+                    "yaml" | "yml" => Leaf::Meta,
+                    _ => Leaf::Skipped,
                 };
             }
             Tag::CodeBlock(CodeBlockKind::Indented) => self.leaf = Leaf::Indented,
@@ -330,7 +336,7 @@ impl<'a> Cutter<'_, 'a> {
                 self.leaf = Leaf::Lines(false);
             }
             Leaf::Lines(false) | Leaf::None | Leaf::Skipped => {}
-            Leaf::Mermaid(_) | Leaf::Indented => {}
+            Leaf::Mermaid(_) | Leaf::Indented | Leaf::Meta => {}
         }
     }
 
@@ -342,9 +348,13 @@ impl<'a> Cutter<'_, 'a> {
             match &mut self.leaf {
                 // The parser gives the end of a line apart where it is `\r\n`.
                 Leaf::Mermaid(lines) if end > at => lines.push((at, end)),
-                Leaf::Indented if end > at => {
+                Leaf::Indented | Leaf::Meta if end > at => {
+                    let kind = match self.leaf {
+                        Leaf::Meta => Kind::Meta,
+                        _ => Kind::Indented,
+                    };
                     let start = at + (line.len() - line.trim_start().len());
-                    let row = self.source.row(Kind::Indented, start, start);
+                    let row = self.source.row(kind, start, start);
                     self.out.push(Block::Row(row));
                 }
                 _ => {}

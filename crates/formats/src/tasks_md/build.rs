@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use super::fields;
 use super::finding::{PlanFinding, PlanFindingCode};
-use super::head::Names;
+use super::head::{Names, PhaseWord, place_in};
 use super::id::{TaskId, leading_number, phase_told_by};
 use super::parse::without_comment;
 use super::roles::{Role, expanded};
 use super::status::{self, Progress};
-use super::survey::{Candidate, Place, Survey};
+use super::survey::{Candidate, PhaseFound, Place, Survey};
 use super::{Group, PhaseHeading, Section, Task, slug::slug};
 
 /// Whose fields a text holds.
@@ -38,6 +38,8 @@ pub(super) struct Built {
     /// Steps, and the task they belong to.
     pub(super) steps: HashMap<String, usize>,
     pub(super) worktrees: HashMap<u32, String>,
+    /// What a table says of tasks, for those that say nothing of themselves.
+    pub(super) spare: HashMap<usize, status::Mark>,
     /// For each candidate whose fields the text below it holds.
     pub(super) owners: Vec<Option<Owner>>,
     pub(super) findings: Vec<PlanFinding>,
@@ -79,6 +81,7 @@ pub(super) fn build(survey: &Survey<'_>) -> Built {
         sets: Vec::new(),
         steps: HashMap::new(),
         worktrees: HashMap::new(),
+        spare: HashMap::new(),
         owners: vec![None; survey.candidates.len()],
         findings: Vec::new(),
     };
@@ -129,6 +132,10 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
         };
         for &other in met.iter().filter(|other| **other != main) {
             let within = [all[other].item, all[other].above].contains(&Some(main));
+            // Inside of another task it is a remark: `- [ ] T1.1 is merged`.
+            if !within && all[other].item.is_some() && all[main].item.is_none() {
+                continue;
+            }
             if !within && clash(&all[main], &all[other]) {
                 let (first, second) = (
                     all[main].line.min(all[other].line),
@@ -165,6 +172,9 @@ fn tasks(survey: &Survey<'_>, built: &mut Built) {
                     // Said again: what stands there is about the task, too. A remark in a list is only a remark.
                     let heading = matches!(one.place, Place::Heading(_) | Place::Cell);
                     built.owners[at] = heading.then_some(Owner::Task(task));
+                    if let (true, Some(mark)) = (one.place == Place::Cell, &one.mark) {
+                        built.spare.entry(task).or_insert_with(|| mark.clone());
+                    }
                 } else if survey.roles[at] == Role::Boxless {
                     let message = InPlan::NoBox { id: id.to_string() };
                     let finding = PlanFinding::new(PlanFindingCode::NoBox, one.line, message);
@@ -189,7 +199,10 @@ fn clash(main: &Candidate<'_>, other: &Candidate<'_>) -> bool {
         letters.flat_map(char::to_lowercase).collect::<String>()
     };
     let (a, b) = (plain(main), plain(other));
-    rank(main) == rank(other) && !other.aside && !main.aside && !a.contains(&b) && !b.contains(&a)
+    // A list behind all phases, of ids that have one, says again what there is.
+    let outside = main.phase.is_some() && other.phase.is_none();
+    let aside = main.aside || other.aside || outside;
+    rank(main) == rank(other) && !aside && !a.contains(&b) && !b.contains(&a)
 }
 
 fn task(
@@ -202,6 +215,7 @@ fn task(
     let one = &survey.candidates[main];
     let several = !matches!(one.named.names, Names::One(_));
     let mut title = without_comment(one.named.title);
+    let title_at = |part: &str| one.named.title_at + place_in(one.named.title, part);
     let mut marks: Vec<status::Mark> = one.mark.iter().filter(|_| !several).cloned().collect();
     let mut progress = one.mark.as_ref().map_or(Progress::Open, |mark| mark.says);
     let mut shorten = |title: &mut &str| {
@@ -216,6 +230,13 @@ fn task(
     shorten(&mut title);
     title = fields::titled(title).title;
     shorten(&mut title);
+    if let Some((mark, kept)) = status::before_title(title, title_at(title)) {
+        progress = progress.max(mark.says);
+        if !several {
+            marks.push(mark);
+        }
+        title = kept;
+    }
     let told = phase_told_by(id.as_str());
     let stated = met
         .iter()
@@ -355,7 +376,7 @@ fn groups(survey: &Survey<'_>, built: &mut Built) {
 fn phases(survey: &Survey<'_>) -> Vec<PhaseHeading> {
     let mut phases: Vec<PhaseHeading> = Vec::new();
     let mut known: HashMap<u32, usize> = HashMap::new();
-    let mut titled: HashMap<u32, bool> = HashMap::new();
+    let mut titled: HashMap<u32, u8> = HashMap::new();
     for found in &survey.phases {
         let number = found.number.whole;
         let at = *known.entry(number).or_insert_with(|| {
@@ -380,14 +401,27 @@ fn phases(survey: &Survey<'_>) -> Vec<PhaseHeading> {
             });
         }
         let title = status::at_end(found.title, 0).map_or(found.title, |(_, kept)| kept);
-        // The title of a half phase stands in until the whole one has its own.
-        let better = half == 0 || phase.title.is_empty();
-        if !found.aside && better && !titled.get(&number).copied().unwrap_or(false) {
+        let best = titled.entry(number).or_default();
+        let rank = title_rank(found);
+        if !found.aside && rank > *best {
             (phase.title, phase.slug, phase.line) = (title.to_owned(), slug(title), found.line);
-            titled.insert(number, half == 0);
+            *best = rank;
         }
     }
     phases
+}
+
+/// How well a heading says what its phase is called: `Phase 1` before `M1`, which may be a milestone around it; what is about a
+/// phase, and the title of a half phase, stand in until there is a better one.
+fn title_rank(found: &PhaseFound<'_>) -> u8 {
+    if found.number.half > 0 {
+        return 1;
+    }
+    let named = if found.word == PhaseWord::Phase { 1 } else { 0 };
+    match found.about {
+        true => 2 + named,
+        false => 4 + named,
+    }
 }
 
 /// The title of the file without a leading `TASKS:`; `# TASKS` alone names no project.

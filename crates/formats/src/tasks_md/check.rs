@@ -6,19 +6,24 @@ use std::collections::{BTreeMap, HashSet};
 use super::TasksFile;
 use super::finding::{PlanFinding, PlanFindingCode, path_text};
 use super::graph::cycles;
+use super::parse::excerpt;
+use super::survey::Boxes;
 
 /// Most circles that are reported of one file.
 pub const CYCLES_REPORTED_MAX: usize = 20;
 
 /// Adds the findings about the whole and sorts all of them by line.
-pub(super) fn check(file: &mut TasksFile) {
+pub(super) fn check(file: &mut TasksFile, boxes: &Boxes<'_>) {
     let mut findings = std::mem::take(&mut file.findings);
     if file.tasks.is_empty() {
-        findings.push(PlanFinding::new(
-            PlanFindingCode::ParseFail,
-            1,
-            InPlan::NoTask,
-        ));
+        let (line, message) = match boxes.first {
+            None => (1, InPlan::NoTask),
+            Some((line, text)) => {
+                let (count, text) = (boxes.count, excerpt(text).to_owned());
+                (line, InPlan::OnlyBoxes { count, text })
+            }
+        };
+        findings.push(PlanFinding::new(PlanFindingCode::ParseFail, line, message));
     } else {
         check_phases(file, &mut findings);
     }

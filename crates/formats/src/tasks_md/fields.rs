@@ -17,7 +17,7 @@ pub(super) enum Field {
     Title,
 }
 
-const FIELD_NAMES: [(&str, Field); 67] = [
+const FIELD_NAMES: [(&str, Field); 74] = [
     ("담당", Field::Assignee),
     ("담당자", Field::Assignee),
     ("담당 에이전트", Field::Assignee),
@@ -45,6 +45,13 @@ const FIELD_NAMES: [(&str, Field); 67] = [
     ("선행작업", Field::Needs),
     ("선행 태스크", Field::Needs),
     ("선행태스크", Field::Needs),
+    ("선행 task", Field::Needs),
+    ("선행 tasks", Field::Needs),
+    ("의존 task", Field::Needs),
+    ("의존 tasks", Field::Needs),
+    ("선수 작업", Field::Needs),
+    ("사전 작업", Field::Needs),
+    ("depends upon", Field::Needs),
     ("depends on", Field::Needs),
     ("dependson", Field::Needs),
     ("dependencies", Field::Needs),
@@ -145,10 +152,15 @@ const ROLES: [&str; 14] = [
 
 /// The field a name means.
 fn by_name(name: &str) -> Option<Field> {
+    let name = name.trim_start_matches(|c: char| !c.is_alphanumeric());
     let name = name.split(['(', '（']).next().unwrap_or_default();
     let name = name.trim_matches(|c: char| !c.is_alphanumeric());
     if name.is_empty() || name.len() > FIELD_NAME_BYTES_MAX {
         return None;
+    }
+    // `Dependencies / 의존성`: the same in two languages.
+    if let Some((one, other)) = name.split_once('/') {
+        return by_name(one).filter(|field| by_name(other) == Some(*field));
     }
     let plain = |c: char| if matches!(c, '_' | '-') { ' ' } else { c };
     let wanted: String = name
@@ -181,7 +193,25 @@ pub(super) fn each<'a>(line: &'a str, mut found: impl FnMut(Field, &'a str)) {
     let line = line.trim();
     if let Some((field, value)) = at_start(line) {
         follow(field, value, &mut found);
+    } else if let Some(value) = sentence(line) {
+        found(Field::Conditions, value);
     }
+}
+
+/// `Depends on T1.1 and T1.2` as a line of its own.
+fn sentence(line: &str) -> Option<&str> {
+    let phrases = ["depends on ", "depends upon ", "blocked by "];
+    let phrase = phrases.iter().find(|phrase| {
+        let head = line.get(..phrase.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(phrase))
+    })?;
+    let value = line[phrase.len()..].trim_start();
+    // With other words it is prose.
+    let words = value.split(|c: char| !super::id::is_word_char(c));
+    let mut words = words.map(|word| word.trim_end_matches('.'));
+    let id = |word: &str| super::id::shape(word) == Some(super::id::Shape::Strong);
+    let fits = |word: &str| word.is_empty() || id(word) || matches!(word, "and" | "or");
+    words.all(fits).then_some(value)
 }
 
 /// Goes through the fields that may follow one on the same line.
@@ -206,7 +236,7 @@ fn tidy(value: &str) -> &str {
 fn next_field(text: &str, from: usize) -> Option<(usize, usize, &str)> {
     let found = text[from..]
         .char_indices()
-        .find(|(_, c)| "|,;/·(（[{—–".contains(*c) || *c == '*');
+        .find(|(_, c)| "|,;/·(（[{—–→".contains(*c) || *c == '*');
     let (at, c) = found.map(|(at, c)| (from + at, c))?;
     if c == '*' {
         let stars = text[at..].bytes().take_while(|byte| *byte == b'*').count();
@@ -218,6 +248,9 @@ fn next_field(text: &str, from: usize) -> Option<(usize, usize, &str)> {
 
 /// Reads `name: value`, where the name may be bold with the colon inside or outside of the bold.
 fn at_start(text: &str) -> Option<(Field, &str)> {
+    if let Some(found) = bold_name(text) {
+        return Some(found);
+    }
     let colon = text
         .char_indices()
         .take_while(|(at, _)| *at < FIELD_NAME_BYTES_MAX)
@@ -229,6 +262,30 @@ fn at_start(text: &str) -> Option<(Field, &str)> {
         return None;
     }
     Some((field, value.trim_start().trim_start_matches("**").trim()))
+}
+
+/// `**의존성** T1.1`: a bold name without a colon, where what follows is what such a field holds.
+fn bold_name(text: &str) -> Option<(Field, &str)> {
+    // The stars before it may have been taken for the mark of a list.
+    let bare = text.strip_prefix("**").unwrap_or(text);
+    let near = bare.char_indices().map(|(at, _)| at);
+    let mut near = near.take_while(|at| *at < FIELD_NAME_BYTES_MAX);
+    let end = near.find(|at| bare[*at..].starts_with("**"))?;
+    let (name, value) = (&bare[..end], &bare[end + 2..]);
+    let value = value.trim_start();
+    if name.ends_with([':', '：']) || value.starts_with([':', '：']) {
+        return None;
+    }
+    let field = by_name(name)?;
+    let word = value.trim_start_matches(['`', '[', '*', '@']);
+    let fits = match field {
+        Field::Needs | Field::Beside => {
+            super::id::shape(super::id::leading_id(word)) == Some(super::id::Shape::Strong)
+        }
+        Field::Assignee => value.starts_with(['`', '@']) && !word.is_empty(),
+        _ => false,
+    };
+    fits.then_some((field, value))
 }
 
 /// A title, and the fields behind it.
@@ -256,12 +313,16 @@ pub(super) fn titled(text: &str) -> Titled<'_> {
     }
     let end = behind(title, &mut fields);
     let mut title =
-        title[..end].trim_end_matches([' ', '\t', '-', '—', '–', '|', '·', ',', '/', '(']);
+        title[..end].trim_end_matches([' ', '\t', '-', '—', '–', '→', '|', '·', ',', '/', '(']);
     if !fields.iter().any(|(field, _)| *field == Field::Assignee)
         && let Some((kept, who)) = who_at_end(title)
     {
         fields.push((Field::Assignee, who));
         title = kept;
+    }
+    // Bold that was begun before the id ends here.
+    if title.matches("**").count() % 2 == 1 {
+        title = title.strip_suffix("**").unwrap_or(title);
     }
     Titled { title, fields }
 }

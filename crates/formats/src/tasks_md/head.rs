@@ -2,13 +2,16 @@
 
 use super::id::{Shape, dotted_numbers, last_number, leading_id, leading_number, shape};
 use super::refs::full_end;
-use super::status::{Mark, sign, tick_box};
+use super::status::{Mark, box_at_title, sign, tick_box};
 
 /// Decorations that are passed over before a name.
 const DECORATIONS_MAX: usize = 12;
 
 /// Most ids one header may list.
 const LISTED_MAX: usize = 64;
+
+/// Longest tag before an id, in bytes.
+const TAG_BYTES_MAX: usize = 24;
 
 /// Marks of emphasis.
 const EMPHASIS: [&str; 6] = ["**", "__", "~~", "`", "*", "_"];
@@ -84,6 +87,8 @@ pub(super) struct Named<'a> {
     /// The title as written, and its place.
     pub(super) title: &'a str,
     pub(super) title_at: usize,
+    /// What stands behind a link that id and title are the text of.
+    pub(super) more: &'a str,
 }
 
 /// What a text is about.
@@ -143,6 +148,10 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
             rest = &rest[marker.len()..];
         } else if let Some(after) = numbering(rest) {
             rest = after;
+        } else if let Some(after) = tags(rest) {
+            rest = after;
+        } else if let Some(after) = anchor(rest) {
+            rest = after;
         } else if let Some(first) = rest.chars().next()
             && !first.is_alphanumeric()
             && !"[(<\\【".contains(first)
@@ -153,8 +162,44 @@ pub(super) fn read(text: &str, offset: usize) -> Head<'_> {
         }
     }
     head.text = rest;
-    head.what = what(rest, offset + (text.len() - rest.len()), emphasis);
+    let at = offset + (text.len() - rest.len());
+    head.what = what(rest, at, emphasis, head.boxed);
+    if let What::Task(named) = &mut head.what
+        && !head.boxed
+        && let Some((mark, title)) = box_at_title(named.title, named.title_at)
+    {
+        named.title_at += place_in(named.title, title);
+        named.title = title;
+        if named.separator == Separator::Space {
+            named.separator = Separator::Clear;
+        }
+        (head.mark, head.boxed) = (Some(mark), true);
+    }
     head
+}
+
+/// `[BE] T1.1`, `[P1][FE] T1.1`: the text behind tags before an id. What names a phase or a task in its brackets is no tag.
+fn tags(text: &str) -> Option<&str> {
+    let mut rest = text;
+    while let (Some(close), inner) = opened(rest) {
+        let end = inner.find(close).filter(|end| *end <= TAG_BYTES_MAX)?;
+        let inside = inner[..end].trim();
+        let phase = phase_prefix(inside).is_some_and(|(word, ..)| word != PhaseWord::Letter);
+        if inside.is_empty() || phase || shape(leading_id(inside)) == Some(Shape::Strong) {
+            return None;
+        }
+        rest = inner[end + close.len_utf8()..].trim_start();
+    }
+    let bare = rest.trim_start_matches(['*', '_', '`']);
+    let id = leading_id(bare);
+    let ends = !bare[id.len()..].starts_with(|c: char| c.is_alphanumeric());
+    (rest.len() < text.len() && ends && shape(id) == Some(Shape::Strong)).then_some(rest)
+}
+
+/// `<a id="t1"></a>`: a place for links to lead to.
+fn anchor(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix("<a ")?;
+    inside.split_once("</a>").map(|(_, after)| after)
 }
 
 /// `3. ` or `2) ` before a box, a phase or an id with letters: the number of a section or list.
@@ -176,7 +221,7 @@ fn numbering(text: &str) -> Option<&str> {
     (next.len() < after.len() && (next.starts_with('[') || told())).then_some(next)
 }
 
-fn what(text: &str, offset: usize, emphasis: bool) -> What<'_> {
+fn what(text: &str, offset: usize, emphasis: bool, boxed: bool) -> What<'_> {
     let (bracket, inner) = opened(text);
     if let Some((word, number, after)) = phase_prefix(inner) {
         let after = match bracket {
@@ -191,13 +236,26 @@ fn what(text: &str, offset: usize, emphasis: bool) -> What<'_> {
         let name = comma.unwrap_or(next).trim_start();
         let at = offset + (text.len() - name.len());
         if word == PhaseWord::Phase
-            && let Some(named) = named(name, at, emphasis)
+            && let Some(named) = named(name, at, emphasis, boxed)
         {
             let colon = named.separator == Separator::Clear && named.shape == Shape::Strong;
             if (comma.is_some() && named.shape != Shape::Number) || colon {
                 let stated = Some(number);
                 return What::Task(Named { stated, ..named });
             }
+        }
+        // Behind a box it is a task whatever stands between: `[ ] Phase 1 - T1.1: a`, `[ ] P1: T1.2 b`.
+        let name =
+            after.trim_start_matches(|c: char| c.is_whitespace() || ":：-–—|>/·".contains(c));
+        let at = offset + (text.len() - name.len());
+        if boxed
+            && word != PhaseWord::Other
+            && let Some(named) = named(name, at, emphasis, boxed)
+            && named.shape == Shape::Strong
+            && matches!(named.names, Names::One(id) if id.contains(['.', '-']) || named.separator == Separator::Clear)
+        {
+            let stated = (word == PhaseWord::Phase).then_some(number);
+            return What::Task(Named { stated, ..named });
         }
         return match phase_title(after, word) {
             Some(title) => What::Phase {
@@ -208,7 +266,7 @@ fn what(text: &str, offset: usize, emphasis: bool) -> What<'_> {
             None => What::Other,
         };
     }
-    named(text, offset, emphasis).map_or(What::Other, What::Task)
+    named(text, offset, emphasis, boxed).map_or(What::Other, What::Task)
 }
 
 /// The bracket a text begins with, as the one that closes it, and the text inside.
@@ -283,8 +341,8 @@ fn phase_title(after: &str, word: PhaseWord) -> Option<&str> {
     Some(title)
 }
 
-/// Id and title at the start of a text.
-fn named(text: &str, offset: usize, emphasis: bool) -> Option<Named<'_>> {
+/// Id and title at the start of a text. Behind a box both may be the text of a link.
+fn named(text: &str, offset: usize, emphasis: bool, boxed: bool) -> Option<Named<'_>> {
     let (bracket, inner) = opened(text);
     let (worded, name) = task_word(inner);
     let id = leading_id(name);
@@ -296,15 +354,24 @@ fn named(text: &str, offset: usize, emphasis: bool) -> Option<Named<'_>> {
     if after.starts_with(|c: char| c.is_alphanumeric()) {
         return None;
     }
+    let mut more = "";
     if let Some(close) = bracket {
-        after = after
+        match after
             .trim_start_matches(['*', '`', '_'])
-            .strip_prefix(close)?;
-        // The target of a link.
-        if let Some(link) = after.strip_prefix('(') {
-            after = link.find(')').map_or(after, |end| &link[end + 1..]);
+            .strip_prefix(close)
+        {
+            Some(behind) => {
+                after = behind;
+                // The target of a link.
+                if let Some(link) = after.strip_prefix('(') {
+                    after = link.find(')').map_or(after, |end| &link[end + 1..]);
+                }
+            }
+            None => (after, more) = link(after).filter(|_| boxed && close == ']')?,
         }
     }
+    // Stars that were begun inside of the brackets.
+    let emphasis = emphasis || bracket.is_some();
     let (names, after) = several(id, strip_closers(after, emphasis));
     let next = after.trim_start();
     let spaced = next.len() < after.len();
@@ -341,6 +408,40 @@ fn named(text: &str, offset: usize, emphasis: bool) -> Option<Named<'_>> {
         stated: None,
         title: cleaned,
         title_at: offset + place_in(text, cleaned),
+        more,
+    })
+}
+
+/// The rest of the text of a link, and what follows its target.
+fn link(text: &str) -> Option<(&str, &str)> {
+    let (inside, target) = text.split_once("](")?;
+    let (_, more) = target.split_once(')')?;
+    Some((inside, more))
+}
+
+/// `M1.2: a` as a task of milestone 1, for plans that number their tasks so.
+pub(super) fn dotted(text: &str, offset: usize) -> Option<Named<'_>> {
+    let id = leading_id(text);
+    let (_, number, after) = phase_prefix(text).filter(|(word, ..)| *word == PhaseWord::Letter)?;
+    if number.half == 0 || after.len() + id.len() != text.len() {
+        return None;
+    }
+    let after = after.trim_start_matches(['*', '_', '`']);
+    let title = after.trim_start_matches(|c: char| c.is_whitespace() || ":：-–—|.)".contains(c));
+    let separator = match title.is_empty() {
+        true => Separator::End,
+        false if after.trim_start().len() == title.len() => Separator::Space,
+        false => Separator::Clear,
+    };
+    let title = clean(title, true);
+    Some(Named {
+        names: Names::One(id),
+        shape: Shape::Loose,
+        separator,
+        stated: None,
+        title,
+        title_at: offset + place_in(text, title),
+        more: "",
     })
 }
 
@@ -357,6 +458,7 @@ pub(super) fn named_at_end(text: &str, offset: usize) -> Option<Named<'_>> {
         stated: None,
         title,
         title_at: offset,
+        more: "",
     })
 }
 

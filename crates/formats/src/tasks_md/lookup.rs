@@ -8,6 +8,7 @@ use super::parse::{PendingField, excerpt, without_comment};
 use super::refs::{Found, Mentions, Names, Ref, mentions};
 use super::{EDGES_MAX, Edge};
 use bowline_words::message::InPlan;
+use std::collections::HashMap;
 
 /// Names of a plan being looked up, and what came of it.
 pub(super) struct Lookup<'t> {
@@ -17,6 +18,8 @@ pub(super) struct Lookup<'t> {
     pub(super) beside: Vec<Vec<TaskId>>,
     pub(super) findings: Vec<PlanFinding>,
     told_too_many: bool,
+    /// The tasks by their titles, where there is only one of each; made when somebody asks.
+    titles: Option<HashMap<String, Option<usize>>>,
 }
 
 impl<'t> Lookup<'t> {
@@ -28,6 +31,7 @@ impl<'t> Lookup<'t> {
             beside: vec![Vec::new(); tasks],
             findings,
             told_too_many: false,
+            titles: None,
         }
     }
 
@@ -37,8 +41,21 @@ impl<'t> Lookup<'t> {
         let Mentions { refs, unread } = mentions(value, &|word| self.names.knows(word));
         let Some(&first) = owners.first() else { return };
         let id = self.names.task(first).id.clone();
+        let drawn = refs.len() > 1 && value.contains(['→', '>']);
         for one in refs {
+            // `T1.1 완료 후 T1.2와 병렬`: the second is beside it.
+            let field = match one {
+                Ref::One(name) if beside(value, name) => Field::Beside,
+                _ => pending.field,
+            };
+            let pending = &PendingField { field, ..*pending };
             for &task in owners {
+                // `T1.1 → T1.2` at T1.2 draws the way to itself; alone it would be a circle.
+                let own =
+                    matches!(one, Ref::One(name) if name == self.names.task(task).id.as_str());
+                if own && drawn {
+                    continue;
+                }
                 self.reference(pending, one, task);
                 if self.names.exhausted() {
                     if !std::mem::replace(&mut self.told_too_many, true) {
@@ -49,6 +66,13 @@ impl<'t> Lookup<'t> {
             }
         }
         for text in unread.into_iter().filter(|_| pending.field == Field::Needs) {
+            if let Some(named) = self.titled(text) {
+                for &task in owners.iter().filter(|task| **task != named) {
+                    self.written[task].push(self.names.task(named).id.clone());
+                    self.needs[task].push(named);
+                }
+                continue;
+            }
             let message = InPlan::NamesNoTask {
                 text: excerpt(text).to_string(),
                 id: id.to_string(),
@@ -56,6 +80,27 @@ impl<'t> Lookup<'t> {
             let finding = PlanFinding::new(PlanFindingCode::UnreadDep, pending.line, message);
             self.findings.push(finding.with_path([id.clone()]));
         }
+    }
+
+    /// The one task that has this title, for those who name tasks by what they are.
+    fn titled(&mut self, text: &str) -> Option<usize> {
+        let titles = self.titles.get_or_insert_with(|| {
+            let mut titles = HashMap::new();
+            for at in 0..self.needs.len() {
+                let title = letters(&self.names.task(at).title);
+                let same = titles.entry(title).or_insert(Some(at));
+                if *same != Some(at) {
+                    *same = None;
+                }
+            }
+            titles
+        });
+        let whole = letters(text);
+        let bare = ["완료후", "완료"]
+            .iter()
+            .find_map(|end| whole.strip_suffix(end));
+        let found = titles.get(&whole).or_else(|| titles.get(bare?));
+        found.copied().flatten().filter(|_| !whole.is_empty())
     }
 
     fn reference(&mut self, pending: &PendingField<'_>, one: Ref<'_>, task: usize) {
@@ -213,6 +258,19 @@ impl<'t> Lookup<'t> {
                 return End::Tasks(tasks);
             }
         }
+        // `A[Login<br/>T1.1]`: the one id that a label holds.
+        if let Some(text) = node.label {
+            // Many arrows may lead to one label.
+            let end = text.char_indices().nth(LABEL_CHARS_MAX);
+            let text = end.map_or(text, |(end, _)| &text[..end]);
+            let words = text.split(|c: char| !super::id::is_word_char(c) || !c.is_ascii());
+            let mut ids = words.map(leading_id).filter(|it| self.names.is_id(it));
+            if let (Some(id), None) = (ids.next(), ids.next())
+                && let Found::Tasks(tasks) = self.names.find(id, None)
+            {
+                return End::Tasks(tasks);
+            }
+        }
         // With a label of its own a node's name is free.
         let named = shape(label).is_some();
         if let Some(task) = self.names.folded(node.id).filter(|_| !named) {
@@ -231,6 +289,36 @@ impl<'t> Lookup<'t> {
             Ok(_) | Err(_) => End::Other,
         }
     }
+}
+
+/// A text by its letters and digits alone.
+fn letters(text: &str) -> String {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// What stands before a name that runs beside.
+const BESIDE: &str = "parallel with";
+
+/// How much of a label is looked through for an id, in characters.
+const LABEL_CHARS_MAX: usize = 200;
+
+/// Whether the words around a name in a value say that it runs beside.
+fn beside(value: &str, name: &str) -> bool {
+    let start = super::head::place_in(value, name);
+    let (before, after) = (&value[..start], &value[start + name.len()..]);
+    let after = after.trim_start_matches(['`', '*', ' ']);
+    let korean = ["와", "과", "랑", "이랑", "와 동시에"]
+        .iter()
+        .any(|particle| {
+            let rest = after.strip_prefix(particle).map(str::trim_start);
+            rest.is_some_and(|rest| rest.starts_with("병렬"))
+        });
+    let before = before.trim_end_matches(['`', '*', ' ']);
+    let english = before
+        .get(before.len().saturating_sub(BESIDE.len())..)
+        .is_some_and(|end| end.eq_ignore_ascii_case(BESIDE));
+    korean || english
 }
 
 /// What an end of an arrow is.

@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
                 Kind::Heading(level) => Some(level),
                 // A line that is a header of its own goes on until the next one, however that is indented.
                 Kind::Line if named.is_some() => Some(LINE_LEVEL),
-                Kind::Item | Kind::Line | Kind::Indented => None,
+                Kind::Item | Kind::Line | Kind::Indented | Kind::Meta => None,
             };
             while open
                 .last()
@@ -211,6 +211,18 @@ impl<'a> Reader<'a> {
             return;
         }
         let text = without_comment(row.text);
+        if text.starts_with("~~") && text.ends_with("~~") {
+            return;
+        }
+        if row.kind == Kind::Meta {
+            // Of what stands in code only the order and who does it are about the task, and may be about something else.
+            fields::each(text, |field, value| match field {
+                Field::Needs => self.field(row, owner, Field::Conditions, value),
+                Field::Beside | Field::Assignee => self.field(row, owner, field, value),
+                _ => {}
+            });
+            return;
+        }
         let mut named = false;
         let mut open_field = None;
         fields::each(text, |field, value| {
@@ -310,6 +322,9 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(mut self, survey: &Survey<'a>) -> TasksFile {
+        for (task, mark) in inline_marks(survey, &self.built) {
+            self.built.tasks[task].marks.push(mark);
+        }
         for (owner, field, value, line) in inline_fields(survey, &self.built) {
             self.pending.push(PendingField {
                 owner,
@@ -343,6 +358,7 @@ impl<'a> Reader<'a> {
             members,
             steps,
             mut worktrees,
+            mut spare,
             ..
         } = self.built;
         let names = Names::new(&index, &tasks, &groups, &members, &steps);
@@ -398,6 +414,9 @@ impl<'a> Reader<'a> {
             task.dependencies = std::mem::take(&mut written[at]);
             task.parallel_with = std::mem::take(&mut beside[at]);
             task.assignee = who.remove(&at);
+            if task.marks.is_empty() {
+                task.marks.extend(spare.remove(&at));
+            }
             task.touches = touched.remove(&at).unwrap_or_default();
             task.worktree = trees
                 .remove(&at)
@@ -418,9 +437,29 @@ impl<'a> Reader<'a> {
             index,
             needs,
         };
-        check::check(&mut file);
+        check::check(&mut file, &survey.boxes);
         file
     }
+}
+
+/// What fields behind titles say of how far tasks are: `T1.1: Title [상태: 완료]`.
+fn inline_marks(survey: &Survey<'_>, built: &Built) -> Vec<(usize, Mark)> {
+    let mut all = Vec::new();
+    for (at, one) in survey.candidates.iter().enumerate() {
+        let Some(Owner::Task(task)) = built.owners[at] else {
+            continue;
+        };
+        let title = without_comment(one.named.title);
+        for (field, value) in fields::titled(title).fields {
+            let place = one.named.title_at + super::head::place_in(title, value);
+            if field == Field::Status
+                && let Some(mark) = status::value(value, place)
+            {
+                all.push((task, mark));
+            }
+        }
+    }
+    all
 }
 
 /// The fields behind titles and in the cells of tables.
@@ -430,8 +469,10 @@ fn inline_fields<'a>(survey: &Survey<'a>, built: &Built) -> Vec<(Owner, Field, &
         let Some(owner) = built.owners[at] else {
             continue;
         };
-        for (field, value) in fields::titled(without_comment(one.named.title)).fields {
-            all.push((owner, field, value, one.line));
+        for text in [one.named.title, one.named.more] {
+            for (field, value) in fields::titled(without_comment(text)).fields {
+                all.push((owner, field, value, one.line));
+            }
         }
         let cells = one.cells.iter().flat_map(|cells| &cells.fields);
         all.extend(cells.map(|(field, cell)| (owner, *field, cell.text, cell.line)));

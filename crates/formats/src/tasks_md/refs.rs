@@ -77,6 +77,7 @@ fn read<'a>(
             '(' | '（' if last_close.is_some_and(|close| close > here) => depth += 1,
             ')' | '）' => depth = depth.saturating_sub(1),
             _ if depth > 0 => {}
+            '~' if struck(value, here).is_some() => at = here + struck(value, here).unwrap_or(1),
             ',' | ';' | '，' | '、' | '；' => {
                 end_item(&value[item_start..here], item_refs, words, all);
                 (item_start, item_refs, words) = (at, all.refs.len(), 0);
@@ -93,6 +94,13 @@ fn read<'a>(
     if all.refs.is_empty() {
         all.unread.extend(prose);
     }
+}
+
+/// The length of `~~T1.1~~`, which somebody took out. Behind an id it would be a range.
+fn struck(value: &str, at: usize) -> Option<usize> {
+    let inside = value[at..].strip_prefix("~~")?;
+    let begins = !value[..at].trim_end().ends_with(char::is_alphanumeric);
+    inside.find("~~").filter(|_| begins).map(|end| end + 4)
 }
 
 /// Reads the word at a place, and says where to go on.

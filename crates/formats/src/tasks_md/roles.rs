@@ -84,6 +84,12 @@ pub(super) fn decide(all: &[Candidate<'_>]) -> Vec<Role> {
     if loose && !roles.contains(&Role::Task) {
         bold(all, &mut roles);
     }
+    if !roles.contains(&Role::Task) {
+        numbered(all, &mut roles);
+    }
+    if !roles.contains(&Role::Task) {
+        spaced(all, &mut roles);
+    }
     roles
 }
 
@@ -157,10 +163,32 @@ fn boxed(all: &[Candidate<'_>], roles: &mut [Role]) {
         .map(|(one, _)| form(one.named.names.first()))
         .collect();
     let inside = |one: &Candidate<'_>| one.aside || one.item.or(one.above).is_some();
-    for (one, role) in all.iter().zip(roles).filter(|(one, _)| !headed(one)) {
+    // Inside of a task a code with other letters than those of tasks (`AC1-2`) is a criterion, and no task.
+    let is_task = |outer: Option<usize>| outer.is_some_and(|outer| roles[outer] == Role::Task);
+    let within = |one: &Candidate<'_>| is_task(one.item.or(one.above));
+    let own: HashSet<&str> = all
+        .iter()
+        .zip(&*roles)
+        .filter(|(one, role)| **role == Role::Task && !within(one))
+        .map(|(one, _)| prefix(one.named.names.first()))
+        .chain(["T", "P", "M", "TASK-", "Task-", "task-"])
+        .collect();
+    let codes: Vec<bool> = all
+        .iter()
+        .map(|one| within(one) && !own.contains(prefix(one.named.names.first())))
+        .collect();
+    for ((one, role), code) in all.iter().zip(roles).zip(codes) {
+        if headed(one) {
+            continue;
+        }
         let id = one.named.names.first();
-        let remark = !clear(one) && inside(one) && !forms.is_empty() && !forms.contains(&form(id));
-        if ends.contains(id) || remark {
+        let part = one.item.or(one.above).is_some_and(|outer| {
+            let outer = all[outer].named.names.first();
+            continues(id, outer, '.') || continues(id, outer, '-')
+        });
+        let known = part || forms.is_empty() || forms.contains(&form(id));
+        let remark = !clear(one) && inside(one) && !known;
+        if ends.contains(id) || remark || (code && one.named.shape == Shape::Strong) {
             *role = Role::Nothing;
         }
     }
@@ -258,11 +286,32 @@ fn items(all: &[Candidate<'_>], roles: &mut [Role]) {
         .iter()
         .flat_map(|id| id.match_indices('-').map(|(at, _)| &id[at + 1..]))
         .collect();
+    let wanted = |one: &Candidate<'_>| {
+        !one.boxed && one.place == Place::Item && one.named.shape == Shape::Strong
+    };
+    // An id that others continue is a name for them, as with headings.
+    let listed = all.iter().filter(|one| wanted(one) && clear(one));
+    let longer: HashSet<&str> = listed
+        .map(|one| one.named.names.first())
+        .chain(known.iter().map(String::as_str))
+        .flat_map(|id| id.match_indices('-').map(move |(end, _)| &id[..end]))
+        .collect();
+    let headed: HashSet<&str> = all
+        .iter()
+        .filter(|one| matches!(one.place, Place::Heading(_)))
+        .map(|one| one.named.names.first())
+        .collect();
     for (at, one) in all.iter().enumerate() {
-        if one.boxed || one.place != Place::Item || one.named.shape != Shape::Strong {
+        if !wanted(one) {
             continue;
         }
         let id = one.named.names.first();
+        if longer.contains(id) {
+            if !one.aside && !headed.contains(id) {
+                roles[at] = Role::Group;
+            }
+            continue;
+        }
         let titled = one.named.separator == Separator::Clear
             && one
                 .named
@@ -338,6 +387,28 @@ fn bold(all: &[Candidate<'_>], roles: &mut [Role]) {
     for (at, one) in all.iter().enumerate() {
         let sure = one.named.shape == Shape::Strong && !one.aside;
         if one.place == Place::Bold && sure {
+            roles[at] = Role::Task;
+        }
+    }
+}
+
+/// `### 1.2 Title` below `## Phase 1`, in plans that have nothing else: a number that begins with that of its phase.
+fn numbered(all: &[Candidate<'_>], roles: &mut [Role]) {
+    for (at, one) in all.iter().enumerate() {
+        let id = one.named.names.first();
+        let of = id.split_once(['.', '-']).map(|(first, _)| first.parse());
+        let fits = one.phase.is_some_and(|phase| of == Some(Ok(phase.whole)));
+        if fits && one.named.shape == Shape::Number && matches!(one.place, Place::Heading(_)) {
+            roles[at] = Role::Task;
+        }
+    }
+}
+
+/// `1. **T1.1 Title**` below a phase, in plans that have nothing else.
+fn spaced(all: &[Candidate<'_>], roles: &mut [Role]) {
+    for (at, one) in all.iter().enumerate() {
+        let sure = one.named.shape == Shape::Strong && one.phase.is_some() && !one.aside;
+        if sure && one.place == Place::Item && one.item.is_none() && !one.named.title.is_empty() {
             roles[at] = Role::Task;
         }
     }

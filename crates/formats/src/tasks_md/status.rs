@@ -39,6 +39,9 @@ pub struct Mark {
     pub when_open: &'static str,
 }
 
+/// How far from the end of a title a sign is looked for, in characters.
+const ENDING_CHARS_MAX: usize = 32;
+
 /// Signs, what they say, and their partners when done and when open.
 const SIGNS: [(&str, Progress, &str, &str); 13] = [
     ("✅", Progress::Done, "✅", "⬜"),
@@ -57,7 +60,7 @@ const SIGNS: [(&str, Progress, &str, &str); 13] = [
 ];
 
 /// Words, what they say, and their partners when done and when open. Longer ones first where one begins like another.
-const WORDS: [(&str, Progress, &str, &str); 40] = [
+const WORDS: [(&str, Progress, &str, &str); 47] = [
     ("완료됨", Progress::Done, "완료됨", "대기"),
     ("완료함", Progress::Done, "완료함", "대기"),
     ("완료", Progress::Done, "완료", "대기"),
@@ -98,15 +101,22 @@ const WORDS: [(&str, Progress, &str, &str); 40] = [
     ("in progress", Progress::InProgress, "done", "todo"),
     ("in_progress", Progress::InProgress, "completed", "pending"),
     ("in-progress", Progress::InProgress, "done", "todo"),
+    ("IN PROGRESS", Progress::InProgress, "DONE", "TODO"),
+    ("NOT STARTED", Progress::Open, "DONE", "NOT STARTED"),
+    ("Not Started", Progress::Open, "Done", "Not Started"),
+    ("TO DO", Progress::Open, "DONE", "TO DO"),
+    ("To Do", Progress::Open, "Done", "To Do"),
+    ("To do", Progress::Open, "Done", "To do"),
+    ("to do", Progress::Open, "done", "to do"),
 ];
 
-/// A box at the start of `text` (`[ ]`, `[x]`, `[]`, `\[ \]`), with the text after it. `offset` is where `text` stands.
+/// A box at the start of `text` (`[ ]`, `[x]`, `[]`, `\[ \]`, `［ ］`), with the text after it. `offset` is where `text` stands.
 pub(super) fn tick_box(text: &str, offset: usize) -> Option<(Mark, Option<char>, &str)> {
     let inside = text
         .strip_prefix("\\[")
-        .or_else(|| text.strip_prefix('['))?;
-    let close = inside.find(']')?;
-    let (held, after) = (&inside[..close], &inside[close + 1..]);
+        .or_else(|| text.strip_prefix(['[', '［']))?;
+    let close = if text.starts_with('［') { '］' } else { ']' };
+    let (held, after) = inside.split_once(close)?;
     let held = held.strip_suffix('\\').unwrap_or(held);
     let mut chars = held.chars().filter(|c| *c != '\u{fe0f}');
     let mark = chars.next().unwrap_or(' ');
@@ -182,13 +192,36 @@ pub(super) fn value(text: &str, offset: usize) -> Option<Mark> {
     word(plain, offset + (bare.len() - plain.len())).map(|(mark, _)| mark)
 }
 
+/// A box before a title or behind it: `T1.1 [x] Title`, `T1.1: Title [ ]`. The title without it.
+pub(super) fn box_at_title(title: &str, offset: usize) -> Option<(Mark, &str)> {
+    if let Some((mark, None, rest)) = tick_box(title, offset)
+        && rest.starts_with(char::is_whitespace)
+    {
+        return Some((mark, rest.trim_start_matches([' ', '\t', ':', '：'])));
+    }
+    let at = title.rfind(['[', '［'])?;
+    let (mark, odd, rest) = tick_box(&title[at..], offset + at)?;
+    let kept = title[..at].trim_end();
+    (odd.is_none() && rest.is_empty() && !kept.is_empty()).then_some((mark, kept))
+}
+
+/// A sign like a box between id and title: `T1.1: ✅ Title`. Other signs there are pictures.
+pub(super) fn before_title(title: &str, offset: usize) -> Option<(Mark, &str)> {
+    let (mark, rest) = sign(title, offset).filter(|(mark, _)| {
+        let sign = &title[..mark.at.len()];
+        sign == mark.when_done || sign == mark.when_open
+    })?;
+    let kept = rest.trim_start();
+    (!kept.is_empty() && sign(kept, 0).is_none()).then_some((mark, kept))
+}
+
 /// A sign, or a word in brackets, that ends a title: `Title ✅`, `Title ✅ 완료`, `Title (완료)`. The title without it.
 pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
     let open = title.trim_end_matches([')', ']', '）', '*', '_', ' ']);
     let tail = title
         .char_indices()
         .rev()
-        .take(16)
+        .take(ENDING_CHARS_MAX)
         .last()
         .map_or(0, |(at, _)| at);
     let from = SIGNS
@@ -199,7 +232,8 @@ pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
         let (mark, rest) = sign(&title[at..], offset + at)?;
         let said = rest.trim_matches(|c: char| !c.is_alphanumeric());
         let kept = title[..at].trim_end_matches(['(', '[', '（', ' ', '\t', '-', '—', '–', '|']);
-        if said.is_empty() || word(said, 0).is_some_and(|(_, rest)| rest.is_empty()) {
+        let rest = word(said, 0).map_or(said, |(_, rest)| rest);
+        if is_date(rest) {
             let blank = title[..at].trim_end().len();
             return Some((
                 Mark {
@@ -215,5 +249,12 @@ pub(super) fn at_end(title: &str, offset: usize) -> Option<(Mark, &str)> {
     let bracket = open.rfind(['(', '[', '（'])?;
     let width = open[bracket..].chars().next().map_or(1, char::len_utf8);
     let (mark, rest) = word(&open[bracket + width..], offset + bracket + width)?;
-    (rest.is_empty() && open.len() < title.len()).then(|| (mark, title[..bracket].trim_end()))
+    let kept = title[..bracket].trim_end_matches(['*', '_', ' ', '\t']);
+    (rest.is_empty() && open.len() < title.len()).then_some((mark, kept))
+}
+
+/// Nothing, or when something was done: `(2026-01-10)`, ` 1/10`.
+fn is_date(text: &str) -> bool {
+    let letter = |c: char| c.is_alphabetic() && !"년월일".contains(c);
+    !text.contains(letter)
 }

@@ -3,26 +3,24 @@
 use super::blocks::{Block, Kind, Row};
 use super::fields::{self, Field};
 use super::head::{self, Head, Named, PhaseNumber, PhaseWord, What};
-use super::id::Shape;
+use super::id::{Shape, phase_told_by};
 use super::roles::{Role, decide};
 use super::status::{self, Mark};
+use std::collections::HashSet;
 
-/// Words of headings whose lists talk about tasks and define none, and that are no titles of phases.
-const ASIDE_WORDS: [&str; 37] = [
+/// Words of headings whose lists talk about tasks and define none, and that are no titles of phases, wherever in the heading they stand.
+const ASIDE_ANYWHERE: [&str; 24] = [
     "의존성",
     "의존 관계",
     "dependency",
     "dependencies",
-    "graph",
-    "그래프",
-    "다이어그램",
-    "diagram",
     "병렬",
     "parallel",
-    "순서",
-    "order",
-    "요약",
-    "summary",
+    "execution order",
+    "실행 순서",
+    "작업 순서",
+    "구현 순서",
+    "진행 순서",
     "완료 조건",
     "완료조건",
     "완료 기준",
@@ -33,20 +31,51 @@ const ASIDE_WORDS: [&str; 37] = [
     "체크리스트",
     "checklist",
     "check list",
+    "변경 이력",
     "범례",
     "legend",
+];
+
+/// Words that say so only at the end: `진행 현황` is about tasks, `현황판 화면` is work.
+const ASIDE_AT_END: [&str; 34] = [
+    "그래프",
+    "graph",
+    "다이어그램",
+    "diagram",
+    "순서",
+    "요약",
+    "summary",
     "예시",
     "example",
+    "examples",
     "위험",
+    "위험 요소",
     "risk",
+    "risks",
     "통계",
     "현황",
+    "진행 상황",
+    "진행상황",
+    "진행률",
+    "progress",
     "개요",
     "overview",
     "게이트",
     "gate",
+    "gates",
     "점검",
+    "목차",
+    "contents",
+    "이력",
+    "changelog",
+    "메모",
+    "notes",
+    "부록",
+    "appendix",
 ];
+
+/// The level of a phase that only a line in bold begins, in plans without a heading for any.
+const LINE_LEVEL: u8 = 7;
 
 /// Where an id stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,11 +119,14 @@ pub(super) struct Candidate<'a> {
 #[derive(Debug)]
 pub(super) struct PhaseFound<'a> {
     pub(super) number: PhaseNumber,
+    pub(super) word: PhaseWord,
     pub(super) title: &'a str,
     pub(super) line: usize,
     pub(super) block: usize,
     /// It is about the phase, and not its title.
     pub(super) aside: bool,
+    /// Its title is one of what is about a phase, and only stands in for a better one.
+    pub(super) about: bool,
 }
 
 /// All that a plan names.
@@ -105,6 +137,14 @@ pub(super) struct Survey<'a> {
     /// Headings and items with a box and without an id: block, line, text.
     pub(super) unread: Vec<(usize, &'a str)>,
     pub(super) first_heading: Option<&'a str>,
+    pub(super) boxes: Boxes<'a>,
+}
+
+/// Boxes that belong to no id, for plans that have nothing else.
+#[derive(Default)]
+pub(super) struct Boxes<'a> {
+    pub(super) count: usize,
+    pub(super) first: Option<(usize, &'a str)>,
 }
 
 impl Survey<'_> {
@@ -114,6 +154,11 @@ impl Survey<'_> {
             self.candidates[*above].above
         })
     }
+}
+
+/// Whether a cell holds a box and nothing else.
+fn is_box(cell: &Row<'_>) -> bool {
+    status::tick_box(cell.text, cell.start).is_some_and(|(.., rest)| rest.trim().is_empty())
 }
 
 /// The text of a heading without closing marks.
@@ -129,13 +174,35 @@ fn heading_text<'a>(row: &Row<'a>) -> &'a str {
 
 /// Whether a heading talks about tasks or phases and names none.
 fn is_aside(text: &str) -> bool {
+    if text.len() >= 200 {
+        return false;
+    }
     let lower = text.to_lowercase();
-    text.len() < 200 && ASIDE_WORDS.iter().any(|word| lower.contains(word))
+    let anywhere = |word: &str| {
+        let mut places = lower.match_indices(word);
+        places.any(|(at, _)| is_whole(&lower, at, word))
+    };
+    let open = lower.rfind(['(', '（']).filter(|at| *at > 0);
+    let bare = open.map_or(lower.as_str(), |at| &lower[..at]);
+    let bare = bare.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let at_end = |word: &str| {
+        let at = bare.len().checked_sub(word.len());
+        bare.ends_with(word) && at.is_some_and(|at| is_whole(bare, at, word))
+    };
+    ASIDE_ANYWHERE.into_iter().any(anywhere) || ASIDE_AT_END.into_iter().any(at_end)
+}
+
+/// Whether a word stands on its own there. Korean words are joined to others as they please.
+fn is_whole(text: &str, at: usize, word: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphanumeric();
+    !word.is_ascii()
+        || !(text[..at].ends_with(letter) || text[at + word.len()..].starts_with(letter))
 }
 
 /// Looks through all parts of a plan.
 pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
-    let heads: Vec<Option<Head<'a>>> = blocks.iter().map(head_of).collect();
+    let mut heads: Vec<Option<Head<'a>>> = blocks.iter().map(head_of).collect();
+    dotted(&mut heads, blocks);
     let words = phase_words(&heads, blocks);
     let mut walk = Walk {
         survey: Survey {
@@ -144,9 +211,10 @@ pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
             phases: Vec::new(),
             unread: Vec::new(),
             first_heading: None,
+            boxes: Boxes::default(),
         },
         words,
-        phase: None,
+        open_phases: Vec::new(),
         sections: Vec::new(),
         items: Vec::new(),
     };
@@ -155,7 +223,7 @@ pub(super) fn survey<'a>(blocks: &[Block<'a>]) -> Survey<'a> {
             (Block::Row(row), Some(head)) => match row.kind {
                 Kind::Heading(level) => walk.heading(at, row, level, head),
                 Kind::Item | Kind::Line => walk.text(at, row, head),
-                Kind::Indented => {}
+                Kind::Indented | Kind::Meta => {}
             },
             (Block::Table(rows), _) => walk.table(at, rows),
             _ => {}
@@ -174,7 +242,57 @@ fn head_of<'a>(block: &Block<'a>) -> Option<Head<'a>> {
             Some(head::read(text, row.start + head::place_in(row.text, text)))
         }
         Kind::Item | Kind::Line => Some(head::read(row.text, row.start)),
-        Kind::Indented => None,
+        Kind::Indented | Kind::Meta => None,
+    }
+}
+
+/// `M1.1`, `M1.2` below `M1` are half phases in a plan that has other tasks, and the tasks of one that has none.
+fn dotted(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
+    let (mut level, mut whole, mut boxed, mut open) = (u8::MAX, HashSet::new(), 0, 0);
+    for (head, block) in heads.iter().zip(blocks) {
+        let (Some(head), Block::Row(row)) = (head, block) else {
+            continue;
+        };
+        let heading = match row.kind {
+            Kind::Heading(level) => Some(level),
+            _ => None,
+        };
+        match head.what {
+            What::Task(ref named) if named.shape != Shape::Number => {
+                let strong = named.shape == Shape::Strong;
+                if (head.boxed || heading.is_some()) && (strong || head.boxed && heading.is_some())
+                {
+                    return;
+                }
+            }
+            What::Phase { number, word, .. } if word == PhaseWord::Letter => {
+                if number.half == 0 && heading.is_some() {
+                    level = level.min(heading.unwrap_or(level));
+                    whole.insert(number.whole);
+                } else if number.half > 0 && head.boxed {
+                    boxed += 1;
+                } else if heading.is_some_and(|own| own > level) && whole.contains(&number.whole) {
+                    open += 1;
+                }
+            }
+            What::Phase { .. } | What::Task(_) | What::Other => {}
+        }
+    }
+    let by_box = boxed > 1;
+    if !by_box && open < 2 {
+        return;
+    }
+    for (head, block) in heads.iter_mut().zip(blocks) {
+        let (Some(head), Block::Row(row)) = (head, block) else {
+            continue;
+        };
+        let deep = matches!(row.kind, Kind::Heading(own) if own > level);
+        if head.boxed || (!by_box && deep) {
+            let at = row.start + head::place_in(row.text, head.text);
+            if let Some(named) = head::dotted(head.text, at) {
+                head.what = What::Task(named);
+            }
+        }
     }
 }
 
@@ -197,7 +315,8 @@ struct Walk<'a> {
     survey: Survey<'a>,
     /// Whether phases are named by letter or word, and whether by word.
     words: (bool, bool),
-    phase: Option<(PhaseNumber, u8, PhaseWord)>,
+    /// The open phases, the outermost first.
+    open_phases: Vec<(PhaseNumber, u8, PhaseWord)>,
     /// The open headings: level, candidate, aside.
     sections: Vec<(u8, Option<usize>, bool)>,
     /// The open items that are candidates: column, candidate.
@@ -207,9 +326,6 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn heading(&mut self, block: usize, row: &Row<'a>, level: u8, head: Head<'a>) {
         let text = heading_text(row);
-        if level == 1 && self.survey.first_heading.is_none() {
-            self.survey.first_heading = Some(text);
-        }
         self.items.clear();
         while self
             .sections
@@ -226,17 +342,25 @@ impl<'a> Walk<'a> {
         } = head.what
             && self.is_phase(word, level)
         {
-            let aside = is_aside(title) && !row.text.contains([':', '：']);
+            let about = is_aside(title);
+            let aside = about && !row.text.contains([':', '：']);
             self.survey.phases.push(PhaseFound {
                 number,
+                word,
                 title,
                 line: row.line,
                 block,
                 aside,
+                about,
             });
-            self.phase = Some((number, level, word));
+            self.close_phases(level);
+            self.open_phases.push((number, level, word));
             self.sections.push((level, None, aside));
             return;
+        }
+        let document = level == 1 && self.survey.first_heading.is_none();
+        if document {
+            self.survey.first_heading = Some(text);
         }
         let mut head = head;
         if head.boxed
@@ -252,12 +376,23 @@ impl<'a> Walk<'a> {
             if boxed {
                 self.survey.unread.push((row.line, plain));
             }
-            if self.phase.is_some_and(|(_, open, _)| level <= open) {
-                self.phase = None;
-            }
+            self.close_phases(level);
         }
-        let aside = outer_aside || (candidate.is_none() && is_aside(text));
+        let aside = outer_aside || (candidate.is_none() && !document && is_aside(text));
         self.sections.push((level, candidate, aside));
+    }
+
+    /// Ends the phases that a heading of this level ends.
+    fn close_phases(&mut self, level: u8) {
+        self.open_phases.retain(|(_, open, _)| *open < level);
+    }
+
+    /// The phase around something: the one its id tells, if that is open, else the nearest.
+    fn phase_of(&self, names: &head::Names<'_>) -> Option<PhaseNumber> {
+        let told = phase_told_by(names.first());
+        let mut open = self.open_phases.iter().rev().map(|(number, ..)| *number);
+        let nearest = open.clone().next();
+        open.find(|number| Some(number.whole) == told).or(nearest)
     }
 
     fn is_phase(&self, word: PhaseWord, level: u8) -> bool {
@@ -265,8 +400,9 @@ impl<'a> Walk<'a> {
             PhaseWord::Phase => true,
             // Inside a phase that is named in full, `P0` is a priority or the like.
             PhaseWord::Letter => !self
-                .phase
-                .is_some_and(|(_, open, word)| word == PhaseWord::Phase && level > open),
+                .open_phases
+                .iter()
+                .any(|(_, open, word)| *word == PhaseWord::Phase && level > *open),
             PhaseWord::Other => !self.words.0,
         }
     }
@@ -279,6 +415,29 @@ impl<'a> Walk<'a> {
         {
             self.items.pop();
         }
+        if let What::Phase {
+            number,
+            word: PhaseWord::Phase,
+            title,
+        } = head.what
+            && !self.words.0
+            && row.kind == Kind::Line
+            && row.text.starts_with("**")
+        {
+            self.open_phases.clear();
+            self.open_phases
+                .push((number, LINE_LEVEL, PhaseWord::Phase));
+            self.survey.phases.push(PhaseFound {
+                number,
+                word: PhaseWord::Phase,
+                title,
+                line: row.line,
+                block,
+                aside: is_aside(title),
+                about: false,
+            });
+            return;
+        }
         let bold = ["**", "__"]
             .iter()
             .any(|marker| row.text.starts_with(marker));
@@ -288,8 +447,12 @@ impl<'a> Walk<'a> {
             _ => Place::Line,
         };
         let aside = self.sections.last().is_some_and(|(.., aside)| *aside);
+        let (boxed, plain) = (head.boxed, head.text);
         if let Some(candidate) = self.candidate(block, row, place, head, aside) {
             self.items.push((row.column, candidate));
+        } else if boxed {
+            self.survey.boxes.count += 1;
+            self.survey.boxes.first.get_or_insert((row.line, plain));
         }
     }
 
@@ -309,6 +472,7 @@ impl<'a> Walk<'a> {
             return None;
         }
         let (above, item) = self.around();
+        let phase = self.phase_of(&named.names);
         self.survey.candidates.push(Candidate {
             block,
             place,
@@ -317,7 +481,7 @@ impl<'a> Walk<'a> {
             mark: head.mark,
             boxed: head.boxed,
             odd: head.odd,
-            phase: self.phase.map(|(number, ..)| number),
+            phase,
             cells: None,
             above,
             item,
@@ -363,7 +527,8 @@ impl<'a> Walk<'a> {
             for (at, cell) in cells.iter().enumerate().filter(|(at, _)| *at != id_at) {
                 let column = columns.get(at).copied().flatten();
                 let last = at + 1 == cells.len() && column.is_none();
-                if (column == Some(Field::Status) || last)
+                let before = at < id_at && column.is_none();
+                if (column == Some(Field::Status) || last || before || is_box(cell))
                     && mark.is_none()
                     && let Some(said) = status::value(cell.text, cell.start)
                 {
@@ -379,6 +544,7 @@ impl<'a> Walk<'a> {
             if let (true, Some((_, cell))) = (named.title.is_empty(), title) {
                 (named.title, named.title_at) = (cell.text, cell.start);
             }
+            let phase = self.phase_of(&named.names);
             self.survey.candidates.push(Candidate {
                 block,
                 place: Place::Cell,
@@ -387,7 +553,7 @@ impl<'a> Walk<'a> {
                 mark,
                 boxed,
                 odd: head.odd,
-                phase: self.phase.map(|(number, ..)| number),
+                phase,
                 cells: Some(Cells { fields }),
                 above,
                 item: None,

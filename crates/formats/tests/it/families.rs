@@ -463,3 +463,37 @@ fn addresses_are_masked_wherever_they_stand() {
         .contains("services")
     );
 }
+
+#[test]
+fn phases_that_are_done_are_named_in_many_ways() {
+    let value = json!({"currentPhase": 3, "completedPhases": [
+        0, "P1", {"phase": 2, "completedAt": "2026-01-02T00:00:00Z", "note": "kept"}]});
+    assert_eq!(read(&value).phases_done, [0, 1, 2]);
+    let new = changed(&value);
+    assert_eq!(new["completedPhases"][2]["note"], "kept");
+    let named = json!({"current_phase": 2, "completed_phases": ["Phase 0: Setup", "phase_1"]});
+    assert_eq!(read(&named).phases_done, [0, 1]);
+}
+
+#[test]
+fn lists_of_another_program_do_not_make_a_file_ours() {
+    for value in [
+        json!({"completed": ["init", "build"], "failed": ["deploy"], "engine": "x"}),
+        json!({"failed": [], "queue": [], "workers": {}}),
+        json!({"todo": ["write docs"], "agents": []}),
+    ] {
+        let found = summary(&JsonDocument::new(value.clone()));
+        let codes: Vec<&str> = found.unwrap_err().iter().map(|it| it.code).collect();
+        assert_eq!(codes, ["not_an_orchestration"], "{value}");
+    }
+    let begun = json!({"completed": [], "in_progress": [], "failed": []});
+    assert_eq!(read(&begun).done, 0);
+}
+
+#[test]
+fn the_version_of_a_users_program_is_kept() {
+    for version in ["0.9", "3.1", "1.2.3"] {
+        let value = json!({"version": version, "current_phase": 0, "completed_tasks": ["T0.1"]});
+        assert_eq!(changed(&value)["program_version"], version);
+    }
+}

@@ -464,6 +464,14 @@ fn titles_that_would_be_read_as_something_else_are_kept_whole() {
     }
 }
 
+#[test]
+fn a_title_is_made_no_plainer_than_it_has_to_be() {
+    let json = r#"{"tasks":[{"id":1,"title":"Wire it — backend-specialist","status":"pending"}]}"#;
+    let file = read_back(&task_master(json, None).unwrap());
+    assert_eq!(file.tasks[0].title, "Wire it backend specialist");
+    assert_eq!(file.tasks[0].assignee, None);
+}
+
 fn nasty() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         prop::sample::select(vec![

@@ -11,6 +11,7 @@ table! {
         NoGraph { path } => "{path} makes no graph of tasks";
         NothingToImport { path } => "no tasks to take over at {path}";
         SeveralToImport { path, names } => "{path} has tasks of several programs: {names}";
+        SeveralFeatures { path, names } => "{path} has several lists of tasks: {names}";
         NotOfProgram { path, program } => "{path} cannot be read as tasks of {program}";
         ImportTooLarge { path } => "{path} holds more than a plan can";
         NoRescue { name } => "nothing is kept as '{name}'";

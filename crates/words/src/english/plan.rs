@@ -3,6 +3,7 @@
 table! {
     in_plan: InPlan => text {
         NoTask => "the file holds no task";
+        OnlyBoxes { count, text } => "the file holds no task: boxes without an id: {count}, the first is `{text}`; an id has a digit, as in `T1.1: {text}`";
         TooLarge { bytes, max } => "the plan has {bytes} bytes; at {max} and more it is not read";
         Unclosed => "this code fence or comment is never closed; nothing after it was read";
         UnreadMermaid => "this line of the diagram was not understood to its end";

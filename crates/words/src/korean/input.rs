@@ -12,6 +12,7 @@ table! {
         NoGraph { path } => "{path}{으로} 작업 그래프를 만들 수 없습니다";
         NothingToImport { path } => "{path}에 가져올 작업이 없습니다";
         SeveralToImport { path, names } => "{path}에 여러 프로그램의 작업이 있습니다: {names}";
+        SeveralFeatures { path, names } => "{path}에 작업 목록이 여럿 있습니다: {names}";
         NotOfProgram { path, program } => "{path}{을} {program}의 작업으로 읽을 수 없습니다";
         ImportTooLarge { path } => "{path}에 계획이 담을 수 있는 것보다 많은 내용이 있습니다";
         NoRescue { name } => "'{name}'{으로} 보관된 것이 없습니다";

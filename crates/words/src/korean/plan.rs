@@ -5,6 +5,7 @@ use crate::particle::*;
 table! {
     in_plan: InPlan => text {
         NoTask => "파일에 작업이 없습니다";
+        OnlyBoxes { count, text } => "파일에 작업이 없습니다. ID가 없는 체크박스가 {count}개 있고 첫째는 `{text}`입니다. ID에는 `T1.1: {text}`처럼 숫자가 있어야 합니다";
         TooLarge { bytes, max } => "계획이 {bytes}바이트입니다. {max}바이트부터는 읽지 않습니다";
         Unclosed => "이 코드 블록이나 주석이 닫히지 않아 그 뒤를 읽지 못했습니다";
         UnreadMermaid => "다이어그램의 이 줄을 끝까지 이해하지 못했습니다";

@@ -14,6 +14,7 @@ messages! {
         NoGraphTogether { path: String },
         NothingToImport { path: String },
         SeveralToImport { path: String, names: String },
+        SeveralFeatures { path: String, names: String },
         NotOfProgram { path: String, program: &'static str },
         ImportTooLarge { path: String },
         NoRescue { name: String },

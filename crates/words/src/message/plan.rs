@@ -4,6 +4,7 @@ messages! {
     /// What is wrong or doubtful in a plan.
     InPlan, in_plan => text {
         NoTask,
+        OnlyBoxes { count: usize, text: String },
         TooLarge { bytes: usize, max: usize },
         Unclosed,
         UnreadMermaid,

@@ -179,6 +179,21 @@ fn found(path: &Path, from: Option<Source>) -> Result<(Source, PathBuf), Error> 
     if all.is_empty() && from.is_none_or(|from| from == Source::Backlog) && has_pages(path) {
         all.push((Source::Backlog, path.to_owned()));
     }
+    // spec-kit has a folder for every feature.
+    if all.is_empty() && from.is_none_or(|from| from == Source::SpecKit) {
+        let features = features(path);
+        if features.len() > 1 {
+            let names = features.iter().map(|it| shown(it));
+            return Err(Error::BadInput {
+                message: Wrong::SeveralFeatures {
+                    path: shown(path),
+                    names: names.collect::<Vec<_>>().join(", "),
+                },
+                hint: Advice::NameImport,
+            });
+        }
+        all.extend(features.into_iter().map(|it| (Source::SpecKit, it)));
+    }
     match all.len() {
         0 => Err(nothing()),
         1 => Ok(all.remove(0)),
@@ -193,6 +208,21 @@ fn found(path: &Path, from: Option<Source>) -> Result<(Source, PathBuf), Error> 
             })
         }
     }
+}
+
+/// `specs/NAME/tasks.md`, in order, also in the folder of spec-kit itself.
+fn features(path: &Path) -> Vec<PathBuf> {
+    let folders = ["specs", ".specify/specs", "."].map(|place| path.join(place));
+    let folders = folders.iter().filter(|folder| {
+        let name = folder.canonicalize().ok();
+        name.is_some_and(|it| it.file_name().is_some_and(|name| name == "specs"))
+    });
+    let entries = folders.filter_map(|folder| std::fs::read_dir(folder).ok());
+    let entries = entries.flatten().flatten();
+    let files = entries.map(|entry| entry.path().join("tasks.md"));
+    let mut all: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
+    all.sort();
+    all
 }
 
 fn by_name(path: &Path) -> Option<Source> {
