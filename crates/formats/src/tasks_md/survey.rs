@@ -265,7 +265,11 @@ fn dotted(heads: &mut [Option<Head<'_>>], blocks: &[Block<'_>]) {
                     return;
                 }
             }
-            What::Phase { number, word, .. } if word == PhaseWord::Letter => {
+            What::Phase {
+                number,
+                word: PhaseWord::Letter,
+                ..
+            } => {
                 if number.half == 0 && heading.is_some() {
                     level = level.min(heading.unwrap_or(level));
                     whole.insert(number.whole);
