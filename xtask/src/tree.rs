@@ -516,7 +516,9 @@ fn the_web_page_names_no_host() {
 #[test]
 fn links_between_documents_lead_somewhere() {
     let mut wrong = Vec::new();
-    for file in tracked().iter().filter(|file| file.ends_with(".md")) {
+    // Plans that stand for those of other people lead to places of theirs.
+    let ours = |file: &&String| file.ends_with(".md") && !file.contains("/tests/plans/");
+    for file in tracked().iter().filter(ours) {
         let folder = root().join(file).parent().unwrap().to_owned();
         let text = read(file);
         for link in links(&text) {

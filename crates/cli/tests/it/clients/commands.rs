@@ -201,15 +201,15 @@ const COMMANDS: [&str; 5] = [
 
 #[test]
 fn the_plugin_installs_and_its_commands_work() {
-    plugin_works(Kind::Claude);
+    try_plugin(Kind::Claude);
 }
 
 #[test]
 fn the_plugin_installs_and_its_commands_work_in_an_older_claude() {
-    plugin_works(Kind::OlderClaude);
+    try_plugin(Kind::OlderClaude);
 }
 
-fn plugin_works(kind: Kind) {
+fn try_plugin(kind: Kind) {
     let Some(program) = kind.installed() else {
         return;
     };
