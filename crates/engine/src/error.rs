@@ -10,7 +10,9 @@ use bowline_formats::tasks_md;
 use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
 use bowline_statefiles as statefiles;
 use bowline_words::Lang;
-use bowline_words::message::{Advice, BadSetting, Change, Doubt, Found, Spent, Unrelayed, Wrong};
+use bowline_words::message::{
+    Advice, BadSetting, Change, Doubt, Found, Reason, Spent, Unrelayed, Wrong,
+};
 use std::path::PathBuf;
 
 /// What the exit code of a program should say.
@@ -186,10 +188,12 @@ pub enum Error {
         /// The branch.
         branch: String,
     },
-    /// A phase is to be finished by a merge, which no command does yet.
+    /// A phase did not land.
     NoMerge {
         /// Which.
         phase: u32,
+        /// Why.
+        why: Reason,
     },
     /// A newer program wrote the file.
     NewerVersion {

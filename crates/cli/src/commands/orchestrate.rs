@@ -11,8 +11,8 @@ use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::tasks_md::{TaskId, TasksFile};
 use bowline_engine::operations::orchestrate::{self, Begin, Orchestration, Plan, TaskMoved};
 use bowline_engine::{Context, Error};
-use bowline_runner::orchestrate::Rehearsal;
 use bowline_runner::orchestrate::door::Request;
+use bowline_runner::orchestrate::{Rehearsal, by_hand};
 use bowline_words::message::{Did, Label};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -67,11 +67,17 @@ pub(crate) fn run(
         OrchestrateVerb::Continue => running::ask(output, &run, &Request::Continue {}),
         OrchestrateVerb::Stop => running::ask(output, &run, &Request::Stop {}),
         OrchestrateVerb::Next { phase } => Ok(moves::next(context, output, &run, *phase)),
-        // Worktrees come with the command that runs agents: without it there is nothing to leave out.
-        OrchestrateVerb::Start { id, no_git: _ } => {
-            let changed = run.start(context, id)?;
+        OrchestrateVerb::Start { id, no_git } => {
+            let (changed, place) = by_hand::start(context, &run, id, *no_git)?;
             let id = changed.state.id.clone();
-            Ok(output.changed(context, &changed, &Did::NodeStarted { id }))
+            let did = match place {
+                Some(folder) => Did::NodeStartedIn {
+                    id,
+                    folder: folder.display().to_string(),
+                },
+                None => Did::NodeStarted { id },
+            };
+            Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Complete { id } => {
             let changed = run.complete(context, id)?;
@@ -111,7 +117,7 @@ pub(crate) fn run(
             Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Phase(PhaseVerb::Finish { phase, no_git }) => {
-            let changed = run.finish_phase(context, *phase, *no_git)?;
+            let changed = by_hand::finish_phase(context, &run, *phase, *no_git)?;
             let (phase, current) = (*phase, changed.state.current);
             let did = match changed.state.all_done {
                 true => Did::AllFinished { phase },

@@ -43,6 +43,7 @@ mod memory;
 mod memory_life;
 mod mistakes;
 mod orchestrate;
+mod orchestrate_by_hand;
 mod orchestrate_exchange;
 mod orchestrate_hints;
 mod orchestrate_hostile;

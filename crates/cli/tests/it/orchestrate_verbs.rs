@@ -286,23 +286,6 @@ fn a_plan_of_another_name_is_found_again_and_one_without_a_box_is_told() {
 }
 
 #[test]
-fn with_git_a_phase_is_not_finished_without_a_merge() {
-    let world = planned();
-    let git = world.program("git").args(["init", "-q"]).status().unwrap();
-    assert!(git.success());
-    world.write("TASKS.md", "- [ ] T0.1: a\n");
-    world.quietly("orchestrate init", 0);
-    world.quietly("orchestrate start T0.1", 0);
-    world.quietly("orchestrate complete T0.1", 0);
-    check!(world.session(&[
-        "orchestrate phase finish 0",
-        "orchestrate phase finish 0 --lang ko",
-        "orchestrate phase finish 0 --no-git",
-        "orchestrate next",
-    ]));
-}
-
-#[test]
 fn an_agent_forces_nothing() {
     let world = planned().with(ACTOR_VARIABLE, "agent");
     world.quietly("orchestrate init", 0);

@@ -167,7 +167,10 @@ impl Error {
                 path: shown(path),
                 branch: branch.clone(),
             },
-            Error::NoMerge { phase } => Trouble::NoMerge { phase: *phase },
+            Error::NoMerge { phase, why } => Trouble::NoMerge {
+                phase: *phase,
+                why: why.clone(),
+            },
             Error::Damaged { path, findings } => {
                 let path = shown(path);
                 match findings.first() {

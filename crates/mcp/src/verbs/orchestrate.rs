@@ -10,6 +10,7 @@ use bowline_engine::files::Changed;
 use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::machines::Actor;
 use bowline_engine::operations::orchestrate::{self, Begin, Begun, Picture, TaskMoved};
+use bowline_runner::orchestrate::by_hand;
 use bowline_runner::orchestrate::door::{self, Request};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -284,7 +285,8 @@ fn force_complete(desk: &Desk, given: &Given) -> Done {
 
 fn phase_finish(desk: &Desk, given: &Given) -> Done {
     let run = desk.orchestration();
-    let moved = run.finish_phase(&desk.context, given.id("phase"), given.is("no_git"))?;
+    let (phase, no_git) = (given.id("phase"), given.is("no_git"));
+    let moved = by_hand::finish_phase(&desk.context, &run, phase, no_git)?;
     let facts = json!({ "current": moved.state.current, "allDone": moved.state.all_done });
     changed(desk, &moved, facts)
 }

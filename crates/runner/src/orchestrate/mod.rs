@@ -1,6 +1,7 @@
 //! `bowline orchestrate run`: a plan worked off by agents, each task in a worktree of its own, landed one after the other.
 
 mod announcer;
+pub mod by_hand;
 mod conductor;
 pub mod door;
 mod hearing;

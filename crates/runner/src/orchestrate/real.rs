@@ -19,6 +19,7 @@ use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
+use bowline_engine::operations::orchestrate::Owned;
 use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{Spec, Want};
 use bowline_engine::words::not_run;
@@ -113,34 +114,8 @@ impl Real<'_> {
         }
     }
 
-    /// Where a phase is worked on: as its plan says, else by its number and title. Phase 0 is the main line itself; where work
-    /// is proposed, every phase is.
     pub(super) fn phase_place(&self, number: u32) -> PhasePlace {
-        let root = self.ledger.owned.orchestration().root();
-        let target = self.repo.as_ref().map_or("", Repo::target).to_owned();
-        if number == 0 || self.repo.as_ref().is_some_and(Repo::proposes) {
-            return PhasePlace {
-                number,
-                branch: target,
-                folder: None,
-            };
-        }
-        let file = self.ledger.owned.plan().map(|plan| &plan.file);
-        let slug = file.map_or_else(|| format!("phase-{number}"), |file| file.phase_slug(number));
-        let heading = file.and_then(|file| file.phases.iter().find(|it| it.number == number));
-        let told = heading.and_then(|heading| heading.worktree.as_deref());
-        let told = told.map(Path::new).filter(|path| {
-            let inside = |part| matches!(part, std::path::Component::Normal(_));
-            path.components().all(inside)
-        });
-        let folder = told.map_or_else(|| Path::new("worktree").join(&slug), Path::to_owned);
-        let name = folder.file_name().map(|name| name.to_string_lossy());
-        let branch = name.filter(|name| plain(name));
-        PhasePlace {
-            number,
-            branch: branch.map_or(slug, |name| name.into_owned()),
-            folder: Some(root.join(folder)),
-        }
+        phase_place(&self.ledger.owned, self.repo.as_ref(), number)
     }
 
     pub(super) fn client(&self, id: &Id) -> Result<Client, Why> {
@@ -317,6 +292,45 @@ impl Real<'_> {
     }
 }
 
+/// Where a phase is worked on: as its plan says, else by its number and title. Phase 0 is the main line itself; where work
+/// is proposed, every phase is.
+pub(super) fn phase_place(owned: &Owned, repo: Option<&Repo>, number: u32) -> PhasePlace {
+    let root = owned.orchestration().root();
+    let target = repo.map_or("", Repo::target).to_owned();
+    if number == 0 || repo.is_some_and(Repo::proposes) {
+        return PhasePlace {
+            number,
+            branch: target,
+            folder: None,
+        };
+    }
+    let file = owned.plan().map(|plan| &plan.file);
+    let slug = file.map_or_else(|| format!("phase-{number}"), |file| file.phase_slug(number));
+    let heading = file.and_then(|file| file.phases.iter().find(|it| it.number == number));
+    let told = heading.and_then(|heading| heading.worktree.as_deref());
+    let told = told.map(Path::new).filter(|path| {
+        let inside = |part| matches!(part, std::path::Component::Normal(_));
+        path.components().all(inside)
+    });
+    let folder = told.map_or_else(|| Path::new("worktree").join(&slug), Path::to_owned);
+    let name = folder.file_name().map(|name| name.to_string_lossy());
+    let branch = name.filter(|name| plain(name));
+    PhasePlace {
+        number,
+        branch: branch.map_or(slug, |name| name.into_owned()),
+        folder: Some(root.join(folder)),
+    }
+}
+
+/// The folder of a phase as the state file names it.
+pub(super) fn worktree_of(owned: &Owned, repo: Option<&Repo>, phase: u32) -> Option<Arc<str>> {
+    repo?;
+    let root = owned.orchestration().root();
+    let folder = phase_place(owned, repo, phase).folder?;
+    let path = folder.strip_prefix(root).unwrap_or(&folder);
+    Some(path.to_string_lossy().into())
+}
+
 fn no_agent(name: &str) -> Why {
     let name = name.to_owned();
     Reason::NoAgent { name }.into()
@@ -412,11 +426,7 @@ impl Ports for Real<'_> {
     }
 
     fn worktree_of(&self, phase: u32) -> Option<Arc<str>> {
-        self.repo.as_ref()?;
-        let root = self.ledger.owned.orchestration().root();
-        let folder = self.phase_place(phase).folder?;
-        let path = folder.strip_prefix(root).unwrap_or(&folder);
-        Some(path.to_string_lossy().into())
+        worktree_of(&self.ledger.owned, self.repo.as_ref(), phase)
     }
 
     fn agent_of(&self, id: &Id) -> String {

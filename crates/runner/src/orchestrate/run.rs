@@ -401,7 +401,7 @@ fn asked(
     }
 }
 
-fn open_repo(
+pub(super) fn open_repo(
     context: &Context,
     owned: &Owned,
     side: &Path,

@@ -33,6 +33,7 @@ table! {
         BranchMoves { branch } => "branch {branch} moves";
         BranchApart { branch, remote } => "branch {branch} and that of {remote} went apart";
         BranchGone { branch } => "branch {branch} has no commit";
+        Uncommitted { folder } => "{folder} has changes that are not committed";
         ProposalUnknown { id } => "nobody knows the pull request of {id}";
         ProposalClosed => "the pull request was closed";
         ProposalCheckRed { name } => "check {name} of the pull request failed";

@@ -73,6 +73,7 @@ table! {
         HooksWouldCome => "hooks would be installed";
         Begun { project, total, done, phase } => "✓ Orchestration '{project}' has {total} tasks, {done} of them done; phase {phase} is current";
         NodeStarted { id } => "✓ Task '{id}' started";
+        NodeStartedIn { id, folder } => "✓ Task '{id}' started in {folder}";
         NodeCompleted { id, done, total } => "✓ Task '{id}' completed ({done}/{total})";
         NodeForced { id, done, total } => "✓ Task '{id}' forced to completed ({done}/{total})";
         NodeFailed { id, blocked } => "✗ Task '{id}' failed; blocked: {blocked}";

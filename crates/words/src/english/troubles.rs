@@ -42,7 +42,7 @@ table! {
         BadSettings { path, fault } => "{path} cannot be used: {fault}" / "mend it; 'bowline schema config' has all keys";
         NoBranch { path } => "{path} is on no branch" / "check out the branch that the work shall land on, then run it again";
         NoCommit { path, branch } => "branch {branch} of {path} has no commit" / "make a first commit: 'git commit --allow-empty -m begin'";
-        NoMerge { phase } => "phase {phase} has to be merged, and no command does that yet" / "merge it yourself, then 'bowline orchestrate phase finish {phase} --no-git'";
+        NoMerge { phase, why } => "phase {phase} did not land: {why}" / "mend it and run this again; where you have merged it yourself: 'bowline orchestrate phase finish {phase} --no-git'";
         Damaged { path, found } => "{path} is damaged: {0}" [found.say(En)] / "bowline doctor --repair {path}";
         Unreadable { path } => "{path} is damaged: unreadable" / "bowline doctor --repair {path}";
         NewerVersion { path, found } => "{path} was written by a newer version and is read-only here: {0}" [found.say(En)] / "update Bowline to change this file";

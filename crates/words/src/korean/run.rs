@@ -33,6 +33,7 @@ table! {
         BranchMoves { branch } => "브랜치 {branch}{이} 움직이고 있습니다";
         BranchApart { branch, remote } => "브랜치 {branch}{이} {remote}의 것과 갈라졌습니다";
         BranchGone { branch } => "브랜치 {branch}에 커밋이 없습니다";
+        Uncommitted { folder } => "{folder}에 커밋하지 않은 변경이 있습니다";
         ProposalUnknown { id } => "{id}의 풀 리퀘스트를 찾을 수 없습니다";
         ProposalClosed => "풀 리퀘스트가 닫혔습니다";
         ProposalCheckRed { name } => "풀 리퀘스트의 검사 {name}{이} 실패했습니다";

@@ -78,6 +78,7 @@ table! {
         HooksWouldCome => "훅을 설치할 예정입니다";
         Begun { project, total, done, phase } => "✓ 오케스트레이션 '{project}': 작업 {total}개 가운데 {done}개 완료, 현재 단계 {phase}";
         NodeStarted { id } => "✓ 작업 '{id}'{을} 시작했습니다";
+        NodeStartedIn { id, folder } => "✓ {folder}에서 작업 '{id}'{을} 시작했습니다";
         NodeCompleted { id, done, total } => "✓ 작업 '{id}'{을} 완료했습니다 ({done}/{total})";
         NodeForced { id, done, total } => "✓ 작업 '{id}'{을} 강제로 완료했습니다 ({done}/{total})";
         NodeFailed { id, blocked } => "✗ 작업 '{id}'{이} 실패했습니다. 차단됨: {blocked}";

@@ -61,7 +61,7 @@ table! {
         BadSettings { path, fault } => "{path}{을} 쓸 수 없습니다: {0}" [fault.say(Ko)] / "고치세요. 'bowline schema config'에 모든 키가 있습니다";
         NoBranch { path } => "{path}{은} 어느 브랜치에도 있지 않습니다" / "작업을 합칠 브랜치를 체크아웃한 뒤 다시 실행하세요";
         NoCommit { path, branch } => "{path}의 브랜치 {branch}에 커밋이 없습니다" / "첫 커밋을 만드세요: 'git commit --allow-empty -m begin'";
-        NoMerge { phase } => "단계 {phase}{을} 병합해야 하는데 아직 병합하는 명령이 없습니다" / "직접 병합한 뒤 'bowline orchestrate phase finish {phase} --no-git'을 실행하세요";
+        NoMerge { phase, why } => "단계 {phase}{을} 합치지 못했습니다: {0}" [why.say(Ko)] / "고친 뒤 다시 실행하세요. 직접 병합했다면 'bowline orchestrate phase finish {phase} --no-git'을 실행하세요";
         Damaged { path, found } => "{path}{이} 손상되었습니다: {0}" [found.say(Ko)] / "bowline doctor --repair {path}";
         Unreadable { path } => "{path}{이} 손상되었습니다: 읽을 수 없음" / "bowline doctor --repair {path}";
         NewerVersion { path, found } => "{path}{은} 더 새로운 버전이 쓴 파일이라 읽기만 합니다: {0}" [found.say(Ko)] / "이 파일을 바꾸려면 Bowline을 업데이트하세요";

@@ -103,7 +103,7 @@ messages! {
         BadSettings { path: String, fault: BadSetting },
         NoBranch { path: String },
         NoCommit { path: String, branch: String },
-        NoMerge { phase: u32 },
+        NoMerge { phase: u32, why: Reason },
         Damaged { path: String, found: Found },
         Unreadable { path: String },
         NewerVersion { path: String, found: Found },

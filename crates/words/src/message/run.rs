@@ -34,6 +34,7 @@ messages! {
         BranchMoves { branch: String },
         BranchApart { branch: String, remote: String },
         BranchGone { branch: String },
+        Uncommitted { folder: String },
         ProposalUnknown { id: String },
         ProposalClosed,
         ProposalCheckRed { name: String },

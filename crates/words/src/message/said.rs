@@ -69,6 +69,7 @@ messages! {
         HooksWouldCome,
         Begun { project: String, total: usize, done: usize, phase: u32 },
         NodeStarted { id: String },
+        NodeStartedIn { id: String, folder: String },
         NodeCompleted { id: String, done: usize, total: usize },
         NodeForced { id: String, done: usize, total: usize },
         NodeFailed { id: String, blocked: usize },

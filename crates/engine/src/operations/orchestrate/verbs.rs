@@ -318,29 +318,23 @@ impl Orchestration {
         self.ticked(context, changed)
     }
 
-    /// Ends a complete phase that needs no merge.
+    /// Ends a complete phase, whose work has landed or did not, as `end` says. The next is worked on in `worktree`.
     pub fn finish_phase(
         &self,
         context: &Context,
         phase: u32,
-        no_git: bool,
+        end: &PhaseEnd,
+        worktree: Option<&Arc<str>>,
     ) -> Result<Changed<PhaseFinished>, Error> {
-        let by_git = !no_git && git_top(&self.root).is_some();
-        let metadata = json!({ "phase": phase, "git": false });
+        let metadata = json!({ "phase": phase, "git": *end != PhaseEnd::NoGit });
         let changed = self.transact(
             context,
-            |run, _| {
-                let command = Command::PhaseFinish {
+            |_, _| {
+                Ok(Command::PhaseFinish {
                     phase,
-                    end: PhaseEnd::NoGit,
-                    worktree: None,
-                };
-                let legal = OrchestrateMachine::step(run, command.clone(), context.now());
-                match (legal, by_git) {
-                    // What the rules refuse in any case is said first.
-                    (Ok(_), true) => Err(Error::NoMerge { phase }),
-                    (Ok(_) | Err(_), _) => Ok(command),
-                }
+                    end: end.clone(),
+                    worktree: worktree.cloned(),
+                })
             },
             |before, after| {
                 let word = |run: &Run| match run.phase(phase).is_some_and(|it| it.finished()) {

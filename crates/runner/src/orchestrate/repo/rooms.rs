@@ -307,6 +307,41 @@ impl Repo {
         Ok(())
     }
 
+    /// The place of a phase for whoever works on it by hand: its worktree, on its branch. What is there is left as it is.
+    pub fn stand(&self, phase: &PhasePlace) -> Result<Option<PathBuf>, Error> {
+        let Some(folder) = &phase.folder else {
+            return Ok(None);
+        };
+        self.phase_branch(phase)?;
+        let path = folder.to_string_lossy();
+        if !folder.exists() {
+            self.git.run(&["worktree", "prune"])?;
+            let added = &["worktree", "add", "--quiet", &path, &phase.branch];
+            self.git.run(added)?.good()?;
+            self.furnish_once(folder)?;
+        }
+        let git = self.git.in_folder(folder);
+        // A run leaves it beside the branch, for people to look at.
+        if git.run(&["symbolic-ref", "--quiet", "HEAD"])?.code == Some(1) {
+            let onto = &["checkout", "--quiet", &phase.branch];
+            git.run(onto)?.good()?;
+        }
+        Ok(Some(folder.clone()))
+    }
+
+    /// The worktree of a phase, where it holds something that is on no branch yet.
+    pub fn uncommitted(&self, phase: &PhasePlace) -> Result<Option<PathBuf>, Error> {
+        let folder = phase.folder.as_ref().filter(|folder| folder.is_dir());
+        let Some(folder) = folder else {
+            return Ok(None);
+        };
+        let changes = self
+            .git
+            .in_folder(folder)
+            .text(&["status", "--porcelain"])?;
+        Ok((!changes.trim().is_empty()).then(|| folder.clone()))
+    }
+
     pub(super) fn tip(&self, branch: &str) -> Result<String, Error> {
         self.git
             .commit(&format!("refs/heads/{branch}"))?
