@@ -57,7 +57,8 @@ pub fn finish_phase(
     phase: u32,
     no_git: bool,
 ) -> Result<Changed<PhaseFinished>, Error> {
-    let alone = |context| orchestration.finish_phase(context, phase, &PhaseEnd::NoGit, None);
+    let alone =
+        |context: &Context| orchestration.finish_phase(context, phase, &PhaseEnd::NoGit, None);
     let would = alone(&dry(context))?;
     if context.dry_run {
         return Ok(would);
