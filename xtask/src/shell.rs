@@ -117,7 +117,8 @@ pub fn bowline() -> Outcome<PathBuf> {
 
 /// Builds packages in the profile of tests. Those that are built at once are built with the same features, and share crates.
 pub fn build(packages: &[&str]) -> Outcome {
-    let mut build = command(&cargo(), &["build", "--quiet"]);
+    // Not quietly: the first time takes minutes, and cargo says how far it is.
+    let mut build = command(&cargo(), &["build"]);
     for package in packages {
         build.args(["--package", package]);
     }
