@@ -139,12 +139,14 @@ pub(crate) fn run() -> Outcome {
     std::fs::create_dir_all(&seen).map_err(failed)?;
     let environment = environment();
     let whole = environment.len() == CLIENTS.len();
-    let mut tests = command(
-        &cargo(),
-        &["nextest", "run", "--no-capture", "--no-fail-fast"],
-    );
-    tests.args(["--package", "bowline-shim", "--package", "bowline"]);
-    tests.arg("clients::").env(SEEN_VARIABLE, &seen);
+    // Of the whole workspace: what the test command has built is not built again with other features.
+    let mut tests = command(&cargo(), &["nextest", "run", "--workspace"]);
+    tests.args(["--no-capture", "--no-fail-fast"]);
+    tests.args([
+        "-E",
+        "test(clients::) & (package(bowline) | package(bowline-shim))",
+    ]);
+    tests.env(SEEN_VARIABLE, &seen);
     step("clients", tests.envs(environment))?;
     if !whole {
         println!("{PAGE} is left as it is: not every client is here in its own version");
