@@ -2,12 +2,12 @@
 
 use super::ports::PhaseEnded;
 use super::real::{phase_place, worktree_of};
-use super::repo::Repo;
-use super::run::{key_of, open_repo, settings_of};
+use super::repo::{PhasePlace, Repo};
+use super::run::{open_repo, settings_of};
 use crate::core::why::Why;
 use bowline_engine::files::Changed;
-use bowline_engine::machines::orchestrate::PhaseEnd;
-use bowline_engine::operations::orchestrate::{Orchestration, Owned, PhaseFinished, TaskMoved};
+use bowline_engine::machines::orchestrate::{PhaseEnd, Run};
+use bowline_engine::operations::orchestrate::{Orchestration, PhaseFinished, Plan, TaskMoved};
 use bowline_engine::{Context, Error};
 use bowline_words::message::Reason;
 use std::path::PathBuf;
@@ -38,15 +38,15 @@ fn place_of(
     orchestration: &Orchestration,
     id: &str,
 ) -> Result<Option<PathBuf>, Error> {
-    let owned = own(context, orchestration)?;
-    let phase = owned.run().graph().phase_of(id).unwrap_or(0);
+    let (_, run) = orchestration.run(context)?;
+    let phase = run.graph().phase_of(id).unwrap_or(0);
     if phase == 0 {
         return Ok(None);
     }
-    let Some(repo) = repo_of(context, &owned)? else {
-        return Ok(None);
-    };
-    repo.stand(&phase_place(&owned, Some(&repo), phase))
+    match here(context, orchestration, run)? {
+        Some(here) => here.repo.stand(&here.place(orchestration, phase)),
+        None => Ok(None),
+    }
 }
 
 /// Lands a complete phase as a run would: merged, checked as merged, and only then called finished. Repeated after a crash, it
@@ -66,29 +66,28 @@ pub fn finish_phase(
     if no_git {
         return alone(context);
     }
-    let owned = own(context, orchestration)?;
-    let Some(repo) = repo_of(context, &owned)? else {
-        drop(owned);
+    let (_, run) = orchestration.run(context)?;
+    let Some(here) = here(context, orchestration, run)? else {
         return alone(context);
     };
     let failed = |why: Option<Why>| Error::NoMerge {
         phase,
         why: why.map_or(Reason::Nothing, |why| why.reason),
     };
-    let place = phase_place(&owned, Some(&repo), phase);
-    if let Some(folder) = repo.uncommitted(&place)? {
+    let place = here.place(orchestration, phase);
+    if let Some(folder) = here.repo.uncommitted(&place)? {
         let folder = folder.display().to_string();
         return Err(failed(Some(Reason::Uncommitted { folder }.into())));
     }
-    let phases = owned.plan().map(|plan| &plan.file.phases);
+    let phases = here.plan.as_ref().map(|plan| &plan.file.phases);
     let heading = phases.and_then(|phases| phases.iter().find(|it| it.number == phase));
     let title = heading.map(|it| it.title.clone()).unwrap_or_default();
-    let outcome = repo.finish(&place, &title)?;
-    let following = owned.run().graph().phases();
+    let outcome = here.repo.finish(&place, &title)?;
+    let following = here.run.graph().phases();
     let following = following.iter().copied().find(|it| *it > phase);
-    let worktree = following.and_then(|next| worktree_of(&owned, Some(&repo), next));
-    repo.leave()?;
-    drop((owned, repo));
+    let (root, plan) = (orchestration.root(), here.plan.as_ref());
+    let worktree = following.and_then(|next| worktree_of(root, plan, Some(&here.repo), next));
+    here.repo.leave()?;
     match outcome {
         PhaseEnded::Blocked { why } => Err(failed(Some(why))),
         PhaseEnded::Ended { end, why } => {
@@ -108,17 +107,32 @@ fn dry(context: &Context) -> Context {
     }
 }
 
-/// The state file, which nobody else changes meanwhile.
-fn own(context: &Context, orchestration: &Orchestration) -> Result<Owned, Error> {
-    orchestration.own(context, |config| config)
+/// An orchestration in a repository, whose git nobody else of ours uses meanwhile.
+struct Here {
+    run: Run,
+    plan: Option<Plan>,
+    repo: Repo,
 }
 
-/// The repository around it.
-fn repo_of(context: &Context, owned: &Owned) -> Result<Option<Repo>, Error> {
-    let orchestration = owned.orchestration();
+impl Here {
+    fn place(&self, orchestration: &Orchestration, phase: u32) -> PhasePlace {
+        let root = orchestration.root();
+        phase_place(root, self.plan.as_ref(), Some(&self.repo), phase)
+    }
+}
+
+/// Nothing outside of git.
+fn here(context: &Context, orchestration: &Orchestration, run: Run) -> Result<Option<Here>, Error> {
     let settings = settings_of(orchestration.root())?;
-    let side = orchestration.side(context);
-    let key = key_of(orchestration, owned.run().started_at());
-    let landing = settings.orchestrate.land;
-    open_repo(context, owned, &side, &key, &settings, landing)
+    let plan = orchestration.plan(context).ok();
+    let (started_at, landing) = (run.started_at(), settings.orchestrate.land);
+    let repo = open_repo(
+        context,
+        orchestration,
+        started_at,
+        plan.as_ref(),
+        &settings,
+        landing,
+    )?;
+    Ok(repo.map(|repo| Here { run, plan, repo }))
 }

@@ -19,7 +19,7 @@ use bowline_engine::formats::orchestrate::Mode;
 use bowline_engine::formats::settings::Settings;
 use bowline_engine::formats::time;
 use bowline_engine::machines::orchestrate::{Command, Effect, Id, Run};
-use bowline_engine::operations::orchestrate::Owned;
+use bowline_engine::operations::orchestrate::Plan;
 use bowline_engine::statefiles::write_whole;
 use bowline_engine::supervisor::{Spec, Want};
 use bowline_engine::words::not_run;
@@ -115,7 +115,9 @@ impl Real<'_> {
     }
 
     pub(super) fn phase_place(&self, number: u32) -> PhasePlace {
-        phase_place(&self.ledger.owned, self.repo.as_ref(), number)
+        let owned = &self.ledger.owned;
+        let root = owned.orchestration().root();
+        phase_place(root, owned.plan(), self.repo.as_ref(), number)
     }
 
     pub(super) fn client(&self, id: &Id) -> Result<Client, Why> {
@@ -294,8 +296,12 @@ impl Real<'_> {
 
 /// Where a phase is worked on: as its plan says, else by its number and title. Phase 0 is the main line itself; where work
 /// is proposed, every phase is.
-pub(super) fn phase_place(owned: &Owned, repo: Option<&Repo>, number: u32) -> PhasePlace {
-    let root = owned.orchestration().root();
+pub(super) fn phase_place(
+    root: &Path,
+    plan: Option<&Plan>,
+    repo: Option<&Repo>,
+    number: u32,
+) -> PhasePlace {
     let target = repo.map_or("", Repo::target).to_owned();
     if number == 0 || repo.is_some_and(Repo::proposes) {
         return PhasePlace {
@@ -304,7 +310,7 @@ pub(super) fn phase_place(owned: &Owned, repo: Option<&Repo>, number: u32) -> Ph
             folder: None,
         };
     }
-    let file = owned.plan().map(|plan| &plan.file);
+    let file = plan.map(|plan| &plan.file);
     let slug = file.map_or_else(|| format!("phase-{number}"), |file| file.phase_slug(number));
     let heading = file.and_then(|file| file.phases.iter().find(|it| it.number == number));
     let told = heading.and_then(|heading| heading.worktree.as_deref());
@@ -323,10 +329,14 @@ pub(super) fn phase_place(owned: &Owned, repo: Option<&Repo>, number: u32) -> Ph
 }
 
 /// The folder of a phase as the state file names it.
-pub(super) fn worktree_of(owned: &Owned, repo: Option<&Repo>, phase: u32) -> Option<Arc<str>> {
+pub(super) fn worktree_of(
+    root: &Path,
+    plan: Option<&Plan>,
+    repo: Option<&Repo>,
+    phase: u32,
+) -> Option<Arc<str>> {
     repo?;
-    let root = owned.orchestration().root();
-    let folder = phase_place(owned, repo, phase).folder?;
+    let folder = phase_place(root, plan, repo, phase).folder?;
     let path = folder.strip_prefix(root).unwrap_or(&folder);
     Some(path.to_string_lossy().into())
 }
@@ -426,7 +436,9 @@ impl Ports for Real<'_> {
     }
 
     fn worktree_of(&self, phase: u32) -> Option<Arc<str>> {
-        worktree_of(&self.ledger.owned, self.repo.as_ref(), phase)
+        let owned = &self.ledger.owned;
+        let root = owned.orchestration().root();
+        worktree_of(root, owned.plan(), self.repo.as_ref(), phase)
     }
 
     fn agent_of(&self, id: &Id) -> String {

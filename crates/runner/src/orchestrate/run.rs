@@ -22,7 +22,7 @@ use bowline_engine::formats::run_settings::Landing;
 use bowline_engine::formats::settings::{Seconds, Settings};
 use bowline_engine::machines::orchestrate::{Command, Config, Id, Status};
 use bowline_engine::machines::{Actor, Timestamp};
-use bowline_engine::operations::orchestrate::{Announced, Orchestration, Owned};
+use bowline_engine::operations::orchestrate::{Announced, Orchestration, Plan};
 use bowline_engine::statefiles::{ContentHash, write_whole};
 use bowline_engine::{Context, Error};
 use bowline_words::Lang;
@@ -171,7 +171,9 @@ pub fn run(
     let side = orchestration.side(context);
     let key = key_of(orchestration, owned.run().started_at());
     let landing = options.landing.unwrap_or(settings.orchestrate.land);
-    let repo = open_repo(context, &owned, &side, &key, &settings, landing)?;
+    let started_at = owned.run().started_at();
+    let plan = owned.plan();
+    let repo = open_repo(context, orchestration, started_at, plan, &settings, landing)?;
     let (heard, events) = channel();
     let jobs = match &repo {
         Some(repo) => Some(Jobs::begin(repo, &heard).map_err(thread_failed)?),
@@ -403,18 +405,19 @@ fn asked(
 
 pub(super) fn open_repo(
     context: &Context,
-    owned: &Owned,
-    side: &Path,
-    key: &str,
+    orchestration: &Orchestration,
+    started_at: Timestamp,
+    plan: Option<&Plan>,
     settings: &Settings,
     landing: Landing,
 ) -> Result<Option<Repo>, Error> {
-    let orchestration = owned.orchestration();
-    std::fs::create_dir_all(side).map_err(thread_failed)?;
+    let side = orchestration.side(context);
+    let key = key_of(orchestration, started_at);
+    let started_at = started_at.0;
+    std::fs::create_dir_all(&side).map_err(thread_failed)?;
     let hold = hold(&side.join("git.lock"))?;
     let path = side.join("run.json");
     let text = std::fs::read(&path).unwrap_or_default();
-    let started_at = owned.run().started_at().0;
     let known: Beginning = serde_json::from_slice(&text).unwrap_or_default();
     let target = known.target.filter(|_| known.started_at == started_at);
     let first = target.is_none();
@@ -431,9 +434,9 @@ pub(super) fn open_repo(
         environment: context.variables.for_commands(),
         proposals: (landing == Landing::PullRequest).then(|| Proposals::of(&run.pull_request)),
     };
-    let plan = owned.plan().map(|plan| plan.path.as_path());
+    let plan = plan.map(|plan| plan.path.as_path());
     let root = orchestration.root();
-    let repo = Repo::open(root, side, Arc::new(hold), target, plan, key, customs)?;
+    let repo = Repo::open(root, &side, Arc::new(hold), target, plan, &key, customs)?;
     if let Some(repo) = repo.as_ref().filter(|_| first) {
         let beginning = Beginning {
             target: Some(repo.target().to_owned()),

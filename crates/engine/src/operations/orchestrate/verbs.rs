@@ -143,7 +143,7 @@ impl Orchestration {
     }
 
     /// The plan: the one the state file names, else the first of the places plans are found in.
-    pub(super) fn plan(&self, context: &Context) -> Result<Plan, Error> {
+    pub fn plan(&self, context: &Context) -> Result<Plan, Error> {
         super::plan(context, &self.folder, None)
     }
 

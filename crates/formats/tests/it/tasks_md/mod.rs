@@ -2,6 +2,7 @@
 
 mod diagrams;
 mod golden;
+mod hands;
 mod plans;
 mod properties;
 mod rows;
