@@ -88,3 +88,14 @@ fn the_work_of_a_phase_has_its_worktree_and_lands_when_it_is_finished() {
         Some("ALL_DONE")
     );
 }
+
+#[test]
+fn before_the_first_commit_the_project_itself_is_the_place() {
+    let world = crate::environment::TestEnvironment::new();
+    world.write("TASKS.md", "## Phase 1: Timetable\n- [ ] T1.1: Model\n");
+    git(&world, &["init", "--quiet"]);
+    world.quietly("orchestrate init", 0);
+    let told = world.run("orchestrate start T1.1");
+    assert!(told.ends_with("✓ Task 'T1.1' started\n"), "{told}");
+    assert!(!world.path("worktree").exists());
+}

@@ -43,9 +43,11 @@ fn place_of(
     if phase == 0 {
         return Ok(None);
     }
-    match here(context, orchestration, run)? {
-        Some(here) => here.repo.stand(&here.place(orchestration, phase)),
-        None => Ok(None),
+    match here(context, orchestration, run) {
+        Ok(Some(here)) => here.repo.stand(&here.place(orchestration, phase)),
+        // Before the first commit there is nothing that a branch could begin at.
+        Ok(None) | Err(Error::NoCommit { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
