@@ -113,18 +113,19 @@ pub(crate) fn shims(options: &Options) -> Outcome<Report> {
     let nodes = options.rounds(10_000, 400);
     let mut rows = Vec::new();
     let mut worst: f64 = 0.0;
+    let mut kept = Vec::new();
     for (name, shape) in shapes(nodes) {
         let at_once = match shape {
             Shape::Chain => 1,
             Shape::Layers(_) | Shape::Fans(_) => PARALLEL,
         };
-        let scratch = Options::outside(&format!("dag-shims-{name}"))?;
-        let folder = scratch.path();
+        // Taken away when all is measured: for a minute after thousands of files went, ext4 makes every new one slowly.
+        kept.push(Options::outside(&format!("dag-shims-{name}"))?);
+        let folder = kept[kept.len() - 1].path();
         peers(folder, nodes, shape)?;
         let mut contenders: Vec<Contender<'_>> = vec![
             Box::new(|_| floor(folder, nodes, at_once)),
             Box::new(|round| {
-                // A folder of its own: where thousands of files were taken away a moment ago, ext4 makes every new one slowly.
                 let folder = folder.join(format!("round-{round}"));
                 std::fs::create_dir(&folder)?;
                 plan(&folder, nodes, shape)?;
