@@ -12,10 +12,12 @@ use bowline_supervisor::Shim;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// Steps of one piece of work, each durable before the next: made, changed three times, submitted.
 const STEPS: usize = 5;
+const LAST: usize = STEPS - 1;
 const CALLERS: usize = 64;
 const SIZES: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
 /// Pieces of work per round of growth.
@@ -36,47 +38,53 @@ fn start(folder: &Path, store: Arc<dyn Store>) -> Outcome<Jobs> {
     Jobs::start(config, store, key).map_err(|refused| format!("{refused:?}").into())
 }
 
-fn ask(jobs: &Jobs, wish: Wish) -> Outcome<String> {
-    let asked = Asked {
+fn asked(wish: Wish) -> Asked {
+    Asked {
         request: None,
         version: None,
         wish,
-    };
-    let answered = jobs.ask(asked).map_err(|refused| format!("{refused:?}"))?;
-    Ok(answered.row.ok_or("no task")?.id)
+    }
 }
 
-/// The five steps of one task.
-fn five(jobs: &Jobs, number: usize) -> Outcome {
-    let about = About {
-        type_name: Some("custom".into()),
-        ..About::default()
-    };
-    let task = ask(
-        jobs,
-        Wish::Create {
+/// The next step of a task, after so many.
+fn step(done: usize, task: &str, number: usize) -> Wish {
+    let task = task.to_owned();
+    match done {
+        0 => Wish::Create {
             title: format!("Tea {number}"),
             description: "A shop for tea".into(),
             depends_on: vec![],
             scheduled_for: None,
-            about: Box::new(about),
+            about: Box::new(About {
+                type_name: Some("custom".into()),
+                ..About::default()
+            }),
             submit: false,
         },
-    )?;
-    for round in 0..STEPS - 2 {
-        let edit = Edit {
-            description: Some(format!("A shop for tea, {round}")),
-            ..Edit::default()
-        };
-        let (task, edit) = (task.clone(), Box::new(edit));
-        ask(jobs, Wish::Edit { task, edit })?;
+        LAST => Wish::Submit { task },
+        round => Wish::Edit {
+            task,
+            edit: Box::new(Edit {
+                description: Some(format!("A shop for tea, {round}")),
+                ..Edit::default()
+            }),
+        },
     }
-    ask(jobs, Wish::Submit { task })?;
+}
+
+/// The five steps of one task.
+fn five(jobs: &Jobs, number: usize) -> Outcome {
+    let mut task = String::new();
+    for done in 0..STEPS {
+        let answered = jobs.ask(asked(step(done, &task, number)));
+        let answered = answered.map_err(|refused| format!("{refused:?}"))?;
+        task = answered.row.ok_or("no task")?.id;
+    }
     Ok(())
 }
 
-/// Many callers at once, each with tasks of its own.
-fn at_once(jobs: &Jobs, round: usize, each: usize) -> Outcome {
+/// Many callers at once, each with tasks of its own and a thread that waits for its answers.
+fn in_threads(jobs: &Jobs, round: usize, each: usize) -> Outcome {
     std::thread::scope(|scope| {
         let callers: Vec<_> = (0..CALLERS)
             .map(|caller| {
@@ -94,6 +102,32 @@ fn at_once(jobs: &Jobs, round: usize, each: usize) -> Outcome {
         }
         Ok(())
     })
+}
+
+/// The same with one thread for all of them: as many steps are under way, and only what decides on them is measured.
+fn at_once(jobs: &Jobs, round: usize, each: usize) -> Outcome {
+    let (answers, answered) = channel();
+    let ask = |caller: usize, done: usize, task: &str| {
+        let answers = answers.clone();
+        let number = round * CALLERS * each + caller * each + done / STEPS;
+        jobs.ask_then(
+            asked(step(done % STEPS, task, number)),
+            Box::new(move |it| {
+                let _ = answers.send((caller, done + 1, it));
+            }),
+        );
+    };
+    (0..CALLERS).for_each(|caller| ask(caller, 0, ""));
+    let mut open = CALLERS;
+    while open > 0 {
+        let (caller, done, it) = answered.recv()?;
+        let row = it.map_err(|refused| format!("{refused:?}"))?.row;
+        match done == each * STEPS {
+            true => open -= 1,
+            false => ask(caller, done, &row.ok_or("no task")?.id),
+        }
+    }
+    Ok(())
 }
 
 /// The steps of `tasks` tasks as the store was given them, commit by commit.
@@ -231,6 +265,19 @@ fn peer(options: &Options, script: &str, scratch: &Path) -> Outcome<Option<f64>>
     }
 }
 
+/// The steps of tasks one after the other, in the commits that so many callers come to: the same step of that many tasks.
+fn batches(steps: &[Vec<Row>]) -> Vec<Vec<Row>> {
+    let at_once = steps.chunks(CALLERS * STEPS);
+    at_once
+        .flat_map(|some| {
+            (0..STEPS).map(|step| {
+                let of_each = some.iter().skip(step).step_by(STEPS);
+                of_each.flatten().cloned().collect()
+            })
+        })
+        .collect()
+}
+
 /// Many callers at once.
 pub(crate) fn many(options: &Options) -> Outcome<Report> {
     let scratch = options.scratch("jobs-many")?;
@@ -246,8 +293,7 @@ pub(crate) fn many(options: &Options) -> Outcome<Report> {
     let mut contenders: Vec<Contender<'_>> = vec![
         Box::new(|round| {
             let of_round = &steps[round * tasks * STEPS..(round + 1) * tasks * STEPS];
-            let batches: Vec<Vec<Row>> =
-                of_round.chunks(CALLERS).map(<[Vec<Row>]>::concat).collect();
+            let batches = batches(of_round);
             let (taken, done) = time(|| {
                 batches
                     .iter()
@@ -259,12 +305,16 @@ pub(crate) fn many(options: &Options) -> Outcome<Report> {
             let (taken, done) = time(|| at_once(&jobs, round, each));
             done.map(|()| taken)
         }),
+        Box::new(|round| {
+            let (taken, done) = time(|| in_threads(&jobs, round, each));
+            done.map(|()| taken)
+        }),
     ];
     let samples = in_turns(rounds, &mut contenders)?;
     drop(contenders);
     jobs.stop();
     let speed = |samples: &Samples| (tasks * STEPS) as f64 / samples.median().as_secs_f64();
-    let (floor, ours) = (speed(&samples[0]), speed(&samples[1]));
+    let (floor, ours, threads) = (speed(&samples[0]), speed(&samples[1]), speed(&samples[2]));
     let row = |name: &str, speed: f64| {
         vec![
             name.to_owned(),
@@ -275,14 +325,16 @@ pub(crate) fn many(options: &Options) -> Outcome<Report> {
     Ok(Report {
         name: "jobs-many",
         about: format!(
-            "{CALLERS} callers at once, each with tasks of its own, five durable steps each, against raw commits of the same rows, \
-             {CALLERS} steps in each. {rounds} rounds of {} steps in turns.",
+            "{CALLERS} callers at once, each with tasks of its own, five durable steps each, against raw commits of the same rows in \
+             the same company: one step of {CALLERS} tasks in each. The bound is for what decides, with {CALLERS} steps under way; \
+             below it the same with a thread for each caller, which is woken for every answer. {rounds} rounds of {} steps in turns.",
             tasks * STEPS
         ),
         columns: &["", "steps/s", "of the floor"],
         rows: vec![
             row("raw commits in batches", floor),
             row("**through the loop**", ours),
+            row("through the loop, a thread per caller", threads),
         ],
         bound: Some(Bound {
             promise: "at least 60 % of raw batches",

@@ -159,8 +159,8 @@ fn pending(folder: &Path, count: usize) -> Outcome {
     let row = JobRow {
         id: String::new(),
         version: 1,
-        job,
-        about,
+        job: job.into(),
+        about: about.into(),
     };
     let store = Sqlite::open(&data.join("store.sqlite"))?;
     fill(&store, &row, count + 1)

@@ -80,7 +80,7 @@ impl Deliverer {
         let mut good = true;
         let event = body["event"].as_str().unwrap_or_default();
         let title = match work.store().job(&effect.job) {
-            Ok(Some(row)) => row.job.title,
+            Ok(Some(row)) => row.job.title.clone(),
             Ok(None) | Err(_) => effect.job.clone(),
         };
         let slack = json!({ "text": format!("{event} {}", effect.job) }).to_string();

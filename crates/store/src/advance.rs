@@ -4,6 +4,7 @@ use crate::rows::{About, EffectRow, EventKind, EventRow, Record};
 use bowline_machines::Timestamp;
 use bowline_machines::job::Job;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// One business transition: jobs that move, what follows, and who asked. Whole or not at all.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,11 +65,24 @@ pub struct Change {
 
 impl Change {
     /// A job that comes to this.
-    pub fn to(id: impl Into<String>, expected: u64, job: Job, about: About) -> Self {
+    pub fn to(
+        id: impl Into<String>,
+        expected: u64,
+        job: impl Into<Arc<Job>>,
+        about: impl Into<Arc<About>>,
+    ) -> Self {
+        Change {
+            next: Next::Is(job.into(), about.into()),
+            ..Change::beside(id, expected)
+        }
+    }
+
+    /// Something that belongs to a job, which itself stays as it is.
+    pub fn beside(id: impl Into<String>, expected: u64) -> Self {
         Change {
             job: id.into(),
             expected,
-            next: Next::Is(Box::new(job), Box::new(about)),
+            next: Next::Same,
             events: Vec::new(),
             effects: Vec::new(),
             records: Vec::new(),
@@ -82,7 +96,7 @@ impl Change {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// It is this, one version later.
-    Is(Box<Job>, Box<About>),
+    Is(Arc<Job>, Arc<About>),
     /// It stays as it is; only what belongs to it changes. No version is counted.
     Same,
     /// It is removed with everything that belongs to it; only its events stay.

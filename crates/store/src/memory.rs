@@ -127,8 +127,8 @@ impl Tables {
                 let row = JobRow {
                     id: id.clone(),
                     version,
-                    job: *job,
-                    about: *about,
+                    job,
+                    about,
                 };
                 self.jobs.insert(id.clone(), row);
                 version

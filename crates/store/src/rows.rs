@@ -7,6 +7,7 @@ use bowline_machines::job::Job;
 use bowline_machines::named;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// A job.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,10 +16,22 @@ pub struct JobRow {
     pub id: String,
     /// Counts its changes, from 1.
     pub version: u64,
-    /// The state of its machine.
-    pub job: Job,
+    /// The state of its machine. Shared, as the next is: whoever decides, writes and answers looks at the same one.
+    pub job: Arc<Job>,
     /// What else is known of it.
-    pub about: About,
+    pub about: Arc<About>,
+}
+
+impl JobRow {
+    /// The state of its machine, for whoever changes it.
+    pub fn job_mut(&mut self) -> &mut Job {
+        Arc::make_mut(&mut self.job)
+    }
+
+    /// What else is known of it, for whoever changes that.
+    pub fn about_mut(&mut self) -> &mut About {
+        Arc::make_mut(&mut self.about)
+    }
 }
 
 /// What is known of a job besides what its machine decides on. Times are seconds since 1970.
@@ -26,63 +39,97 @@ pub struct JobRow {
 #[serde(default)]
 pub struct About {
     /// Its type by name.
+    #[serde(skip_serializing_if = "is_default")]
     pub type_name: Option<String>,
     /// How urgent it is.
+    #[serde(skip_serializing_if = "is_default")]
     pub priority: Priority,
     /// The agent wanted, by its name in the settings.
+    #[serde(skip_serializing_if = "is_default")]
     pub agent: Option<String>,
     /// The folder it works in, where a person named one.
+    #[serde(skip_serializing_if = "is_default")]
     pub workspace: Option<String>,
     /// The repository whose worktree the folder is, where it is one.
+    #[serde(skip_serializing_if = "is_default")]
     pub repository: Option<String>,
     /// A word to find it by.
+    #[serde(skip_serializing_if = "is_default")]
     pub label: Option<String>,
     /// What it may use.
+    #[serde(skip_serializing_if = "is_default")]
     pub budget: Budget,
     /// When it was made.
+    #[serde(skip_serializing_if = "is_default")]
     pub created_at: i64,
     /// When it last moved.
+    #[serde(skip_serializing_if = "is_default")]
     pub updated_at: i64,
     /// How many transitions it and its agent have made.
+    #[serde(skip_serializing_if = "is_default")]
     pub moves: u64,
     /// The task and checkpoint it was forked from.
+    #[serde(skip_serializing_if = "is_default")]
     pub forked_from: Option<(String, String)>,
     /// How far the output of the present attempt has been processed.
+    #[serde(skip_serializing_if = "is_default")]
     pub place: Place,
     /// The word that markers of the present attempt may carry.
+    #[serde(skip_serializing_if = "is_default")]
     pub nonce: String,
     /// The client's own conversation.
+    #[serde(skip_serializing_if = "is_default")]
     pub session: Option<String>,
     /// Messages written to the present attempt, also those that wait.
+    #[serde(skip_serializing_if = "is_default")]
     pub inputs: u64,
     /// The number of the last order to the present attempt.
+    #[serde(skip_serializing_if = "is_default")]
     pub orders: u64,
     /// Prompts that have not been answered by the end of a turn.
+    #[serde(skip_serializing_if = "is_default")]
     pub prompts_open: u32,
     /// Turns so far.
+    #[serde(skip_serializing_if = "is_default")]
     pub turns: u32,
     /// The present attempt has ended a turn and said nothing since.
+    #[serde(skip_serializing_if = "is_default")]
     pub turn_over: bool,
     /// When the limit is over that was met in the present turn.
+    #[serde(skip_serializing_if = "is_default")]
     pub limited_until: Option<i64>,
     /// Tokens of the present conversation, where the client counts over all of it.
+    #[serde(skip_serializing_if = "is_default")]
     pub session_tokens: u64,
     /// Money so far, of counts that are over: most clients count anew in every process.
+    #[serde(skip_serializing_if = "is_default")]
     pub cost_before_usd: f64,
     /// Money so far, of the present count, as the client told it.
+    #[serde(skip_serializing_if = "is_default")]
     pub cost_usd: f64,
     /// When processes were started, those of the last hour.
+    #[serde(skip_serializing_if = "is_default")]
     pub starts: Vec<i64>,
     /// When the present attempt was started.
+    #[serde(skip_serializing_if = "is_default")]
     pub attempt_at: Option<i64>,
     /// When it began to wait for what it waits for.
+    #[serde(skip_serializing_if = "is_default")]
     pub waits_since: Option<i64>,
     /// When it last printed something; written now and then.
+    #[serde(skip_serializing_if = "is_default")]
     pub output_at: Option<i64>,
     /// The code as it was when the present phase began.
+    #[serde(skip_serializing_if = "is_default")]
     pub phase_ref: Option<String>,
     /// The latest checkpoint: its id and when it was saved.
+    #[serde(skip_serializing_if = "is_default")]
     pub checkpoint: Option<(String, i64)>,
+}
+
+/// Most is as it was when the job was made, most of the time: that is not written.
+fn is_default<T: Default + PartialEq>(it: &T) -> bool {
+    *it == T::default()
 }
 
 impl About {

@@ -45,6 +45,10 @@ pub trait Wire: Sized {
     fn absent() -> Option<Self> {
         None
     }
+    /// Whether it is what an absent key means: then it is not spelled, and most of a job is so most of the time.
+    fn is_absent(&self) -> bool {
+        false
+    }
 }
 
 /// Something as its spelling, for whoever writes.
@@ -102,6 +106,9 @@ impl Wire for bool {
     fn absent() -> Option<Self> {
         Some(false)
     }
+    fn is_absent(&self) -> bool {
+        !self
+    }
 }
 
 macro_rules! number {
@@ -117,6 +124,9 @@ macro_rules! number {
             }
             fn absent() -> Option<Self> {
                 Some(0)
+            }
+            fn is_absent(&self) -> bool {
+                *self == 0
             }
         }
     )+};
@@ -148,6 +158,9 @@ impl<T: Wire> Wire for Option<T> {
     fn absent() -> Option<Self> {
         Some(None)
     }
+    fn is_absent(&self) -> bool {
+        self.is_none()
+    }
 }
 
 impl<T: Wire> Wire for Vec<T> {
@@ -161,6 +174,9 @@ impl<T: Wire> Wire for Vec<T> {
     fn absent() -> Option<Self> {
         Some(Vec::new())
     }
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
 }
 
 impl<T: Wire> Wire for VecDeque<T> {
@@ -173,6 +189,9 @@ impl<T: Wire> Wire for VecDeque<T> {
     fn absent() -> Option<Self> {
         Some(VecDeque::new())
     }
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
 }
 
 /// A struct: its keys are its fields.
@@ -182,7 +201,9 @@ macro_rules! record {
             fn spell<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 let $type { $($field),+ } = self;
                 let mut fields = to.serialize_struct(stringify!($type), [$(stringify!($field)),+].len())?;
-                $(fields.serialize_field(stringify!($field), &Spelled($field))?;)+
+                $(if !$field.is_absent() {
+                    fields.serialize_field(stringify!($field), &Spelled($field))?;
+                })+
                 fields.end()
             }
             fn from_value(value: &Value) -> Result<Self, Unreadable> {

@@ -99,7 +99,7 @@ fn what_wakes_by_itself_waits_for_a_place() {
     world.until(&limited, ("in_progress", "paused"));
     let other = world.create("tea");
     world.until(&other, ("in_progress", "running"));
-    let until = match world.row(&limited).job.life {
+    let until = match &world.row(&limited).job.life {
         Life::Paused(PausedBy::RateLimit { until }) => until.0,
         other => panic!("{other:?}"),
     };

@@ -205,7 +205,7 @@ impl World {
     pub(crate) fn saved(&self, id: &str) -> String {
         let there = wait_until(BOUND, || self.row(id).about.checkpoint.is_some());
         assert!(there, "no checkpoint");
-        self.row(id).about.checkpoint.unwrap().0
+        self.row(id).about.checkpoint.clone().unwrap().0
     }
 
     /// Transitions of the task as `from>to trigger`.

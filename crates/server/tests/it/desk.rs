@@ -54,8 +54,7 @@ impl Desk {
         let row = self.store.job(id).unwrap().unwrap();
         self.advance(Change {
             records: records(id, job),
-            next: Next::Same,
-            ..Change::to(id, row.version, job.clone(), row.about.clone())
+            ..Change::beside(id, row.version)
         });
         self.store.job(id).unwrap().unwrap()
     }
@@ -69,7 +68,6 @@ impl Desk {
     pub(crate) fn put_checkpoint(&self, id: &str, checkpoint: &str) {
         let row = self.store.job(id).unwrap().unwrap();
         self.advance(Change {
-            next: Next::Same,
             records: vec![Record {
                 id: checkpoint.into(),
                 job: id.into(),
@@ -83,7 +81,7 @@ impl Desk {
                     ..CheckpointRow::default()
                 }),
             }],
-            ..Change::to(id, row.version, row.job, row.about)
+            ..Change::beside(id, row.version)
         });
     }
 
@@ -330,9 +328,7 @@ impl Work for Desk {
                 };
                 let row = self.decide(&task, command).map_err(Refused::Rule)?;
                 let version = row.as_ref().unwrap().version;
-                let row_now = row.clone().unwrap();
                 self.advance(Change {
-                    next: Next::Same,
                     records: vec![Record {
                         id: id.clone(),
                         job: task.clone(),
@@ -344,7 +340,7 @@ impl Work for Desk {
                             settled_at: None,
                         }),
                     }],
-                    ..Change::to(&task, version, row_now.job, row_now.about)
+                    ..Change::beside(&task, version)
                 });
                 return Ok(Answered {
                     row,

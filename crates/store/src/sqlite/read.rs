@@ -76,7 +76,7 @@ fn make_job(row: &Row<'_>) -> Raw<Result<JobRow, StoreError>> {
         let state = json(&id, &state)?;
         let job = Job::from_value(&state).map_err(|error| damaged(&id, &error))?;
         let about: About = serde_json::from_str(&about).map_err(|error| damaged(&id, &error))?;
-        Ok((job, about))
+        Ok((job.into(), about.into()))
     };
     let made = make();
     Ok(made.map(|(job, about)| JobRow {

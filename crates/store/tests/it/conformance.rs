@@ -22,15 +22,15 @@ fn a_job_is_kept_as_it_was_given_and_counts_its_versions() {
     every_store(|store| {
         apply(store, create("task_a", "Tea"));
         let row = store.job("task_a").unwrap().unwrap();
-        assert_eq!((row.version, &row.job), (1, &draft("Tea")));
-        assert_eq!(row.about, about(NOON.0));
+        assert_eq!((row.version, &*row.job), (1, &draft("Tea")));
+        assert_eq!(*row.about, about(NOON.0));
         let mut step = Advance::at(NOON);
         let next = submitted(&row.job);
         step.changes
             .push(Change::to("task_a", 1, next.clone(), about(NOON.0)));
         apply(store, step);
         let row = store.job("task_a").unwrap().unwrap();
-        assert_eq!((row.version, row.job), (2, next));
+        assert_eq!((row.version, &*row.job), (2, &next));
         assert_eq!(store.job("task_b").unwrap(), None);
         assert_eq!(store.counts().unwrap(), [(TaskStatus::Pending, 1)]);
     });
@@ -56,7 +56,7 @@ fn a_step_decided_on_another_version_changes_nothing_and_hinders_no_other() {
         assert_eq!(outcomes[..2], [conflict.clone(), conflict]);
         assert!(matches!(outcomes[2], Outcome::Applied { .. }));
         assert_eq!(store.job("task_b").unwrap(), None);
-        assert_eq!(store.job("task_a").unwrap().unwrap().job, draft("Tea"));
+        assert_eq!(*store.job("task_a").unwrap().unwrap().job, draft("Tea"));
         assert!(store.job("task_c").unwrap().is_some());
         assert_eq!(store.feed().unwrap(), (0, 0));
     });
@@ -254,8 +254,7 @@ fn rows_are_found_by_id_job_kind_and_whether_a_person_is_waited_for() {
             store.record("say_1").unwrap(),
             Some(said("say_1", 1, false))
         );
-        let mut change = Change::to("task_a", 1, draft("Tea"), about(NOON.0));
-        change.next = Next::Same;
+        let mut change = Change::beside("task_a", 1);
         change.records.push(said("say_2", 2, false));
         let mut step = Advance::at(NOON);
         step.changes.push(change);
@@ -309,7 +308,7 @@ fn lists_are_by_age_and_can_be_cut_filtered_and_gone_on_with() {
         }
         let titles = |wanted: &JobQuery| -> Vec<String> {
             let rows = store.jobs(wanted).unwrap();
-            rows.into_iter().map(|row| row.job.title).collect()
+            rows.into_iter().map(|row| row.job.title.clone()).collect()
         };
         let every = JobQuery::default();
         assert_eq!(titles(&every), ["Tin", "Cup", "Tea"]);
@@ -337,7 +336,7 @@ fn lists_are_by_age_and_can_be_cut_filtered_and_gone_on_with() {
             .open_jobs()
             .unwrap()
             .into_iter()
-            .map(|row| row.job.title)
+            .map(|row| row.job.title.clone())
             .collect();
         assert_eq!(open, ["Tea", "Cup", "Tin"]);
     });

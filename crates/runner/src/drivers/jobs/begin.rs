@@ -374,7 +374,7 @@ impl Desk {
         let mut environment = self.environment(row, &agent, &workspace, &file);
         environment.insert("BOWLINE_VERIFY".into(), "1".into());
         let mut fresh = row.clone();
-        fresh.about.session = None;
+        fresh.about_mut().session = None;
         let spec = Spec::new(
             &id,
             command(&agent, &fresh, &text, &file, &workspace),
@@ -459,8 +459,9 @@ impl Desk {
         };
         let Ok(mut row) = self.row(job) else { return };
         // Its words are read again from the start after a crash: what it used counts once, with its result.
-        row.job.tokens = row.job.tokens.saturating_add(used.tokens);
-        row.about.cost_before_usd += used.usd;
+        let state = row.job_mut();
+        state.tokens = state.tokens.saturating_add(used.tokens);
+        row.about_mut().cost_before_usd += used.usd;
         let mut issues = Vec::new();
         let mut rows = Vec::new();
         match criteria {

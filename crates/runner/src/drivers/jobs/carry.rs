@@ -20,8 +20,8 @@ use bowline_formats::checkpoint::Provided;
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_machines::job::{Command, Level, Life, Message, Process, SpawnFrom};
 use bowline_store::{
-    Advance, Change, EffectEnd, EffectRow, JobRow, Record, RecordBody, RecordKind, RecordQuery,
-    Settle, VerificationRow,
+    About, Advance, Change, EffectEnd, EffectRow, JobRow, Record, RecordBody, RecordKind,
+    RecordQuery, Settle, VerificationRow,
 };
 use bowline_supervisor::Want;
 use std::time::Duration;
@@ -334,7 +334,7 @@ impl Desk {
                 }
             }
             Came::Saved { id, at, row: saved } => {
-                let mut about = row.about.clone();
+                let mut about = About::clone(&row.about);
                 about.checkpoint = Some((id.clone(), at.0));
                 let mut change = Change::to(&job, row.version, row.job.clone(), about);
                 let record = Record {

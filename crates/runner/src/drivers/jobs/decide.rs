@@ -15,6 +15,7 @@ use bowline_store::{
     Request, SaidRow, unguessable,
 };
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Letters of an id.
 const ID_LETTERS: usize = 12;
@@ -206,7 +207,7 @@ impl Desk {
                 usd,
             } => {
                 let mut row = self.at(&task, version)?;
-                row.about.cost_before_usd += usd.max(0.0);
+                row.about_mut().cost_before_usd += usd.max(0.0);
                 let change = self.step(&row, Command::Tokens { attempt, used })?;
                 return Ok(Decided::of(change));
             }
@@ -271,9 +272,9 @@ impl Desk {
             if !seen.insert(last.clone()) {
                 continue;
             }
-            for next in self.row(last)?.job.depends_on {
+            for next in &self.row(last)?.job.depends_on {
                 let mut longer = path.clone();
-                longer.push(next);
+                longer.push(next.clone());
                 open.push(longer);
             }
         }
@@ -308,8 +309,8 @@ impl Desk {
         let row = JobRow {
             id,
             version: 0,
-            job: draft,
-            about: about.clone(),
+            job: draft.into(),
+            about: about.clone().into(),
         };
         Ok(Decided::of(self.follow(&row, next, about, effects, at)))
     }
@@ -327,6 +328,7 @@ impl Desk {
         self.needs(task, changes.depends_on.as_deref().unwrap_or_default())?;
         let mut change = self.step(&row, Command::Edit(changes))?;
         if let Next::Is(_, about) = &mut change.next {
+            let about = Arc::make_mut(about);
             about.type_name = edit.type_name.or(about.type_name.take());
             about.priority = edit.priority.unwrap_or(about.priority);
             about.agent = edit.agent.or(about.agent.take());
@@ -529,8 +531,7 @@ impl Desk {
         let Ok(job) = self.row(&record.job) else {
             return;
         };
-        let mut change = Change::to(&job.id, job.version, job.job, job.about);
-        change.next = Next::Same;
+        let mut change = Change::beside(&job.id, job.version);
         change.records.push(record);
         self.stage_change(change);
     }

@@ -14,8 +14,8 @@ use bowline_formats::markers::Criterion;
 use bowline_machines::job::{Command, Job, JobMachine, Life, Marker, TimerKind};
 use bowline_machines::{Machine as _, Timestamp};
 use bowline_store::{
-    Advance, Change, EffectRow, JobRow, Key, Next, Record, RecordQuery, Spent, Store, TimerChange,
-    TimerRow,
+    About, Advance, Change, EffectRow, JobRow, Key, Next, Record, RecordQuery, Spent, Store,
+    TimerChange, TimerRow,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -343,7 +343,7 @@ impl Desk {
     pub(super) fn step(&self, row: &JobRow, command: Command) -> Result<Change, Refused> {
         let at = self.now();
         let step = JobMachine::step(&row.job, command, at)?;
-        Ok(self.follow(row, step.next, row.about.clone(), step.effects, at))
+        Ok(self.follow(row, step.next, About::clone(&row.about), step.effects, at))
     }
 
     /// Puts a decided step with those that are committed next. The rows are as if it were done.
@@ -362,8 +362,8 @@ impl Desk {
                     let row = JobRow {
                         id: change.job.clone(),
                         version,
-                        job: (**job).clone(),
-                        about: (**about).clone(),
+                        job: Arc::clone(job),
+                        about: Arc::clone(about),
                     };
                     let before = self.rows.get(&row.id);
                     if tells_anew(before, &row) {
@@ -496,7 +496,7 @@ impl Desk {
                             return None;
                         }
                         // What seemed to be unanswered was taken into the turn that ended.
-                        row.about.prompts_open = 0;
+                        row.about_mut().prompts_open = 0;
                         Command::Said {
                             attempt: row.job.attempt,
                             marker: Marker::TurnEnded {

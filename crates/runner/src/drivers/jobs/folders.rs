@@ -2,13 +2,16 @@
 //! own does it; the other follows on the same one, and no folder comes back after it.
 
 use super::workshop::index;
-use super::{Answered, Config, Reply, app, attempt_id, rebuild, verifier_id};
+use super::{Answered, Config, Reply, WAITING, app, attempt_id, rebuild, verifier_id};
 use bowline_machines::Timestamp;
 use bowline_machines::job::Life;
 use bowline_store::JobRow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+
+/// How far behind the others it stands in the queue for a processor; the most there is.
+const NICE: i32 = 19;
 
 /// The thread. It ends with this, once everything is done.
 pub(super) struct Folders {
@@ -38,11 +41,16 @@ impl Shared {
 
 impl Folders {
     pub(super) fn open(config: Arc<Config>) -> std::io::Result<Folders> {
+        std::fs::create_dir_all(config.data.join(WAITING))?;
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
         let thread = std::thread::Builder::new()
             .name("folders".into())
-            .spawn(move || keep(&config, &of_thread))?;
+            .spawn(move || {
+                // Whoever decides and writes goes first: nobody waits for this.
+                let _ = rustix::process::nice(NICE);
+                keep(&config, &of_thread);
+            })?;
         Ok(Folders {
             shared,
             thread: Some(thread),
@@ -99,8 +107,8 @@ fn keep(config: &Config, shared: &Shared) {
     }
 }
 
-/// What the workspace itself says of its task, so that a lost store can be rebuilt. A folder that a person named and that
-/// is not there is not made.
+/// What the workspace itself says of its task, so that a lost store can be rebuilt. A task that nobody has begun has none yet:
+/// a file of its own says so of it. A folder that a person named and that is not there is not made.
 pub(super) fn describe(config: &Config, row: &JobRow, at: Timestamp) -> std::io::Result<()> {
     let workspace = config.workspace(row);
     let (job, about) = (&row.job, &row.about);
@@ -121,12 +129,20 @@ pub(super) fn describe(config: &Config, row: &JobRow, at: Timestamp) -> std::io:
         "label": about.label, "dependsOn": job.depends_on, "scheduledFor": job.scheduled_for.map(utc),
         "budget": about.budget, "retryOf": job.retry_of, "archived": job.archived, "failure": failure,
     });
+    let text = format!("{text:#}\n");
+    let waiting = config.waiting(&row.id);
+    if job.attempt == 0 {
+        return std::fs::write(waiting, text);
+    }
     let folder = workspace.join(".metadata");
     match about.workspace.is_none() || workspace.is_dir() {
         true => std::fs::create_dir_all(&folder)?,
         false => return Ok(()),
     }
-    std::fs::write(folder.join("task.json"), format!("{text:#}\n"))
+    std::fs::write(folder.join("task.json"), text)?;
+    // Mostly it is not there any more.
+    let _ = std::fs::remove_file(waiting);
+    Ok(())
 }
 
 /// What a job that is forgotten left on the disk: its own folders, never one that a person named.
@@ -146,6 +162,7 @@ fn remove(config: &Config, row: &JobRow) {
         let _ = std::fs::remove_file(config.token(&id));
     }
     let _ = std::fs::remove_file(index(config, row));
+    let _ = std::fs::remove_file(config.waiting(&row.id));
     let app = app::folder(&config.data, &row.id);
     for start in app::starts(&app) {
         rebuild::end(start.folder());

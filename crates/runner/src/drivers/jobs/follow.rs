@@ -13,7 +13,7 @@ use bowline_machines::job::{
     TimerKind,
 };
 use bowline_store::{
-    About, Change, DependencyRow, EventKind, JobRow, NewEffect, NewEvent, Place, QuestionRow,
+    About, Change, DependencyRow, EventKind, JobRow, NewEffect, NewEvent, Next, Place, QuestionRow,
     Record, RecordBody, ReviewRow, SaidRow, TimerChange, unguessable,
 };
 use serde_json::{Map, Value, json};
@@ -120,7 +120,7 @@ impl Desk {
         at: Timestamp,
     ) -> Change {
         let id = &before.id;
-        let mut change = Change::to(id, before.version, Job::draft(), About::default());
+        let mut change = Change::beside(id, before.version);
         let mut tell: Vec<Message> = Vec::new();
         let delivered = delivered(&effects);
         for one in effects {
@@ -199,7 +199,7 @@ impl Desk {
             change.timers = keys.map(|key| TimerChange::Clear { key }).collect();
         }
         about.updated_at = at.0;
-        change.next = bowline_store::Next::Is(Box::new(next), Box::new(about));
+        change.next = Next::Is(next.into(), about.into());
         change
     }
 

@@ -18,6 +18,7 @@ use bowline_store::{
     Advance, Change, EffectEnd, JobRow, Next, PermissionRow, QuestionRow, Record, RecordBody,
     Settle, TimerChange,
 };
+use std::sync::Arc;
 
 /// Bytes of output whose place is written down at once.
 const PLACE_BYTES: u64 = 256 << 10;
@@ -170,8 +171,9 @@ impl Desk {
             self.attempts.processed(id, upto, resume);
             return;
         }
-        row.about.place.resume = resume;
-        row.about.output_at = Some(self.now().0);
+        let about = row.about_mut();
+        about.place.resume = resume;
+        about.output_at = Some(self.now().0);
         let mut advance = Advance::at(self.now());
         let change = Change::to(&job, row.version, row.job, row.about);
         advance.changes.push(change);
@@ -192,10 +194,10 @@ impl Desk {
             self.count_late(row, attempt, vec![event]);
             return false;
         }
-        row.about.place.resume = event.resume;
+        row.about_mut().place.resume = event.resume;
         // What a turn has cost is told with its end.
         let ends = matches!(event.what, What::TurnEnded(_) | What::Usage(_));
-        let begins = !ends && std::mem::take(&mut row.about.turn_over);
+        let begins = !ends && std::mem::take(&mut row.about_mut().turn_over);
         let mut records = Vec::new();
         let markers = match self.markers(&mut row, event.what, &mut records) {
             Some(markers) => markers,
@@ -233,7 +235,7 @@ impl Desk {
                         Desk::show(&mut change, record);
                     }
                     if let Next::Is(_, about) = &change.next {
-                        row.about = (**about).clone();
+                        row.about = Arc::clone(about);
                     }
                     self.stage_change(change);
                 }
@@ -265,7 +267,7 @@ impl Desk {
         };
         Some(match what {
             What::Session { id, .. } => {
-                row.about.session = Some(id.into_owned());
+                row.about_mut().session = Some(id.into_owned());
                 vec![]
             }
             What::Said(_) | What::ToolUsed { .. } | What::PhaseStarting { .. } => return None,
@@ -346,7 +348,7 @@ impl Desk {
                         until.max(at.0 + LIMIT_S_MIN) + self.parked()
                     }
                 };
-                row.about.limited_until = Some(until);
+                row.about_mut().limited_until = Some(until);
                 vec![Marker::RateLimit {
                     until: Timestamp(until),
                 }]
@@ -356,10 +358,11 @@ impl Desk {
                 vec![]
             }
             What::TurnEnded(end) => {
-                row.about.prompts_open = row.about.prompts_open.saturating_sub(1);
-                row.about.turns += 1;
-                row.about.limited_until = None;
-                row.about.turn_over = true;
+                let about = row.about_mut();
+                about.prompts_open = about.prompts_open.saturating_sub(1);
+                about.turns += 1;
+                about.limited_until = None;
+                about.turn_over = true;
                 let idle = row.about.prompts_open == 0;
                 match end {
                     TurnEnd::Completed | TurnEnd::OutOfBudget | TurnEnd::Refused if idle => {
@@ -459,10 +462,10 @@ impl Desk {
                 .collect();
             again.extend(self.untold(job, live.number));
             again.retain(|it| !matches!(it, Message::Permitted { .. } | Message::Denied { .. }));
-            row.job.unsaid.splice(0..0, again);
+            row.job_mut().unsaid.splice(0..0, again);
             match self.step(&row, command) {
                 Ok(change) => advance.changes.push(change),
-                Err(_) => row.job.unsaid.clear(),
+                Err(_) => row.job_mut().unsaid.clear(),
             }
         }
         self.stage(advance, After::Nothing);
@@ -487,7 +490,7 @@ impl Desk {
 
 /// Adds what a client says it used. Reading from a cache is no use of tokens; what it costs is in the money.
 fn count(row: &mut JobRow, usage: Usage) {
-    let (job, about) = (&mut row.job, &mut row.about);
+    let (job, about) = (Arc::make_mut(&mut row.job), Arc::make_mut(&mut row.about));
     let total = usage.input.saturating_add(usage.output);
     let more = match usage.since {
         Since::Turn => total,

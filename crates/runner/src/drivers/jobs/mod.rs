@@ -56,6 +56,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The folder with what is told of jobs that nobody has begun.
+const WAITING: &str = "waiting";
+
 /// How jobs are worked on.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -125,6 +128,11 @@ impl Config {
     /// The file with the token of an attempt.
     fn token(&self, id: &str) -> PathBuf {
         self.data.join("tokens").join(id)
+    }
+
+    /// The file that tells of a job which nobody has begun.
+    fn waiting(&self, id: &str) -> PathBuf {
+        self.data.join(WAITING).join(format!("{id}.json"))
     }
 
     /// The folder a job works in.

@@ -5,7 +5,7 @@ use super::desk::Desk;
 use super::wish::Refused;
 use bowline_formats::permission_rule::{PermissionRule, deciding};
 use bowline_machines::job::{Command, Job, Marker};
-use bowline_store::{About, Change, NO_JOB, Next, PermissionRow, Record, RecordBody, RuleRow};
+use bowline_store::{Change, NO_JOB, PermissionRow, Record, RecordBody, RuleRow};
 
 /// Who answered, where it was a person.
 pub(super) const PERSON: &str = "person";
@@ -127,7 +127,7 @@ impl Desk {
     pub(super) fn apply_rules(&mut self) {
         for job in std::mem::take(&mut self.asking) {
             let Ok(row) = self.row(&job) else { continue };
-            for wanted in row.job.permissions {
+            for wanted in &row.job.permissions {
                 self.apply_rule(&job, &wanted.id);
             }
         }
@@ -165,8 +165,7 @@ impl Desk {
 /// A row that belongs to no job.
 fn of_no_job(record: Record) -> Change {
     Change {
-        next: Next::Same,
         records: vec![record],
-        ..Change::to(NO_JOB, 0, Job::draft(), About::default())
+        ..Change::beside(NO_JOB, 0)
     }
 }

@@ -1,4 +1,5 @@
-//! A lost store, made again from what workspaces say of themselves: `.metadata/task.json` and `.checkpoints`.
+//! A lost store, made again from what workspaces say of themselves (`.metadata/task.json` and `.checkpoints`) and from what is
+//! told of tasks that nobody has begun.
 //!
 //! Whatever is on the disk stays as it is; a task goes on in its folder. Values that people gave were in the store and are
 //! asked for again. No agent of before is taken up: what it asked and was told is not known any more, so it is ended, and the
@@ -7,7 +8,7 @@
 use super::follow::timer_key;
 use super::wish::Refused;
 use super::workshop::check;
-use super::{Config, TypeSpec, decide::new_id};
+use super::{Config, TypeSpec, WAITING, decide::new_id};
 use bowline_formats::StateFormat as _;
 use bowline_formats::checkpoint::{Checkpoint, CheckpointFile, FOLDER_NAME};
 use bowline_formats::job::Wire as _;
@@ -64,8 +65,17 @@ pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refus
     folders.extend(attempts.values().map(|(_, folder)| folder.clone()));
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
-    for folder in folders {
-        let Some(told) = read(&folder.join(".metadata/task.json")) else {
+    let of_folders = folders.into_iter().map(|folder| {
+        let told = read(&folder.join(".metadata/task.json"));
+        (folder, told)
+    });
+    let of_waiting = entries(&config.data.join(WAITING)).filter_map(|file| {
+        let told = read(&file)?;
+        Some((PathBuf::from(text(&told, "workingDir")), Some(told)))
+    });
+    // What a folder says is newer.
+    for (folder, told) in of_folders.chain(of_waiting) {
+        let Some(told) = told else {
             if folder.starts_with(&config.data) && folder.join(FOLDER_NAME).is_dir() {
                 found.push(Rebuilt {
                     id: folder.to_string_lossy().into_owned(),

@@ -257,7 +257,7 @@ fn what_rests_on_something_that_is_not_durable_is_not_told_and_falls_with_it() {
     }
     assert!(desk.broken.is_some());
     assert_eq!(
-        (run.row(&id).version, run.row(&id).job.title),
+        (run.row(&id).version, run.row(&id).job.title.clone()),
         (2, "Cup".into())
     );
     NOW.set(None);
