@@ -272,6 +272,11 @@ pub enum Error {
         /// What it said.
         message: String,
     },
+    /// git is older than what it is needed for.
+    GitTooOld {
+        /// What it says of itself.
+        found: String,
+    },
     /// The command failed after the file had been repaired for it.
     AfterRepair {
         /// What the repair did.
@@ -433,6 +438,7 @@ impl Error {
             Error::NotVerified { .. } => "not_verified",
             Error::Evidence(fault) => fault.code(),
             Error::ProgramFailed { .. } => "program_failed",
+            Error::GitTooOld { .. } => "git_too_old",
             Error::AfterRepair { error, .. } => error.code(),
             Error::File(error) => error.code(),
             Error::Agent(error) => error.code(),
@@ -488,6 +494,7 @@ impl Error {
             | Error::InputClosed { .. }
             | Error::NotYet { .. }
             | Error::TreeChanged { .. }
+            | Error::GitTooOld { .. }
             | Error::NoControlGroup { .. }
             | Error::StateInSandbox { .. }
             | Error::RootThroughLink { .. }

@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// The name and address of commits in a repository whose user has none.
 const NOBODY: [&str; 2] = ["bowline", "bowline@localhost"];
 
+/// The oldest git that merges without a checkout on a base it is given: major and minor.
+pub const GIT_MIN: (u32, u32) = (2, 40);
+
 /// git in a folder.
 #[derive(Debug, Clone)]
 pub struct Git {
@@ -37,6 +40,17 @@ impl Git {
         Git {
             hold: Some(file),
             ..self
+        }
+    }
+
+    /// Whether it can do all that runs need. One that does not tell its version is believed to.
+    pub fn check_version(&self) -> Result<(), Error> {
+        let found = self.text(&["version"])?;
+        let mut numbers = found.trim_start_matches("git version ").split('.');
+        let mut next = || numbers.next()?.parse().ok();
+        match next().zip(next()) {
+            Some(version) if version < GIT_MIN => Err(Error::GitTooOld { found }),
+            _ => Ok(()),
         }
     }
 

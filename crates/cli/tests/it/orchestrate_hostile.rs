@@ -1,7 +1,9 @@
 //! What repositories and agents can do to a run's data: each case on its own, and nothing is lost.
 
 use crate::environment::TestEnvironment;
-use crate::orchestrate_run::{BOUND, begun, executable, git, nothing_left, project, ran, report};
+use crate::orchestrate_run::{
+    BOUND, begun, bowline, executable, git, nothing_left, project, ran, report,
+};
 use bowline_test_support::wait_until;
 
 const ONE: &str = "# TASKS: H\n## Phase 0: A\n### [ ] T0.1: One\n";
@@ -177,4 +179,27 @@ fn hooks_of_the_user_that_fail_stop_nothing() {
     done(&world);
     assert_eq!(world.read("a.txt"), "a\n");
     assert!(!world.root().join("home/hooks").exists());
+}
+
+#[test]
+fn a_git_that_is_too_old_is_told_before_anything_is_begun() {
+    let world = project(ONE, "echo DONE:$BOWLINE_TASK_ID\n", "");
+    let bin = world.root().join("home/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let old = format!(
+        "#!/bin/sh\nfor word; do [ \"$word\" = version ] && echo 'git version 2.39.5' && exit; done\nPATH='{path}' exec git \"$@\"\n"
+    );
+    std::fs::write(bin.join("git"), old).unwrap();
+    executable(&bin.join("git"));
+    let output = bowline(&world, "orchestrate run")
+        .env("PATH", format!("{}:{path}", bin.display()))
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    for part in ["git_too_old", "git version 2.39.5", "git 2.40 or newer"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!world.path("worktree").exists(), "nothing was begun");
 }

@@ -214,6 +214,10 @@ fn a_permission_outlives_a_killed_server_and_rules_answer_the_next() {
 fn a_lost_store_is_rebuilt_from_the_workspaces() {
     let mut server = Server::new(ASKS, "markers");
     let task = server.new_task();
+    // One that nobody has begun has no workspace yet.
+    let waits = server.done(&format!(
+        "task --data data new --title Later --type custom --description Cake --depends-on {task} --submit"
+    ));
     let inbox = "task --data data inbox";
     let asks = |it: &Value| it["items"][0]["kind"] == "question";
     let first = server.until(inbox, asks)["items"][0].clone();
@@ -228,7 +232,12 @@ fn a_lost_store_is_rebuilt_from_the_workspaces() {
     server.child = serve(&server.world, "--rebuild");
     let told = server.world.read("serve.err");
     assert!(told.contains("goes on in phase 1"), "{told}");
-    assert!(told.contains("1 task(s) found again, 0 not"), "{told}");
+    assert!(told.contains("2 task(s) found again, 0 not"), "{told}");
+    let later = server.json(&format!("task --data data show {}", waits.trim()));
+    assert_eq!(
+        (&later["title"], &later["status"], &later["dependsOn"][0]),
+        (&"Later".into(), &"pending".into(), &task.as_str().into())
+    );
     // It goes on by itself, asks again, and ends.
     let second = server.until(inbox, asks)["items"][0].clone();
     assert_eq!(second["taskId"], task);

@@ -8,6 +8,7 @@ pub(crate) use input::{contract_fault, engagement_fault, policy_fault, settings_
 
 use crate::actor::{ACTOR_PERSON, ACTOR_VARIABLE, Missing};
 use crate::error::{Error, Refusal};
+use crate::git::GIT_MIN;
 use crate::kinds::FileKind;
 use crate::lost::Lost;
 use crate::notice::{Notice, Origin};
@@ -237,6 +238,10 @@ impl Error {
             Error::ProgramFailed { program, message } => Trouble::ProgramFailed {
                 program: program.clone(),
                 said: message.clone(),
+            },
+            Error::GitTooOld { found } => Trouble::GitTooOld {
+                found: found.clone(),
+                needed: format!("{}.{}", GIT_MIN.0, GIT_MIN.1),
             },
             Error::NoAttempt { id } => Trouble::NoAttempt { id: id.clone() },
             Error::AmbiguousId { id, fitting } => Trouble::AmbiguousId {

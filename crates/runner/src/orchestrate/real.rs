@@ -204,7 +204,8 @@ impl Real<'_> {
         let at = at.trim_end_matches('Z');
         let file = OpenOptions::new().append(true).create(true).open(path);
         // A log that cannot be written must not stop a run.
-        let _ = file.and_then(|mut file| writeln!(file, "[{at}] [{}] {line}", self.project));
+        let line = format!("[{at}] [{}] {line}\n", self.project);
+        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
     }
 
     pub(super) fn trim_log(&self) {

@@ -117,12 +117,13 @@ impl Client {
         self.answers.push(b'\n');
     }
 
-    /// Answers when there is something newer than the client has seen. An earlier wait is answered at once.
+    /// Is answered when there is something newer than the client has seen, at the end of this round at the earliest: what comes
+    /// of it may be the end, and nobody should hear of its beginning and have to come back for it. An earlier wait is answered
+    /// at once.
     pub(super) fn wait(&mut self, id: u64, version: u64, out: u64, err: u64, status: &Status) {
         if let Some((earlier, ..)) = self.waiting.replace((id, version, out, err)) {
             self.answer_with(earlier, status);
         }
-        self.look(status);
     }
 
     fn look(&mut self, status: &Status) {

@@ -59,6 +59,7 @@ table! {
         StaleSeal { changes } => "changed since it was sealed or verified: {0}" [Change::all(changes, En)] / "a person looks at it and seals it anew with 'bowline develop seal'";
         NotVerified { reasons } => "not verified: {0}" [Doubt::all(reasons, En)] / "pass the gates again on this tree";
         ProgramFailed { program, said } => "'{program}' failed: {said}" / "see what it said";
+        GitTooOld { found, needed } => "this is {found}; agents that work beside each other need git {needed} or newer" / "install a newer git; outside of a repository the run needs none";
         NoAttempt { id } => "there is no attempt '{id}'" / "'bowline attach' lists the attempts";
         AmbiguousId { id, fitting } => "several attempts begin with '{id}': {fitting}" / "give more letters of the id";
         NotRunning { id } => "the agent of attempt {id} does not run" / "'bowline attach' lists the attempts";

@@ -78,6 +78,7 @@ table! {
         StaleSeal { changes } => "봉인하거나 확인한 뒤에 바뀌었습니다: {0}" [Change::all(changes, Ko)] / "사람이 확인한 뒤 'bowline develop seal'로 다시 봉인합니다";
         NotVerified { reasons } => "확인되지 않았습니다: {0}" [Doubt::all(reasons, Ko)] / "이 트리에서 게이트를 다시 통과하세요";
         ProgramFailed { program, said } => "'{program}' 실행에 실패했습니다: {said}" / "프로그램이 남긴 말을 확인하세요";
+        GitTooOld { found, needed } => "설치된 것은 {found}입니다. 에이전트들이 나란히 작업하려면 git {needed} 이상이 필요합니다" / "더 새로운 git을 설치하세요. 저장소 밖에서 실행하면 git이 필요 없습니다";
         NoAttempt { id } => "에이전트 실행 '{id}'{이} 없습니다" / "'bowline attach'로 목록을 볼 수 있습니다";
         AmbiguousId { id, fitting } => "'{id}'{으로} 시작하는 에이전트 실행이 여러 개입니다: {fitting}" / "ID를 더 길게 적으세요";
         NotRunning { id } => "에이전트 실행 {id}의 에이전트가 실행 중이 아닙니다" / "'bowline attach'로 목록을 볼 수 있습니다";

@@ -120,6 +120,7 @@ messages! {
         StaleSeal { changes: Vec<Change> },
         NotVerified { reasons: Vec<Doubt> },
         ProgramFailed { program: String, said: String },
+        GitTooOld { found: String, needed: String },
         NoAttempt { id: String },
         AmbiguousId { id: String, fitting: String },
         NotRunning { id: String },

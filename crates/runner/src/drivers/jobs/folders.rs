@@ -10,9 +10,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// How far behind the others it stands in the queue for a processor; the most there is.
-const NICE: i32 = 19;
-
 /// The thread. It ends with this, once everything is done.
 pub(super) struct Folders {
     shared: Arc<Shared>,
@@ -46,11 +43,7 @@ impl Folders {
         let of_thread = shared.clone();
         let thread = std::thread::Builder::new()
             .name("folders".into())
-            .spawn(move || {
-                // Whoever decides and writes goes first: nobody waits for this.
-                let _ = rustix::process::nice(NICE);
-                keep(&config, &of_thread);
-            })?;
+            .spawn(move || keep(&config, &of_thread))?;
         Ok(Folders {
             shared,
             thread: Some(thread),

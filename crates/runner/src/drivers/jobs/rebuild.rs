@@ -365,7 +365,7 @@ fn record(id: &str, file: &str, saved: &Checkpoint, attempt: u32) -> Record {
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    all.map(|entry| entry.path()).filter(|path| path.is_dir())
+    all.map(|entry| entry.path())
 }
 
 /// The last attempt of each task, and the folder it works in.

@@ -132,6 +132,7 @@ impl Repo {
         if end.code != Some(0) {
             return Ok(None);
         }
+        git.check_version()?;
         // A project may be a part of its repository.
         let top = real(Path::new(&end.printed));
         let prefix = real(root).strip_prefix(&top).map(Path::to_owned);
