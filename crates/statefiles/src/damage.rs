@@ -67,16 +67,6 @@ pub struct Recovered {
 }
 
 impl StateFile {
-    /// Moves the file away as damaged, with the reason in the journal. Returns where it is; `None` if there was no file.
-    pub fn quarantine(&self, request: &Request, reason: &str) -> Result<Option<PathBuf>, Error> {
-        let mut held = self.hold(request)?;
-        if held.on_disk.is_none() {
-            return Ok(None);
-        }
-        let file = held.paths.file.clone();
-        held.keep_aside(request, &file, reason).map(Some)
-    }
-
     /// Replaces a damaged or missing document by the first good one of: the newest committed version that anything on the
     /// disk can rebuild, the backup, the dated copies, the caller's rebuild, the caller's fresh start. The damaged file is set
     /// aside with the reason.

@@ -1,31 +1,7 @@
-//! The order that dependencies and phases give.
+//! What tasks need, and circles of needs.
 
-use std::collections::{BTreeMap, HashSet};
-
-use serde::Serialize;
-
+use super::TasksFile;
 use super::id::TaskId;
-use super::{Task, TasksFile};
-
-/// Tasks that may start together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Round {
-    /// Counted from 1.
-    pub round: usize,
-    /// In file order.
-    pub tasks: Vec<TaskId>,
-    /// Whether there is more than one.
-    pub parallel: bool,
-}
-
-/// All rounds, and what can never start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ExecutionOrder {
-    /// One after the other.
-    pub rounds: Vec<Round>,
-    /// Tasks in a circle, tasks that need a later phase, and all that wait for these; in file order by phase.
-    pub stuck: Vec<TaskId>,
-}
 
 impl TasksFile {
     /// The explicit dependencies (fields, then diagrams) of every task that has any, in file order, without repeats and
@@ -37,83 +13,6 @@ impl TasksFile {
             .zip(&self.needs)
             .filter(|(_, needs)| !needs.is_empty())
             .map(move |(task, needs)| (&task.id, needs.iter().map(id).collect()))
-    }
-
-    /// The rounds in which the tasks can run that `is_done` does not count as done: a phase, and a section of
-    /// one, starts when the one before it is finished; within it a task follows those it needs.
-    pub fn execution_order(&self, is_done: impl Fn(&TaskId) -> bool) -> ExecutionOrder {
-        let done: Vec<bool> = self.tasks.iter().map(|task| is_done(&task.id)).collect();
-        // Where a task needs one of a later section of its phase, the sections cannot be kept apart.
-        let needs = |at: usize| self.needs[at].iter().map(|needed| &self.tasks[*needed]);
-        let later = |task: &Task, at: usize| {
-            needs(at).any(|it| it.phase == task.phase && it.section > task.section)
-        };
-        let tasks = self.tasks.iter().enumerate();
-        let mixed: HashSet<u32> = tasks
-            .filter(|(at, task)| later(task, *at))
-            .map(|(_, task)| task.phase)
-            .collect();
-        let mut phases: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
-        for (at, task) in self.tasks.iter().enumerate().filter(|(at, _)| !done[*at]) {
-            let section = if mixed.contains(&task.phase) {
-                0
-            } else {
-                task.section
-            };
-            phases.entry((task.phase, section)).or_default().push(at);
-        }
-        let mut order = ExecutionOrder {
-            rounds: Vec::new(),
-            stuck: Vec::new(),
-        };
-        let mut finished = done;
-        let mut waiting_for = vec![0usize; self.tasks.len()];
-        let mut dependents = vec![Vec::new(); self.tasks.len()];
-        for members in phases.into_values() {
-            if !order.stuck.is_empty() {
-                order
-                    .stuck
-                    .extend(members.iter().map(|at| self.tasks[*at].id.clone()));
-                continue;
-            }
-            for &at in &members {
-                for &needed in self.needs[at].iter().filter(|needed| !finished[**needed]) {
-                    waiting_for[at] += 1;
-                    dependents[needed].push(at);
-                }
-            }
-            let mut ready: Vec<usize> = members
-                .iter()
-                .copied()
-                .filter(|at| waiting_for[*at] == 0)
-                .collect();
-            while !ready.is_empty() {
-                order.rounds.push(Round {
-                    round: order.rounds.len() + 1,
-                    parallel: ready.len() > 1,
-                    tasks: ready.iter().map(|at| self.tasks[*at].id.clone()).collect(),
-                });
-                let mut next = Vec::new();
-                for at in ready {
-                    finished[at] = true;
-                    for dependent in std::mem::take(&mut dependents[at]) {
-                        waiting_for[dependent] -= 1;
-                        if waiting_for[dependent] == 0 {
-                            next.push(dependent);
-                        }
-                    }
-                }
-                next.sort_unstable();
-                ready = next;
-            }
-            order.stuck.extend(
-                members
-                    .iter()
-                    .filter(|at| !finished[**at])
-                    .map(|at| self.tasks[*at].id.clone()),
-            );
-        }
-        order
     }
 }
 

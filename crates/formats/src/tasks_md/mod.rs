@@ -28,7 +28,6 @@ use std::ops::Range;
 
 pub use check::CYCLES_REPORTED_MAX;
 pub use finding::{PlanFinding, PlanFindingCode};
-pub use graph::{ExecutionOrder, Round};
 pub use id::{BadTaskId, ID_BYTES_MAX, TaskId};
 pub(crate) use id::{id_at_start, phase_told_by};
 pub use parse::parse;

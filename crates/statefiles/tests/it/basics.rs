@@ -425,31 +425,6 @@ fn recovery_takes_the_first_good_source() {
 }
 
 #[test]
-fn quarantine_moves_and_notes() {
-    let place = Place::new();
-    let file = place.file();
-    set(&file, "good\n").unwrap();
-    place.write("state.json", b"\xff\xfe");
-    let moved = file.quarantine(&request("q"), "not text").unwrap().unwrap();
-    assert_eq!(moved, place.path(&format!("state.json.damaged-{STAMP}")));
-    assert_eq!(std::fs::read(moved).unwrap(), b"\xff\xfe");
-    assert_eq!(
-        file.history().unwrap().written().last().unwrap().note,
-        "not text"
-    );
-    assert_eq!(
-        file.load().unwrap().situation,
-        Situation::Missing {
-            ours: Some("good\n".to_owned())
-        }
-    );
-    assert_eq!(file.quarantine(&request("q"), "again").unwrap(), None);
-    place.write("state.json", b"\xfe");
-    let second = file.quarantine(&request("q"), "again").unwrap().unwrap();
-    assert_eq!(second, place.path(&format!("state.json.damaged-{STAMP}-2")));
-}
-
-#[test]
 fn text_that_is_not_utf8_can_be_read_and_not_updated() {
     let place = Place::new();
     place.write("state.json", b"ab\xff");

@@ -73,7 +73,6 @@ macro_rules! for_each_scenario {
             rotate: "rotate";
             batch: "batch";
             recover: "recover";
-            quarantine: "quarantine";
             recover_what_is_missing: "recover what is missing";
             remove: "remove";
             create_after_a_removal: "create after a removal";
@@ -219,16 +218,6 @@ pub(crate) const ALL: &[Scenario] = &[
         },
         act: recover,
         versions: &["BROKEN", "a\nb\n"],
-        journal_bytes_max: u64::MAX,
-    },
-    Scenario {
-        name: "quarantine",
-        prepare: |folder| {
-            two_versions(folder);
-            std::fs::write(folder.join("state.json"), "BROKEN").unwrap();
-        },
-        act: |file, ack| file.quarantine(&request("q"), "test").map(|_| ack(NOTHING)),
-        versions: &["BROKEN", NOTHING],
         journal_bytes_max: u64::MAX,
     },
     Scenario {

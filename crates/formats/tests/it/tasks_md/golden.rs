@@ -357,40 +357,6 @@ fn dependencies_are_explicit_ordered_and_unique() {
 }
 
 #[test]
-fn execution_order_goes_phase_by_phase() {
-    let file = parse(
-        "### T0.1: a\n### T2.1: z\n### T1.3: d\n의존성: T1.1, T1.2\n### T1.1: b\n의존성: T0.1\n### T1.2: c\n### T1.4: e\n의존성: T1.3\n",
-    );
-    let order = file.execution_order(|_| false);
-    assert_eq!(
-        serde_json::to_string(&order.rounds).unwrap(),
-        r#"[{"round":1,"tasks":["T0.1"],"parallel":false},{"round":2,"tasks":["T1.1","T1.2"],"parallel":true},{"round":3,"tasks":["T1.3"],"parallel":false},{"round":4,"tasks":["T1.4"],"parallel":false},{"round":5,"tasks":["T2.1"],"parallel":false}]"#
-    );
-    assert_eq!(order.stuck, []);
-
-    let rest = file.execution_order(|id| ["T0.1", "T1.1", "T1.2"].contains(&id.as_str()));
-    let rounds: Vec<String> = rest.rounds.iter().map(|round| join(&round.tasks)).collect();
-    assert_eq!(rounds, ["T1.3", "T1.4", "T2.1"]);
-}
-
-#[test]
-fn what_cannot_start_is_stuck() {
-    let file = parse(
-        "### T1.1: a\n### T1.2: b\n의존성: T1.3\n### T1.3: c\n의존성: T1.2\n### T1.4: d\n의존성: T1.3\n### T2.1: e\n",
-    );
-    let order = file.execution_order(|_| false);
-    assert_eq!(
-        order
-            .rounds
-            .iter()
-            .map(|round| join(&round.tasks))
-            .collect::<Vec<_>>(),
-        ["T1.1"]
-    );
-    assert_eq!(join(&order.stuck), "T1.2,T1.3,T1.4,T2.1");
-}
-
-#[test]
 fn projects_and_slugs() {
     for (heading, expected) in [
         ("# TASKS: Harbour", Some("Harbour")),
