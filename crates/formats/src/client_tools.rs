@@ -11,8 +11,10 @@ pub const NAME: &str = "bowline";
 /// How a client writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// Claude Code (`.mcp.json`) and Gemini (`.gemini/settings.json`).
+    /// Claude Code (`.mcp.json`).
     Servers,
+    /// Gemini (`.gemini/settings.json`).
+    Gemini,
     /// OpenCode (`opencode.json`).
     Opencode,
 }
@@ -20,7 +22,7 @@ pub enum Entry {
 impl Entry {
     const fn key(self) -> &'static str {
         match self {
-            Entry::Servers => "mcpServers",
+            Entry::Servers | Entry::Gemini => "mcpServers",
             Entry::Opencode => "mcp",
         }
     }
@@ -28,21 +30,38 @@ impl Entry {
     fn value(self) -> Value {
         match self {
             Entry::Servers => json!({ "command": NAME, "args": ["mcp"] }),
+            Entry::Gemini => {
+                let mut value = Entry::Servers.value();
+                for name in GEMINI_VARIABLES {
+                    value["env"][name] = format!("${{{name}:-}}").into();
+                }
+                value
+            }
             Entry::Opencode => {
                 json!({ "type": "local", "command": [NAME, "mcp"], "enabled": true })
             }
         }
     }
+
+    /// Whether we wrote this, now or in an earlier version.
+    fn is_ours(self, found: &Value) -> bool {
+        *found == self.value() || self == Entry::Gemini && *found == Entry::Servers.value()
+    }
 }
 
-/// The settings with our entry. One of that name that is there already is somebody's own, and stays; so do settings that are no
-/// object, or whose list of servers is none.
+/// Gemini keeps from servers what is named like a secret, unless it is told to hand it on. These are paths.
+const GEMINI_VARIABLES: [&str; 2] = ["BOWLINE_TOKEN_FILE", "BOWLINE_AGENT_TOKEN_FILE"];
+
+/// The settings with our entry, as it is now. One of that name that we did not write is somebody's own, and stays; so do
+/// settings that are no object, or whose list of servers is none.
 pub fn installed(settings: &Value, entry: Entry) -> Value {
     let mut settings = settings.clone();
     if let Some(root) = settings.as_object_mut() {
         let servers = root.entry(entry.key()).or_insert_with(|| json!({}));
-        if let Some(servers) = servers.as_object_mut() {
-            servers.entry(NAME).or_insert_with(|| entry.value());
+        if let Some(servers) = servers.as_object_mut()
+            && servers.get(NAME).is_none_or(|found| entry.is_ours(found))
+        {
+            servers.insert(NAME.to_owned(), entry.value());
         }
     }
     settings
@@ -55,7 +74,9 @@ pub fn removed(settings: &Value, entry: Entry) -> Value {
         return settings;
     };
     let servers = root.get_mut(entry.key()).and_then(Value::as_object_mut);
-    let Some(servers) = servers.filter(|servers| servers.get(NAME) == Some(&entry.value())) else {
+    let ours =
+        |servers: &&mut Map<String, Value>| servers.get(NAME).is_some_and(|it| entry.is_ours(it));
+    let Some(servers) = servers.filter(ours) else {
         return settings;
     };
     servers.shift_remove(NAME);
@@ -65,36 +86,95 @@ pub fn removed(settings: &Value, entry: Entry) -> Value {
     settings
 }
 
-/// Codex keeps its servers in TOML (`.codex/config.toml`). A table of its own can stand behind whatever there is. It starts them
-/// with few variables: those by which state and the task in hand are found have to be named.
-const CODEX: &str = "[mcp_servers.bowline]\ncommand = \"bowline\"\nargs = [\"mcp\"]\nenv_vars = [\"XDG_STATE_HOME\", \
-                     \"XDG_CONFIG_HOME\", \"BOWLINE_WORKSPACE\", \"BOWLINE_URL\", \"BOWLINE_TOKEN_FILE\", \"BOWLINE_TASK_ID\", \
-                     \"BOWLINE_AGENT_TOKEN_FILE\", \"BOWLINE_RELAY\"]\n";
-
-/// The text with our table at its end; one of that name that is there already stays.
-pub fn codex_installed(text: &str) -> String {
-    let named = |line: &str| line.trim_start().starts_with("[mcp_servers.bowline");
-    if text.lines().any(named) {
-        return text.to_owned();
-    }
-    let between = match text {
-        "" => "",
-        text if text.ends_with('\n') => "\n",
-        _ => "\n\n",
-    };
-    format!("{text}{between}{CODEX}")
+/// Whether settings have an entry of our name that we did not write.
+pub fn is_theirs(settings: &Value, entry: Entry) -> bool {
+    let found = settings.get(entry.key()).and_then(|it| it.get(NAME));
+    found.is_some_and(|found| !entry.is_ours(found))
 }
 
-/// The text without our table, as it was before; one that somebody changed is theirs.
-pub fn codex_removed(text: &str) -> String {
-    let Some((before, after)) = text.split_once(CODEX) else {
-        return text.to_owned();
+/// Codex keeps its servers in TOML (`.codex/config.toml`). A table of its own can stand behind whatever there is.
+const CODEX: &str = "[mcp_servers.bowline]\ncommand = \"bowline\"\nargs = [\"mcp\"]\n";
+/// It starts them with few variables: those by which state and the task in hand are found have to be named. The table of an
+/// earlier version ends before this.
+const CODEX_VARIABLES: &str = "env_vars = [\"XDG_STATE_HOME\", \"XDG_CONFIG_HOME\", \"BOWLINE_WORKSPACE\", \"BOWLINE_URL\", \
+                               \"BOWLINE_TOKEN_FILE\", \"BOWLINE_TASK_ID\", \"BOWLINE_AGENT_TOKEN_FILE\", \
+                               \"BOWLINE_RELAY\"]\n";
+
+/// What stands under our name in the settings of Codex.
+enum Found {
+    Nothing,
+    /// It starts our program as we do; a person may have set more.
+    Ours {
+        hands_on: bool,
+    },
+    /// Another command, or no TOML.
+    Theirs,
+}
+
+fn found(text: &str) -> Found {
+    let Ok(root) = text.parse::<toml::Table>() else {
+        return Found::Theirs;
     };
-    match before.strip_suffix("\n\n") {
+    let Some(entry) = root.get("mcp_servers").and_then(|it| it.get(NAME)) else {
+        return Found::Nothing;
+    };
+    let args = toml::Value::from(vec!["mcp"]);
+    match entry.get("command") == Some(&NAME.into()) && entry.get("args") == Some(&args) {
+        true => Found::Ours {
+            hands_on: entry.get("env_vars").is_some(),
+        },
+        false => Found::Theirs,
+    }
+}
+
+/// The text with our table: at its end where there is none, and completed where an earlier version wrote it. `None` where
+/// that cannot be done without changing what is somebody's own.
+pub fn codex_installed(text: &str) -> Option<String> {
+    let after = match found(text) {
+        Found::Theirs => return None,
+        Found::Ours { hands_on: true } => text.to_owned(),
+        Found::Ours { hands_on: false } => {
+            text.replacen(CODEX, &format!("{CODEX}{CODEX_VARIABLES}"), 1)
+        }
+        Found::Nothing => {
+            let between = match text {
+                "" => "",
+                text if text.ends_with('\n') => "\n",
+                _ => "\n\n",
+            };
+            format!("{text}{between}{CODEX}{CODEX_VARIABLES}")
+        }
+    };
+    matches!(found(&after), Found::Ours { hands_on: true }).then_some(after)
+}
+
+/// The text without our table, as it was before; what a person has set in it goes with it. `None` where an entry of our name
+/// is left.
+pub fn codex_removed(text: &str) -> Option<String> {
+    match found(text) {
+        Found::Theirs => return None,
+        Found::Nothing => return Some(text.to_owned()),
+        Found::Ours { .. } => {}
+    }
+    let (before, rest) = text.split_once(CODEX)?;
+    let (mut end, mut at) = (0, 0);
+    for line in rest
+        .split_inclusive('\n')
+        .take_while(|it| !it.starts_with('['))
+    {
+        at += line.len();
+        // What is said before the next table belongs to that one.
+        if !line.trim().is_empty() && !line.starts_with('#') {
+            end = at;
+        }
+    }
+    let after = &rest[end..];
+    let after = match before.strip_suffix("\n\n") {
         // Whether the line before had an end of its own cannot be told; text files do.
         Some(kept) => format!("{kept}\n{after}"),
         None => format!("{before}{after}"),
-    }
+    };
+    matches!(found(&after), Found::Nothing).then_some(after)
 }
 
 /// Whether settings have nothing but an empty object.
@@ -104,6 +184,8 @@ pub fn is_empty(settings: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot unwrap has failed")]
+
     use super::*;
 
     #[test]
@@ -114,6 +196,13 @@ mod tests {
             assert_eq!(ours["mcpServers"]["bowline"]["command"], "bowline");
             assert_eq!(installed(&ours, Entry::Servers), ours);
             assert_eq!(removed(&ours, Entry::Servers), settings);
+        }
+        let earlier = installed(&json!({}), Entry::Servers);
+        let gemini = installed(&earlier, Entry::Gemini);
+        assert_eq!(gemini, installed(&json!({}), Entry::Gemini));
+        assert_ne!(gemini, earlier);
+        for settings in [earlier, gemini] {
+            assert_eq!(removed(&settings, Entry::Gemini), json!({}));
         }
         let opencode = installed(&json!({ "model": "m" }), Entry::Opencode);
         assert_eq!(opencode["mcp"]["bowline"]["command"][1], "mcp");
@@ -129,19 +218,46 @@ mod tests {
             assert_eq!(installed(&odd, Entry::Servers), odd);
             assert_eq!(removed(&odd, Entry::Servers), odd);
         }
-        let text = "[mcp_servers.bowline]\ncommand = \"mine\"\n";
-        assert_eq!(codex_installed(text), text);
-        assert_eq!(codex_removed(text), text);
+        assert!(is_theirs(&own, Entry::Servers));
+        for text in [
+            "[mcp_servers.bowline]\ncommand = \"mine\"\n",
+            "mcp_servers = { bowline = { command = \"bowline\", args = [\"mcp\", \"--role\", \"read-only\"] } }\n",
+            "no TOML",
+        ] {
+            assert_eq!(codex_installed(text), None);
+            assert_eq!(codex_removed(text), None);
+        }
+        // A list in which no table of ours can stand behind the others.
+        let closed = "mcp_servers = { other = { command = \"x\" } }\n";
+        assert_eq!(codex_installed(closed), None);
+        assert_eq!(codex_removed(closed).as_deref(), Some(closed));
     }
 
     #[test]
     fn a_table_for_codex_stands_behind_what_is_there() {
         for text in ["", "model = \"x\"\n", "[a]\nb = 1\n\n"] {
-            let ours = codex_installed(text);
-            assert!(ours.ends_with(CODEX) && ours.starts_with(text));
-            assert_eq!(codex_installed(&ours), ours);
-            assert_eq!(codex_removed(&ours), text, "{text:?}");
-            assert!(ours.parse::<toml::Table>().is_ok(), "{ours}");
+            let ours = codex_installed(text).unwrap();
+            assert!(ours.ends_with(CODEX_VARIABLES) && ours.starts_with(text));
+            assert_eq!(codex_installed(&ours).as_ref(), Some(&ours));
+            assert_eq!(codex_removed(&ours).as_deref(), Some(text), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_table_of_an_earlier_version_is_completed_and_removed() {
+        let theirs = "model = \"x\"\n";
+        let more = "tool_timeout_sec = 900\n";
+        let other = "\n# Theirs.\n[mcp_servers.other]\ncommand = \"x\"\n";
+        for more in ["", more] {
+            let earlier = format!("{theirs}\n{CODEX}{more}{other}");
+            let now = format!("{theirs}\n{CODEX}{CODEX_VARIABLES}{more}{other}");
+            assert_eq!(codex_installed(&earlier).as_ref(), Some(&now));
+            for text in [earlier, now] {
+                assert_eq!(codex_removed(&text), Some(format!("{theirs}{other}")));
+            }
+        }
+        // What would be left without a command is no entry that the client can read.
+        let deeper = format!("{CODEX}[mcp_servers.bowline.env]\nA = \"1\"\n");
+        assert_eq!(codex_removed(&deeper), None);
     }
 }

@@ -60,6 +60,10 @@ pub(crate) fn run(
 }
 
 fn notes(output: &Output, plan: &Plan, uninstall: bool) {
+    for path in &plan.kept {
+        let path = shown(plan, path);
+        output.remark(Label::Warning, &Told::ToolsKept { path });
+    }
     if uninstall {
         return;
     }
@@ -94,12 +98,12 @@ fn file_json(plan: &Plan, edit: &Edit) -> serde_json::Value {
         (_, None) => "removed",
         (Some(_), Some(_)) => "changed",
     };
-    json!({"path": shown(plan, edit), "change": change})
+    json!({"path": shown(plan, &edit.path), "change": change})
 }
 
 /// A path from the root, when it is below it.
-fn shown(plan: &Plan, edit: &Edit) -> String {
-    let path = edit.path.strip_prefix(&plan.root).unwrap_or(&edit.path);
+fn shown(plan: &Plan, path: &Path) -> String {
+    let path = path.strip_prefix(&plan.root).unwrap_or(path);
     path.display().to_string()
 }
 
@@ -109,7 +113,7 @@ fn diff(output: &Output, plan: &Plan, edit: &Edit) -> Vec<String> {
         String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
     };
     let (before, after) = (text(&edit.before), text(&edit.after));
-    let mut lines = vec![output.tone(Tone::Strong, &shown(plan, edit))];
+    let mut lines = vec![output.tone(Tone::Strong, &shown(plan, &edit.path))];
     let changes = TextDiff::from_lines(&before, &after);
     for group in changes.grouped_ops(CONTEXT_LINES) {
         for change in group.iter().flat_map(|op| changes.iter_changes(op)) {

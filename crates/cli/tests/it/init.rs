@@ -139,6 +139,37 @@ fn settings_of_a_person_are_kept() {
     assert_eq!(other.everything(), before);
 }
 
+#[test]
+fn the_entry_of_an_earlier_version_is_brought_up_to_date_and_taken_out() {
+    let path = ".codex/config.toml";
+    let (theirs, more) = ("model = \"x\"\n", "tool_timeout_sec = 900\n");
+    let earlier = "[mcp_servers.bowline]\ncommand = \"bowline\"\nargs = [\"mcp\"]\n";
+    let world = TestEnvironment::repository();
+    world.write(path, theirs);
+    world.quietly("init --agent codex", 0);
+    let now = world.read(path);
+    let earlier = format!("{theirs}\n{earlier}");
+    assert!(now.starts_with(&earlier) && now != earlier, "{now}");
+    world.write(path, format!("{earlier}{more}"));
+    world.quietly("init --agent codex", 0);
+    assert_eq!(world.read(path), format!("{now}{more}"));
+    // The one as it is now, and one that was never brought up to date.
+    for text in [format!("{now}{more}"), earlier] {
+        world.write(path, text);
+        world.quietly("init --uninstall", 0);
+        assert_eq!(world.read(path), theirs);
+    }
+    // Another command under our name is a person's own: it stays, and they are told.
+    let mine = "[mcp_servers.bowline]\ncommand = \"mine\"\n";
+    world.write(path, mine);
+    for line in ["init --agent codex", "init --uninstall"] {
+        let told = String::from_utf8(world.quietly(line, 0).stderr).unwrap();
+        let kept = "warning: .codex/config.toml is left as it is";
+        assert!(told.contains(kept), "{line}: {told}");
+        assert_eq!(world.read(path), mine);
+    }
+}
+
 /// A command line on a terminal of its own, with what somebody types there.
 pub(crate) fn on_a_terminal(world: &TestEnvironment, line: &str, typed: &str) -> Option<Output> {
     let command = format!("{} {line}", env!("CARGO_BIN_EXE_bowline"));

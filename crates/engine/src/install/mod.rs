@@ -140,6 +140,8 @@ pub struct Plan {
     pub hooks_in_tree: bool,
     /// Files that change, in the order in which they are written.
     pub edits: Vec<Edit>,
+    /// Files whose entry for our tools is somebody's own, and stays.
+    pub kept: Vec<PathBuf>,
 }
 
 /// Plans to put everything in. Without clients those that are used here are taken, and Claude Code when none is.
@@ -167,7 +169,7 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
         edits.extend(git_hooks::put_in(&folder, shim)?);
         edits.push(ignored(&root, true)?);
     }
-    tools::plan(&root, &clients, true, &mut edits)?;
+    let kept = tools::plan(&root, &clients, true, &mut edits)?;
     edits.retain(Edit::changes);
     Ok(Plan {
         root,
@@ -175,6 +177,7 @@ pub fn plan(start: &Path, clients: &[Client], shim: &Path) -> Result<Plan, Error
         git,
         hooks_in_tree,
         edits,
+        kept,
     })
 }
 
@@ -192,7 +195,7 @@ pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
         edits.extend(git_hooks::take_out(&hooks_folder(&root)?)?);
         edits.push(ignored(&root, false)?);
     }
-    tools::plan(&root, &Client::ALL, false, &mut edits)?;
+    let kept = tools::plan(&root, &Client::ALL, false, &mut edits)?;
     edits.retain(Edit::changes);
     Ok(Plan {
         root,
@@ -200,6 +203,7 @@ pub fn plan_removal(context: &Context, start: &Path) -> Result<Plan, Error> {
         git,
         hooks_in_tree: false,
         edits,
+        kept,
     })
 }
 

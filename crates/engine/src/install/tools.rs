@@ -7,7 +7,7 @@ use bowline_formats::client_tools::{self, Entry};
 use bowline_formats::json::JsonDocument;
 use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Client {
     /// The file that names the servers of a project, below its root.
@@ -21,20 +21,27 @@ impl Client {
     }
 }
 
-/// Plans to put our entry in or take it out, on top of what is planned for those files already.
+/// Plans to put our entry in or take it out, on top of what is planned for those files already. Files in which it cannot be done,
+/// since something of that name is somebody's own.
 pub(super) fn plan(
     root: &Path,
     clients: &[Client],
     put_in: bool,
     edits: &mut Vec<Edit>,
-) -> Result<(), Error> {
+) -> Result<Vec<PathBuf>, Error> {
+    let mut kept = Vec::new();
     for client in clients {
-        edit(root, *client, put_in, edits)?;
+        kept.extend(edit(root, *client, put_in, edits)?);
     }
-    Ok(())
+    Ok(kept)
 }
 
-fn edit(root: &Path, client: Client, put_in: bool, edits: &mut Vec<Edit>) -> Result<(), Error> {
+fn edit(
+    root: &Path,
+    client: Client,
+    put_in: bool,
+    edits: &mut Vec<Edit>,
+) -> Result<Option<PathBuf>, Error> {
     let path = root.join(client.tools());
     let planned = edits.iter().position(|edit| edit.path == path);
     let edit = match planned {
@@ -49,32 +56,36 @@ fn edit(root: &Path, client: Client, put_in: bool, edits: &mut Vec<Edit>) -> Res
             }
         }
     };
-    let after = match client {
+    let (after, done) = match client {
         Client::Codex => codex(&edit, put_in),
-        Client::Claude | Client::Gemini => settings(&edit, Entry::Servers, put_in)?,
+        Client::Claude => settings(&edit, Entry::Servers, put_in)?,
+        Client::Gemini => settings(&edit, Entry::Gemini, put_in)?,
         Client::Opencode => opencode(&edit, put_in)?,
     };
+    let kept = (!done).then(|| edit.path.clone());
     edits.push(Edit { after, ..edit });
-    Ok(())
+    Ok(kept)
 }
 
-fn codex(edit: &Edit, put_in: bool) -> Option<Vec<u8>> {
-    let text = edit.after.as_deref().unwrap_or_default();
-    // What is no text is not ours to write into.
-    let Ok(text) = str::from_utf8(text) else {
-        return edit.after.clone();
-    };
-    let after = match put_in {
+/// What the file is to be, and whether nothing under our name is somebody's own.
+type Planned = (Option<Vec<u8>>, bool);
+
+fn codex(edit: &Edit, put_in: bool) -> Planned {
+    let text = str::from_utf8(edit.after.as_deref().unwrap_or_default());
+    let after = text.ok().and_then(|text| match put_in {
         true => client_tools::codex_installed(text),
         false => client_tools::codex_removed(text),
+    });
+    let Some(after) = after else {
+        return (edit.after.clone(), false);
     };
     let ours_alone = !put_in && after.is_empty();
-    (!ours_alone).then(|| after.into_bytes())
+    ((!ours_alone).then(|| after.into_bytes()), true)
 }
 
 /// Its settings may have comments, which we could not keep: then they are left alone, and so they are where it reads another
 /// file of that name.
-fn opencode(edit: &Edit, put_in: bool) -> Result<Option<Vec<u8>>, Error> {
+fn opencode(edit: &Edit, put_in: bool) -> Result<Planned, Error> {
     let other = edit.path.with_extension("jsonc");
     let strict = edit
         .after
@@ -82,13 +93,13 @@ fn opencode(edit: &Edit, put_in: bool) -> Result<Option<Vec<u8>>, Error> {
         .is_none_or(|text| JsonDocument::parse(text).is_ok());
     match strict && !other.exists() {
         true => settings(edit, Entry::Opencode, put_in),
-        false => Ok(edit.after.clone()),
+        false => Ok((edit.after.clone(), true)),
     }
 }
 
-fn settings(edit: &Edit, entry: Entry, put_in: bool) -> Result<Option<Vec<u8>>, Error> {
+fn settings(edit: &Edit, entry: Entry, put_in: bool) -> Result<Planned, Error> {
     let document = match &edit.after {
-        None if !put_in => return Ok(None),
+        None if !put_in => return Ok((None, true)),
         None => JsonDocument::new(json!({})),
         Some(bytes) => JsonDocument::parse(bytes).map_err(|error| Error::BadInput {
             message: Wrong::InFile {
@@ -106,5 +117,6 @@ fn settings(edit: &Edit, entry: Entry, put_in: bool) -> Result<Option<Vec<u8>>, 
     };
     let ours_alone =
         !put_in && client_tools::is_empty(&value) && !client_tools::is_empty(document.value());
-    Ok((!ours_alone).then(|| document.reconcile(&value).text().as_bytes().to_vec()))
+    let after = (!ours_alone).then(|| document.reconcile(&value).text().as_bytes().to_vec());
+    Ok((after, !client_tools::is_theirs(&value, entry)))
 }

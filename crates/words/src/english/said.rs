@@ -117,6 +117,7 @@ table! {
         NoGoal => "the task has no goal; 'bowline thinking new ID --goal TEXT' gives one, and \"goal\" in the file takes one later";
         CodexTrusts => "codex runs hooks only after you trust them; it skips others without a word";
         GeminiTrusts => "gemini reads the settings of a project only in a folder you trust";
+        ToolsKept { path } => "{path} is left as it is: it cannot be read, or its entry 'bowline' is not one that init writes";
         HooksInTree => "core.hooksPath leads into the work tree; a linked worktree is held only if these hooks are in it too";
         NoGit => "this is no git repository, so git holds nothing back";
         NothingHeldYet => "nothing is held back before IMPLEMENT; from there on writing, committing and pushing wait for the gates";

@@ -122,6 +122,7 @@ table! {
         NoGoal => "작업에 목표가 없습니다. 'bowline thinking new ID --goal 목표'로 줄 수 있고, 나중에 파일의 \"goal\"에 적어도 됩니다";
         CodexTrusts => "codex는 신뢰한 훅만 실행하며, 나머지는 말없이 건너뜁니다";
         GeminiTrusts => "gemini는 신뢰한 폴더에서만 프로젝트 설정을 읽습니다";
+        ToolsKept { path } => "{path}{은} 그대로 둡니다. 읽을 수 없거나, 'bowline' 항목이 init이 쓰는 것과 다릅니다";
         HooksInTree => "core.hooksPath가 작업 트리 안에 있어, 같은 훅이 없는 연결된 worktree는 막지 못합니다";
         NoGit => "git 저장소가 아니므로 git 훅은 설치하지 않았습니다";
         NothingHeldYet => "IMPLEMENT 전에는 아무것도 막지 않습니다. 그때부터 파일 수정과 커밋, 푸시는 게이트를 기다립니다";

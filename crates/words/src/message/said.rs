@@ -114,6 +114,7 @@ messages! {
         NoGoal,
         CodexTrusts,
         GeminiTrusts,
+        ToolsKept { path: String },
         HooksInTree,
         NoGit,
         NothingHeldYet,
