@@ -6,7 +6,7 @@ use super::desk::Desk;
 use super::flight::After;
 use super::follow::timer_key;
 use crate::core::attempts::{Happened, News};
-use bowline_formats::agents::{Event, Since, TurnEnd, Usage, What};
+use bowline_formats::agents::{Event, Protocol, Since, TurnEnd, Usage, What};
 use bowline_formats::job::{Carry, Wire as _};
 use bowline_formats::markers::{DependencyRequest, UserQuestion};
 use bowline_machines::Timestamp;
@@ -453,7 +453,12 @@ impl Desk {
             && row.job.process == Process::Live
         {
             // What it was told and never read is told again by whoever comes next.
-            let unread = |number: u64| unread_from.is_some_and(|from| number >= from && number > 1);
+            // One that takes nothing while it runs has read its command line and no more.
+            let agent = self.agent(&row);
+            let deaf = agent.is_some_and(|it| it.protocol == Protocol::CodexJson);
+            let unread = |number: u64| {
+                number > 1 && (deaf || unread_from.is_some_and(|from| number >= from))
+            };
             let mut again: Vec<Message> = live
                 .told
                 .iter()
