@@ -42,6 +42,8 @@ wait = "NEVER"
 
 pub(crate) struct Server {
     pub(crate) world: TestEnvironment,
+    /// Where it listens.
+    pub(crate) url: String,
     child: Child,
 }
 
@@ -62,14 +64,18 @@ impl Server {
 
     /// A server with the settings of this world.
     pub(crate) fn of(world: TestEnvironment) -> Server {
-        let child = serve(&world, "");
-        Server { world, child }
+        Server::with(world, "")
+    }
+
+    pub(crate) fn with(world: TestEnvironment, more: &str) -> Server {
+        let (child, url) = serve(&world, more);
+        Server { world, url, child }
     }
 
     /// Killed without a word; another one goes on.
     pub(crate) fn killed(mut self, more: &str) -> Server {
         self.kill();
-        self.child = serve(&self.world, more);
+        (self.child, self.url) = serve(&self.world, more);
         self
     }
 
@@ -137,7 +143,7 @@ fn live(mut command: Command) -> Command {
     command
 }
 
-fn serve(world: &TestEnvironment, more: &str) -> Child {
+fn serve(world: &TestEnvironment, more: &str) -> (Child, String) {
     let line = format!("serve --listen 127.0.0.1:0 --data data --log off {more}");
     let mut command = live(world.bowline(&line));
     let errors = std::fs::File::create(world.path("serve.err")).unwrap();
@@ -149,8 +155,8 @@ fn serve(world: &TestEnvironment, more: &str) -> Child {
     let mut line = String::new();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     lines.read_line(&mut line).unwrap();
-    assert!(line.starts_with("listening on http://127.0.0.1:"), "{line}");
-    child
+    let url = line.trim_end().strip_prefix("listening on ");
+    (child, url.unwrap().to_owned())
 }
 
 #[test]
@@ -229,7 +235,7 @@ fn a_lost_store_is_rebuilt_from_the_workspaces() {
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(server.world.path(&format!("data/store.sqlite{end}")));
     }
-    server.child = serve(&server.world, "--rebuild");
+    (server.child, server.url) = serve(&server.world, "--rebuild");
     let told = server.world.read("serve.err");
     assert!(told.contains("goes on in phase 1"), "{told}");
     assert!(told.contains("2 task(s) found again, 0 not"), "{told}");

@@ -1,7 +1,9 @@
-//! The MCP Inspector's own command line: it lists the tools by its strict rules, and calls every one.
+//! The MCP Inspector's own command line: it lists the tools by its strict rules, and calls every one, of `bowline mcp` and of
+//! the server.
 
-use super::{Guarded, installed};
+use super::installed;
 use crate::environment::TestEnvironment;
+use crate::serve::Server;
 use bowline_test_support::works;
 use serde_json::{Value, json};
 use std::process::Output;
@@ -9,13 +11,11 @@ use std::process::Output;
 /// What it ends with when a tool refuses, which is an answer like any other.
 const REFUSED: i32 = 5;
 
-fn ask(world: &Guarded, program: &str, arguments: &[&str]) -> Output {
-    let mut client = world.client("node");
-    client
-        .args([program, "--cli", env!("CARGO_BIN_EXE_bowline"), "mcp"])
-        .args(["--role", "person", "--method"])
-        .args(arguments);
-    client.output().unwrap()
+fn world() -> TestEnvironment {
+    let world = TestEnvironment::repository();
+    let plan = "# Ferries\n\n## Phase 1: All\n\n- [ ] T1.1: Harbour\n";
+    world.write("TASKS.md", plan);
+    world
 }
 
 /// Something that may stand there, by the schema.
@@ -32,15 +32,38 @@ fn value(schema: &Value) -> Value {
 
 #[test]
 fn the_inspector_has_no_complaint() {
+    let program = env!("CARGO_BIN_EXE_bowline");
+    has_no_complaint(&world(), &[program, "mcp", "--role", "person"]);
+}
+
+#[test]
+fn the_inspector_has_no_complaint_of_the_server() {
+    let server = Server::with(world(), "--workspace .");
+    let shown = format!(
+        "Authorization: Bearer {}",
+        server.world.read("data/token").trim()
+    );
+    let url = format!("{}/mcp", server.url);
+    has_no_complaint(
+        &server.world,
+        &[&url, "--transport", "http", "--header", &shown],
+    );
+}
+
+fn has_no_complaint(world: &TestEnvironment, target: &[&str]) {
     let Some(program) = installed("BOWLINE_INSPECTOR") else {
         return;
     };
-    let world = Guarded(TestEnvironment::repository());
-    world.0.write(
-        "TASKS.md",
-        "# Ferries\n\n## Phase 1: All\n\n- [ ] T1.1: Harbour\n",
-    );
-    let listed = ask(&world, &program, &["tools/list", "--strict"]);
+    let ask = |arguments: &[&str]| -> Output {
+        let mut client = world.program("node");
+        client
+            .args([&program, "--cli"])
+            .args(target)
+            .arg("--method")
+            .args(arguments);
+        client.output().unwrap()
+    };
+    let listed = ask(&["tools/list", "--strict"]);
     let said = String::from_utf8(listed.stderr).unwrap();
     assert!(listed.status.success(), "{said}");
     // Schemas that others may not understand are warned of here.
@@ -63,7 +86,7 @@ fn the_inspector_has_no_complaint() {
         for pair in &pairs {
             arguments.extend(["--tool-arg", pair]);
         }
-        let called = ask(&world, &program, &arguments);
+        let called = ask(&arguments);
         let said = String::from_utf8_lossy(&called.stderr).into_owned();
         let answer: Value = serde_json::from_slice(&called.stdout)
             .unwrap_or_else(|error| panic!("{name} {pairs:?}: {error}\n{said}"));
@@ -87,13 +110,9 @@ fn the_inspector_has_no_complaint() {
         "{done} done and {refused} refused with code and hint, of {}",
         tools.len()
     );
-    let resources = ask(&world, &program, &["resources/list"]);
+    let resources = ask(&["resources/list"]);
     assert!(resources.status.success());
-    let read = ask(
-        &world,
-        &program,
-        &["resources/read", "--uri", "bowline://card"],
-    );
+    let read = ask(&["resources/read", "--uri", "bowline://card"]);
     assert!(read.status.success());
     works("BOWLINE_INSPECTOR", "our tools are called (MCP)");
 }
