@@ -1,5 +1,6 @@
 //! `claude` with our hooks: what it may not do, what it is told at its beginning, and when it may stop.
 
+use super::kind::Kind;
 use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use bowline_test_support::works;
@@ -38,11 +39,7 @@ fn run(world: &Guarded, program: &str, model: &ModelServer, arguments: &[&str]) 
 }
 
 fn shell(command: &str) -> Reply {
-    Reply::tool(
-        "I do it.",
-        "Bash",
-        json!({"command": command, "description": "does it"}),
-    )
+    Kind::Claude.shell(command)
 }
 
 #[test]

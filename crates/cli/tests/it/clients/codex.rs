@@ -1,5 +1,6 @@
 //! `codex` with our hooks, which it runs when they are trusted; without them git's hooks remain.
 
+use super::kind::Kind;
 use super::{BY_HAND, Guarded, PERSONS_MOVE, UNDER_AN_AGENT, each_has, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use bowline_test_support::works;
@@ -14,7 +15,7 @@ const MODEL: &str = "gpt-5.5";
 pub(super) fn settings(home: &Path, model: &ModelServer) -> PathBuf {
     std::fs::create_dir_all(home).unwrap();
     let settings = format!(
-        "model = \"{MODEL}\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\n\
+        "model = \"{MODEL}\"\nsandbox_mode = \"danger-full-access\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\n\
          base_url = \"{}/v1\"\nenv_key = \"SCRIPTED_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\n\
          stream_max_retries = 0\n",
         model.url()
@@ -40,7 +41,7 @@ fn started(world: &Guarded, program: &str, model: &ModelServer) -> Command {
     client
         .env("CODEX_HOME", &home)
         .env("SCRIPTED_KEY", "opens-nothing")
-        .args(["exec", "-s", "danger-full-access"]);
+        .arg("exec");
     client
 }
 
@@ -68,7 +69,7 @@ pub(super) fn looks_for(words: &str) -> Reply {
 }
 
 fn shell(command: &str) -> Reply {
-    Reply::tool("I do it.", "exec_command", json!({"cmd": command}))
+    Kind::Codex.shell(command)
 }
 
 #[test]

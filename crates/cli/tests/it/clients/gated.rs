@@ -1,7 +1,7 @@
-//! The gate holds whatever tool writes: an Edit of a subagent, and a file tool of another MCP server.
+//! The gate holds whatever tool writes or commits: those of a client, an Edit of a subagent, a file tool of another MCP server.
 
 use super::kind::Kind;
-use super::{Guarded, each_has};
+use super::{Guarded, each_has, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use bowline_test_support::works;
 use serde_json::json;
@@ -93,4 +93,54 @@ fn an_edit_of_a_subagent_and_a_file_tool_of_another_server_are_gated() {
             "an Edit of a subagent and a file tool of another MCP server are gated",
         );
     }
+}
+
+#[test]
+fn gemini_is_held_back_and_knows_why() {
+    let card: &[&str] = &[
+        "Where the work stands",
+        "Closed now: writing files (until review_clean_pass)",
+        "<hook_context>Develop run 'Ferry times', phase IMPLEMENT. Ask a person",
+    ];
+    is_held_back(Kind::Gemini, card);
+}
+
+/// The card is not among its messages; `card.rs` looks for it elsewhere.
+#[test]
+fn opencode_is_held_back_and_knows_why() {
+    is_held_back(Kind::Opencode, &["write the file"]);
+}
+
+fn is_held_back(kind: Kind, card: &[&str]) {
+    let Some(program) = kind.installed() else {
+        return;
+    };
+    let world = Guarded::new(kind.name());
+    // Those of git would hold a commit as well; here the client's alone are asked.
+    std::fs::remove_dir_all(world.0.path(".git/hooks")).unwrap();
+    let model = ModelServer::start([
+        kind.write(&world, "src/new.txt"),
+        kind.shell("echo x > src/new.txt"),
+        kind.shell("git commit --allow-empty -m 'too early'"),
+        kind.shell("ls src"),
+        Reply::text("I give up."),
+    ])
+    .unwrap();
+    world.run(kind.run(&world, &program, &model, "write the file"));
+    let denied: &[&str] = &[
+        "[PHASE GATE] IMPLEMENT: writing ",
+        "src/new.txt",
+        "closed gates: review_clean_pass",
+        "next: ask a person to run: bowline develop back REVIEW",
+    ];
+    let commit: &[&str] = &["[PHASE GATE] IMPLEMENT: git commit is closed."];
+    let asked = model.asked();
+    each_has(&asked, &[card, denied, denied, commit, &["old.txt"]]);
+    assert!(!last(&asked[4]).contains("[PHASE GATE]"));
+    assert_eq!(model.left(), 0);
+    world.held();
+    works(
+        kind.variable(),
+        "writing and committing are denied while a gate is closed",
+    );
 }

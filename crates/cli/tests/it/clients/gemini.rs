@@ -1,6 +1,6 @@
 //! `gemini` with our hooks, which it reads in a folder that is trusted. Its shell switches git's hooks off, so it has no others.
 
-use super::{Guarded, each_has, installed, last};
+use super::{Guarded, each_has, installed};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use bowline_test_support::works;
 use serde_json::json;
@@ -35,8 +35,9 @@ pub(super) fn arguments(client: &mut Command, model: &ModelServer, prompt: &str)
     client
         .env("GOOGLE_GEMINI_BASE_URL", model.url())
         .env("GEMINI_API_KEY", "opens-nothing")
+        .env("GEMINI_MODEL", MODEL)
         .env("GEMINI_TELEMETRY_ENABLED", "false")
-        .args(["-p", prompt, "-m", MODEL, "-o", "stream-json"])
+        .args(["-p", prompt, "-o", "stream-json"])
         .args(["--approval-mode", "yolo"]);
 }
 
@@ -45,64 +46,6 @@ fn run(world: &Guarded, program: &str, model: &ModelServer, prompt: &str) {
     let mut client = world.client(program);
     arguments(&mut client, model, prompt);
     world.run(client);
-}
-
-fn shell(command: &str) -> Reply {
-    Reply::tool(
-        "I do it.",
-        "run_shell_command",
-        json!({"command": command, "description": "does it"}),
-    )
-}
-
-#[test]
-fn gemini_is_held_back_and_knows_why() {
-    let Some(program) = installed("BOWLINE_GEMINI") else {
-        return;
-    };
-    let world = Guarded::new("gemini");
-    let file = world.0.path("src/new.txt");
-    let model = ModelServer::start([
-        Reply::tool(
-            "I write.",
-            "write_file",
-            json!({"file_path": file, "content": "x\n"}),
-        ),
-        shell("echo x > src/new.txt"),
-        shell("git commit --allow-empty -m 'too early'"),
-        shell("ls src"),
-        Reply::text("I give up."),
-    ])
-    .unwrap();
-    run(&world, &program, &model, "write the file");
-    let denied = [
-        "Tool execution blocked: [PHASE GATE] IMPLEMENT: writing ",
-        "src/new.txt",
-        "closed gates: review_clean_pass",
-        "next: ask a person to run: bowline develop back REVIEW",
-    ];
-    let asked = model.asked();
-    each_has(
-        &asked,
-        &[
-            &[
-                "Where the work stands",
-                "Closed now: writing files (until review_clean_pass)",
-                "<hook_context>Develop run 'Ferry times', phase IMPLEMENT. Ask a person",
-            ],
-            &denied,
-            &denied,
-            &["[PHASE GATE] IMPLEMENT: git commit is closed."],
-            &["old.txt"],
-        ],
-    );
-    assert!(!last(&asked[4]).contains("[PHASE GATE]"));
-    assert_eq!(model.left(), 0);
-    world.held();
-    works(
-        "BOWLINE_GEMINI",
-        "writing and committing are denied while a gate is closed",
-    );
 }
 
 #[test]

@@ -102,6 +102,18 @@ impl Kind {
         }
     }
 
+    /// A command in the client's own shell.
+    pub(super) fn shell(self, command: &str) -> Reply {
+        let described = json!({ "command": command, "description": "does it" });
+        let (tool, input) = match self {
+            Kind::Claude | Kind::OlderClaude => ("Bash", described),
+            Kind::Codex => ("exec_command", json!({ "cmd": command })),
+            Kind::Gemini => ("run_shell_command", described),
+            Kind::Opencode => ("bash", described),
+        };
+        Reply::tool("I do it.", tool, input)
+    }
+
     /// Writes a file by the client's own tool.
     pub(super) fn write(self, world: &Guarded, path: &str) -> Reply {
         let file = world.0.path(path);

@@ -1,6 +1,7 @@
 //! The real clients in the sandbox: they write where the gate lets them, their verbs reach Bowline, and everything else stays
 //! out of their reach.
 
+use super::kind::Kind;
 use super::{Guarded, installed, last};
 use bowline_test_support::model_server::{ModelServer, Reply};
 use bowline_test_support::works;
@@ -67,10 +68,7 @@ fn claude_works_in_the_sandbox() {
     std::fs::create_dir_all(home.join(".claude")).unwrap();
     let settings = home.join(".claude/settings.json");
     std::fs::write(&settings, "{\"env\": {}}").unwrap();
-    let shell = |command: &str| {
-        let input = json!({"command": command, "description": "does it"});
-        Reply::tool("I do it.", "Bash", input)
-    };
+    let shell = |command: &str| Kind::Claude.shell(command);
     let write = json!({"file_path": world.0.path("src/new.txt"), "content": "x\n"});
     let model = ModelServer::start([
         Reply::tool("I write.", "Write", write),
@@ -102,7 +100,7 @@ fn codex_works_in_the_sandbox() {
         return;
     };
     let world = working("codex");
-    let shell = |command: &str| Reply::tool("I do it.", "exec_command", json!({"cmd": command}));
+    let shell = |command: &str| Kind::Codex.shell(command);
     let patch = "*** Begin Patch\n*** Add File: src/new.txt\n+x\n*** End Patch\n";
     // Its shell is a login shell, which has a path of its own.
     let pass = PASS.replace("bowline", env!("CARGO_BIN_EXE_bowline"));
@@ -134,10 +132,7 @@ fn gemini_works_in_the_sandbox() {
         return;
     };
     let world = working("gemini");
-    let shell = |command: &str| {
-        let input = json!({"command": command, "description": "does it"});
-        Reply::tool("I do it.", "run_shell_command", input)
-    };
+    let shell = |command: &str| Kind::Gemini.shell(command);
     let write = json!({"file_path": world.0.path("src/new.txt"), "content": "x\n"});
     let model = ModelServer::start([
         Reply::tool("I write.", "write_file", write),
@@ -190,10 +185,7 @@ fn opencode_works_in_the_sandbox() {
         return;
     };
     let world = working("opencode");
-    let shell = |command: &str| {
-        let input = json!({"command": command, "description": "does it"});
-        Reply::tool("I do it.", "bash", input)
-    };
+    let shell = |command: &str| Kind::Opencode.shell(command);
     let write = json!({"filePath": world.0.path("src/new.txt"), "content": "x\n"});
     let model = ModelServer::start([
         Reply::tool("I write.", "write", write),

@@ -1,4 +1,4 @@
-//! The real `claude` with our tools and our plugin: whole runs by tools alone, the commands, and a machine without Bowline.
+//! The real `claude` with our tools and our plugin: whole runs by tools alone, the gate, and a machine without Bowline.
 
 use super::kind::Kind;
 use super::{Guarded, each_has, installed, last};
@@ -218,17 +218,19 @@ fn plugin_holds_the_gate(variable: &str) {
     );
 }
 
-/// A colleague's machine, where Bowline is not: every tool goes on, and the session is told.
+/// A person who has the plugin, on a machine where Bowline is not: every tool goes on, and the session is told.
 #[test]
-fn without_bowline_the_client_works_and_says_so() {
-    let Some(program) = installed("BOWLINE_CLAUDE") else {
+fn without_bowline_the_plugin_says_so() {
+    for variable in CLAUDES {
+        plugin_says_so(variable);
+    }
+}
+
+fn plugin_says_so(variable: &str) {
+    let Some(program) = installed(variable) else {
         return;
     };
     let world = Guarded(TestEnvironment::repository());
-    world.0.write(
-        ".mcp.json",
-        r#"{"mcpServers":{"bowline":{"command":"bowline","args":["mcp"]}}}"#,
-    );
     let model = ModelServer::start([write(&world, "src/new.txt"), Reply::text("Done.")]).unwrap();
     let plugin = checkout().join("plugin");
     let mut client = claude(&world, &program, &model);
@@ -253,8 +255,8 @@ fn without_bowline_the_client_works_and_says_so() {
     each_has(&model.asked(), &[told, &[]]);
     assert!(world.0.path("src/new.txt").exists());
     works(
-        CLAUDES[0],
-        "on a machine without Bowline it works, and says what is missing",
+        variable,
+        "with the plugin and without Bowline it works, and says what is missing",
     );
 }
 
