@@ -271,7 +271,8 @@ fn responses(route: &Route, sent: &mut SchemaGenerator) -> Value {
         fails("401", "Without a token, or with a wrong one.");
     }
     // Who is named by its path, by its token, or by its body.
-    let names = route.path.contains('{') || route.body == Some("PermissionBatch");
+    let named = matches!(route.body, Some("PermissionBatch" | "NewTask"));
+    let names = route.path.contains('{') || named;
     if names || route.access == Access::Agent {
         fails("404", "There is none.");
     }
