@@ -307,6 +307,8 @@ test('a gap older than what the server keeps is read anew', { timeout: 60_000 },
   });
   await server.restart('SIGKILL');
   const missed = await server.newTask('Made in the gap', 'busy', { submit: false });
+  // Steps have theirs, by what the agent told.
+  for (const name of ['Read the brief', 'Write the plan']) await phases.locator('li.done', { hasText: name }).getByText(/^\d+ s$/).waitFor();
   await page.locator(`#card-${missed.id}`).waitFor({ timeout: 30_000 });
   await page.getByText('Live', { exact: true }).waitFor();
   assert.ok(refused > 1, `the stream was asked for ${refused} times`);
