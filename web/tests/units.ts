@@ -8,7 +8,7 @@ import { countsOf, rowsBetween, rowsOf } from '../src/lib/diff';
 import { scaleOf } from '../src/lib/gantt';
 import { criticalPath, folded, inColumns, inPhases, phasesOf, reduced, withoutJoints, type Graph, type GraphNode } from '../src/lib/graph';
 import type { Task, Waiting } from '../src/lib/shapes';
-import { daysOf } from '../src/lib/spend';
+import { daysOf, limitedOf } from '../src/lib/spend';
 import { plain } from '../src/lib/text';
 import { aboutTool, changesOf } from '../src/lib/tools';
 import { verbOf } from '../src/lib/verbs';
@@ -251,4 +251,13 @@ test('a capsule is read whatever is in it, and nothing else is one', () => {
   assert.equal(capsule?.output, 'a\ufffdb');
   assert.deepEqual(capsule?.moves.map((move) => [move.sequence, move.to, move.from, move.metadata]), [[1, '', null, {}], [2, 'running', null, {}]]);
   for (const no of ['', '[]', 'null', '{"kind":"bowline-capsule","version":2}', '{"kind":"other","version":1}']) assert.equal(capsuleOf(no), null);
+});
+
+test('time under a limit belongs to the days it lasted', () => {
+  const limits = [
+    { from: '2026-03-01T23:30:00Z', until: '2026-03-02T00:15:00Z' },
+    { from: '2026-03-03T11:50:00Z', until: null },
+  ];
+  const days = limitedOf(limits, Date.parse('2026-03-03T12:00:00Z'), 3);
+  assert.deepEqual(days.map(({ day, span }) => [day, span / 60_000]), [['2026-03-01', 30], ['2026-03-02', 15], ['2026-03-03', 10]]);
 });

@@ -98,6 +98,7 @@ fn handler(id: &str) -> Option<Handler> {
         "getAgents" => world::agents,
         "listNodes" => world::nodes,
         "getStats" => world::stats,
+        "listLimits" => world::limits,
         "listTypes" => world::types,
         "listWorkspaces" => workspaces::list,
         "getWorkspaceState" => workspaces::state,

@@ -92,6 +92,7 @@ export const api = {
   agents: () => told(client.GET('/api/agents')),
   nodes: () => listed(client.GET('/api/nodes')),
   stats: () => told(client.GET('/api/stats')),
+  limits: () => listed(client.GET('/api/limits')),
 
   agent: (id: string) => told(client.GET('/api/tasks/{id}/agent', of(id))),
   phases: (id: string) => listed(client.GET('/api/tasks/{id}/phases', of(id))),

@@ -32,6 +32,7 @@ export type Agents = Schemas['Agents'];
 export type Node = Schemas['Node'];
 export type Spend = Schemas['Spend'];
 export type Stats = Schemas['Stats'];
+export type Limit = Schemas['Limit'];
 export type Workspace = Schemas['Workspace'];
 export type WorkspaceKind = Schemas['WorkspaceKind'];
 export type WorkspaceState = Schemas['WorkspaceState'];

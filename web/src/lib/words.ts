@@ -576,6 +576,7 @@ export const words = {
     signInTitle: "Bowline 로그인",
     signInText: "'bowline serve'가 출력한 링크를 열거나 서버의 토큰을 입력하세요.",
     linkUsed: "이미 사용했거나 만료된 링크입니다. 토큰을 입력하거나 'bowline serve'를 다시 시작해 새 링크를 받으세요.",
+    limitsByDay: "Time under a rate limit, per day",
     token: "토큰",
     tokenHint: "서버 데이터 폴더의 'token' 파일에 있습니다.",
     signIn: "로그인",
@@ -1188,6 +1189,7 @@ export interface Parameters {
   secretHint: never;
   rejectFails: never;
   rejectedByPerson: never;
+    limitsByDay: "일별 사용 한도 대기 시간",
   wantsToUse: 'tool';
   ruleTitle: never;
   ruleHint: never;
@@ -1632,3 +1634,4 @@ export interface Parameters {
   dependencyPermission: never;
   dependencyPackage: never;
 }
+  limitsByDay: never;

@@ -195,6 +195,19 @@ pub struct Spend {
     pub cost_usd: Option<f64>,
 }
 
+/// A time in which the agent of a task waited for a rate limit to end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Limit {
+    /// The task.
+    pub task_id: String,
+    /// When it met the limit.
+    pub from: String,
+    /// When it went on, or was ended; `null` while it waits.
+    pub until: Option<String>,
+}
+
 /// Tasks by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]

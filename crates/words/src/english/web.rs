@@ -544,3 +544,4 @@ table! {
         DependencyPackage => "Package";
     }
 }
+        LimitsByDay => "Time under a rate limit, per day";

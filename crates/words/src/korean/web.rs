@@ -544,3 +544,4 @@ table! {
         DependencyPackage => "패키지";
     }
 }
+        LimitsByDay => "일별 사용 한도 대기 시간";

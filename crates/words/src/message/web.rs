@@ -578,3 +578,4 @@ web! {
     DependencyPermission,
     DependencyPackage,
 }
+    LimitsByDay,
