@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import * as scenarios from './scenarios.mjs';
-import { browser, serious, Server, until, visit } from './world.mjs';
+import { browser, Server, until, visit } from './world.mjs';
 
 const TASKS = 1000;
 let server;
@@ -417,23 +417,6 @@ test('a state file that cannot be read says why, and hides no other', { timeout:
   fs.rmSync(path.join(pier, 'thinking_state.json'));
   fine();
   await context.close();
-});
-
-test('axe finds nothing serious in workspaces', { timeout: 120_000 }, async () => {
-  const { items } = await server.api('GET', '/api/workspaces');
-  const idOf = (wanted) => items.find(({ name }) => name === wanted).id;
-  const found = [];
-  for (const [theme, width] of [['light', 1280], ['dark', 360]]) {
-    const { page, context, fine } = await visit(chromium, server, { theme, width });
-    for (const address of [`${idOf('coast')}/memory`, `${idOf('coast')}/develop`, `${idOf('pier')}/orchestrate`]) {
-      await page.goto(`${server.url}/workspaces/${address}`);
-      await page.locator('section.panel h3').first().waitFor();
-      for (const one of await serious(page)) found.push(`${theme} ${width} ${address}: ${one}`);
-    }
-    fine();
-    await context.close();
-  }
-  assert.deepEqual(found, []);
 });
 
 test('the evidence of a gate is shown with what was run', { timeout: 60_000 }, async () => {
