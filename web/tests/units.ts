@@ -11,7 +11,7 @@ import type { Task, Waiting } from '../src/lib/shapes';
 import { daysOf, limitedOf } from '../src/lib/spend';
 import { plain } from '../src/lib/text';
 import { aboutTool, changesOf } from '../src/lib/tools';
-import { verbOf } from '../src/lib/verbs';
+import { moveOf } from '../src/lib/verbs';
 import { goTogether, optionsOf } from '../src/lib/waiting';
 
 test('colours are believed, every other escape is dropped', () => {
@@ -147,20 +147,24 @@ test('the order of a column is that of creation, whatever moves', () => {
   assert.deepEqual(order([{ ...one, updatedAt: '2026-01-09T00:00:00Z' }, two]), ['two', 'one']);
 });
 
-test('a proposed command is a verb of the server, with what a person has to say', () => {
-  assert.deepEqual(verbOf('bowline thinking start planning'), { kind: 'thinking', verb: 'start', id: 'planning', asks: [] });
-  assert.deepEqual(verbOf('bowline develop implement'), { kind: 'develop', verb: 'implement', id: null, asks: [] });
-  assert.deepEqual(verbOf('bowline develop back IMPLEMENT'), { kind: 'develop', verb: 'back', id: 'IMPLEMENT', asks: [] });
-  assert.deepEqual(verbOf('bowline -C /srv/a orchestrate start T1.6'), { kind: 'orchestrate', verb: 'start', id: 'T1.6', asks: [] });
-  assert.deepEqual(verbOf('bowline memory step start 1'), { kind: 'memory', verb: 'step-start', id: '1', asks: [] });
-  assert.deepEqual(verbOf('bowline memory task pause'), { kind: 'memory', verb: 'pause', id: null, asks: [] });
-  assert.deepEqual(verbOf('bowline memory step fail 1 --message MESSAGE')?.asks, ['text']);
-  assert.deepEqual(verbOf('bowline thinking complete planning --output PATH')?.asks, ['path']);
-  assert.deepEqual(verbOf('bowline thinking fail creation --code CODE --message MESSAGE')?.asks, ['code', 'text']);
-  assert.deepEqual(verbOf('bowline develop checkpoint start cp-1 --override REASON'), { kind: 'develop', verb: 'checkpoint-start', id: 'cp-1', asks: ['text'] });
-  // What the command line alone can do, and what nobody has a field for.
-  for (const no of ['bowline develop start FEATURE', 'bowline develop gate pass review_clean_pass', 'bowline develop checkpoint pass cp-1', 'bowline thinking start planning --fast', 'bowline memory task new NAME --goal GOAL', 'bowline doctor --repair']) {
-    assert.equal(verbOf(no), null, no);
+test('a proposed command is found among what the server allows', () => {
+  const one = (verb: string, ids: string[] = []) => ({ verb, ids, asks: [], takes: [], codes: [], values: [], runs: null });
+  const found = (command: string, ...actions: ReturnType<typeof one>[]) => {
+    const move = moveOf(command, actions);
+    return move && [move.action.verb, move.id];
+  };
+  assert.deepEqual(found('bowline thinking start planning', one('start', ['planning'])), ['start', 'planning']);
+  assert.deepEqual(found('bowline develop implement', one('implement')), ['implement', null]);
+  assert.deepEqual(found("bowline -C '/srv/a b' orchestrate start T1.6", one('start', ['T1.5', 'T1.6'])), ['start', 'T1.6']);
+  assert.deepEqual(found('bowline memory --dir /srv/m step fail 1 --message MESSAGE', one('step-fail', ['1'])), ['step-fail', '1']);
+  assert.deepEqual(found('bowline memory task pause', one('pause')), ['pause', null]);
+  assert.deepEqual(found('bowline orchestrate phase finish 2', one('phase-finish', ['2'])), ['phase-finish', '2']);
+  const gate = [one('gate-pass', ['re_review_clean']), one('gate-by-hand', ['re_review_clean'])];
+  assert.deepEqual(found('bowline develop gate pass re_review_clean', ...gate), ['gate-pass', 're_review_clean']);
+  assert.deepEqual(found('bowline develop gate pass re_review_clean --by-hand REASON', ...gate), ['gate-by-hand', 're_review_clean']);
+  assert.deepEqual(found("bowline develop checkpoint pass api --run 'npm test'", one('checkpoint-pass', ['api'])), ['checkpoint-pass', 'api']);
+  for (const no of ['bowline thinking start creation', 'bowline doctor --repair x', 'bowline develop run']) {
+    assert.equal(found(no, one('start', ['planning'])), null, no);
   }
 });
 

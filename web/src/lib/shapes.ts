@@ -36,6 +36,7 @@ export type Limit = Schemas['Limit'];
 export type Workspace = Schemas['Workspace'];
 export type WorkspaceKind = Schemas['WorkspaceKind'];
 export type WorkspaceState = Schemas['WorkspaceState'];
+export type WorkspaceAction = Schemas['WorkspaceAction'];
 export type EditTask = Schemas['EditTask'];
 export type NewTask = Schemas['NewTask'];
 
