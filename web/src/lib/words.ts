@@ -555,7 +555,8 @@ export const words = {
     sourceByHand: "a person’s word",
     exitCode: "exit code {code}",
     graph: "Graph of the tasks",
-    graphOf: "{n} tasks, {edges} dependencies",
+    tasksN: "{n} task | {n} tasks",
+    dependenciesN: "{n} dependency | {n} dependencies",
     foldChains: "Fold chains",
     foldedN: "{n} in a row",
     zoomIn: "Larger",
@@ -1168,7 +1169,8 @@ export const words = {
     sourceByHand: "사람의 확인",
     exitCode: "종료 코드 {code}",
     graph: "작업 그래프",
-    graphOf: "작업 {n}개, 의존성 {edges}개",
+    tasksN: "작업 {n}개",
+    dependenciesN: "의존성 {n}개",
     foldChains: "이어진 작업 접기",
     foldedN: "{n}개 이어짐",
     zoomIn: "확대",
@@ -1786,7 +1788,8 @@ export interface Parameters {
   sourceByHand: never;
   exitCode: 'code';
   graph: never;
-  graphOf: 'n' | 'edges';
+  tasksN: 'n';
+  dependenciesN: 'n';
   foldChains: never;
   foldedN: 'n';
   zoomIn: never;

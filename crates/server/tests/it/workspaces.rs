@@ -321,7 +321,7 @@ fn a_phase_is_finished_and_every_offered_move_is_accepted() {
     let (status, nobody) = post("pause", json!({}));
     assert_eq!(
         (status, &nobody["error"]["code"]),
-        (409, &json!("nobody_runs"))
+        (404, &json!("nobody_runs"))
     );
     assert_eq!(post("start", json!({"id": "T1.1"})).0, 200);
     assert_eq!(ids("complete"), ["T1.1"]);

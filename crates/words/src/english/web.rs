@@ -555,7 +555,8 @@ table! {
         SourceByHand => "a person’s word";
         ExitCode => "exit code {{code}}";
         Graph => "Graph of the tasks";
-        GraphOf => "{{n}} tasks, {{edges}} dependencies";
+        TasksN => "{{n}} task | {{n}} tasks";
+        DependenciesN => "{{n}} dependency | {{n}} dependencies";
         FoldChains => "Fold chains";
         FoldedN => "{{n}} in a row";
         ZoomIn => "Larger";

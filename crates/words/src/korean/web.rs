@@ -555,7 +555,8 @@ table! {
         SourceByHand => "사람의 확인";
         ExitCode => "종료 코드 {{code}}";
         Graph => "작업 그래프";
-        GraphOf => "작업 {{n}}개, 의존성 {{edges}}개";
+        TasksN => "작업 {{n}}개";
+        DependenciesN => "의존성 {{n}}개";
         FoldChains => "이어진 작업 접기";
         FoldedN => "{{n}}개 이어짐";
         ZoomIn => "확대";
