@@ -270,7 +270,6 @@ fn of_develop(
         (Allowed::verb("pr"), Develop::Pr),
         (Allowed::verb("done"), Develop::Done),
         (Allowed::verb("adopt"), adopt),
-        (Allowed::verb("reset"), Develop::Reset { by }),
     ];
     let whole = whole
         .into_iter()
@@ -356,6 +355,9 @@ fn of_develop(
             ids,
             ..Allowed::verb("back")
         });
+    }
+    if may(Develop::Reset { by }) {
+        all.push(Allowed::verb("reset"));
     }
     Ok(all)
 }

@@ -556,6 +556,7 @@ export const words = {
     exitCode: "exit code {code}",
     graph: "Graph of the tasks",
     tasksN: "{n} task | {n} tasks",
+    stepsN: "{n} step | {n} steps",
     dependenciesN: "{n} dependency | {n} dependencies",
     foldChains: "Fold chains",
     foldedN: "{n} in a row",
@@ -1170,6 +1171,7 @@ export const words = {
     exitCode: "종료 코드 {code}",
     graph: "작업 그래프",
     tasksN: "작업 {n}개",
+    stepsN: "단계 {n}개",
     dependenciesN: "의존성 {n}개",
     foldChains: "이어진 작업 접기",
     foldedN: "{n}개 이어짐",
@@ -1789,6 +1791,7 @@ export interface Parameters {
   exitCode: 'code';
   graph: never;
   tasksN: 'n';
+  stepsN: 'n';
   dependenciesN: 'n';
   foldChains: never;
   foldedN: 'n';

@@ -556,6 +556,7 @@ table! {
         ExitCode => "exit code {{code}}";
         Graph => "Graph of the tasks";
         TasksN => "{{n}} task | {{n}} tasks";
+        StepsN => "{{n}} step | {{n}} steps";
         DependenciesN => "{{n}} dependency | {{n}} dependencies";
         FoldChains => "Fold chains";
         FoldedN => "{{n}} in a row";

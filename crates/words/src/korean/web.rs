@@ -556,6 +556,7 @@ table! {
         ExitCode => "종료 코드 {{code}}";
         Graph => "작업 그래프";
         TasksN => "작업 {{n}}개";
+        StepsN => "단계 {{n}}개";
         DependenciesN => "의존성 {{n}}개";
         FoldChains => "이어진 작업 접기";
         FoldedN => "{{n}}개 이어짐";

@@ -587,6 +587,7 @@ web! {
     ExitCode,
     Graph,
     TasksN,
+    StepsN,
     DependenciesN,
     FoldChains,
     FoldedN,
