@@ -8,10 +8,10 @@ import { countsOf, rowsBetween, rowsOf } from '../src/lib/diff';
 import { scaleOf } from '../src/lib/gantt';
 import { criticalPath, folded, inColumns, inPhases, phasesOf, reduced, withoutJoints, type Graph, type GraphNode } from '../src/lib/graph';
 import type { Task, Waiting } from '../src/lib/shapes';
-import { daysOf } from '../src/lib/spend';
+import { daysOf, limitedOf } from '../src/lib/spend';
 import { plain } from '../src/lib/text';
 import { aboutTool, changesOf } from '../src/lib/tools';
-import { verbOf } from '../src/lib/verbs';
+import { moveOf } from '../src/lib/verbs';
 import { goTogether, optionsOf } from '../src/lib/waiting';
 
 test('colours are believed, every other escape is dropped', () => {
@@ -147,20 +147,24 @@ test('the order of a column is that of creation, whatever moves', () => {
   assert.deepEqual(order([{ ...one, updatedAt: '2026-01-09T00:00:00Z' }, two]), ['two', 'one']);
 });
 
-test('a proposed command is a verb of the server, with what a person has to say', () => {
-  assert.deepEqual(verbOf('bowline thinking start planning'), { kind: 'thinking', verb: 'start', id: 'planning', asks: [] });
-  assert.deepEqual(verbOf('bowline develop implement'), { kind: 'develop', verb: 'implement', id: null, asks: [] });
-  assert.deepEqual(verbOf('bowline develop back IMPLEMENT'), { kind: 'develop', verb: 'back', id: 'IMPLEMENT', asks: [] });
-  assert.deepEqual(verbOf('bowline -C /srv/a orchestrate start T1.6'), { kind: 'orchestrate', verb: 'start', id: 'T1.6', asks: [] });
-  assert.deepEqual(verbOf('bowline memory step start 1'), { kind: 'memory', verb: 'step-start', id: '1', asks: [] });
-  assert.deepEqual(verbOf('bowline memory task pause'), { kind: 'memory', verb: 'pause', id: null, asks: [] });
-  assert.deepEqual(verbOf('bowline memory step fail 1 --message MESSAGE')?.asks, ['text']);
-  assert.deepEqual(verbOf('bowline thinking complete planning --output PATH')?.asks, ['path']);
-  assert.deepEqual(verbOf('bowline thinking fail creation --code CODE --message MESSAGE')?.asks, ['code', 'text']);
-  assert.deepEqual(verbOf('bowline develop checkpoint start cp-1 --override REASON'), { kind: 'develop', verb: 'checkpoint-start', id: 'cp-1', asks: ['text'] });
-  // What the command line alone can do, and what nobody has a field for.
-  for (const no of ['bowline develop start FEATURE', 'bowline develop gate pass review_clean_pass', 'bowline develop checkpoint pass cp-1', 'bowline thinking start planning --fast', 'bowline memory task new NAME --goal GOAL', 'bowline doctor --repair']) {
-    assert.equal(verbOf(no), null, no);
+test('a proposed command is found among what the server allows', () => {
+  const one = (verb: string, ids: string[] = []) => ({ verb, ids, asks: [], takes: [], codes: [], values: [], runs: null });
+  const found = (command: string, ...actions: ReturnType<typeof one>[]) => {
+    const move = moveOf(command, actions);
+    return move && [move.action.verb, move.id];
+  };
+  assert.deepEqual(found('bowline thinking start planning', one('start', ['planning'])), ['start', 'planning']);
+  assert.deepEqual(found('bowline develop implement', one('implement')), ['implement', null]);
+  assert.deepEqual(found("bowline -C '/srv/a b' orchestrate start T1.6", one('start', ['T1.5', 'T1.6'])), ['start', 'T1.6']);
+  assert.deepEqual(found('bowline memory --dir /srv/m step fail 1 --message MESSAGE', one('step-fail', ['1'])), ['step-fail', '1']);
+  assert.deepEqual(found('bowline memory task pause', one('pause')), ['pause', null]);
+  assert.deepEqual(found('bowline orchestrate phase finish 2', one('phase-finish', ['2'])), ['phase-finish', '2']);
+  const gate = [one('gate-pass', ['re_review_clean']), one('gate-by-hand', ['re_review_clean'])];
+  assert.deepEqual(found('bowline develop gate pass re_review_clean', ...gate), ['gate-pass', 're_review_clean']);
+  assert.deepEqual(found('bowline develop gate pass re_review_clean --by-hand REASON', ...gate), ['gate-by-hand', 're_review_clean']);
+  assert.deepEqual(found("bowline develop checkpoint pass api --run 'npm test'", one('checkpoint-pass', ['api'])), ['checkpoint-pass', 'api']);
+  for (const no of ['bowline thinking start creation', 'bowline doctor --repair x', 'bowline develop run']) {
+    assert.equal(found(no, one('start', ['planning'])), null, no);
   }
 });
 
@@ -251,4 +255,13 @@ test('a capsule is read whatever is in it, and nothing else is one', () => {
   assert.equal(capsule?.output, 'a\ufffdb');
   assert.deepEqual(capsule?.moves.map((move) => [move.sequence, move.to, move.from, move.metadata]), [[1, '', null, {}], [2, 'running', null, {}]]);
   for (const no of ['', '[]', 'null', '{"kind":"bowline-capsule","version":2}', '{"kind":"other","version":1}']) assert.equal(capsuleOf(no), null);
+});
+
+test('time under a limit belongs to the days it lasted', () => {
+  const limits = [
+    { from: '2026-03-01T23:30:00Z', until: '2026-03-02T00:15:00Z' },
+    { from: '2026-03-03T11:50:00Z', until: null },
+  ];
+  const days = limitedOf(limits, Date.parse('2026-03-03T12:00:00Z'), 3);
+  assert.deepEqual(days.map(({ day, span }) => [day, span / 60_000]), [['2026-03-01', 30], ['2026-03-02', 15], ['2026-03-03', 10]]);
 });

@@ -5,6 +5,7 @@
 pub mod actor;
 pub mod advice;
 pub mod agents;
+pub mod allowed;
 pub mod clock;
 pub mod context;
 pub mod develop;

@@ -412,7 +412,7 @@ mod tests {
         std::os::unix::fs::symlink("../secret", inside.join("link")).unwrap();
         std::os::unix::fs::symlink("..", inside.join("up")).unwrap();
         assert!(open(&inside, "sub/good").is_ok());
-        let code = |path| open(&inside, path).map(drop).unwrap_err().code();
+        let code = |path| open(&inside, path).map(drop).unwrap_err().code().to_owned();
         for path in [
             "../secret",
             "/etc/passwd",

@@ -24,6 +24,7 @@ mod serve;
 mod session;
 mod talk;
 mod tasks;
+mod verbs;
 mod view;
 pub mod work;
 mod workspaces;

@@ -6,6 +6,7 @@ use bowline_engine::machines::Refuse as _;
 use bowline_engine::machines::job::{Refusal, TaskStatus};
 use bowline_engine::{Error, ExitClass};
 use bowline_formats::rest::{ErrorBody, ErrorTold};
+use bowline_runner::orchestrate::door::Refused;
 use bowline_words::Lang;
 use bowline_words::message::{JobNo, ServerNo, Status};
 
@@ -18,6 +19,8 @@ pub(crate) enum Problem {
     Refused(Refusal),
     /// An operation on a state file.
     Engine(Error),
+    /// A run that owns a state file.
+    Run(Refused),
 }
 
 impl From<ServerNo> for Problem {
@@ -46,11 +49,12 @@ impl Problem {
     }
 
     /// The word for programs.
-    pub(crate) fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &str {
         match self {
             Problem::No(no) => code(no),
             Problem::Refused(refusal) => refusal.code(),
             Problem::Engine(error) => error.code(),
+            Problem::Run(refused) => &refused.code,
         }
     }
 
@@ -58,7 +62,7 @@ impl Problem {
         match self {
             Problem::No(no) => status(no),
             Problem::Refused(Refusal::Unknown { .. }) => StatusCode::NOT_FOUND,
-            Problem::Refused(_) => StatusCode::CONFLICT,
+            Problem::Refused(_) | Problem::Run(_) => StatusCode::CONFLICT,
             Problem::Engine(error) => match error.class() {
                 ExitClass::Refused | ExitClass::Locked | ExitClass::Damaged => StatusCode::CONFLICT,
                 ExitClass::Usage => StatusCode::BAD_REQUEST,
@@ -74,6 +78,7 @@ impl Problem {
             Problem::No(no) => no.say(lang),
             Problem::Refused(refusal) => job_no(refusal).say(lang),
             Problem::Engine(error) => error.told(lang),
+            Problem::Run(refused) => (refused.message.clone(), refused.hint.clone()),
         };
         let mut told = ErrorTold {
             code: self.code().into(),
@@ -93,7 +98,7 @@ impl Problem {
             Problem::Refused(Refusal::NotAllowed { allowed, .. }) => {
                 told.allowed_actions = allowed.iter().map(|it| it.name().to_owned()).collect();
             }
-            Problem::No(_) | Problem::Refused(_) | Problem::Engine(_) => {}
+            Problem::No(_) | Problem::Refused(_) | Problem::Engine(_) | Problem::Run(_) => {}
         }
         told
     }
@@ -114,7 +119,7 @@ impl Problem {
             Problem::No(ServerNo::TooManyConnections | ServerNo::Draining | ServerNo::Starting) => {
                 Some(1)
             }
-            Problem::No(_) | Problem::Refused(_) | Problem::Engine(_) => None,
+            Problem::No(_) | Problem::Refused(_) | Problem::Engine(_) | Problem::Run(_) => None,
         };
         if let Some(seconds) = wait {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

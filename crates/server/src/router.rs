@@ -4,7 +4,7 @@ use crate::auth::{Caller, Peer};
 use crate::call::{Call, Reply, set};
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::{asks, files, mcp, page, permits, reports, session, tasks, workspaces, world};
+use crate::{asks, files, mcp, page, permits, reports, session, tasks, verbs, workspaces, world};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request};
@@ -98,12 +98,13 @@ fn handler(id: &str) -> Option<Handler> {
         "getAgents" => world::agents,
         "listNodes" => world::nodes,
         "getStats" => world::stats,
+        "listLimits" => world::limits,
         "listTypes" => world::types,
         "listWorkspaces" => workspaces::list,
         "getWorkspaceState" => workspaces::state,
         "listWorkspaceTransitions" => workspaces::transitions,
         "getNodeLog" => workspaces::node_log,
-        "workspaceVerb" => workspaces::verb,
+        "workspaceVerb" => verbs::verb,
         "reportPhaseComplete" => reports::phase_complete,
         "reportDone" => reports::done,
         "reportAsk" => reports::ask,
@@ -205,7 +206,8 @@ async fn dispatch(
         }
         Err(problem) => Err(problem),
     };
-    let code = reply.as_ref().err().map(Problem::code).unwrap_or_default();
+    let code = reply.as_ref().err().map(|it| it.code().to_owned());
+    let code = code.unwrap_or_default();
     let response = reply.unwrap_or_else(|problem| problem.response(lang));
     let status = response.status().as_u16();
     let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -52,6 +52,8 @@ const STREAMS_MAX: usize = 1_024;
 const DESCRIPTORS_KEPT: usize = 512;
 /// ZIP files made at once.
 const ZIPS_MAX: usize = 4;
+/// Verbs at once that run commands of a project. They take as long as its tests do, and each has a thread that answers.
+const CHECKS_MAX: usize = 4;
 /// How long a client may take to say what it wants.
 const HEADER_TIME: Duration = Duration::from_secs(10);
 /// The head of a request.
@@ -111,6 +113,7 @@ pub(crate) struct Shared {
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) streams_max: usize,
     pub(crate) zips: Arc<Semaphore>,
+    pub(crate) checks: Arc<Semaphore>,
     pub(crate) stopping: watch::Sender<bool>,
     told: watch::Sender<bool>,
     connections: Arc<Semaphore>,
@@ -224,6 +227,7 @@ impl Server {
             streams: Arc::new(Semaphore::new(streams_max)),
             streams_max,
             zips: Arc::new(Semaphore::new(ZIPS_MAX)),
+            checks: Arc::new(Semaphore::new(CHECKS_MAX)),
             stopping: watch::Sender::new(false),
             told: watch::Sender::new(false),
             connections: Arc::new(Semaphore::new(places)),

@@ -10,9 +10,9 @@ use bowline_formats::rest::{
     Agent, AgentCheckpoint, AgentState, Budget, Checkpoint, Dependency, DependencyStatus,
     DependencyType, Failure, FileComment, PausedBy, Permission, PermissionDecision, PermissionRule,
     PermissionStatus, Phase, PhaseStatus, Priority, Question, QuestionStatus, Review, ReviewStatus,
-    Saying, SayingStatus, Spend, Task, TaskStatus, Verification,
+    Saying, SayingStatus, Spend, StepTime, Task, TaskStatus, Verification,
 };
-use bowline_store::{JobRow, Record, RecordBody, SpendRow};
+use bowline_store::{JobRow, Record, RecordBody, SpendRow, StepBegun};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -189,6 +189,35 @@ fn over(records: &[Record], number: u32, review: bool) -> Option<String> {
     at.max().map(time)
 }
 
+/// When the steps of a phase began and ended: one ends with the next, the last when the phase is called complete, which is when
+/// it is looked at.
+fn step_times(row: &JobRow, number: u32, records: &[Record]) -> Vec<StepTime> {
+    let steps: Vec<&StepBegun> = row
+        .about
+        .steps
+        .iter()
+        .filter(|it| it.phase == number)
+        .collect();
+    let looked = records.iter().filter_map(|record| match &record.body {
+        RecordBody::Review(it) => (it.phase == number).then_some(record.at.0),
+        RecordBody::Verification(it) => (it.phase == number).then_some(record.at.0),
+        _ => None,
+    });
+    let last = steps.last().map_or(i64::MAX, |it| it.at);
+    let ended = looked.filter(|at| *at >= last).min();
+    let ends = steps.iter().skip(1).map(|it| Some(it.at)).chain([ended]);
+    let ends: Vec<Option<i64>> = ends.collect();
+    let timed = steps.into_iter().zip(ends);
+    timed
+        .map(|(step, end)| StepTime {
+            step: step.number,
+            name: step.name.clone(),
+            started_at: time(step.at),
+            completed_at: end.map(time),
+        })
+        .collect()
+}
+
 /// The phases of a task; `steps` are the names its type has for each, `records` its rows.
 pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[Record]) -> Vec<Phase> {
     let job = &row.job;
@@ -234,6 +263,7 @@ pub(crate) fn phases(row: &JobRow, steps: &[Vec<String>], records: &[Record]) ->
                 status,
                 steps,
                 completed_steps,
+                step_times: step_times(row, number, records),
                 review,
                 started_at,
                 completed_at,

@@ -1,25 +1,19 @@
-//! The state files of the other four kinds: shown as they are, changed through the same operations as on the command line.
+//! The state files of the other four kinds, shown as they are.
 
 use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
 use crate::serve::Shared;
+use crate::verbs;
 use bowline_engine::files::{KnownFile, View};
 use bowline_engine::kinds::FileKind;
-use bowline_engine::machines::develop::{Gate, Phase};
-use bowline_engine::machines::thinking::Stage;
 use bowline_engine::operations::develop::DevelopRun;
-use bowline_engine::operations::memory::{FailureKind, Finish, MemoryFolder};
 use bowline_engine::operations::orchestrate::{self, Orchestration};
-use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::words::shown;
 use bowline_engine::{Context, advice, history, workspace};
 use bowline_formats::finding::Severity;
-use bowline_formats::rest::{
-    EventName, Page, VerbRequest, Workspace, WorkspaceChange, WorkspaceKind, WorkspaceState,
-};
+use bowline_formats::rest::{EventName, Page, Workspace, WorkspaceKind, WorkspaceState};
 use bowline_formats::transition::Transition;
 use bowline_words::Lang;
-use bowline_words::message::ServerNo;
 use notify::{RecursiveMode, Watcher as _};
 use serde_json::{Value, json as value};
 use std::collections::{BTreeMap, HashSet};
@@ -136,7 +130,7 @@ fn changed(shared: &Shared, paths: &[PathBuf]) {
 }
 
 /// The word of a kind of file among the four kinds of work.
-fn group(kind: FileKind) -> (&'static str, WorkspaceKind) {
+pub(crate) fn group(kind: FileKind) -> (&'static str, WorkspaceKind) {
     match kind {
         FileKind::Thinking => ("thinking", WorkspaceKind::Thinking),
         FileKind::TaskState
@@ -149,7 +143,7 @@ fn group(kind: FileKind) -> (&'static str, WorkspaceKind) {
 }
 
 /// The files of a call's workspace and kind.
-fn files(shared: &Shared, call: &Call) -> Result<Vec<(FileKind, PathBuf)>, Problem> {
+pub(crate) fn files(shared: &Shared, call: &Call) -> Result<Vec<(FileKind, PathBuf)>, Problem> {
     files_of(shared, call, call.param("kind"))
 }
 
@@ -191,7 +185,7 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
     for (kind, path) in files(shared, call)? {
         let file = KnownFile::new(&shared.context, kind, &path);
         items.push(match file.view(&shared.context) {
-            Ok(view) => state_of(&shared.context, &view, call.lang),
+            Ok(view) => state_of(&shared.context, &file, &view, call.lang),
             // One that is damaged must not hide the others.
             Err(error) => WorkspaceState {
                 kind: kind.name().into(),
@@ -204,13 +198,14 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
                 next: vec![error.told(call.lang).1],
                 titles: BTreeMap::new(),
                 evidence: Vec::new(),
+                actions: Vec::new(),
             },
         });
     }
     json(call, &Page::whole(items))
 }
 
-fn state_of(context: &Context, view: &View, lang: Lang) -> WorkspaceState {
+fn state_of(context: &Context, file: &KnownFile, view: &View, lang: Lang) -> WorkspaceState {
     let findings = view.examined.findings.iter();
     WorkspaceState {
         kind: view.kind.name().into(),
@@ -228,6 +223,7 @@ fn state_of(context: &Context, view: &View, lang: Lang) -> WorkspaceState {
         next: advice::commands(context, view),
         titles: titles(context, view),
         evidence: evidence(context, view),
+        actions: verbs::actions(context, file, view),
     }
 }
 
@@ -257,7 +253,7 @@ fn evidence(context: &Context, view: &View) -> Vec<Value> {
 }
 
 /// The folder whose state file of a kind has this path.
-fn root_of(kind: FileKind, path: &Path) -> PathBuf {
+pub(crate) fn root_of(kind: FileKind, path: &Path) -> PathBuf {
     let up = Path::new(kind.relative_path()).components().count();
     path.ancestors().nth(up).unwrap_or(path).to_owned()
 }
@@ -284,165 +280,4 @@ pub(crate) fn node_log(shared: &Arc<Shared>, call: &Call) -> Reply {
         }
     }
     Err(Problem::no_such("task", node))
-}
-
-/// The verbs of a kind that need no more than their body has.
-fn verbs(kind: &str) -> &'static [&'static str] {
-    match kind {
-        "thinking" => &["start", "complete", "fail"],
-        "memory" => &[
-            "pause",
-            "resume",
-            "cancel",
-            "recover",
-            "finish",
-            "step-start",
-            "step-complete",
-            "step-fail",
-        ],
-        "develop" => &[
-            "review",
-            "implement",
-            "pr",
-            "done",
-            "back",
-            "gate-reset",
-            "checkpoint-start",
-        ],
-        "orchestrate" => &["start", "complete", "fail", "retry", "force-complete"],
-        _ => &[],
-    }
-}
-
-pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let asked: VerbRequest = call.body()?;
-    let files = files(shared, call)?;
-    let (kind, verb) = (call.param("kind"), call.param("verb"));
-    if !verbs(kind).contains(&verb) {
-        return Err(ServerNo::NoSuchVerb {
-            verb: verb.chars().take(80).collect(),
-            known: verbs(kind).join(", "),
-        }
-        .into());
-    }
-    let named = asked.file.as_deref();
-    // Of a memory it is the current task that moves.
-    let moves = |kind: FileKind| kind == FileKind::TaskState || group(kind).0 != "memory";
-    let mut fitting = files
-        .iter()
-        .filter(|(kind, _)| moves(*kind))
-        .filter(|(_, path)| named.is_none_or(|it| shown(path) == it));
-    let (Some((_, path)), None) = (fitting.next(), fitting.next()) else {
-        let shown = named.unwrap_or(kind);
-        return Err(match named.is_some() || files.is_empty() {
-            true => Problem::no_such("state file", shown),
-            false => lacks(verb, "file"),
-        });
-    };
-    let change = changed_by(&shared.context, kind, verb, path, &asked)?;
-    json(call, &change)
-}
-
-fn lacks(verb: &str, field: &'static str) -> Problem {
-    let verb = verb.to_owned();
-    Problem::No(ServerNo::VerbLacks { verb, field })
-}
-
-fn changed_by(
-    context: &Context,
-    kind: &str,
-    verb: &str,
-    path: &Path,
-    asked: &VerbRequest,
-) -> Result<WorkspaceChange, Problem> {
-    let id = || asked.id.as_deref().ok_or_else(|| lacks(verb, "id"));
-    let text = asked.text.as_deref();
-    let root = |kind: FileKind| root_of(kind, path);
-    let changed = match kind {
-        "thinking" => {
-            let run = ThinkingRun::at(context, &root(FileKind::Thinking));
-            let word = id()?;
-            let stage = Stage::ALL.into_iter().find(|it| it.name() == word);
-            let stage = stage.ok_or_else(|| lacks(verb, "id"))?;
-            match verb {
-                "start" => run.start(context, stage, text)?,
-                "complete" => run.complete(context, stage, &asked.paths)?,
-                _ => {
-                    let code = asked.code.as_deref().ok_or_else(|| lacks(verb, "code"))?;
-                    run.fail(context, stage, code, text.unwrap_or_default())?
-                }
-            }
-            .telling(())
-        }
-        "memory" => {
-            let memory = MemoryFolder::at(context, path.parent().unwrap_or(path));
-            let number = || id()?.parse().map_err(|_| lacks(verb, "id"));
-            let summary = text.map(str::to_owned);
-            match verb {
-                "pause" => memory.task_pause(context)?.telling(()),
-                "resume" => memory.task_resume(context)?.telling(()),
-                "cancel" => memory.task_cancel(context)?.telling(()),
-                "recover" => memory.task_recover(context, text)?.telling(()),
-                "finish" => {
-                    let finish = Finish {
-                        summary,
-                        ..Finish::default()
-                    };
-                    memory.task_finish(context, finish)?.telling(())
-                }
-                "step-start" => memory.step_start(context, number()?)?.telling(()),
-                "step-complete" => {
-                    let output = summary.map(Value::String);
-                    let made = Vec::new();
-                    memory
-                        .step_complete(context, number()?, output.as_ref(), made)?
-                        .telling(())
-                }
-                _ => {
-                    let why = text.ok_or_else(|| lacks(verb, "text"))?;
-                    let kind = FailureKind::Transient;
-                    memory.step_fail(context, number()?, kind, why)?.telling(())
-                }
-            }
-        }
-        "develop" => {
-            let run = DevelopRun::at(context, &root(FileKind::Develop));
-            match verb {
-                "review" => run.review(context, &asked.paths, None)?,
-                "implement" => run.implement(context, text)?,
-                "pr" => run.pr(context)?,
-                "done" => run.done(context)?,
-                "back" => {
-                    let word = id()?;
-                    let phase = Phase::ALL.into_iter().find(|it| it.name() == word);
-                    run.back(context, phase.ok_or_else(|| lacks(verb, "id"))?)?
-                }
-                "checkpoint-start" => run.checkpoint_start(context, id()?, text)?,
-                _ => {
-                    let word = id()?;
-                    let gate = Gate::ALL.into_iter().find(|it| it.name() == word);
-                    run.gate_reset(context, gate.ok_or_else(|| lacks(verb, "id"))?)?
-                }
-            }
-            .telling(())
-        }
-        _ => {
-            let run = Orchestration::at(context, &root(FileKind::Orchestrate));
-            match verb {
-                "start" => run.start(context, id()?)?,
-                "complete" => run.complete(context, id()?)?,
-                "fail" => run.fail(context, id()?, text, false)?,
-                "retry" => run.retry(context, id()?)?,
-                _ => run.force_complete(context, id()?, text)?,
-            }
-            .telling(())
-        }
-    };
-    Ok(WorkspaceChange {
-        path: shown(&changed.view.path),
-        from: changed.moved.from.clone(),
-        to: Some(changed.moved.to.clone()),
-        sequence: Some(changed.view.sequence),
-        state: changed.view.shown(),
-    })
 }

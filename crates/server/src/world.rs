@@ -10,9 +10,10 @@ use crate::{feed, work::Work};
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode};
 use bowline_engine::formats::time::utc;
-use bowline_engine::machines::job::AgentStatus;
-use bowline_formats::rest::{Agents, Health, LiveAgent, Node, Page, Stats, TaskCounts};
-use bowline_store::{SpendQuery, SpendRow, day_of};
+use bowline_engine::machines::job::{AgentStatus, Trigger};
+use bowline_formats::rest::{Agents, Health, Limit, LiveAgent, Node, Page, Stats, TaskCounts};
+use bowline_store::{EventKind, EventQuery, SpendQuery, SpendRow, day_of};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +24,8 @@ const OPENAPI: &str = include_str!("../../../docs/openapi.json");
 /// Days of spend that are told, unless said otherwise, and at the most.
 const DAYS_USUAL: i64 = 30;
 const DAYS_MAX: i64 = 400;
+/// The newest events among which limits are looked for.
+const LOOKED_AT: u64 = 20_000;
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -198,6 +201,31 @@ pub(crate) fn stats(shared: &Arc<Shared>, call: &Call) -> Reply {
         Some(other) => return Err(in_query("days", &other.to_string())),
     };
     json(call, &counted(shared, shared.work()?, days)?)
+}
+
+pub(crate) fn limits(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let rows = shared.work()?.store().events(&EventQuery {
+        kind: Some(EventKind::Transition),
+        after: shared.feed.latest().saturating_sub(LOOKED_AT),
+        ..EventQuery::default()
+    })?;
+    let mut all: Vec<Limit> = Vec::new();
+    // Which of them a task waits in.
+    let mut open: HashMap<String, usize> = HashMap::new();
+    for row in rows.iter().filter(|row| row.body["entity"] == "agent") {
+        if let Some(at) = open.remove(&row.job) {
+            all[at].until = Some(utc(row.at));
+        }
+        if row.body["trigger"] == Trigger::RateLimit.name() {
+            open.insert(row.job.clone(), all.len());
+            all.push(Limit {
+                task_id: row.job.clone(),
+                from: utc(row.at),
+                until: None,
+            });
+        }
+    }
+    json(call, &Page::whole(all))
 }
 
 pub(crate) fn types(shared: &Arc<Shared>, call: &Call) -> Reply {

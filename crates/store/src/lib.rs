@@ -24,7 +24,8 @@ pub use memory::Memory;
 pub use rows::{
     About, Budget, CheckpointRow, CriterionRow, DeliveryRow, DependencyRow, EffectRow, EventKind,
     EventRow, FileComment, JobRow, NO_JOB, PermissionRow, Place, Priority, QuestionRow, Record,
-    RecordBody, RecordKind, ReviewRow, RuleRow, SaidRow, SpendRow, TimerRow, VerificationRow,
+    RecordBody, RecordKind, ReviewRow, RuleRow, SaidRow, SpendRow, StepBegun, TimerRow,
+    VerificationRow,
 };
 pub use sqlite::Sqlite;
 

@@ -125,6 +125,22 @@ pub struct About {
     /// The latest checkpoint: its id and when it was saved.
     #[serde(skip_serializing_if = "is_default")]
     pub checkpoint: Option<(String, i64)>,
+    /// The steps its agent said it began, by phase and number; those of a phase that is worked on again are its last ones.
+    #[serde(skip_serializing_if = "is_default")]
+    pub steps: Vec<StepBegun>,
+}
+
+/// When an agent said that it is at a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepBegun {
+    /// The phase it belongs to.
+    pub phase: u32,
+    /// From 1.
+    pub number: u32,
+    /// What the agent calls it.
+    pub name: String,
+    /// When.
+    pub at: i64,
 }
 
 /// Most is as it was when the job was made, most of the time: that is not written.

@@ -4,7 +4,7 @@ import type { paths } from './api.generated';
 import { session } from './session.svelte';
 import { settings, t } from './settings.svelte';
 import type { EditTask, NewPermissionRule, NewTask, Task, Trouble, WorkspaceKind } from './shapes';
-import type { Said, Verb } from './verbs';
+import type { Move, Said } from './verbs';
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; trouble: Trouble };
 
@@ -92,6 +92,7 @@ export const api = {
   agents: () => told(client.GET('/api/agents')),
   nodes: () => listed(client.GET('/api/nodes')),
   stats: () => told(client.GET('/api/stats')),
+  limits: () => listed(client.GET('/api/limits')),
 
   agent: (id: string) => told(client.GET('/api/tasks/{id}/agent', of(id))),
   phases: (id: string) => listed(client.GET('/api/tasks/{id}/phases', of(id))),
@@ -173,11 +174,19 @@ export const api = {
     listed(client.GET('/api/workspaces/{id}/{kind}', { params: { path: { id, kind } } })),
   workspaceTransitions: (id: string, kind: WorkspaceKind) =>
     listed(client.GET('/api/workspaces/{id}/{kind}/transitions', { params: { path: { id, kind } } })),
-  verb: (id: string, { kind, verb, id: about }: Verb, file: string, { text, code, path }: Said) =>
+  verb: (id: string, kind: WorkspaceKind, { action: { verb }, id: about }: Move, file: string, { text, code, paths, command, values }: Said) =>
     told(
       client.POST('/api/workspaces/{id}/{kind}/{verb}', {
         params: { path: { id, kind, verb } },
-        body: { file, id: about, text: text || null, code: code || null, paths: path ? [path] : [] },
+        body: {
+          file,
+          id: about,
+          text: text || null,
+          code: code || null,
+          command: command || null,
+          paths: (paths ?? '').split(',').map((path) => path.trim()).filter(Boolean),
+          values: values ?? {},
+        },
       }),
     ),
   nodeLog: (id: string, node: string, file: string) =>

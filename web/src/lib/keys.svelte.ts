@@ -17,6 +17,8 @@ class Keys {
   }
 
   pressed(event: KeyboardEvent): void {
+    // What asks for an answer has all keys to itself.
+    if (!this.help && document.querySelector('dialog[open]')) return;
     if (event.key === 'Escape') {
       if (this.help) this.help = false;
       else if (event.target instanceof HTMLElement && typing(event.target)) event.target.blur();

@@ -32,9 +32,11 @@ export type Agents = Schemas['Agents'];
 export type Node = Schemas['Node'];
 export type Spend = Schemas['Spend'];
 export type Stats = Schemas['Stats'];
+export type Limit = Schemas['Limit'];
 export type Workspace = Schemas['Workspace'];
 export type WorkspaceKind = Schemas['WorkspaceKind'];
 export type WorkspaceState = Schemas['WorkspaceState'];
+export type WorkspaceAction = Schemas['WorkspaceAction'];
 export type EditTask = Schemas['EditTask'];
 export type NewTask = Schemas['NewTask'];
 

@@ -1,47 +1,36 @@
-/** Commands that the server proposes, as the verbs that it takes. */
-import type { WorkspaceKind } from './shapes';
+/** What a person may do with a state file: the server's actions, and which of them a proposed command stands for. */
+import type { WorkspaceAction } from './shapes';
 
-/** What a person has to say besides: a sentence, a word for programs, a file. */
-export type Asked = 'text' | 'code' | 'path';
-
-export type Said = Partial<Record<Asked, string>>;
-
-export interface Verb {
-  kind: WorkspaceKind;
-  verb: string;
+export interface Move {
+  action: WorkspaceAction;
+  /** What it is about, where it is about one thing. */
   id: string | null;
-  asks: Asked[];
 }
 
-/** The verbs that the server takes for each kind; the command line has more. */
-const KNOWN: Record<WorkspaceKind, string[]> = {
-  thinking: ['start', 'complete', 'fail'],
-  memory: ['pause', 'resume', 'cancel', 'recover', 'finish', 'step-start', 'step-complete', 'step-fail'],
-  develop: ['review', 'implement', 'pr', 'done', 'back', 'checkpoint-start'],
-  orchestrate: ['start', 'complete', 'retry'],
-};
+/** What a person says with it, by the names of the request. */
+export interface Said {
+  text?: string;
+  code?: string;
+  paths?: string;
+  command?: string;
+  values?: Record<string, number>;
+}
 
-/** Options whose value a person says. */
-const OPTIONS: Record<string, Asked> = { '--output': 'path', '--code': 'code', '--message': 'text', '--reason': 'text', '--override': 'text' };
-
-/** The verb of a proposed command line; none where the command line alone can do it. */
-export function verbOf(command: string): Verb | null {
+/** The move of a proposed command line; none where the command line alone can do it. */
+export function moveOf(command: string, actions: WorkspaceAction[]): Move | null {
   // Where the command line would be told the folder, the address of the request says it.
-  const [program, noun, ...words] = command.replace(/ -C \S+/, '').split(' ');
-  const kind = (Object.keys(KNOWN) as WorkspaceKind[]).find((one) => one === noun);
-  if (program !== 'bowline' || !kind) return null;
-  // The current task of a memory needs no name; a step and a checkpoint are a noun of their own.
-  if (words[0] === 'task') words.shift();
-  else if (words[0] === 'step' || words[0] === 'checkpoint') words.splice(0, 2, `${words[0]}-${words[1] ?? ''}`);
-  const [verb, ...rest] = words;
-  if (!verb || !KNOWN[kind].includes(verb)) return null;
-  const id = rest[0] !== undefined && !rest[0].startsWith('-') ? (rest.shift() ?? null) : null;
-  const asks: Asked[] = [];
-  for (let at = 0; at < rest.length; at += 2) {
-    const asked = OPTIONS[rest[at] ?? ''];
-    // A name in capitals stands for what the caller knows.
-    if (!asked || !/^[A-Z]+$/.test(rest[at + 1] ?? '')) return null;
-    asks.push(asked);
+  const line = command.replace(/ (-C|--dir) ('[^']*'|\S+)/, '');
+  const by = line.includes(' --by-hand ') ? line.replace(' gate pass ', ' gate by-hand ') : line;
+  const [, , one = '', two = '', three = ''] = by.split(' ');
+  // A gate, a checkpoint, a step and a phase are nouns of their own; the current task of a memory needs no name.
+  for (const [verb, id] of [[`${one}-${two}`, three], [one, two], [two, three]]) {
+    const action = actions.find((it) => it.verb === verb && (it.ids.length === 0 || it.ids.includes(id ?? '')));
+    if (action) return { action, id: action.ids.length ? (id ?? null) : null };
   }
-  return { kind, verb, id, asks };
+  return null;
+}
+
+/** What can be done with one thing: a gate, a checkpoint, a node. */
+export function movesOn(actions: WorkspaceAction[], id: string): Move[] {
+  return actions.filter((action) => action.ids.includes(id)).map((action) => ({ action, id }));
 }

@@ -439,6 +439,76 @@ export const words = {
     verbStart: "Start",
     verbComplete: "Complete",
     verbRetry: "Try again",
+    verbOutput: "Record an output",
+    verbFail: "Fail",
+    verbEvaluate: "Score",
+    verbQuality: "Record the quality",
+    verbFeedback: "Record what came of it",
+    verbUndo: "Undo the last move",
+    verbTaskNew: "New task",
+    verbTaskDrop: "Drop from the queue",
+    verbPause: "Pause",
+    verbResume: "Resume",
+    verbContinue: "Go on",
+    verbStop: "Stop the run",
+    verbCancel: "Cancel",
+    verbRecover: "Recover",
+    verbFinish: "Finish",
+    verbStepAdd: "Add a step",
+    verbStepStart: "Start the step",
+    verbStepComplete: "Complete the step",
+    verbStepFail: "Fail the step",
+    verbReview: "Begin the review",
+    verbImplement: "Begin to implement",
+    verbPr: "Begin the pull request",
+    verbDone: "Finish the run",
+    verbBack: "Go back",
+    verbSeal: "Seal as it is now",
+    verbAdopt: "Take over",
+    verbReset: "Throw away",
+    verbGatePass: "Pass",
+    verbGateByHand: "Open by hand",
+    verbGateReset: "Close",
+    verbCheckpointStart: "Start",
+    verbCheckpointPass: "Pass",
+    verbCheckpointFail: "Fail",
+    verbForceComplete: "Call it done",
+    verbPhaseFinish: "Finish the phase",
+    verbRebuild: "Take over the plan",
+    saysDevelopStart: "What is to be built",
+    saysDevelopReview: "Checkpoints, with commas between them",
+    saysMemoryTaskNew: "Name",
+    saysMemoryStepAdd: "Name",
+    saysMemoryFinish: "What was done",
+    saysMemoryStepComplete: "What came out",
+    saysThinkingFeedback: "What was measured",
+    saysKind: "Kind",
+    saysCommand: "Command that must end with 0",
+    codeNotImplemented: "Not there yet",
+    codeLogicError: "Does the wrong thing",
+    codeTypeError: "Types do not fit",
+    codeDesignMismatch: "The design cannot be built like this",
+    codeEnvIssue: "The environment is broken",
+    codeVulnerability: "It is not safe",
+    codeSuccess: "Success",
+    codePartial: "Partly",
+    codeFailure: "Failure",
+    codeTransient: "May go away by itself",
+    codeValidation: "Not good enough",
+    codeDependency: "What it builds on is wrong",
+    codeResource: "Something is missing",
+    codeStructural: "The plan is wrong",
+    codeCritical: "A person is needed",
+    confirmVerbReset: "The run is thrown away and its file removed. History and backup keep it.",
+    confirmVerbStop: "The run ends its agents and leaves. Whatever has landed stays, and the run can go on later.",
+    confirmVerbCancel: "The task is given up and goes to the history. Its steps stay as they are.",
+    moreActions: "Everything else that can be done",
+    withWords: "Add words",
+    willRun: "This command is run",
+    runsFor: "Runs for {time}",
+    checkRed: "The command ended with exit code {code}: the attempt has failed",
+    valueActual: "Measured",
+    valueTarget: "Hoped for",
     findingsN: "{n} findings in this file",
     kindOfThinking: "Thinking",
     kindOfMemory: "Memory",
@@ -485,7 +555,9 @@ export const words = {
     sourceByHand: "a person’s word",
     exitCode: "exit code {code}",
     graph: "Graph of the tasks",
-    graphOf: "{n} tasks, {edges} dependencies",
+    tasksN: "{n} task | {n} tasks",
+    stepsN: "{n} step | {n} steps",
+    dependenciesN: "{n} dependency | {n} dependencies",
     foldChains: "Fold chains",
     foldedN: "{n} in a row",
     zoomIn: "Larger",
@@ -506,6 +578,7 @@ export const words = {
     tokensByTask: "Tokens by task",
     spendByDay: "Spend per day",
     spendByTask: "Spend per task",
+    limitsByDay: "Time under a rate limit, per day",
     tokensByDay: "Tokens per day",
     noSpend: "Nothing was spent yet",
     noSpendHint: "What agents report to have used stands here, by day and by task.",
@@ -981,6 +1054,76 @@ export const words = {
     verbStart: "시작",
     verbComplete: "완료 처리",
     verbRetry: "재시도",
+    verbOutput: "산출물 기록",
+    verbFail: "실패 처리",
+    verbEvaluate: "점수 매기기",
+    verbQuality: "품질 기록",
+    verbFeedback: "성과 기록",
+    verbUndo: "마지막 이동 되돌리기",
+    verbTaskNew: "새 작업",
+    verbTaskDrop: "대기열에서 제외",
+    verbPause: "일시중지",
+    verbResume: "재개",
+    verbContinue: "계속",
+    verbStop: "실행 중지",
+    verbCancel: "취소",
+    verbRecover: "복구",
+    verbFinish: "마치기",
+    verbStepAdd: "단계 추가",
+    verbStepStart: "단계 시작",
+    verbStepComplete: "단계 완료 처리",
+    verbStepFail: "단계 실패 처리",
+    verbReview: "리뷰 시작",
+    verbImplement: "구현 시작",
+    verbPr: "PR 시작",
+    verbDone: "실행 마치기",
+    verbBack: "되돌아가기",
+    verbSeal: "지금 상태로 봉인",
+    verbAdopt: "넘겨받기",
+    verbReset: "폐기",
+    verbGatePass: "통과",
+    verbGateByHand: "직접 열기",
+    verbGateReset: "닫기",
+    verbCheckpointStart: "시작",
+    verbCheckpointPass: "통과",
+    verbCheckpointFail: "실패 처리",
+    verbForceComplete: "완료로 간주",
+    verbPhaseFinish: "단계 마치기",
+    verbRebuild: "계획 다시 반영",
+    saysDevelopStart: "만들 것",
+    saysDevelopReview: "체크포인트 (쉼표로 구분)",
+    saysMemoryTaskNew: "이름",
+    saysMemoryStepAdd: "이름",
+    saysMemoryFinish: "한 일",
+    saysMemoryStepComplete: "결과",
+    saysThinkingFeedback: "측정한 것",
+    saysKind: "종류",
+    saysCommand: "0으로 끝나야 하는 명령",
+    codeNotImplemented: "아직 구현되지 않음",
+    codeLogicError: "잘못 동작함",
+    codeTypeError: "타입 불일치",
+    codeDesignMismatch: "설계대로 만들 수 없음",
+    codeEnvIssue: "환경 문제",
+    codeVulnerability: "보안 취약점",
+    codeSuccess: "성공",
+    codePartial: "부분 성공",
+    codeFailure: "실패",
+    codeTransient: "일시적",
+    codeValidation: "검증 실패",
+    codeDependency: "의존성 문제",
+    codeResource: "자원 부족",
+    codeStructural: "구조적 문제",
+    codeCritical: "사람이 필요함",
+    confirmVerbReset: "개발 실행을 폐기하고 파일을 지웁니다. 이력과 백업에는 남습니다.",
+    confirmVerbStop: "에이전트를 끝내고 실행을 멈춥니다. 반영된 작업은 남고, 나중에 이어서 실행할 수 있습니다.",
+    confirmVerbCancel: "작업을 포기하고 이력으로 옮깁니다. 단계는 지금 상태로 남습니다.",
+    moreActions: "그 밖에 할 수 있는 일",
+    withWords: "덧붙일 말",
+    willRun: "실행될 명령",
+    runsFor: "{time}째 실행 중",
+    checkRed: "명령이 종료 코드 {code}번으로 끝나 시도가 실패했습니다",
+    valueActual: "측정값",
+    valueTarget: "목표값",
     findingsN: "이 파일에서 확인할 점 {n}건",
     kindOfThinking: "사고 실행",
     kindOfMemory: "메모리",
@@ -1027,7 +1170,9 @@ export const words = {
     sourceByHand: "사람의 확인",
     exitCode: "종료 코드 {code}",
     graph: "작업 그래프",
-    graphOf: "작업 {n}개, 의존성 {edges}개",
+    tasksN: "작업 {n}개",
+    stepsN: "단계 {n}개",
+    dependenciesN: "의존성 {n}개",
     foldChains: "이어진 작업 접기",
     foldedN: "{n}개 이어짐",
     zoomIn: "확대",
@@ -1048,6 +1193,7 @@ export const words = {
     tokensByTask: "작업별 토큰",
     spendByDay: "일별 비용",
     spendByTask: "작업별 비용",
+    limitsByDay: "일별 사용 한도 대기 시간",
     tokensByDay: "일별 토큰",
     noSpend: "아직 쓴 비용이 없습니다",
     noSpendHint: "에이전트가 사용했다고 알린 양이 날짜와 작업별로 나타납니다.",
@@ -1528,6 +1674,76 @@ export interface Parameters {
   verbStart: never;
   verbComplete: never;
   verbRetry: never;
+  verbOutput: never;
+  verbFail: never;
+  verbEvaluate: never;
+  verbQuality: never;
+  verbFeedback: never;
+  verbUndo: never;
+  verbTaskNew: never;
+  verbTaskDrop: never;
+  verbPause: never;
+  verbResume: never;
+  verbContinue: never;
+  verbStop: never;
+  verbCancel: never;
+  verbRecover: never;
+  verbFinish: never;
+  verbStepAdd: never;
+  verbStepStart: never;
+  verbStepComplete: never;
+  verbStepFail: never;
+  verbReview: never;
+  verbImplement: never;
+  verbPr: never;
+  verbDone: never;
+  verbBack: never;
+  verbSeal: never;
+  verbAdopt: never;
+  verbReset: never;
+  verbGatePass: never;
+  verbGateByHand: never;
+  verbGateReset: never;
+  verbCheckpointStart: never;
+  verbCheckpointPass: never;
+  verbCheckpointFail: never;
+  verbForceComplete: never;
+  verbPhaseFinish: never;
+  verbRebuild: never;
+  saysDevelopStart: never;
+  saysDevelopReview: never;
+  saysMemoryTaskNew: never;
+  saysMemoryStepAdd: never;
+  saysMemoryFinish: never;
+  saysMemoryStepComplete: never;
+  saysThinkingFeedback: never;
+  saysKind: never;
+  saysCommand: never;
+  codeNotImplemented: never;
+  codeLogicError: never;
+  codeTypeError: never;
+  codeDesignMismatch: never;
+  codeEnvIssue: never;
+  codeVulnerability: never;
+  codeSuccess: never;
+  codePartial: never;
+  codeFailure: never;
+  codeTransient: never;
+  codeValidation: never;
+  codeDependency: never;
+  codeResource: never;
+  codeStructural: never;
+  codeCritical: never;
+  confirmVerbReset: never;
+  confirmVerbStop: never;
+  confirmVerbCancel: never;
+  moreActions: never;
+  withWords: never;
+  willRun: never;
+  runsFor: 'time';
+  checkRed: 'code';
+  valueActual: never;
+  valueTarget: never;
   findingsN: 'n';
   kindOfThinking: never;
   kindOfMemory: never;
@@ -1574,7 +1790,9 @@ export interface Parameters {
   sourceByHand: never;
   exitCode: 'code';
   graph: never;
-  graphOf: 'n' | 'edges';
+  tasksN: 'n';
+  stepsN: 'n';
+  dependenciesN: 'n';
   foldChains: never;
   foldedN: 'n';
   zoomIn: never;
@@ -1595,6 +1813,7 @@ export interface Parameters {
   tokensByTask: never;
   spendByDay: never;
   spendByTask: never;
+  limitsByDay: never;
   tokensByDay: never;
   noSpend: never;
   noSpendHint: never;

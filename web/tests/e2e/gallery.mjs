@@ -123,12 +123,13 @@ function bowline(folder, line, env) {
 }
 
 /** A folder in which all four kinds have been worked with, by the command line. */
-function workspace() {
+function project() {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'bowline-shown-'));
   const folder = path.join(home, 'ferry-times');
   fs.mkdirSync(path.join(folder, 'thinking/planning'), { recursive: true });
   execFileSync('git', ['init', '--quiet', folder]);
   fs.writeFileSync(path.join(folder, 'TASKS.md'), TASKS_MD);
+  fs.writeFileSync(path.join(folder, 'bowline.toml'), '[develop.gates.architect_verified]\nrun = "npm test"\n');
   fs.writeFileSync(path.join(folder, 'thinking/planning/ideas.json'), '{"ideas":[]}');
   const all = [
     ['thinking', 'new', 'newsletter-014', '--title', '겨울 산행 안내 뉴스레터', '--goal', '초보자가 안전하게 첫 겨울 산행을 준비하게 한다'],
@@ -180,7 +181,7 @@ function workspace() {
 const costing = (usd, input) => scenarios.talking.replace('usd = 0.87', `usd = ${usd}`).replace('input = 41200', `input = ${input}`);
 
 export async function gallery() {
-  const { home, folder } = workspace();
+  const { home, folder } = project();
   const server = new Server({ busy: scenarios.busy, talking: scenarios.talking, brief: costing(0.31, 12400), long: costing(1.94, 98300), careful: scenarios.careful, limited: scenarios.limited, working, designing, asking, needing, failing, finishing }, { phases, workspaces: [folder], home, slots: 12, apps: { site: ['npm', 'start', '--', '--port', '{port}'] } });
   await server.start();
   const make = (title, agent, more) => server.newTask(title, agent, more);
@@ -188,12 +189,12 @@ export async function gallery() {
   const failed = await make('Nightly import of pictures', 'failing', { label: 'harbour' });
   const review = await make('Ferry timetable: first version', 'designing', { type: 'site', priority: 'high', label: 'harbour', description: 'A timetable for people who stand on the pier: what sails next, is it late, what does it cost.' });
   const question = await make('결제 화면을 새로 만들기', 'asking', { priority: 'critical', label: 'shop', description: '장바구니에서 결제까지 세 번의 누름이면 충분하게 한다.' });
-  await make('Tests of the payment', 'needing', { label: 'shop' });
+  const need = await make('Tests of the payment', 'needing', { label: 'shop' });
   const work = await make('산행 안내 페이지 성능 개선', 'working', { label: 'trails', priority: 'high', description: 'The page of a trail takes four seconds on a phone. One is the goal; the pictures are the first suspect.' });
   await make('Search by season', 'busy', { label: 'trails' });
   const talk = await make('Pictures of a trail: one first, the rest later', 'talking', { label: 'trails', description: 'The page of a trail loads all its pictures at once. The first one is enough to begin with.' });
-  await make('Publish the map package', 'careful', { label: 'trails' });
-  await make('Translate the trail notes', 'limited', { label: 'letters' });
+  const permission = await make('Publish the map package', 'careful', { label: 'trails' });
+  const limited = await make('Translate the trail notes', 'limited', { label: 'letters' });
   await make('Alternative texts for pictures', 'brief', { label: 'letters' });
   await make('사진 갤러리를 새 형식으로 옮기기', 'long', { label: 'trails' });
   await make('Weekly summary', 'busy', { label: 'letters', dependsOn: [work.id] });
@@ -205,11 +206,34 @@ export async function gallery() {
   const { items } = await server.api('GET', '/api/workspaces');
   const capsule = path.join(home, 'timetable.capsule.json');
   bowline(folder, ['capsule', review.id, '--to', capsule, '--data', server.data]);
+  const workspace = items[0].id;
   return {
     server,
     capsule,
-    tasks: { review, question, work, failed, talk },
-    workspace: items[0].id,
+    /** What is worth a picture. */
+    pages: {
+      board: '/',
+      inbox: '/inbox',
+      new: '/new',
+      task: `/tasks/${work.id}`,
+      question: `/tasks/${question.id}`,
+      review: `/tasks/${review.id}/review`,
+      conversation: `/tasks/${talk.id}/conversation`,
+      history: `/tasks/${review.id}/history`,
+      thinking: `/workspaces/${workspace}/thinking`,
+      memory: `/workspaces/${workspace}/memory`,
+      develop: `/workspaces/${workspace}/develop`,
+      orchestrate: `/workspaces/${workspace}/orchestrate`,
+      fleet: '/fleet',
+      capsule: '/capsule',
+    },
+    /** What there is besides. */
+    others: [
+      '/workspaces',
+      '/nowhere',
+      ...['checkpoints', 'files'].map((tab) => `/tasks/${review.id}/${tab}`),
+      ...[need, permission, limited, failed, done].map(({ id }) => `/tasks/${id}`),
+    ],
     async close() {
       await server.close();
       fs.rmSync(home, { recursive: true, force: true });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as scenarios from './scenarios.mjs';
-import { browser, serious, Server, until, visit } from './world.mjs';
+import { browser, Server, until, visit } from './world.mjs';
 
 let server;
 let chromium;
@@ -180,23 +180,4 @@ test('a key decides on nothing that a filter took off the board', { timeout: 60_
   await until('it is approved', async () => (await server.task(unseen.id)).status !== 'review');
   fine();
   await context.close();
-});
-
-test('axe finds nothing serious, on every page, in both themes, wide and narrow', { timeout: 180_000 }, async () => {
-  const review = await server.newTask('Looked at by axe', 'reviewing');
-  await server.reaches(review.id, 'review');
-  const pages = ['/', '/inbox', '/new', '/fleet', '/workspaces', '/capsule', '/nowhere'];
-  for (const tab of ['', '/review', '/conversation', '/history', '/checkpoints', '/files']) pages.push(`/tasks/${review.id}${tab}`);
-  const found = [];
-  for (const [theme, width] of [['light', 1280], ['dark', 1280], ['light', 360]]) {
-    const { page, context, fine } = await visit(chromium, server, { theme, width });
-    for (const address of pages) {
-      await page.goto(server.url + address);
-      await page.locator('main h1, main h2').first().waitFor();
-      for (const one of await serious(page)) found.push(`${theme} ${width} ${address}: ${one}`);
-    }
-    fine();
-    await context.close();
-  }
-  assert.deepEqual(found, []);
 });

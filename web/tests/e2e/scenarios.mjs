@@ -174,6 +174,10 @@ export const phased = `
 [[step]]
 raw = "Starting Phase 1: Plan\\n"
 [[step]]
+progress = { step = 1, of = 2, name = "Read the brief" }
+[[step]]
+progress = { step = 2, of = 2, name = "Write the plan" }
+[[step]]
 flood = { bytes = 16000, line_bytes = 80 }
 [[step]]
 write = { path = "docs/plan.md", text = "# Plan\\n" }

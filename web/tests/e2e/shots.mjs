@@ -3,45 +3,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gallery } from './gallery.mjs';
-import { browser, visit } from './world.mjs';
+import { browser, quiet, visit } from './world.mjs';
 
 const folder = process.env.BOWLINE_PICTURES ?? path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../docs/screenshots');
 const QUALITY = 82;
 
 const shown = await gallery();
 const chromium = await browser();
-const { tasks, workspace } = shown;
-const pages = {
-  board: '/',
-  inbox: '/inbox',
-  new: '/new',
-  task: `/tasks/${tasks.work.id}`,
-  question: `/tasks/${tasks.question.id}`,
-  review: `/tasks/${tasks.review.id}/review`,
-  conversation: `/tasks/${tasks.talk.id}/conversation`,
-  history: `/tasks/${tasks.review.id}/history`,
-  thinking: `/workspaces/${workspace}/thinking`,
-  memory: `/workspaces/${workspace}/memory`,
-  develop: `/workspaces/${workspace}/develop`,
-  orchestrate: `/workspaces/${workspace}/orchestrate`,
-  fleet: '/fleet',
-  capsule: '/capsule',
-};
-
-/** Until nothing on the page has changed for a moment; clocks tick on and do not count. */
-function quiet(page) {
-  return page.evaluate(
-    () =>
-      new Promise((resolve) => {
-        let timer = setTimeout(resolve, 400);
-        new MutationObserver((changes) => {
-          if (changes.every(({ target }) => (target.parentElement ?? target).closest?.('time, .card'))) return;
-          clearTimeout(timer);
-          timer = setTimeout(resolve, 400);
-        }).observe(document.body, { childList: true, subtree: true, characterData: true });
-      }),
-  );
-}
 
 async function picture(page, name) {
   const session = await page.context().newCDPSession(page);
@@ -59,7 +27,7 @@ try {
         // The narrow ones once per language: day in English, night in Korean.
         if (suffix && (lang === 'en') === (theme === 'dark')) continue;
         const { page, context, fine } = await visit(chromium, shown.server, { lang: locale, theme, width, height });
-        for (const [name, address] of Object.entries(pages)) {
+        for (const [name, address] of Object.entries(shown.pages)) {
           await page.goto(shown.server.url + address);
           await page.locator('main h1').first().waitFor();
           if (name === 'capsule') await page.locator('input[type=file]').setInputFiles(shown.capsule);

@@ -202,3 +202,18 @@ export async function visit(browserOpen, server, { lang = 'en-US', theme = 'ligh
   await page.locator('nav').first().waitFor();
   return { page, context, odd, fine: () => assert.deepEqual(odd, []) };
 }
+
+/** Until nothing on the page has changed for a moment; clocks tick on and do not count. */
+export function quiet(page) {
+  return page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        let timer = setTimeout(resolve, 400);
+        new MutationObserver((changes) => {
+          if (changes.every(({ target }) => (target.parentElement ?? target).closest?.('time, .card'))) return;
+          clearTimeout(timer);
+          timer = setTimeout(resolve, 400);
+        }).observe(document.body, { childList: true, subtree: true, characterData: true });
+      }),
+  );
+}

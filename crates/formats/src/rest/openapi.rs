@@ -3,7 +3,7 @@
 use super::routes::{Access, Answer, Method, ROUTES, Route};
 use super::{
     Agent, Agents, AnswerRequest, App, Approval, Artifact, AskReport, ChangeRequest, Checkpoint,
-    Delivery, Dependency, EditTask, ErrorBody, ErrorReport, EventBody, Health, InboxItem,
+    Delivery, Dependency, EditTask, ErrorBody, ErrorReport, EventBody, Health, InboxItem, Limit,
     NeedReport, NewPermissionRule, NewTask, Node, Nothing, Page, Permission, PermissionBatch,
     PermissionRule, Phase, PhaseCompleteReport, ProvideRequest, Question, RejectRequest, Reported,
     RestoreRequest, Review, ReviewDiff, RuleTrial, SayRequest, Saying, Session, SignIn, SignInLink,
@@ -55,6 +55,7 @@ const ANSWERS: &[(&str, Shape)] = &[
     ("Agents", shape::<Agents>),
     ("NodePage", shape::<Page<Node>>),
     ("Stats", shape::<Stats>),
+    ("LimitPage", shape::<Page<Limit>>),
     ("SpendPage", shape::<Page<Spend>>),
     ("TaskTypePage", shape::<Page<TaskType>>),
     ("WorkspacePage", shape::<Page<Workspace>>),

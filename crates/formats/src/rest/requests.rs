@@ -199,15 +199,21 @@ pub struct VerbRequest {
     /// What the verb is about: a stage, a step, a gate, a checkpoint or a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Files, for verbs that take any.
+    /// Files, for verbs that take any; the checkpoints of a review.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
     /// A sentence: a reason, a result, a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// A word for programs, for verbs that record a failure.
+    /// A word for programs, for verbs that record a failure or a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// A command whose end decides, for gates without a sealed one and checkpoints without one of the contract.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Numbers by their names, for verbs that judge the work.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, f64>,
 }
 
 /// A phase is done, says its agent.

@@ -168,7 +168,7 @@ const fn route(
 
 /// Every route there is.
 #[rustfmt::skip]
-pub const ROUTES: [Route; 83] = [
+pub const ROUTES: [Route; 84] = [
     route(Method::Get, "/healthz", "health", Access::Open, &[], None, 200, Answer::Json("Health"), "Is the process up?"),
     route(Method::Get, "/readyz", "ready", Access::Open, &[], None, 200, Answer::Json("Health"), "Does it take requests? 503 while it starts or drains"),
     route(Method::Get, "/metrics", "metrics", Access::Read, &[], None, 200, Answer::Text, "Figures for Prometheus"),
@@ -238,6 +238,7 @@ pub const ROUTES: [Route; 83] = [
     route(Method::Get, "/api/inbox", "getInbox", Access::Read, &[], None, 200, Answer::Json("InboxPage"), "All that waits for a person, the longest waiting first"),
     route(Method::Get, "/api/agents", "getAgents", Access::Read, &[], None, 200, Answer::Json("Agents"), "Agents that can be started, and those that are"),
     route(Method::Get, "/api/nodes", "listNodes", Access::Read, &[], None, 200, Answer::Json("NodePage"), "Machines that run agents"),
+    route(Method::Get, "/api/limits", "listLimits", Access::Read, &[], None, 200, Answer::Json("LimitPage"), "When agents waited for a rate limit to end, of the newest transitions, oldest first"),
     route(Method::Get, "/api/stats", "getStats", Access::Read, DAYS, None, 200, Answer::Json("Stats"), "Counts and spend over all tasks"),
     route(Method::Get, "/api/types", "listTypes", Access::Read, &[], None, 200, Answer::Json("TaskTypePage"), "Types of work"),
     route(Method::Get, "/api/workspaces", "listWorkspaces", Access::Read, &[], None, 200, Answer::Json("WorkspacePage"), "Folders whose state files are shown"),

@@ -328,10 +328,27 @@ pub struct Phase {
     pub steps: Vec<String>,
     /// How many of them are done.
     pub completed_steps: u32,
+    /// When its agent said that it is at which step, in its last round.
+    pub step_times: Vec<StepTime>,
     /// Whether a person approves it.
     pub review: bool,
     /// When it began.
     pub started_at: Option<String>,
     /// When it was over: approved, or verified where no person approves it.
+    pub completed_at: Option<String>,
+}
+
+/// A step as its agent told of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct StepTime {
+    /// From 1.
+    pub step: u32,
+    /// What the agent calls it.
+    pub name: String,
+    /// When it began.
+    pub started_at: String,
+    /// When the agent went on to the next one, or called the phase complete.
     pub completed_at: Option<String>,
 }

@@ -195,6 +195,19 @@ pub struct Spend {
     pub cost_usd: Option<f64>,
 }
 
+/// A time in which the agent of a task waited for a rate limit to end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Limit {
+    /// The task.
+    pub task_id: String,
+    /// When it met the limit.
+    pub from: String,
+    /// When it went on, or was ended; `null` while it waits.
+    pub until: Option<String>,
+}
+
 /// Tasks by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -334,6 +347,41 @@ pub struct WorkspaceState {
     pub titles: BTreeMap<String, String>,
     /// Of a develop run: what was run for its gates and checkpoints, the oldest first.
     pub evidence: Vec<Value>,
+    /// What a person may do with it now.
+    pub actions: Vec<WorkspaceAction>,
+}
+
+/// A verb of a kind that the rules allow now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct WorkspaceAction {
+    /// Its name, as the address has it.
+    pub verb: String,
+    /// What it may be about; empty where no `id` has to be named.
+    pub ids: Vec<String>,
+    /// Fields of the request that it needs besides.
+    pub asks: Vec<WorkspaceField>,
+    /// Fields that it takes.
+    pub takes: Vec<WorkspaceField>,
+    /// The words that `code` may be; empty where it is free.
+    pub codes: Vec<String>,
+    /// The names of `values`.
+    pub values: Vec<String>,
+    /// The command that it runs, in the folder of the state file.
+    pub runs: Option<String>,
+}
+
+/// A field of a verb's request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+#[expect(missing_docs, reason = "each is the field it names")]
+pub enum WorkspaceField {
+    Text,
+    Code,
+    Paths,
+    Command,
 }
 
 /// What a verb changed in a state file.
@@ -351,6 +399,8 @@ pub struct WorkspaceChange {
     pub sequence: Option<u64>,
     /// The document now.
     pub state: Value,
+    /// What was run for it: command, exit code and the end of its output. A checkpoint whose command is red has moved too.
+    pub evidence: Vec<Value>,
 }
 
 /// Whether the server is ready.

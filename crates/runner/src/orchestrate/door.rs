@@ -168,6 +168,12 @@ fn read(line: &str) -> serde_json::Result<(Request, Lang)> {
     Ok((serde_json::from_value(value)?, lang))
 }
 
+/// Whether a run owns a state file.
+pub fn is_open(state: &Path) -> bool {
+    let by = short(&socket(state));
+    by.is_ok_and(|(_folder, path)| UnixStream::connect(path).is_ok())
+}
+
 /// Asks the run that owns a state file; nothing where none does. A refusal comes in the given language.
 pub fn ask(state: &Path, request: &Request, lang: Lang) -> Option<Answer> {
     let (_folder, path) = short(&socket(state)).ok()?;

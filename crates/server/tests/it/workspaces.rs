@@ -4,6 +4,7 @@ use crate::desk::World;
 use bowline_engine::Context;
 use bowline_engine::machines::Actor;
 use bowline_engine::machines::thinking::Stage;
+use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::memory::{MemoryFolder, NewStep, NewTask};
 use bowline_engine::operations::orchestrate::{Begin, Orchestration};
 use bowline_engine::operations::thinking::ThinkingRun;
@@ -197,4 +198,165 @@ fn a_damaged_file_says_why_and_what_to_do() {
     assert!(said.chars().any(|it| ('가'..='힣').contains(&it)), "{said}");
     let next = one["next"][0].as_str().unwrap();
     assert!(next.starts_with("bowline doctor --repair "), "{next}");
+}
+
+/// The verbs that stand among a file's actions, with what they may be about.
+fn actions(file: &Value) -> Vec<(String, Vec<String>)> {
+    let all = file["actions"].as_array().unwrap().iter();
+    all.map(|one| {
+        let ids = one["ids"].as_array().unwrap().iter();
+        let ids = ids.map(|id| id.as_str().unwrap().to_owned());
+        (one["verb"].as_str().unwrap().to_owned(), ids.collect())
+    })
+    .collect()
+}
+
+#[test]
+fn a_gate_opens_by_its_sealed_command_and_says_when_that_is_red() {
+    let world = World::with(|folder| {
+        let root = folder.join("project");
+        std::fs::create_dir_all(&root).unwrap();
+        let settings = "[develop]\nprotected = [\"check.sh\"]\n[develop.gates.review_clean_pass]\nrun = \"test -e clean\"\n";
+        std::fs::write(root.join("bowline.toml"), settings).unwrap();
+        let run = DevelopRun::at(&context(), &root);
+        run.start(&context(), "A pier", false).unwrap();
+        let checkpoints = ["planks".to_owned()];
+        run.review(&context(), &checkpoints, None).unwrap();
+        vec![root]
+    });
+    let id = world.get("/api/workspaces").json()["items"][0]["id"].clone();
+    let path = format!("/api/workspaces/{}/develop", id.as_str().unwrap());
+    let file = || world.get(&path).json()["items"][0].clone();
+    let post = |verb: &str, body: Value| {
+        let answer = world.post(&format!("{path}/{verb}"), &body);
+        (answer.status, answer.json())
+    };
+    let gate = json!({"id": "review_clean_pass"});
+    let one = file();
+    let pass = one["actions"].as_array().unwrap().iter();
+    let pass: Vec<&Value> = pass.filter(|it| it["verb"] == "gate-pass").collect();
+    assert_eq!(pass.len(), 1, "{one}");
+    assert_eq!(pass[0]["runs"], "test -e clean");
+    let (status, red) = post("gate-pass", gate.clone());
+    assert_eq!(
+        (status, &red["error"]["code"]),
+        (409, &json!("evidence_red"))
+    );
+    assert_eq!(file()["evidence"][0]["exit_code"], 1);
+    std::fs::write(world.folder.path().join("project/clean"), "").unwrap();
+    let (status, green) = post("gate-pass", gate.clone());
+    assert_eq!((status, &green["to"]), (200, &json!("open")), "{green}");
+    assert_eq!(green["evidence"][0]["exit_code"], 0);
+    // What an open gate allows, and no longer allows.
+    let verbs = actions(&file());
+    let on_gate = |verb: &str| {
+        verbs
+            .iter()
+            .any(|(it, ids)| it == verb && ids == &["review_clean_pass"])
+    };
+    assert!(on_gate("gate-reset") && !on_gate("gate-pass") && !on_gate("gate-by-hand"));
+    assert_eq!(post("implement", json!({})).0, 200);
+    assert_eq!(post("checkpoint-start", json!({"id": "planks"})).0, 200);
+    // A red command ends the attempt: the checkpoint has moved, and the answer says what was red.
+    let (status, red) = post(
+        "checkpoint-pass",
+        json!({"id": "planks", "command": "exit 3"}),
+    );
+    assert_eq!(status, 200, "{red}");
+    assert_eq!(red["evidence"][0]["exit_code"], 3);
+    assert_eq!(
+        red["state"]["checkpoints"]["planks"]["status"],
+        "in_progress"
+    );
+    let (status, odd) = post(
+        "checkpoint-fail",
+        json!({"id": "planks", "code": "BAD_LUCK"}),
+    );
+    assert_eq!((status, &odd["error"]["code"]), (400, &json!("bad_input")));
+    let (status, passed) = post("checkpoint-pass", json!({"id": "planks"}));
+    assert_eq!(status, 200, "{passed}");
+    assert_eq!(passed["state"]["checkpoints"]["planks"]["status"], "passed");
+    // A gate without a sealed command opens by a person's command, or their word.
+    let (status, given) = post("gate-pass", json!({"id": "architect_verified"}));
+    assert_eq!(
+        (status, &given["error"]["code"]),
+        (409, &json!("evidence_required"))
+    );
+    let word = json!({"id": "architect_verified", "text": "I read all of it"});
+    assert_eq!(post("gate-by-hand", word).0, 200);
+    assert_eq!(
+        post("undo", json!({})).1["state"]["gates"]["architect_verified"],
+        false
+    );
+    assert_eq!(post("reset", json!({})).0, 200);
+    assert_eq!(world.get(&path).json()["items"], json!([]));
+}
+
+#[test]
+fn a_phase_is_finished_and_every_offered_move_is_accepted() {
+    let world = World::with(|folder| {
+        let root = folder.join("project");
+        std::fs::create_dir_all(&root).unwrap();
+        let plan = "# TASKS: pier\n\n## Phase 1: One\n### [ ] T1.1: Planks\n### [ ] T1.2: Ropes\n\n## Phase 2: Two\n### [ ] T2.1: Paint\n";
+        std::fs::write(root.join("TASKS.md"), plan).unwrap();
+        let run = Orchestration::at(&context(), &root);
+        run.init(&context(), &Begin::default()).unwrap();
+        vec![root]
+    });
+    let id = world.get("/api/workspaces").json()["items"][0]["id"].clone();
+    let path = format!("/api/workspaces/{}/orchestrate", id.as_str().unwrap());
+    let verbs = || actions(&world.get(&path).json()["items"][0]);
+    let post = |verb: &str, body: Value| {
+        let answer = world.post(&format!("{path}/{verb}"), &body);
+        (answer.status, answer.json())
+    };
+    let ids = |wanted: &str| {
+        let found = verbs().into_iter().find(|(verb, _)| verb == wanted);
+        found.map(|(_, ids)| ids).unwrap_or_default()
+    };
+    assert_eq!(ids("start"), ["T1.1", "T1.2"]);
+    assert_eq!(ids("phase-finish"), [""; 0]);
+    let (status, early) = post("phase-finish", json!({"id": "1"}));
+    assert_eq!(status, 409, "{early}");
+    let (status, nobody) = post("pause", json!({}));
+    assert_eq!(
+        (status, &nobody["error"]["code"]),
+        (404, &json!("nobody_runs"))
+    );
+    assert_eq!(post("start", json!({"id": "T1.1"})).0, 200);
+    assert_eq!(ids("complete"), ["T1.1"]);
+    assert_eq!(
+        post("fail", json!({"id": "T1.1", "text": "it broke"})).0,
+        200
+    );
+    assert_eq!(ids("retry"), ["T1.1"]);
+    for node in ["T1.1", "T1.2"] {
+        let forced = json!({"id": node, "text": "done elsewhere"});
+        assert_eq!(post("force-complete", forced).0, 200);
+    }
+    assert_eq!(ids("phase-finish"), ["1"]);
+    let (status, finished) = post("phase-finish", json!({"id": "1"}));
+    assert_eq!(status, 200, "{finished}");
+    assert_eq!(ids("start"), ["T2.1"]);
+}
+
+#[test]
+fn thinking_is_judged() {
+    let (world, id) = with_run();
+    let path = format!("/api/workspaces/{id}/thinking");
+    let post = |verb: &str, body: Value| {
+        let answer = world.post(&format!("{path}/{verb}"), &body);
+        assert_eq!(answer.status, 200, "{verb}: {}", answer.json());
+        answer.json()["state"].clone()
+    };
+    let scores = json!({"practicality": 8.0, "trust": 7.0, "innovation": 6.0});
+    let state = post("evaluate", json!({"values": scores}));
+    assert_eq!(state["core_values_evaluation"]["practicality"], json!(8));
+    let state = post("quality", json!({"values": {"completeness": 0.5}}));
+    assert_eq!(state["quality_metrics"]["completeness"], json!(0.5));
+    post(
+        "feedback",
+        json!({"text": "visits", "values": {"actual": 6.0, "target": 5.0}}),
+    );
+    post("undo", json!({}));
 }

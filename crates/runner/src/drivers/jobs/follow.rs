@@ -14,12 +14,15 @@ use bowline_machines::job::{
 };
 use bowline_store::{
     About, Change, DependencyRow, EventKind, JobRow, NewEffect, NewEvent, Next, Place, QuestionRow,
-    Record, RecordBody, ReviewRow, SaidRow, TimerChange, unguessable,
+    Record, RecordBody, ReviewRow, SaidRow, StepBegun, TimerChange, unguessable,
 };
 use serde_json::{Map, Value, json};
 
 /// Seconds in which starts are counted.
 const HOUR_S: i64 = 3_600;
+/// Steps whose times are kept, and the letters of their names.
+const STEPS_MAX: usize = 500;
+const STEP_NAME_MAX: usize = 120;
 
 /// The name of a timer among those of its job.
 pub(super) fn timer_key(kind: &TimerKind) -> String {
@@ -186,6 +189,9 @@ impl Desk {
         }
         self.flush(&mut change, &mut tell, &mut about, next.attempt, at);
         self.records(before, &next, &delivered, &mut change, at);
+        if next.step != before.job.step {
+            note_step(&mut about, &next, at);
+        }
         if next.phase != before.job.phase && before.job.phase > 0 {
             about.phase_ref = self.saved_code(&about);
         }
@@ -426,6 +432,25 @@ impl Desk {
             at: asked_at,
             body: RecordBody::Dependency(row),
         }
+    }
+}
+
+/// Keeps when a step began. Those behind it were begun in an earlier round of the phase.
+fn note_step(about: &mut About, next: &Job, at: Timestamp) {
+    let Some(step) = &next.step else {
+        return;
+    };
+    let (phase, number) = (next.phase, step.number);
+    about
+        .steps
+        .retain(|it| (it.phase, it.number) < (phase, number));
+    if about.steps.len() < STEPS_MAX {
+        about.steps.push(StepBegun {
+            phase,
+            number,
+            name: step.name.chars().take(STEP_NAME_MAX).collect(),
+            at: at.0,
+        });
     }
 }
 

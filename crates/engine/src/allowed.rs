@@ -1,0 +1,403 @@
+//! What a person may do with a state file now. The rules are asked, by putting every move before the machine; what has to be
+//! said besides stands with it.
+
+use crate::context::Context;
+use crate::develop::{Known, contract_of};
+use crate::error::Error;
+use crate::files::{KnownFile, View};
+use crate::kinds::State;
+use bowline_formats::StateFormat as _;
+use bowline_formats::orchestrate::OrchestrateFile;
+use bowline_machines::develop::{
+    ATTEMPTS_MAX, Choice, Command as Develop, DevelopMachine, Evidence, FailureClass, Gate, Phase,
+    Run, Strategy,
+};
+use bowline_machines::orchestrate::{
+    Command as Node, Id, OrchestrateMachine, PhaseEnd, Run as Orchestration,
+};
+use bowline_machines::plan::{
+    Command as Plan, FailureKind, Memory, NewStep, NewTask, PlanMachine, TaskResult,
+};
+use bowline_machines::thinking::Metric;
+use bowline_machines::{Actor, Machine as _, Timestamp};
+use std::sync::Arc;
+
+/// Tasks of an orchestration that are looked at.
+const NODES_MAX: usize = 2_000;
+/// Stands for what a person will say.
+const SAID: &str = "…";
+
+/// Something that is said with a move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// A sentence, or a name.
+    Text,
+    /// A word for programs.
+    Code,
+    /// A file, or what else a list has.
+    Path,
+    /// A command.
+    Command,
+}
+
+/// A move that the rules allow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// Its name.
+    pub verb: &'static str,
+    /// What it may be about; empty where nothing has to be named.
+    pub ids: Vec<String>,
+    /// What has to be said.
+    pub asks: Vec<Said>,
+    /// What may be said.
+    pub takes: Vec<Said>,
+    /// The words that a code may be; empty where it is free.
+    pub codes: Vec<&'static str>,
+    /// Numbers that are given by their names.
+    pub values: Vec<String>,
+    /// The command that it runs.
+    pub runs: Option<String>,
+}
+
+impl Allowed {
+    fn verb(verb: &'static str) -> Self {
+        Allowed {
+            verb,
+            ..Allowed::default()
+        }
+    }
+
+    fn on(self, id: impl Into<String>) -> Self {
+        Allowed {
+            ids: vec![id.into()],
+            ..self
+        }
+    }
+
+    fn asks(self, asks: &[Said]) -> Self {
+        Allowed {
+            asks: asks.to_vec(),
+            ..self
+        }
+    }
+
+    fn takes(self, said: Said) -> Self {
+        Allowed {
+            takes: vec![said],
+            ..self
+        }
+    }
+
+    fn codes(self, codes: impl IntoIterator<Item = &'static str>) -> Self {
+        Allowed {
+            codes: codes.into_iter().collect(),
+            ..self.takes(Said::Code)
+        }
+    }
+}
+
+/// What a person may do with a file that was looked at.
+pub fn allowed(context: &Context, file: &KnownFile, view: &View) -> Result<Vec<Allowed>, Error> {
+    let at = context.now_for(view.kind);
+    let mut all = match &view.examined.state {
+        // One stage after the other: what is advised is all there is.
+        State::Thinking(_) => of_thinking(view),
+        State::TaskState(memory) => of_memory(memory, at),
+        State::Develop(run) => of_develop(context, file, view, run.as_deref(), at)?,
+        State::Orchestrate => match OrchestrateFile::read(&view.document) {
+            Ok(read) => of_orchestration(&read.state, at),
+            Err(findings) => return Err(file.damaged(findings)),
+        },
+        State::TaskHistory(_) | State::SharedContext(_) | State::AgentMemory(_) => {
+            return Ok(Vec::new());
+        }
+    };
+    // Whether the last transition can be taken back is found out under the lock, which a look does not take.
+    if view.sequence > 1 {
+        all.push(Allowed::verb("undo"));
+    }
+    Ok(all)
+}
+
+fn of_thinking(view: &View) -> Vec<Allowed> {
+    let Some(sheet) = view.sheet() else {
+        return Vec::new();
+    };
+    let scores = sheet.run.evaluation.scores.iter();
+    let scores = scores.map(|one| one.name.clone()).collect();
+    let metrics = Metric::ALL.map(|it| it.name().to_owned()).to_vec();
+    let numbers = |verb, values| Allowed {
+        values,
+        ..Allowed::verb(verb)
+    };
+    let next = view.examined.next.iter();
+    let mut all: Vec<Allowed> = next
+        .filter_map(|next| {
+            let allowed = match next.verb {
+                "start" if next.options.is_empty() => Allowed::verb("start"),
+                "start" => Allowed::verb("start").asks(&[Said::Text]),
+                "complete" if next.options.is_empty() => Allowed::verb("complete"),
+                "complete" => Allowed::verb("complete").asks(&[Said::Path]),
+                "output" => Allowed::verb("output").asks(&[Said::Path]),
+                "fail" => Allowed::verb("fail").asks(&[Said::Code, Said::Text]),
+                _ => return None,
+            };
+            Some(allowed.on(next.target.clone().unwrap_or_default()))
+        })
+        .collect();
+    // The work may be judged, and judged again, at any time.
+    all.push(numbers("evaluate", scores));
+    all.push(numbers("quality", metrics));
+    let measured = ["actual", "target"].map(str::to_owned).to_vec();
+    all.push(numbers("feedback", measured).asks(&[Said::Text]));
+    all
+}
+
+fn of_memory(memory: &Memory, at: Timestamp) -> Vec<Allowed> {
+    let may = |command: Plan| PlanMachine::step(memory, command, at).is_ok();
+    let task = NewTask {
+        id: SAID.to_owned(),
+        name: SAID.to_owned(),
+        ..NewTask::default()
+    };
+    let step = NewStep {
+        name: SAID.to_owned(),
+        ..NewStep::default()
+    };
+    let recover = Plan::TaskRecover {
+        by: Actor::Person,
+        reason: None,
+    };
+    let finish = Plan::TaskFinish {
+        result: None,
+        summary: None,
+        lessons: Vec::new(),
+        tokens: None,
+    };
+    let results = TaskResult::ALL.map(TaskResult::name);
+    let mut finished = Allowed::verb("finish").codes(results);
+    finished.takes.insert(0, Said::Text);
+    let whole = [
+        (Allowed::verb("pause"), Plan::TaskPause),
+        (Allowed::verb("resume"), Plan::TaskResume),
+        (Allowed::verb("recover").takes(Said::Text), recover),
+        (finished, finish),
+        (Allowed::verb("cancel"), Plan::TaskCancel),
+        (
+            Allowed::verb("step-add").asks(&[Said::Text]),
+            Plan::StepAdd(step),
+        ),
+        (
+            Allowed::verb("task-new").asks(&[Said::Text]),
+            Plan::NewTask(task),
+        ),
+    ];
+    let mut all: Vec<Allowed> = whole
+        .into_iter()
+        .filter_map(|(allowed, command)| may(command).then_some(allowed))
+        .collect();
+    let steps = memory.current.iter().flat_map(|task| &task.plan.steps);
+    for id in steps.map(|step| step.id) {
+        let kinds = FailureKind::ALL.map(FailureKind::name);
+        let mut failed = Allowed::verb("step-fail").codes(kinds);
+        failed.asks.push(Said::Text);
+        let moves = [
+            (Allowed::verb("step-start"), Plan::StepStart { id }),
+            (
+                Allowed::verb("step-complete").takes(Said::Text),
+                Plan::StepComplete {
+                    id,
+                    output: None,
+                    artifacts: Vec::new(),
+                },
+            ),
+            (
+                failed,
+                Plan::StepFail {
+                    id,
+                    kind: FailureKind::Transient,
+                    message: SAID.to_owned(),
+                },
+            ),
+        ];
+        let moves = moves
+            .into_iter()
+            .filter(|(_, command)| may(command.clone()));
+        all.extend(moves.map(|(allowed, _)| allowed.on(id.to_string())));
+    }
+    let waiting = memory.queue.iter().map(|task| task.id.clone());
+    let ids: Vec<String> = waiting.collect();
+    if !ids.is_empty() {
+        all.push(Allowed {
+            ids,
+            ..Allowed::verb("task-drop")
+        });
+    }
+    all
+}
+
+fn of_develop(
+    context: &Context,
+    file: &KnownFile,
+    view: &View,
+    run: Option<&Run>,
+    at: Timestamp,
+) -> Result<Vec<Allowed>, Error> {
+    let known = Known::at(context, file, view.history.as_ref())?;
+    let seal = known.seal(context)?;
+    let contract = contract_of(context, &known.folder)?;
+    let state = run.cloned();
+    let may = |command: Develop| DevelopMachine::step(&state, command, at).is_ok();
+    let by = Actor::Person;
+    let start = Develop::Start {
+        feature: SAID.to_owned(),
+        fresh: false,
+        by,
+    };
+    let review = Develop::Review {
+        checkpoints: Vec::new(),
+    };
+    let implement = Develop::Implement {
+        choice: Choice::Named(Strategy::Direct),
+    };
+    let adopt = Develop::Adopt {
+        owned: known.ledger.adopted,
+    };
+    let whole = [
+        (Allowed::verb("start").asks(&[Said::Text]), start),
+        (Allowed::verb("review").takes(Said::Path), review),
+        (Allowed::verb("implement"), implement),
+        (Allowed::verb("pr"), Develop::Pr),
+        (Allowed::verb("done"), Develop::Done),
+        (Allowed::verb("adopt"), adopt),
+    ];
+    let whole = whole
+        .into_iter()
+        .filter(|(_, command)| may(command.clone()));
+    let mut all: Vec<Allowed> = whole.map(|(allowed, _)| allowed).collect();
+    let Some(run) = run else {
+        return Ok(all);
+    };
+    all.push(Allowed::verb("seal"));
+    for gate in Gate::ALL {
+        let on = |allowed: Allowed| allowed.on(gate.name());
+        let runs = seal.as_ref().and_then(|seal| seal.rules.command(gate));
+        let evidence = match runs {
+            Some(_) => Evidence::Sealed {
+                exit_code: 0,
+                stale: false,
+            },
+            None => Evidence::Given { exit_code: 0 },
+        };
+        let asked: &[Said] = if runs.is_some() {
+            &[]
+        } else {
+            &[Said::Command]
+        };
+        let pass = Allowed {
+            runs: runs.map(str::to_owned),
+            ..Allowed::verb("gate-pass").asks(asked)
+        };
+        let by_hand = Evidence::ByHand {
+            reason: SAID.to_owned(),
+        };
+        let passes = |evidence| may(Develop::GatePass { gate, evidence, by });
+        if !run.gates.is_open(gate) {
+            all.extend(passes(evidence).then(|| on(pass)));
+            let word = Allowed::verb("gate-by-hand").asks(&[Said::Text]);
+            all.extend(passes(by_hand).then(|| on(word)));
+        } else if may(Develop::GateReset { gate }) {
+            all.push(on(Allowed::verb("gate-reset")));
+        }
+    }
+    for one in &run.checkpoints {
+        let (id, attempts_max) = (one.id.clone(), ATTEMPTS_MAX);
+        let on = |allowed: Allowed| allowed.on(one.id.clone());
+        let starts = |override_reason| Develop::CheckpointStart {
+            id: id.clone(),
+            override_reason,
+            by,
+        };
+        if may(starts(None)) {
+            all.push(on(Allowed::verb("checkpoint-start")));
+        } else if may(starts(Some(SAID.to_owned()))) {
+            all.push(on(Allowed::verb("checkpoint-start").asks(&[Said::Text])));
+        }
+        let pass = Develop::CheckpointPass {
+            id: id.clone(),
+            evidence: Evidence::None,
+            attempts_max,
+        };
+        if may(pass) {
+            let planned = contract.iter().find(|it| it.id == id);
+            let runs = planned.and_then(|it| it.command.clone());
+            let pass = Allowed::verb("checkpoint-pass");
+            all.push(on(match runs {
+                Some(_) => Allowed { runs, ..pass },
+                None => pass.takes(Said::Command),
+            }));
+        }
+        let fail = Develop::CheckpointFail {
+            id,
+            class: FailureClass::LogicError,
+            attempts_max,
+        };
+        if may(fail) {
+            let classes = FailureClass::ALL.map(FailureClass::name);
+            all.push(on(Allowed::verb("checkpoint-fail").codes(classes)));
+        }
+    }
+    let back = Phase::ALL.into_iter();
+    let back = back.filter(|&phase| may(Develop::Back { phase, by }));
+    let ids: Vec<String> = back.map(|phase| phase.name().to_owned()).collect();
+    if !ids.is_empty() {
+        all.push(Allowed {
+            ids,
+            ..Allowed::verb("back")
+        });
+    }
+    if may(Develop::Reset { by }) {
+        all.push(Allowed::verb("reset"));
+    }
+    Ok(all)
+}
+
+fn of_orchestration(run: &Orchestration, at: Timestamp) -> Vec<Allowed> {
+    let may = |command: Node| OrchestrateMachine::step(run, command, at).is_ok();
+    let phase = run.current_phase();
+    let finish = Node::PhaseFinish {
+        phase,
+        end: PhaseEnd::NoGit,
+        worktree: None,
+    };
+    let mut all = Vec::new();
+    if may(finish) {
+        all.push(Allowed::verb("phase-finish").on(phase.to_string()));
+    }
+    let nodes = &run.graph().ids()[..run.graph().len().min(NODES_MAX)];
+    let on_each = |allowed: Allowed, command: &dyn Fn(Id) -> Node| {
+        let ids = nodes.iter().filter(|id| may(command(Id::clone(id))));
+        let ids: Vec<String> = ids.map(ToString::to_string).collect();
+        (!ids.is_empty()).then_some(Allowed { ids, ..allowed })
+    };
+    all.extend(on_each(Allowed::verb("start"), &|id| Node::Start { id }));
+    all.extend(on_each(Allowed::verb("complete"), &|id| Node::Complete {
+        id,
+    }));
+    all.extend(on_each(Allowed::verb("retry"), &|id| Node::Retry { id }));
+    let reason: Option<Arc<str>> = Some(SAID.into());
+    let fail = Allowed::verb("fail").asks(&[Said::Text]);
+    all.extend(on_each(fail, &|id| Node::Fail {
+        id,
+        reason: reason.clone(),
+        retry: false,
+    }));
+    let force = Allowed::verb("force-complete").takes(Said::Text);
+    all.extend(on_each(force, &|id| Node::ForceComplete {
+        id,
+        by: Actor::Person,
+        reason: None,
+    }));
+    all.push(Allowed::verb("rebuild"));
+    all
+}

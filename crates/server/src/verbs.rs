@@ -1,0 +1,473 @@
+//! What people do with state files: the same operations as on the command line, and which of them the rules allow now.
+
+use crate::call::{Call, Reply, json};
+use crate::problem::Problem;
+use crate::serve::Shared;
+use crate::workspaces::{files, group, root_of};
+use bowline_engine::allowed::{Said, allowed};
+use bowline_engine::files::{Changed, KnownFile, View};
+use bowline_engine::kinds::FileKind;
+use bowline_engine::machines::develop::{FailureClass, Gate, Phase};
+use bowline_engine::machines::plan::TaskResult;
+use bowline_engine::machines::thinking::{Execution, Stage};
+use bowline_engine::operations::develop::{DevelopRun, Passed, Proof};
+use bowline_engine::operations::memory::{FailureKind, Finish, MemoryFolder, NewStep, NewTask};
+use bowline_engine::operations::orchestrate::Orchestration;
+use bowline_engine::operations::thinking::ThinkingRun;
+use bowline_engine::words::shown;
+use bowline_engine::{Context, Error, history};
+use bowline_formats::rest::{VerbRequest, WorkspaceAction, WorkspaceChange, WorkspaceField};
+use bowline_runner::orchestrate::by_hand;
+use bowline_runner::orchestrate::door::{self, Request};
+use bowline_words::Lang;
+use bowline_words::message::ServerNo;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How long whoever finds no place for a command is told to wait.
+const CHECK_AGAIN_SECONDS: u64 = 5;
+
+/// The verbs of a kind.
+fn verbs(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "thinking" => &[
+            "start", "complete", "output", "fail", "evaluate", "quality", "feedback", "undo",
+        ],
+        "memory" => &[
+            "task-new",
+            "task-drop",
+            "pause",
+            "resume",
+            "cancel",
+            "recover",
+            "finish",
+            "step-add",
+            "step-start",
+            "step-complete",
+            "step-fail",
+            "undo",
+        ],
+        "develop" => &[
+            "start",
+            "review",
+            "implement",
+            "pr",
+            "done",
+            "back",
+            "seal",
+            "adopt",
+            "reset",
+            "gate-pass",
+            "gate-by-hand",
+            "gate-reset",
+            "checkpoint-start",
+            "checkpoint-pass",
+            "checkpoint-fail",
+            "undo",
+        ],
+        "orchestrate" => &[
+            "start",
+            "complete",
+            "fail",
+            "retry",
+            "force-complete",
+            "phase-finish",
+            "rebuild",
+            "pause",
+            "continue",
+            "stop",
+            "undo",
+        ],
+        _ => &[],
+    }
+}
+
+/// Verbs that run commands of the project.
+const RUNNING: [&str; 3] = ["gate-pass", "checkpoint-pass", "phase-finish"];
+
+/// What a person may do with a file now. One that cannot be told about has its findings.
+pub(crate) fn actions(context: &Context, file: &KnownFile, view: &View) -> Vec<WorkspaceAction> {
+    let all = allowed(context, file, view).unwrap_or_default();
+    let field = |said: Said| match said {
+        Said::Text => WorkspaceField::Text,
+        Said::Code => WorkspaceField::Code,
+        Said::Path => WorkspaceField::Paths,
+        Said::Command => WorkspaceField::Command,
+    };
+    let all = all.into_iter().map(|one| WorkspaceAction {
+        verb: one.verb.into(),
+        ids: one.ids,
+        asks: one.asks.into_iter().map(field).collect(),
+        takes: one.takes.into_iter().map(field).collect(),
+        codes: one.codes.into_iter().map(str::to_owned).collect(),
+        values: one.values,
+        runs: one.runs,
+    });
+    if view.kind != FileKind::Orchestrate || !door::is_open(&view.path) {
+        return all.collect();
+    }
+    // A run has the file: it is asked, and does the rest itself.
+    let whole = |verb: &&str| WorkspaceAction {
+        verb: (*verb).into(),
+        ids: Vec::new(),
+        asks: Vec::new(),
+        takes: Vec::new(),
+        codes: Vec::new(),
+        values: Vec::new(),
+        runs: None,
+    };
+    let of_run = ["pause", "continue", "stop"];
+    let by_run = |one: &WorkspaceAction| !one.ids.is_empty() && one.verb != "phase-finish";
+    let asked = of_run.iter().map(whole);
+    asked.chain(all.filter(by_run)).collect()
+}
+
+pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let asked: VerbRequest = call.body()?;
+    let files = files(shared, call)?;
+    let (kind, verb) = (call.param("kind"), call.param("verb"));
+    if !verbs(kind).contains(&verb) {
+        return Err(ServerNo::NoSuchVerb {
+            verb: verb.chars().take(80).collect(),
+            known: verbs(kind).join(", "),
+        }
+        .into());
+    }
+    let named = asked.file.as_deref();
+    // Of a memory it is the current task that moves.
+    let moves = |kind: FileKind| kind == FileKind::TaskState || group(kind).0 != "memory";
+    let mut fitting = files
+        .iter()
+        .filter(|(kind, _)| moves(*kind))
+        .filter(|(_, path)| named.is_none_or(|it| shown(path) == it));
+    let (Some((file_kind, path)), None) = (fitting.next(), fitting.next()) else {
+        let shown = named.unwrap_or(kind);
+        return Err(match named.is_some() || files.is_empty() {
+            true => Problem::no_such("state file", shown),
+            false => lacks(verb, "file"),
+        });
+    };
+    let _place = match RUNNING.contains(&verb) {
+        true => Some(shared.checks.try_acquire().map_err(|_| {
+            let seconds = CHECK_AGAIN_SECONDS;
+            Problem::No(ServerNo::TooManyRequests { seconds })
+        })?),
+        false => None,
+    };
+    let asks = Asks {
+        context: &shared.context,
+        kind: *file_kind,
+        path,
+        verb,
+        asked: &asked,
+        lang: call.lang,
+    };
+    json(call, &asks.change()?)
+}
+
+fn lacks(verb: &str, field: &'static str) -> Problem {
+    let verb = verb.to_owned();
+    Problem::No(ServerNo::VerbLacks { verb, field })
+}
+
+fn told<S>(changed: &Changed<S>, evidence: Vec<Value>) -> WorkspaceChange {
+    WorkspaceChange {
+        path: shown(&changed.view.path),
+        from: changed.moved.from.clone(),
+        to: Some(changed.moved.to.clone()),
+        sequence: Some(changed.view.sequence),
+        state: changed.view.shown(),
+        evidence,
+    }
+}
+
+/// A verb that is asked for on a file.
+struct Asks<'a> {
+    context: &'a Context,
+    kind: FileKind,
+    path: &'a Path,
+    verb: &'a str,
+    asked: &'a VerbRequest,
+    lang: Lang,
+}
+
+impl Asks<'_> {
+    fn change(&self) -> Result<WorkspaceChange, Problem> {
+        if self.verb == "undo" {
+            let file = KnownFile::new(self.context, self.kind, self.path);
+            let changed = history::undo(self.context, &file, false)?;
+            return Ok(told(&changed, Vec::new()));
+        }
+        match self.kind {
+            FileKind::Thinking => self.thinking(),
+            FileKind::Develop => self.develop(),
+            FileKind::Orchestrate => self.orchestrate(),
+            FileKind::TaskState
+            | FileKind::TaskHistory
+            | FileKind::SharedContext
+            | FileKind::AgentMemory => self.memory(),
+        }
+    }
+
+    fn lacks(&self, field: &'static str) -> Problem {
+        lacks(self.verb, field)
+    }
+
+    fn id(&self) -> Result<&str, Problem> {
+        self.asked.id.as_deref().ok_or_else(|| self.lacks("id"))
+    }
+
+    /// What the id is the name of.
+    fn named<T>(&self, find: impl FnOnce(&str) -> Option<T>) -> Result<T, Problem> {
+        find(self.id()?).ok_or_else(|| self.lacks("id"))
+    }
+
+    fn number(&self) -> Result<u32, Problem> {
+        self.named(|id| id.parse().ok())
+    }
+
+    fn text(&self) -> Option<&str> {
+        self.asked.text.as_deref()
+    }
+
+    fn said(&self) -> Result<&str, Problem> {
+        self.text().ok_or_else(|| self.lacks("text"))
+    }
+
+    /// What the code is the name of; nothing where none is given.
+    fn coded<T>(&self, find: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Problem> {
+        let code = self.asked.code.as_deref();
+        code.map(|code| find(code).ok_or_else(|| self.lacks("code")))
+            .transpose()
+    }
+
+    fn root(&self) -> std::path::PathBuf {
+        root_of(self.kind, self.path)
+    }
+
+    fn thinking(&self) -> Result<WorkspaceChange, Problem> {
+        let (context, paths) = (self.context, &self.asked.paths);
+        let run = ThinkingRun::at(context, &self.root());
+        let stage = || self.named(Stage::from_name);
+        let values = || {
+            let pairs = self.asked.values.iter();
+            pairs
+                .map(|(name, value)| (name.clone(), *value))
+                .collect::<Vec<_>>()
+        };
+        let value = |name| {
+            let value = self.asked.values.get(name).copied();
+            value.ok_or_else(|| self.lacks("values"))
+        };
+        let changed = match self.verb {
+            "start" => run.start(context, stage()?, self.text())?,
+            "complete" => run.complete(context, stage()?, paths)?,
+            "output" => run.output(context, stage()?, paths)?,
+            "evaluate" => run.evaluate(context, &values())?,
+            "quality" => run.measure(context, &values())?,
+            "feedback" => {
+                let execution = Execution {
+                    metric: self.said()?.to_owned(),
+                    actual: value("actual")?,
+                    target: value("target")?,
+                    learnings: Vec::new(),
+                    improvements: Vec::new(),
+                    stages: Vec::new(),
+                };
+                run.record(context, &execution)?
+            }
+            _ => {
+                let code = self.asked.code.as_deref();
+                let code = code.ok_or_else(|| self.lacks("code"))?;
+                run.fail(context, stage()?, code, self.text().unwrap_or_default())?
+            }
+        };
+        Ok(told(&changed, Vec::new()))
+    }
+
+    fn memory(&self) -> Result<WorkspaceChange, Problem> {
+        let context = self.context;
+        let memory = MemoryFolder::at(context, self.path.parent().unwrap_or(self.path));
+        let summary = self.text().map(str::to_owned);
+        let changed = match self.verb {
+            "pause" => memory.task_pause(context)?.telling(()),
+            "resume" => memory.task_resume(context)?.telling(()),
+            "cancel" => memory.task_cancel(context)?.telling(()),
+            "recover" => memory.task_recover(context, self.text())?.telling(()),
+            "finish" => {
+                let finish = Finish {
+                    result: self.coded(TaskResult::from_name)?,
+                    summary,
+                    ..Finish::default()
+                };
+                memory.task_finish(context, finish)?.telling(())
+            }
+            "task-new" => {
+                let new = NewTask {
+                    name: self.said()?.to_owned(),
+                    ..NewTask::default()
+                };
+                memory.task_new(context, &new)?.telling(())
+            }
+            "task-drop" => memory.task_drop(context, self.id()?)?.telling(()),
+            "step-add" => {
+                let new = NewStep {
+                    name: self.said()?.to_owned(),
+                    ..NewStep::default()
+                };
+                memory.step_add(context, new)?.telling(())
+            }
+            "step-start" => memory.step_start(context, self.number()?)?.telling(()),
+            "step-complete" => {
+                let (output, made) = (summary.map(Value::String), Vec::new());
+                let changed = memory.step_complete(context, self.number()?, output.as_ref(), made);
+                changed?.telling(())
+            }
+            _ => {
+                let kind = self.coded(FailureKind::from_name)?;
+                let kind = kind.unwrap_or(FailureKind::Transient);
+                let changed = memory.step_fail(context, self.number()?, kind, self.said()?);
+                changed?.telling(())
+            }
+        };
+        Ok(told(&changed, Vec::new()))
+    }
+
+    fn develop(&self) -> Result<WorkspaceChange, Problem> {
+        let context = self.context;
+        let run = DevelopRun::at(context, &self.root());
+        let gate = || self.named(Gate::from_name);
+        let command = self.asked.command.as_deref();
+        let passes = |proof| {
+            run.gate_pass(context, gate()?, proof, &())
+                .map_err(Problem::from)
+        };
+        let changed = match self.verb {
+            "start" => run.start(context, self.said()?, false)?.telling(()),
+            "review" => run.review(context, &self.asked.paths, None)?.telling(()),
+            "implement" => run.implement(context, self.text())?.telling(()),
+            "pr" => run.pr(context)?.telling(()),
+            "done" => run.done(context)?.telling(()),
+            "back" => {
+                let phase = self.named(Phase::from_name)?;
+                run.back(context, phase)?.telling(())
+            }
+            "seal" => run.seal(context)?.telling(()),
+            "adopt" => run.adopt(context)?.telling(()),
+            "reset" => run.reset(context)?.telling(()),
+            "gate-pass" => {
+                let proof = Proof {
+                    run: command,
+                    by_hand: None,
+                };
+                return Ok(with_evidence(&passes(proof)?));
+            }
+            "gate-by-hand" => {
+                let proof = Proof {
+                    run: None,
+                    by_hand: Some(self.said()?),
+                };
+                return Ok(with_evidence(&passes(proof)?));
+            }
+            "checkpoint-start" => {
+                let changed = run.checkpoint_start(context, self.id()?, self.text())?;
+                changed.telling(())
+            }
+            "checkpoint-pass" => {
+                // The command that is shown beside the button.
+                let planned = run.contract(context)?;
+                let planned = planned
+                    .iter()
+                    .find(|it| Some(&it.id) == self.asked.id.as_ref());
+                let command = command.or(planned.and_then(|it| it.command.as_deref()));
+                let passed = run.checkpoint_pass(context, self.id()?, command, &())?;
+                return Ok(with_evidence(&passed));
+            }
+            "checkpoint-fail" => {
+                let class = self.coded(FailureClass::from_name)?;
+                let class = class.unwrap_or(FailureClass::LogicError);
+                run.checkpoint_fail(context, self.id()?, class)?.telling(())
+            }
+            _ => run.gate_reset(context, gate()?)?.telling(()),
+        };
+        Ok(told(&changed, Vec::new()))
+    }
+
+    fn orchestrate(&self) -> Result<WorkspaceChange, Problem> {
+        let (context, text) = (self.context, self.text());
+        let run = Orchestration::at(context, &self.root());
+        if let Some(request) = self.of_run()? {
+            match door::ask(self.path, &request, self.lang) {
+                Some(answer) => match answer.error {
+                    Some(refused) => return Err(Problem::Run(refused)),
+                    None => return self.looked(),
+                },
+                None if matches!(self.verb, "pause" | "continue" | "stop") => {
+                    let path = self.path.to_owned();
+                    return Err(Error::NobodyRuns { path }.into());
+                }
+                None => {}
+            }
+        }
+        let changed = match self.verb {
+            "start" => by_hand::start(context, &run, self.id()?, false)?
+                .0
+                .telling(()),
+            "complete" => run.complete(context, self.id()?)?.telling(()),
+            "fail" => run.fail(context, self.id()?, text, false)?.telling(()),
+            "retry" => run.retry(context, self.id()?)?.telling(()),
+            "force-complete" => run.force_complete(context, self.id()?, text)?.telling(()),
+            "phase-finish" => {
+                let phase = self.number()?;
+                by_hand::finish_phase(context, &run, phase, false)?.telling(())
+            }
+            _ => run.rebuild(context)?.telling(()),
+        };
+        Ok(told(&changed, Vec::new()))
+    }
+
+    /// What the run that owns the file is asked, where one does: it decides.
+    fn of_run(&self) -> Result<Option<Request>, Problem> {
+        let id = || self.id().map(str::to_owned);
+        let reason = self.asked.text.clone();
+        Ok(Some(match self.verb {
+            "pause" => Request::Pause {},
+            "continue" => Request::Continue {},
+            "stop" => Request::Stop {},
+            "start" => Request::Start { id: id()? },
+            "complete" => Request::Complete { id: id()? },
+            "fail" => Request::Fail {
+                id: id()?,
+                reason,
+                retry: false,
+            },
+            "retry" => Request::Retry { id: id()? },
+            "force-complete" => Request::ForceComplete {
+                id: id()?,
+                reason,
+                person: true,
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The file as it stands after somebody else has moved it.
+    fn looked(&self) -> Result<WorkspaceChange, Problem> {
+        let view = KnownFile::new(self.context, self.kind, self.path).view(self.context)?;
+        Ok(WorkspaceChange {
+            path: shown(&view.path),
+            from: None,
+            to: Some(view.examined.status.clone()),
+            sequence: Some(view.sequence),
+            state: view.shown(),
+            evidence: Vec::new(),
+        })
+    }
+}
+
+fn with_evidence(passed: &Passed) -> WorkspaceChange {
+    let evidence = passed.evidence.iter();
+    let evidence = evidence.filter_map(|one| serde_json::to_value(one).ok());
+    told(&passed.changed, evidence.collect())
+}
