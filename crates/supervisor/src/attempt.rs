@@ -335,7 +335,8 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// The content of a file that is not longer than this.
 pub(crate) fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // Room for most of them: what is grown as it is read is read in small bites.
+    let mut bytes = Vec::with_capacity(4096);
     open(path)?.take(max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(io::ErrorKind::FileTooLarge.into());

@@ -1,7 +1,7 @@
 //! Connections to the shim: requests in, answers out, with bounded memory for each.
 
 use crate::error::Refused;
-use crate::process::{Descent, descent, was_given};
+use crate::process::{Descent, Process, descent, was_given};
 use crate::protocol::{Answer, BODY_BYTES_MAX, Envelope, Lines, No, Status};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{getpid, getuid};
@@ -195,7 +195,9 @@ impl Clients {
     /// Takes a connection and greets it, unless it comes from another user or from below this very shim: an agent must not
     /// control what controls it. Who cannot be told from an agent is taken for one: it may have left the connection to
     /// another process and ended. So is who carries the agent's `mark` in its environment, wherever it stands.
-    pub(super) fn welcome(&mut self, stream: UnixStream, mark: &str, greeting: &Answer) {
+    ///
+    /// Whoever was there before the shim was `born` is none: an agent of ours began nothing before that.
+    pub(super) fn welcome(&mut self, stream: UnixStream, born: u64, mark: &str, greeting: &Answer) {
         let Ok(peer) = socket_peercred(&stream) else {
             return;
         };
@@ -206,7 +208,8 @@ impl Clients {
         let mut client = Client::new(stream);
         let me = getpid().as_raw_nonzero().get();
         let pid = peer.pid.as_raw_nonzero().get();
-        if descent(pid, me) != Descent::Elsewhere || was_given(pid, mark.as_bytes()) {
+        let older = Process::look(pid).is_some_and(|peer| peer.start < born);
+        if !older && (descent(pid, me) != Descent::Elsewhere || was_given(pid, mark.as_bytes())) {
             let told = "an agent cannot control its own shim";
             client.refuse(0, Refused::AgentPeer, told);
             client.flush();

@@ -340,7 +340,8 @@ impl Run {
                 status: Some(self.status()),
                 ..Answer::default()
             };
-            self.clients.welcome(stream, &mark, &greeting);
+            self.clients
+                .welcome(stream, self.owner.start, &mark, &greeting);
         }
     }
 
