@@ -329,7 +329,7 @@ impl Run {
             let Ok((stream, _)) = self.listener.accept() else {
                 return;
             };
-            let greeting = Answer {
+            let hello = Answer {
                 id: 0,
                 hello: Some(Hello {
                     protocol: PROTOCOL,
@@ -340,8 +340,7 @@ impl Run {
                 status: Some(self.status()),
                 ..Answer::default()
             };
-            self.clients
-                .welcome(stream, self.owner.start, &mark, &greeting);
+            self.clients.welcome(stream, self.owner.start, &mark, &hello);
         }
     }
 
