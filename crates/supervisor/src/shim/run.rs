@@ -340,7 +340,8 @@ impl Run {
                 status: Some(self.status()),
                 ..Answer::default()
             };
-            self.clients.welcome(stream, self.owner.start, &mark, &hello);
+            self.clients
+                .welcome(stream, self.owner.start, &mark, &hello);
         }
     }
 
@@ -646,8 +647,7 @@ impl Run {
             self.exit = Some(exit);
             self.version += 1;
         }
-        let status = self.status();
-        self.clients.farewell(&status);
+        self.clients.farewell(&self.status());
         if self.relays.is_some() {
             let _ = std::fs::remove_file(self.attempt.path(SOCKET));
         }
