@@ -1,6 +1,7 @@
 //! Values that must not reach the disk: each byte of them becomes `*` in what the agent wrote, before it is in a log.
 
 use memchr::memmem;
+use std::collections::BTreeSet;
 
 /// Shorter values would hide half of every line, and are no secrets.
 const VALUE_BYTES_MIN: usize = 4;
@@ -74,8 +75,8 @@ impl Mask {
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     bytes: Vec<u8>,
-    /// So many of them are the end of a value.
-    covered: usize,
+    /// Where values are in them, or ends of values that began before.
+    covered: BTreeSet<(usize, usize)>,
 }
 
 impl Tail {
@@ -89,22 +90,23 @@ impl Tail {
         whole.extend_from_slice(bytes);
         let sure = whole.len() - mask.open(&whole);
         let mut covered = std::mem::take(&mut self.covered);
-        let found = mask.found(&whole);
+        covered.extend(mask.found(&whole));
         self.bytes = whole.split_off(sure);
-        whole[..covered.min(sure)].fill(COVER);
-        for (from, to) in found {
+        for (from, to) in covered {
             whole[from.min(sure)..to.min(sure)].fill(COVER);
-            covered = covered.max(to);
+            if to > sure {
+                self.covered.insert((from.saturating_sub(sure), to - sure));
+            }
         }
-        self.covered = covered.saturating_sub(sure);
         whole
     }
 
     /// What is left when nothing more will come.
     pub(super) fn end(&mut self) -> Vec<u8> {
         let mut left = std::mem::take(&mut self.bytes);
-        let covered = std::mem::take(&mut self.covered).min(left.len());
-        left[..covered].fill(COVER);
+        for (from, to) in std::mem::take(&mut self.covered) {
+            left[from..to].fill(COVER);
+        }
         left
     }
 }
@@ -163,6 +165,12 @@ mod tests {
             in_pieces(&mask, &[r#"{"a":"pass\"word\n1"}"#]),
             r#"{"a":"*************"}"#
         );
+    }
+
+    #[test]
+    fn a_value_inside_the_beginning_of_another_hides_nothing_else() {
+        let mask = mask(&["babaaaa", "abaa"]);
+        assert_eq!(in_pieces(&mask, &["babaa", ""]), "b****");
     }
 
     #[test]
