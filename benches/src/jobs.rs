@@ -314,7 +314,7 @@ pub(crate) fn many(options: &Options) -> Outcome<Report> {
     drop(contenders);
     jobs.stop();
     let speed = |samples: &Samples| (tasks * STEPS) as f64 / samples.median().as_secs_f64();
-    let (floor, ours, threads) = (speed(&samples[0]), speed(&samples[1]), speed(&samples[2]));
+    let [floor, together, ours] = [0, 1, 2].map(|at| speed(&samples[at]));
     let row = |name: &str, speed: f64| {
         vec![
             name.to_owned(),
@@ -326,15 +326,15 @@ pub(crate) fn many(options: &Options) -> Outcome<Report> {
         name: "jobs-many",
         about: format!(
             "{CALLERS} callers at once, each with tasks of its own, five durable steps each, against raw commits of the same rows in \
-             the same company: one step of {CALLERS} tasks in each. The bound is for what decides, with {CALLERS} steps under way; \
-             below it the same with a thread for each caller, which is woken for every answer. {rounds} rounds of {} steps in turns.",
+             the same company: one step of {CALLERS} tasks in each. Each caller has a thread, which is woken for every answer; \
+             beside it the same with one thread for all of them. {rounds} rounds of {} steps in turns.",
             tasks * STEPS
         ),
         columns: &["", "steps/s", "of the floor"],
         rows: vec![
             row("raw commits in batches", floor),
+            row("through the loop, one thread for all callers", together),
             row("**through the loop**", ours),
-            row("through the loop, a thread per caller", threads),
         ],
         bound: Some(Bound {
             promise: "at least 60 % of raw batches",

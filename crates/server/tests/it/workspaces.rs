@@ -95,12 +95,11 @@ fn a_hand_edit_is_told() {
     listening.join().unwrap().unwrap();
 }
 
-#[test]
-fn a_task_that_nobody_was_started_for_has_printed_nothing() {
+/// A world with an orchestration of this plan, and where it is.
+fn planned(plan: &str) -> (World, String) {
     let world = World::with(|folder| {
         let root = folder.join("project");
         std::fs::create_dir_all(&root).unwrap();
-        let plan = "# TASKS: pier\n\n## Phase 1: All\n### [ ] T1.1: Planks\n";
         std::fs::write(root.join("TASKS.md"), plan).unwrap();
         let run = Orchestration::at(&context(), &root);
         run.init(&context(), &Begin::default()).unwrap();
@@ -108,6 +107,12 @@ fn a_task_that_nobody_was_started_for_has_printed_nothing() {
     });
     let id = world.get("/api/workspaces").json()["items"][0]["id"].clone();
     let path = format!("/api/workspaces/{}/orchestrate", id.as_str().unwrap());
+    (world, path)
+}
+
+#[test]
+fn a_task_that_nobody_was_started_for_has_printed_nothing() {
+    let (world, path) = planned("# TASKS: pier\n\n## Phase 1: All\n### [ ] T1.1: Planks\n");
     let file = world.get(&path).json()["items"][0]["path"].clone();
     let file = file.as_str().unwrap();
     for address in [
@@ -294,17 +299,9 @@ fn a_gate_opens_by_its_sealed_command_and_says_when_that_is_red() {
 
 #[test]
 fn a_phase_is_finished_and_every_offered_move_is_accepted() {
-    let world = World::with(|folder| {
-        let root = folder.join("project");
-        std::fs::create_dir_all(&root).unwrap();
-        let plan = "# TASKS: pier\n\n## Phase 1: One\n### [ ] T1.1: Planks\n### [ ] T1.2: Ropes\n\n## Phase 2: Two\n### [ ] T2.1: Paint\n";
-        std::fs::write(root.join("TASKS.md"), plan).unwrap();
-        let run = Orchestration::at(&context(), &root);
-        run.init(&context(), &Begin::default()).unwrap();
-        vec![root]
-    });
-    let id = world.get("/api/workspaces").json()["items"][0]["id"].clone();
-    let path = format!("/api/workspaces/{}/orchestrate", id.as_str().unwrap());
+    let (world, path) = planned(
+        "# TASKS: pier\n\n## Phase 1: One\n### [ ] T1.1: Planks\n### [ ] T1.2: Ropes\n\n## Phase 2: Two\n### [ ] T2.1: Paint\n",
+    );
     let verbs = || actions(&world.get(&path).json()["items"][0]);
     let post = |verb: &str, body: Value| {
         let answer = world.post(&format!("{path}/{verb}"), &body);
