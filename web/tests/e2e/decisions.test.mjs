@@ -57,7 +57,11 @@ test('from the form to completed, through every decision', { timeout: 120_000 },
   await page.getByRole('tab', { name: 'Overview' }).click();
   await page.locator('[role=log]').getByText(/This line should be better\./).first().waitFor();
 
-  // The same phase again, then the second; each approved.
+  // The same phase again, then the second; each approved, on a line so slow that the list of reviews is old: what was decided is not offered again.
+  await page.route('**/api/tasks/*/reviews', async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await route.continue();
+  });
   const id = new URL(page.url()).pathname.split('/')[2];
   await server.reaches(id, 'review');
   await page.getByRole('tab', { name: /Review/ }).click();
@@ -68,6 +72,7 @@ test('from the form to completed, through every decision', { timeout: 120_000 },
   });
   await page.locator('form button[data-action="approve"]').click();
   await server.reaches(id, 'completed');
+  await page.unroute('**/api/tasks/*/reviews');
   await page.getByText('Completed', { exact: true }).first().waitFor();
 
   // What happened is in the history, and what was made is in the files.
