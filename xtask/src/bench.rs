@@ -23,17 +23,18 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         .copied()
         .filter(|option| *option != "--write")
         .collect();
-    let programs = release::build(&["bowline", "bowline-shim", "bowline-benches"])?;
+    let programs = release::build(&["bowline-benches", "bowline", "bowline-shim"])?;
+    let [benches, users @ ..] = &programs[..] else {
+        return Err("nothing was built".into());
+    };
+    let folder = benches.parent().unwrap_or(benches);
     // As a user has them, who runs no file that a linker has left in memory page by page: that starts a third slower.
-    let installed = programs.join("installed");
-    release::place(&programs, &installed)?;
+    let installed = folder.join("installed");
+    release::place(users, &installed)?;
     let (bowline, shim) = (installed.join("bowline"), installed.join("bowline-shim"));
-    let mut benches = command(
-        &programs.join("bowline-benches").to_string_lossy(),
-        &options,
-    );
+    let mut benches = command(&benches.to_string_lossy(), &options);
     // Beside the build, not in the folder for temporary files: that one is often in memory, where a flush is free.
-    benches.args(["--scratch".as_ref(), programs.as_os_str()]);
+    benches.args(["--scratch".as_ref(), folder.as_os_str()]);
     benches.args(["--bowline".as_ref(), bowline.as_os_str()]);
     benches.args(["--shim".as_ref(), shim.as_os_str()]);
     match python("peers", &PEERS) {
