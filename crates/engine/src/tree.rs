@@ -16,7 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 /// Files hashed of a folder that is no git repository; more are not a work tree but a disk.
@@ -44,7 +44,14 @@ pub(crate) struct Checkout {
     pub(crate) folder: PathBuf,
     /// The hash of what was copied.
     pub(crate) tree: String,
-    _scratch: Scratch,
+    scratch: Scratch,
+}
+
+impl Checkout {
+    /// Nobody has taken it away.
+    pub(crate) fn stands(&self) -> bool {
+        self.scratch.stands() && self.root.is_dir()
+    }
 }
 
 /// Makes a copy of the tree a run's root is in, with a repository of its own that has the same commits. Paths of `share`, from
@@ -100,7 +107,7 @@ pub(crate) fn checkout(
         root: place,
         folder,
         tree,
-        _scratch: scratch,
+        scratch,
     })
 }
 
@@ -284,25 +291,38 @@ fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     }
 }
 
-/// A folder of our own that goes when it is no longer needed, and with the next one when we are killed.
-struct Scratch(PathBuf);
+/// A folder of our own that goes when it is no longer needed, and with the next one when we are killed. Whose it is says the
+/// lock on it: numbers of processes are another's tomorrow, and others in a sandbox.
+struct Scratch(PathBuf, fs::File);
 
 impl Scratch {
     fn new(context: &Context, side: &Path) -> Result<Self, Error> {
         let folder = side.join("scratch");
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let owner = name.to_string_lossy();
-            let owner = owner.rsplit('-').next().unwrap_or_default();
-            let owner = u32::from_str_radix(owner, 16).unwrap_or(0);
-            if !Path::new(&format!("/proc/{owner}")).exists() {
+            let free = fs::File::open(entry.path()).is_ok_and(|it| it.try_lock().is_ok());
+            if free {
                 fs::remove_dir_all(entry.path()).ok();
             }
         }
-        let own = folder.join(context.request().id);
-        fs::remove_dir_all(&own).ok();
-        fs::create_dir_all(&own).map_err(|error| failed(&own, &error))?;
-        Ok(Scratch(own))
+        loop {
+            let own = folder.join(context.request().id);
+            let made = fs::create_dir_all(&own).and_then(|()| fs::File::open(&own));
+            let held = match made.and_then(|it| it.lock().map(|()| it)) {
+                // Somebody cleared it away before it was locked.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                held => Scratch(own.clone(), held.map_err(|error| failed(&own, &error))?),
+            };
+            if held.stands() {
+                return Ok(held);
+            }
+        }
+    }
+
+    /// The folder that was made is still there.
+    fn stands(&self) -> bool {
+        let is = |it: fs::Metadata| (it.dev(), it.ino());
+        let made = self.1.metadata().map(is).ok();
+        made.is_some() && fs::symlink_metadata(&self.0).map(is).ok() == made
     }
 
     fn folder(&self, name: &str) -> Result<PathBuf, Error> {

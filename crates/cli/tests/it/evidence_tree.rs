@@ -211,3 +211,45 @@ fn a_git_that_somebody_put_into_the_path_is_not_asked_for_the_tree() {
     let asked = std::fs::read_to_string(asked).unwrap_or_default();
     assert_eq!(asked, "", "{asked}");
 }
+
+/// Looks for something in a checkout while another command makes folders of its own beside it: found a TODO that is there, and
+/// nobody has taken it away.
+#[test]
+fn whoever_comes_second_leaves_the_checkout_of_the_first_alone() {
+    let meet = tempfile::tempdir().unwrap();
+    let (begun, go) = (meet.path().join("begun"), meet.path().join("go"));
+    let world = run(&format!(
+        "echo here >> {}; while [ ! -e {} ]; do sleep 0.02; done; ! grep -q good code.txt",
+        begun.display(),
+        go.display()
+    ));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| with_key(&world, "a key of ours, long enough"));
+        let so_many = |count: usize| {
+            let lines = || std::fs::read_to_string(&begun).unwrap_or_default();
+            while lines().lines().count() < count {
+                assert!(!first.is_finished(), "it did not wait");
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        };
+        so_many(1);
+        let second = scope.spawn(|| world.bowline(PASS).output().unwrap());
+        so_many(2);
+        std::fs::write(&go, "").unwrap();
+        for (who, caller) in [("first", first), ("second", second)] {
+            let output = caller.join().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{who}: {}", told(output));
+        }
+    });
+}
+
+#[test]
+fn a_checkout_that_was_taken_away_proves_nothing() {
+    for end in ["true", "false"] {
+        let world = run(&format!("rm -rf \"$PWD\"; {end}"));
+        let output = with_key(&world, "a key of ours, long enough");
+        assert_eq!(output.status.code(), Some(1));
+        let told = told(output);
+        assert!(told.contains("changed while"), "{told}");
+    }
+}

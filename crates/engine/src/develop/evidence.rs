@@ -128,10 +128,14 @@ impl<'s> Scene<'s> {
             limit: self.limit,
         };
         let ran = process::run(command, &place, &mut tick)?;
-        // In place, somebody may have changed what the command saw while it ran. In a checkout of ours nobody could.
-        let stays =
-            checkout.is_some() || self.tree()? == before && sealed == Sealed::look(root, self.seal);
-        if ran.exit_code == 0 && !stays {
+        // In place, somebody may have changed what the command saw while it ran. In a checkout of ours nobody could, but whoever
+        // takes it away makes red green and green red.
+        let believed = match &checkout {
+            Some(checkout) => checkout.stands(),
+            None if ran.exit_code != 0 => true,
+            None => self.tree()? == before && sealed == Sealed::look(root, self.seal),
+        };
+        if !believed {
             return Err(Error::TreeChanged {
                 command: command.to_owned(),
             });
