@@ -1,9 +1,10 @@
-//! The one thread that decides: takes what has come, has the machines decide, commits all of it at once, and then acts.
+//! The one place where it is decided: takes what has come, has the machines decide, commits all of it at once, and then acts.
 
 use super::carry::Told;
 use super::decide::new_id;
 use super::flight::{After, Flight};
 use super::index::Index;
+use super::shift::Shift;
 use super::wish::{Asked, Refused};
 use super::workshop::{Bench, Finished, Workshop};
 use super::{Agents, Config, Listeners, Reply, Tokens};
@@ -19,12 +20,12 @@ use bowline_store::{
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 /// What comes in together is decided and committed together, up to so many.
 pub(super) const TOGETHER_MAX: usize = 256;
-/// The longest the thread sleeps: clocks are set, and places of silent output are to be written down.
+/// The longest that nobody looks: clocks are set, and places of silent output are to be written down.
 const TICK_MS: u64 = 1_000;
 
 /// Something that has come.
@@ -113,8 +114,10 @@ pub(super) struct Desk {
     pub(super) requests: BTreeSet<String>,
     /// What was decided before, while it is flushed.
     pub(super) flight: Option<Flight>,
-    /// Wakes this thread.
+    /// Has somebody look at what was flushed.
     pub(super) wake: Arc<dyn Fn() + Send + Sync>,
+    /// One wish has come and nothing else: whoever is here has it flushed without another thread.
+    pub(super) alone: bool,
     /// The store failed: nothing is decided any more.
     pub(super) broken: Option<String>,
 }
@@ -124,23 +127,22 @@ impl Desk {
         config: Arc<Config>,
         store: Arc<dyn Store>,
         key: Key,
-        inputs: Sender<Input>,
+        shift: &Arc<Shift>,
         listeners: Listeners,
         tokens: Tokens,
     ) -> Result<Desk, Refused> {
         let failed = |error: std::io::Error| Refused::Failed(error.to_string());
-        let news = inputs.clone();
-        let attempts = Attempts::drive(config.shim.clone(), move |it| {
-            // A desk that has ended needs no news; the agents are found by the next one.
-            let _ = news.send(Input::News(it));
-        })
-        .map_err(failed)?;
-        let flushed = inputs.clone();
-        let wake = Arc::new(move || {
-            let _ = flushed.send(Input::Flushed);
-        });
+        // A desk that has ended needs no news; the agents are found by the next one.
+        let lay = |shift: &Arc<Shift>| {
+            let shift = shift.clone();
+            move |input| drop(shift.put(input))
+        };
+        let (news, flushed, done) = (lay(shift), lay(shift), lay(shift));
+        let attempts = Attempts::drive(config.shim.clone(), move |it| news(Input::News(it)))
+            .map_err(failed)?;
+        let wake = Arc::new(move || flushed(Input::Flushed));
         let workshop = Workshop::open(config.clone(), move |finished| {
-            let _ = inputs.send(Input::Finished(Box::new(finished)));
+            done(Input::Finished(Box::new(finished)));
         })
         .map_err(failed)?;
         let desk = Desk::with(config, store, key, Box::new(attempts), Box::new(workshop))?;
@@ -185,6 +187,7 @@ impl Desk {
             requests: BTreeSet::new(),
             flight: None,
             wake: Arc::new(|| {}),
+            alone: false,
             broken: None,
             store,
         };
@@ -225,33 +228,10 @@ impl Desk {
         self.config.clock.now()
     }
 
-    /// Until somebody stops it, or the store fails. Gives back who is to be told once everything is let go.
-    pub(super) fn run(mut self, inbox: &Receiver<Input>) -> Option<Sender<()>> {
+    /// Goes on with what it finds.
+    pub(super) fn resume(&mut self) {
         self.reconcile();
         self.settle_down();
-        while self.broken.is_none() {
-            let first = inbox.try_recv();
-            let first = match first.or_else(|_| inbox.recv_timeout(self.patience())) {
-                Ok(first) => Some(first),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return None,
-            };
-            let together = first.into_iter().chain(inbox.try_iter().take(TOGETHER_MAX));
-            let stop = self.turn(together.collect());
-            if stop.is_some() {
-                return stop;
-            }
-        }
-        // Nothing can be decided any more; whoever asks is told so, and the next process goes on from what is durable.
-        let why = self.broken.take().unwrap_or_default();
-        for input in inbox {
-            match input {
-                Input::Asked(_, reply) => reply(Err(Refused::Failed(why.clone()))),
-                Input::Stop(answer) => return Some(answer),
-                Input::News(_) | Input::Finished(_) | Input::Flushed => {}
-            }
-        }
-        None
     }
 
     /// Takes what has come together, decides, and acts. Gives back who wants it to stop.
@@ -290,6 +270,9 @@ impl Desk {
             self.apply_rules();
             if self.is_quiet() {
                 self.push_on(self.batch.len() >= TOGETHER_MAX);
+                if self.alone {
+                    self.push_on(false);
+                }
                 return;
             }
             self.commit();
@@ -303,7 +286,8 @@ impl Desk {
         }
     }
 
-    fn patience(&self) -> Duration {
+    /// For how long nothing has to be done by itself.
+    pub(super) fn patience(&self) -> Duration {
         let now = self.now().0;
         let next = match self.is_full() {
             false => self.index.next_timer(Timestamp(i64::MIN)),

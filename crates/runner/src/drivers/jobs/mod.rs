@@ -4,9 +4,10 @@
 //! [`Jobs::ask_then`] calls back instead of waiting, for callers that must not wait. [`Jobs::subscribe`] gives every event after
 //! it is durable. Reading is the [`Store`]'s.
 //!
-//! **One thread decides** (`desk`). Whatever can happen to a job (a wish, a line of its agent, a timer, an end) is a command to
-//! its machine, in one order: load, decide, persist, act, publish. What comes in together is committed together.
+//! **It is decided in one place** (`desk`). Whatever can happen to a job (a wish, a line of its agent, a timer, an end) is a command
+//! to its machine, in one order: load, decide, persist, act, publish. What comes in together is committed together.
 //!
+//! - `shift`: which thread is at the desk: one at a time, mostly whoever asks.
 //! - `follow`: what a step of the machine means for the store: events, effects, timers, rows for people.
 //! - `decide`: wishes of people.
 //! - `permits`: tools that clients ask leave for, answered one by one, together, or by rules.
@@ -33,6 +34,7 @@ mod index;
 mod permits;
 mod prompt;
 mod rebuild;
+mod shift;
 #[cfg(test)]
 mod simulation;
 mod types;
@@ -51,6 +53,7 @@ use bowline_machines::job::Limits;
 use bowline_store::{Budget, EventRow, JobRow, Key, Store};
 use bowline_supervisor::{Attempt, Condition, Handle, Shim, Want};
 use desk::{Desk, Input};
+use shift::Shift;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
@@ -164,7 +167,7 @@ pub type Reply = Box<dyn FnOnce(Result<Answered, Refused>) + Send>;
 /// The jobs of this process. Cheap to clone; the thread behind it ends with [`Jobs::stop`], and every agent goes on.
 #[derive(Debug, Clone)]
 pub struct Jobs {
-    inputs: Sender<Input>,
+    shift: Arc<Shift>,
     listeners: Listeners,
     config: Arc<Config>,
     store: Arc<dyn Store>,
@@ -232,28 +235,22 @@ fn verifier_id(job: &str, verification: u32) -> String {
 impl Jobs {
     /// Goes on with every job of the store: attaches to agents that live, recovers those that were lost.
     pub fn start(config: Config, store: Arc<dyn Store>, key: Key) -> Result<Jobs, Refused> {
-        let (inputs, inbox) = channel();
+        let shift = Arc::new(Shift::default());
         let listeners = Listeners::default();
         let tokens = Tokens::default();
         let config = Arc::new(config);
         let jobs = Jobs {
-            inputs: inputs.clone(),
+            shift: shift.clone(),
             listeners: listeners.clone(),
             config: config.clone(),
             store: store.clone(),
             key: key.clone(),
             tokens: tokens.clone(),
         };
-        let desk = Desk::open(config, store, key, inputs, listeners, tokens)?;
+        let desk = Desk::open(config, store, key, &shift, listeners, tokens)?;
         std::thread::Builder::new()
             .name("jobs".into())
-            .spawn(move || {
-                let stopped = desk.run(&inbox);
-                // Only now is the store free for whoever comes next.
-                if let Some(answer) = stopped {
-                    let _ = answer.send(());
-                }
-            })
+            .spawn(move || shift.stay(desk))
             .map_err(|error| Refused::Failed(error.to_string()))?;
         Ok(jobs)
     }
@@ -266,15 +263,17 @@ impl Jobs {
             // Whoever asked may be gone.
             let _ = answer.send(it);
         };
-        self.ask_then(asked, Box::new(reply));
+        // Nobody's fault where it comes back: nobody is there any more, and the answer is that there is none.
+        let _ = self
+            .shift
+            .bring(Input::Asked(Box::new(asked), Box::new(reply)));
         answers.recv().unwrap_or(Err(Refused::Draining))
     }
 
     /// The same without waiting. The answer is handed over on a thread of ours, which must not be held up.
     pub fn ask_then(&self, asked: Asked, reply: Reply) {
-        if let Err(unsent) = self.inputs.send(Input::Asked(Box::new(asked), reply))
-            && let Input::Asked(_, reply) = unsent.0
-        {
+        let unread = self.shift.put(Input::Asked(Box::new(asked), reply));
+        if let Err(Input::Asked(_, reply)) = unread {
             reply(Err(Refused::Draining));
         }
     }
@@ -290,11 +289,11 @@ impl Jobs {
         events
     }
 
-    /// Ends the thread that decides, once what it has begun is durable, and returns when it has let go of the store. Agents
+    /// Ends the deciding, once what it has begun is durable, and returns when it has let go of the store. Agents
     /// go on.
     pub fn stop(&self) {
         let (answer, answers) = channel();
-        if self.inputs.send(Input::Stop(answer)).is_ok() {
+        if self.shift.put(Input::Stop(answer)).is_ok() {
             let _ = answers.recv();
         }
     }

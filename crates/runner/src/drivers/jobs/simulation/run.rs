@@ -76,7 +76,10 @@ impl Run {
     }
 
     pub(super) fn turn(&mut self, input: Option<Input>) {
+        let slow = self.world().slow;
         if let Some(desk) = &mut self.desk {
+            // Whoever asks has it flushed at once, or waits for it among others.
+            desk.alone = !slow && matches!(input, Some(Input::Asked(..)));
             desk.turn(input.into_iter().collect());
         }
         let dead = self.world().dead || self.desk.as_ref().is_none_or(|it| it.broken.is_some());
