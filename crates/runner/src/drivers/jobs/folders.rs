@@ -2,13 +2,19 @@
 //! own does it; the other follows on the same one, and no folder comes back after it.
 
 use super::workshop::index;
-use super::{Answered, Config, Reply, WAITING, app, attempt_id, rebuild, verifier_id};
+use super::{Answered, Config, Reply, app, attempt_id, rebuild, verifier_id, waiting};
 use bowline_machines::Timestamp;
 use bowline_machines::job::Life;
 use bowline_store::JobRow;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::Write as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+
+/// Where a workspace says which task it is.
+pub(super) const TOLD: &str = ".metadata/task.json";
 
 /// The thread. It ends with this, once everything is done.
 pub(super) struct Folders {
@@ -38,7 +44,6 @@ impl Shared {
 
 impl Folders {
     pub(super) fn open(config: Arc<Config>) -> std::io::Result<Folders> {
-        std::fs::create_dir_all(config.data.join(WAITING))?;
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
         let thread = std::thread::Builder::new()
@@ -78,17 +83,28 @@ impl Drop for Folders {
 }
 
 fn keep(config: &Config, shared: &Shared) {
+    // Without it nothing is told of tasks that wait, and nothing else is missing.
+    let mut waiting = waiting::open(config).ok();
     let mut wanted = shared.wanted();
     loop {
         if let Some((row, reply)) = wanted.removed.pop_front() {
             drop(wanted);
             remove(config, &row);
+            write(&mut waiting, &waiting::forgotten(&row.id));
             let (row, made) = (None, None);
             reply(Ok(Answered { row, made }));
-        } else if let Some((_, (row, at))) = wanted.untold.pop_first() {
+        } else if !wanted.untold.is_empty() {
+            let untold = std::mem::take(&mut wanted.untold);
             drop(wanted);
-            // It is told again with the next change; nothing else rests on it.
-            let _ = describe(config, &row, at);
+            let mut lines = String::new();
+            for (row, at) in untold.into_values() {
+                match row.job.attempt {
+                    0 => lines.push_str(&format!("{}\n", told(config, &row, at))),
+                    // It is told again with the next change; nothing else rests on it.
+                    _ => drop(describe(config, &row, at)),
+                }
+            }
+            write(&mut waiting, &lines);
         } else if wanted.over {
             return;
         } else {
@@ -100,42 +116,46 @@ fn keep(config: &Config, shared: &Shared) {
     }
 }
 
-/// What the workspace itself says of its task, so that a lost store can be rebuilt. A task that nobody has begun has none yet:
-/// a file of its own says so of it. A folder that a person named and that is not there is not made.
+fn write(file: &mut Option<File>, lines: &str) {
+    if let Some(file) = file {
+        let _ = file.write_all(lines.as_bytes());
+    }
+}
+
+/// What the workspace itself says of its task, so that a lost store can be rebuilt. A folder that a person named and that is not
+/// there is not made.
 pub(super) fn describe(config: &Config, row: &JobRow, at: Timestamp) -> std::io::Result<()> {
     let workspace = config.workspace(row);
+    let file = workspace.join(TOLD);
+    match (
+        row.about.workspace.is_none() || workspace.is_dir(),
+        file.parent(),
+    ) {
+        (true, Some(folder)) => std::fs::create_dir_all(folder)?,
+        _ => return Ok(()),
+    }
+    std::fs::write(file, format!("{:#}\n", told(config, row, at)))
+}
+
+fn told(config: &Config, row: &JobRow, at: Timestamp) -> Value {
     let (job, about) = (&row.job, &row.about);
     let utc = bowline_formats::time::utc;
     let paused_by = match &job.life {
         Life::Paused(by) => Some(by.name()),
         _ => None,
     };
-    let failure = job.failure().map(
-        |it| serde_json::json!({ "code": it.code.name(), "message": it.message, "at": utc(it.at) }),
-    );
-    let text = serde_json::json!({
+    let failure = job
+        .failure()
+        .map(|it| json!({ "code": it.code.name(), "message": it.message, "at": utc(it.at) }));
+    json!({
         "id": row.id, "title": job.title, "type": about.type_name, "status": job.task_status().name(),
         "description": job.description, "createdAt": utc(Timestamp(about.created_at)),
         "startedAt": job.started_at.map(utc), "updatedAt": utc(at), "currentPhase": job.current_phase(),
-        "totalPhases": job.total_phases(), "workingDir": workspace, "agent": about.agent,
+        "totalPhases": job.total_phases(), "workingDir": config.workspace(row), "agent": about.agent,
         "agentStatus": job.agent_status().name(), "pausedBy": paused_by, "priority": about.priority.name(),
         "label": about.label, "dependsOn": job.depends_on, "scheduledFor": job.scheduled_for.map(utc),
         "budget": about.budget, "retryOf": job.retry_of, "archived": job.archived, "failure": failure,
-    });
-    let text = format!("{text:#}\n");
-    let waiting = config.waiting(&row.id);
-    if job.attempt == 0 {
-        return std::fs::write(waiting, text);
-    }
-    let folder = workspace.join(".metadata");
-    match about.workspace.is_none() || workspace.is_dir() {
-        true => std::fs::create_dir_all(&folder)?,
-        false => return Ok(()),
-    }
-    std::fs::write(folder.join("task.json"), text)?;
-    // Mostly it is not there any more.
-    let _ = std::fs::remove_file(waiting);
-    Ok(())
+    })
 }
 
 /// What a job that is forgotten left on the disk: its own folders, never one that a person named.
@@ -155,7 +175,6 @@ fn remove(config: &Config, row: &JobRow) {
         let _ = std::fs::remove_file(config.token(&id));
     }
     let _ = std::fs::remove_file(index(config, row));
-    let _ = std::fs::remove_file(config.waiting(&row.id));
     let app = app::folder(&config.data, &row.id);
     for start in app::starts(&app) {
         rebuild::end(start.folder());

@@ -16,6 +16,7 @@
 //! - `workshop`: what takes its time (checkpoints, checks of a phase, archives), on threads of its own.
 //! - `flight`: what was decided is made durable; wishes are decided on meanwhile.
 //! - `folders`: what the folders of jobs say of them, on a thread of its own.
+//! - `waiting`: what is told of jobs that nobody has begun.
 //! - `prompt`: what agents are told.
 //! - `types`: types of work.
 //! - `index`: which jobs are next for something, so that nobody looks at all of them.
@@ -38,6 +39,7 @@ mod shift;
 #[cfg(test)]
 mod simulation;
 mod types;
+mod waiting;
 mod wish;
 mod workshop;
 
@@ -58,9 +60,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The folder with what is told of jobs that nobody has begun.
-const WAITING: &str = "waiting";
 
 /// How jobs are worked on.
 #[derive(Debug, Clone)]
@@ -131,11 +130,6 @@ impl Config {
     /// The file with the token of an attempt.
     fn token(&self, id: &str) -> PathBuf {
         self.data.join("tokens").join(id)
-    }
-
-    /// The file that tells of a job which nobody has begun.
-    fn waiting(&self, id: &str) -> PathBuf {
-        self.data.join(WAITING).join(format!("{id}.json"))
     }
 
     /// The folder a job works in.

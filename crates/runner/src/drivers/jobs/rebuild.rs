@@ -8,7 +8,7 @@
 use super::follow::timer_key;
 use super::wish::Refused;
 use super::workshop::check;
-use super::{Config, TypeSpec, WAITING, decide::new_id};
+use super::{Config, TypeSpec, decide::new_id, folders::TOLD, waiting};
 use bowline_formats::StateFormat as _;
 use bowline_formats::checkpoint::{Checkpoint, CheckpointFile, FOLDER_NAME};
 use bowline_formats::job::Wire as _;
@@ -66,13 +66,13 @@ pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refus
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     let of_folders = folders.into_iter().map(|folder| {
-        let told = read(&folder.join(".metadata/task.json"));
+        let told = read(&folder.join(TOLD));
         (folder, told)
     });
-    let of_waiting = entries(&config.data.join(WAITING)).filter_map(|file| {
-        let told = read(&file)?;
-        Some((PathBuf::from(text(&told, "workingDir")), Some(told)))
-    });
+    let of_waiting = waiting::all(config).map_err(|error| Refused::Failed(error.to_string()))?;
+    let of_waiting = of_waiting
+        .into_iter()
+        .map(|told| (PathBuf::from(text(&told, "workingDir")), Some(told)));
     // What a folder says is newer.
     for (folder, told) in of_folders.chain(of_waiting) {
         let Some(told) = told else {
@@ -80,7 +80,7 @@ pub fn rebuild(config: &Config, store: &dyn Store) -> Result<Vec<Rebuilt>, Refus
                 found.push(Rebuilt {
                     id: folder.to_string_lossy().into_owned(),
                     title: String::new(),
-                    how: How::Lost(".metadata/task.json cannot be read".into()),
+                    how: How::Lost(format!("{TOLD} cannot be read")),
                 });
             }
             continue;

@@ -10,6 +10,9 @@ use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Turns for others that whoever asks takes.
+const TURNS_MAX: usize = 8;
+
 #[derive(Default)]
 pub(super) struct Shift {
     /// Empty before the first turn and after the last. Locked before `inbox`, never behind it.
@@ -47,7 +50,14 @@ impl Shift {
         let Ok(mut seat) = self.seat.try_lock() else {
             return Ok(());
         };
-        let patience = self.turn(&mut seat);
+        let mut patience = self.turn(&mut seat);
+        // What came meanwhile is seen to at once: to wake the thread for it takes longer. But nobody serves others for ever.
+        for _ in 0..TURNS_MAX {
+            if self.inbox().inputs.is_empty() {
+                break;
+            }
+            patience = self.turn(&mut seat);
+        }
         drop(seat);
         let inbox = self.inbox();
         let early = patience.is_some_and(|it| {

@@ -1,0 +1,66 @@
+//! What is told of tasks that nobody has begun: a line for each change, in one file. The last line of a task counts, and one
+//! that only names it says that it is forgotten. A file for each task took a file system longer to make than the task itself.
+
+use super::Config;
+use bowline_engine::statefiles::{RealDisk, write_whole};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::path::PathBuf;
+
+/// From here on what does not count any more is left out when the file is opened.
+const BYTES_MAX: u64 = 1 << 20;
+
+fn path(config: &Config) -> PathBuf {
+    config.data.join("waiting.jsonl")
+}
+
+/// The file, to be written to.
+pub(super) fn open(config: &Config) -> std::io::Result<File> {
+    let path = path(config);
+    if std::fs::metadata(&path).is_ok_and(|it| it.len() > BYTES_MAX) {
+        let begun = |told: &&Value| {
+            let id = told["id"].as_str().unwrap_or_default();
+            let folder = config.data.join("workspaces").join(id);
+            folder.join(super::folders::TOLD).exists()
+        };
+        let all = all(config)?;
+        let mut lines = String::new();
+        for told in all.iter().filter(|told| !begun(told)) {
+            lines.push_str(&format!("{told}\n"));
+        }
+        write_whole(&RealDisk, &path, lines.as_bytes(), None).map_err(std::io::Error::other)?;
+    }
+    let mut file = File::options().create(true).append(true).open(&path)?;
+    // Whoever was before us may have ended in the middle of a line.
+    file.write_all(b"\n")?;
+    Ok(file)
+}
+
+/// The line of a task that is forgotten.
+pub(super) fn forgotten(id: &str) -> String {
+    format!("{}\n", json!({ "id": id }))
+}
+
+/// What is told of each task.
+pub(super) fn all(config: &Config) -> std::io::Result<Vec<Value>> {
+    let file = match File::open(path(config)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file?,
+    };
+    let mut all = BTreeMap::new();
+    for line in BufReader::new(file).split(b'\n') {
+        let Ok(told) = serde_json::from_slice::<Value>(&line?) else {
+            continue;
+        };
+        let Some(id) = told["id"].as_str().map(str::to_owned) else {
+            continue;
+        };
+        match told.get("title") {
+            Some(_) => drop(all.insert(id, told)),
+            None => drop(all.remove(&id)),
+        }
+    }
+    Ok(all.into_values().collect())
+}
