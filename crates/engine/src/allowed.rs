@@ -4,8 +4,11 @@
 use crate::context::Context;
 use crate::develop::{Known, contract_of};
 use crate::error::Error;
-use crate::files::{KnownFile, View};
-use crate::kinds::State;
+use crate::files::{KnownFile, Notice, View};
+use crate::kinds::{FileKind, State};
+use crate::operations::orchestrate;
+use crate::words::shown;
+use crate::workspace::locate;
 use bowline_formats::StateFormat as _;
 use bowline_formats::orchestrate::OrchestrateFile;
 use bowline_machines::develop::{
@@ -20,10 +23,13 @@ use bowline_machines::plan::{
 };
 use bowline_machines::thinking::Metric;
 use bowline_machines::{Actor, Machine as _, Timestamp};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Tasks of an orchestration that are looked at.
 const NODES_MAX: usize = 2_000;
+/// Dated copies, and runs with lessons, that are named.
+const NAMED_MAX: usize = 100;
 /// Stands for what a person will say.
 const SAID: &str = "…";
 
@@ -38,6 +44,10 @@ pub enum Said {
     Path,
     /// A command.
     Command,
+    /// What it is about, of a list that stands elsewhere.
+    Id,
+    /// The version that was seen.
+    Version,
 }
 
 /// A move that the rules allow.
@@ -55,6 +65,8 @@ pub struct Allowed {
     pub codes: Vec<&'static str>,
     /// Numbers that are given by their names.
     pub values: Vec<String>,
+    /// Texts that may be given by their names.
+    pub texts: Vec<&'static str>,
     /// The command that it runs.
     pub runs: Option<String>,
 }
@@ -88,6 +100,17 @@ impl Allowed {
         }
     }
 
+    fn texts(self, names: &[&'static str]) -> Self {
+        Allowed {
+            texts: names.to_vec(),
+            ..self
+        }
+    }
+
+    fn among(self, ids: Vec<String>) -> Self {
+        Allowed { ids, ..self }
+    }
+
     fn codes(self, codes: impl IntoIterator<Item = &'static str>) -> Self {
         Allowed {
             codes: codes.into_iter().collect(),
@@ -96,30 +119,115 @@ impl Allowed {
     }
 }
 
-/// What a person may do with a file that was looked at.
-pub fn allowed(context: &Context, file: &KnownFile, view: &View) -> Result<Vec<Allowed>, Error> {
+/// What a person may do with a file that was looked at, and that has these files beside it in its workspace.
+pub fn allowed(
+    context: &Context,
+    file: &KnownFile,
+    view: &View,
+    beside: &[(FileKind, PathBuf)],
+) -> Result<Vec<Allowed>, Error> {
     let at = context.now_for(view.kind);
     let mut all = match &view.examined.state {
         // One stage after the other: what is advised is all there is.
-        State::Thinking(_) => of_thinking(view),
+        State::Thinking(_) => of_thinking(view, beside),
         State::TaskState(memory) => of_memory(memory, at),
         State::Develop(run) => of_develop(context, file, view, run.as_deref(), at)?,
         State::Orchestrate => match OrchestrateFile::read(&view.document) {
             Ok(read) => of_orchestration(&read.state, at),
             Err(findings) => return Err(file.damaged(findings)),
         },
-        State::TaskHistory(_) | State::SharedContext(_) | State::AgentMemory(_) => {
-            return Ok(Vec::new());
+        State::TaskHistory(_) => vec![Allowed::verb("prune")],
+        State::SharedContext(_) => {
+            let [set, append] = of_values();
+            vec![set, append, Allowed::verb("session-new")]
         }
+        State::AgentMemory(_) => of_values().to_vec(),
     };
+    if view.kind.noun() == FileKind::TaskState.noun() {
+        let copies = file.file.archived()?;
+        let names = copies.iter().filter_map(|path| path.file_name());
+        let names: Vec<String> = names
+            .map(|name| name.to_string_lossy().into_owned())
+            .take(NAMED_MAX)
+            .collect();
+        if !names.is_empty() {
+            let copy = Allowed::verb("restore-copy").among(names);
+            all.push(copy.asks(&[Said::Version]));
+        }
+    }
+    let told = |notice: &Notice| notice.to_finding().repair.is_some();
+    if view.examined.needs_repair() || view.notices.iter().any(told) {
+        all.push(Allowed::verb("repair"));
+    }
     // Whether the last transition can be taken back is found out under the lock, which a look does not take.
-    if view.sequence > 1 {
-        all.push(Allowed::verb("undo"));
+    if view.version > 1 {
+        all.push(Allowed::verb("undo").asks(&[Said::Version]));
+        all.push(Allowed::verb("restore").asks(&[Said::Id, Said::Version]));
     }
     Ok(all)
 }
 
-fn of_thinking(view: &View) -> Vec<Allowed> {
+/// What a person may do with a file that cannot be looked at.
+pub fn allowed_despite(error: &Error) -> Vec<Allowed> {
+    match error {
+        Error::Damaged { .. } => vec![Allowed::verb("repair")],
+        _ => Vec::new(),
+    }
+}
+
+/// What a person may begin in a folder that has these files: at most one memory, develop run and orchestration, and a
+/// thinking run in every folder.
+pub fn beginnings(
+    context: &Context,
+    root: &Path,
+    there: &[(FileKind, PathBuf)],
+) -> Vec<(FileKind, Allowed)> {
+    let has = |kind: FileKind| {
+        let place = root.join(kind.relative_path());
+        there.iter().any(|(_, path)| *path == place)
+    };
+    let new = Allowed::verb("new").texts(&["title", "goal"]);
+    let mut all = vec![(
+        FileKind::Thinking,
+        match has(FileKind::Thinking) {
+            true => new.asks(&[Said::Code, Said::Path]),
+            false => new.asks(&[Said::Code]).takes(Said::Path),
+        },
+    )];
+    if !has(FileKind::TaskState) {
+        all.push((FileKind::TaskState, new_task()));
+    }
+    // What a folder above has is not this folder's to begin.
+    let own = |kind| locate(context, kind, root) == root.join(FileKind::relative_path(kind));
+    if !has(FileKind::Develop) && own(FileKind::Develop) {
+        let start = Allowed::verb("start").asks(&[Said::Text]);
+        all.push((FileKind::Develop, start));
+    }
+    if !has(FileKind::Orchestrate) && own(FileKind::Orchestrate) {
+        let begin = match orchestrate::plan(context, root, None) {
+            Ok(plan) if plan.usable().is_ok() => {
+                let name = plan.path.strip_prefix(root).unwrap_or(&plan.path);
+                Some(Allowed::verb("init").on(shown(name)))
+            }
+            Err(Error::NoPlan { .. }) => Some(Allowed::verb("import").asks(&[Said::Path])),
+            Ok(_) | Err(_) => None,
+        };
+        all.extend(begin.map(|begin| (FileKind::Orchestrate, begin)));
+    }
+    all
+}
+
+fn new_task() -> Allowed {
+    let new = Allowed::verb("task-new").asks(&[Said::Text]);
+    new.texts(&["goal", "request"])
+}
+
+/// A path, and a value.
+fn of_values() -> [Allowed; 2] {
+    ["set", "append"].map(|verb| Allowed::verb(verb).asks(&[Said::Code, Said::Text]))
+}
+
+fn of_thinking(view: &View, beside: &[(FileKind, PathBuf)]) -> Vec<Allowed> {
     let Some(sheet) = view.sheet() else {
         return Vec::new();
     };
@@ -149,7 +257,16 @@ fn of_thinking(view: &View) -> Vec<Allowed> {
     all.push(numbers("evaluate", scores));
     all.push(numbers("quality", metrics));
     let measured = ["actual", "target"].map(str::to_owned).to_vec();
-    all.push(numbers("feedback", measured).asks(&[Said::Text]));
+    let feedback = numbers("feedback", measured).asks(&[Said::Text]);
+    all.push(feedback.texts(&["learning", "improvement"]));
+    let others = beside
+        .iter()
+        .filter(|(kind, path)| *kind == FileKind::Thinking && *path != view.path);
+    let others = others.filter_map(|(_, path)| path.parent().map(shown));
+    let others: Vec<String> = others.take(NAMED_MAX).collect();
+    if !others.is_empty() {
+        all.push(Allowed::verb("feedback-apply").among(others));
+    }
     all
 }
 
@@ -175,7 +292,7 @@ fn of_memory(memory: &Memory, at: Timestamp) -> Vec<Allowed> {
         tokens: None,
     };
     let results = TaskResult::ALL.map(TaskResult::name);
-    let mut finished = Allowed::verb("finish").codes(results);
+    let mut finished = Allowed::verb("finish").codes(results).texts(&["lesson"]);
     finished.takes.insert(0, Said::Text);
     let whole = [
         (Allowed::verb("pause"), Plan::TaskPause),
@@ -187,10 +304,7 @@ fn of_memory(memory: &Memory, at: Timestamp) -> Vec<Allowed> {
             Allowed::verb("step-add").asks(&[Said::Text]),
             Plan::StepAdd(step),
         ),
-        (
-            Allowed::verb("task-new").asks(&[Said::Text]),
-            Plan::NewTask(task),
-        ),
+        (new_task(), Plan::NewTask(task)),
     ];
     let mut all: Vec<Allowed> = whole
         .into_iter()
@@ -228,11 +342,10 @@ fn of_memory(memory: &Memory, at: Timestamp) -> Vec<Allowed> {
     let waiting = memory.queue.iter().map(|task| task.id.clone());
     let ids: Vec<String> = waiting.collect();
     if !ids.is_empty() {
-        all.push(Allowed {
-            ids,
-            ..Allowed::verb("task-drop")
-        });
+        all.push(Allowed::verb("task-drop").among(ids));
     }
+    all.push(Allowed::verb("backup"));
+    all.push(Allowed::verb("prune"));
     all
 }
 
@@ -351,10 +464,7 @@ fn of_develop(
     let back = back.filter(|&phase| may(Develop::Back { phase, by }));
     let ids: Vec<String> = back.map(|phase| phase.name().to_owned()).collect();
     if !ids.is_empty() {
-        all.push(Allowed {
-            ids,
-            ..Allowed::verb("back")
-        });
+        all.push(Allowed::verb("back").among(ids));
     }
     if may(Develop::Reset { by }) {
         all.push(Allowed::verb("reset"));
@@ -399,5 +509,8 @@ fn of_orchestration(run: &Orchestration, at: Timestamp) -> Vec<Allowed> {
         reason: None,
     }));
     all.push(Allowed::verb("rebuild"));
+    let restore = Allowed::verb("rescue-restore").asks(&[Said::Id]);
+    all.push(restore.texts(&["branch"]));
+    all.push(Allowed::verb("rescue-drop").asks(&[Said::Id]));
     all
 }

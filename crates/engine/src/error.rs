@@ -216,6 +216,11 @@ pub enum Error {
     },
     /// The develop run became another one while a command about it was on its way.
     RunChanged,
+    /// A decision was about a version of the file that is not in place any more.
+    MovedOn {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file has no such transition.
     NoSuchTransition {
         /// The file.
@@ -428,6 +433,7 @@ impl Error {
             Error::NeedsPerson { .. } => "needs_person",
             Error::PersonNotShown { .. } => "person_not_shown",
             Error::RunChanged => "run_changed",
+            Error::MovedOn { .. } => "changed",
             Error::NoSuchTransition { .. } => "no_such_transition",
             Error::NothingToUndo { .. } => "nothing_to_undo",
             Error::EffectsLeft { .. } => "effects_left",
@@ -486,6 +492,7 @@ impl Error {
             | Error::NeedsPerson { .. }
             | Error::PersonNotShown { .. }
             | Error::RunChanged
+            | Error::MovedOn { .. }
             | Error::NothingToUndo { .. }
             | Error::StaleEvidence { .. }
             | Error::NotVerified { .. }

@@ -12,7 +12,7 @@ use bowline_statefiles::{ContentHash, History, Line, Situation, Snapshot, kind};
 use bowline_words::message::{Advice, Wrong};
 use serde_json::{Value, json};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// The transitions of a file, the oldest first. What others did to it is told too.
 pub fn transitions(file: &KnownFile) -> Result<Vec<Transition>, Error> {
@@ -65,6 +65,48 @@ fn transition(file: &KnownFile, line: &Line, put_back: Option<u64>) -> Option<Tr
     })
 }
 
+/// How somebody goes back.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Back {
+    /// The version they saw; whatever came since is not theirs to take back.
+    pub seen: Option<u64>,
+    /// Also across what left the file, which stays as it is.
+    pub state_only: bool,
+}
+
+impl Back {
+    /// From whatever is there: whoever gives a command means that.
+    pub fn from_now(state_only: bool) -> Self {
+        Back {
+            seen: None,
+            state_only,
+        }
+    }
+}
+
+/// The transitions of a file, each with whether the document right after it can be brought back: not the last one, and
+/// none before something that left the file.
+pub fn versions(file: &KnownFile) -> Result<Vec<(Transition, bool)>, Error> {
+    let history = file.file.history()?;
+    let lines: Vec<&Line> = history.lines().collect();
+    let left = lines.iter().rev().find(|line| line.effects.is_some());
+    let left = left.map_or(0, |line| line.seq);
+    let last = lines.iter().rev().find(|line| line.after.is_some());
+    let last = last.map_or(0, |line| line.seq);
+    let documents: HashSet<u64> = lines
+        .iter()
+        .filter(|line| line.after.is_some() && line.seq >= left && line.seq < last)
+        .map(|line| line.seq)
+        .collect();
+    let all = told(file, &history).into_iter();
+    Ok(all
+        .map(|one| {
+            let restorable = documents.contains(&one.sequence);
+            (one, restorable)
+        })
+        .collect())
+}
+
 /// A way back: the version to bring back, and what is said of it.
 struct Way {
     version: u64,
@@ -73,11 +115,11 @@ struct Way {
 }
 
 /// Takes the last transition back that is not taken back yet, and tells its number.
-pub fn undo(context: &Context, file: &KnownFile, state_only: bool) -> Result<Changed<u64>, Error> {
+pub fn undo(context: &Context, file: &KnownFile, back: Back) -> Result<Changed<u64>, Error> {
     person(context, "undo")?;
     run_place::is_free(context, file)?;
     let undone = Cell::new(0);
-    let changed = go_back(context, file, state_only, |history, now| {
+    let changed = go_back(context, file, back, |history, now| {
         let nothing = || Error::NothingToUndo {
             path: file.path.clone(),
         };
@@ -146,11 +188,11 @@ pub fn restore(
     context: &Context,
     file: &KnownFile,
     sequence: u64,
-    state_only: bool,
+    back: Back,
 ) -> Result<Changed, Error> {
     person(context, "restore")?;
     run_place::is_free(context, file)?;
-    go_back(context, file, state_only, |history, _| {
+    go_back(context, file, back, |history, _| {
         if !history.lines().any(|line| line.seq == sequence) {
             return Err(Error::NoSuchTransition {
                 path: file.path.clone(),
@@ -170,13 +212,14 @@ pub fn restore(
 fn go_back(
     context: &Context,
     file: &KnownFile,
-    state_only: bool,
+    back: Back,
     choose: impl Fn(&History, &Snapshot) -> Result<Way, Error>,
 ) -> Result<Changed, Error> {
     let mut changed = file.replace_seen(context, |now, snapshot| {
+        file.still(back.seen, snapshot)?;
         let history = file.file.history_of(snapshot.history.as_ref())?;
         let way = choose(&history, snapshot)?;
-        if !state_only {
+        if !back.state_only {
             within_the_file(file, &history, way.version)?;
         }
         let text = history.document_at(way.version)?;

@@ -6,6 +6,7 @@
 
 mod asks;
 mod auth;
+mod begin;
 mod call;
 pub mod client;
 mod data;

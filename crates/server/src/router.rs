@@ -104,6 +104,7 @@ fn handler(id: &str) -> Option<Handler> {
         "getWorkspaceState" => workspaces::state,
         "listWorkspaceTransitions" => workspaces::transitions,
         "getNodeLog" => workspaces::node_log,
+        "listRescued" => workspaces::rescued,
         "workspaceVerb" => verbs::verb,
         "reportPhaseComplete" => reports::phase_complete,
         "reportDone" => reports::done,

@@ -1,40 +1,51 @@
 //! What people do with state files: the same operations as on the command line, and which of them the rules allow now.
 
+use crate::begin;
 use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
 use crate::serve::Shared;
 use crate::workspaces::{files, group, root_of};
-use bowline_engine::allowed::{Said, allowed};
+use bowline_engine::allowed::{Allowed, Said, allowed, allowed_despite};
 use bowline_engine::files::{Changed, KnownFile, View};
+use bowline_engine::history::Back;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::develop::{FailureClass, Gate, Phase};
 use bowline_engine::machines::plan::TaskResult;
 use bowline_engine::machines::thinking::{Execution, Stage};
 use bowline_engine::operations::develop::{DevelopRun, Passed, Proof};
-use bowline_engine::operations::memory::{FailureKind, Finish, MemoryFolder, NewStep, NewTask};
+use bowline_engine::operations::memory::{
+    FailureKind, Finish, MemoryFolder, NewStep, NewTask, Request as Words, exact,
+};
 use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::words::shown;
-use bowline_engine::{Context, Error, history};
+use bowline_engine::{Context, Error, doctor, history};
 use bowline_formats::rest::{VerbRequest, WorkspaceAction, WorkspaceChange, WorkspaceField};
 use bowline_runner::orchestrate::by_hand;
 use bowline_runner::orchestrate::door::{self, Request};
 use bowline_words::Lang;
-use bowline_words::message::ServerNo;
+use bowline_words::message::{Did, ServerNo};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How long whoever finds no place for a command is told to wait.
 const CHECK_AGAIN_SECONDS: u64 = 5;
 
-/// The verbs of a kind.
-fn verbs(kind: &str) -> &'static [&'static str] {
-    match kind {
-        "thinking" => &[
-            "start", "complete", "output", "fail", "evaluate", "quality", "feedback", "undo",
+/// The verbs of a kind of file.
+fn verbs(kind: FileKind) -> Vec<&'static str> {
+    let own: &[&str] = match kind {
+        FileKind::Thinking => &[
+            "start",
+            "complete",
+            "output",
+            "fail",
+            "evaluate",
+            "quality",
+            "feedback",
+            "feedback-apply",
         ],
-        "memory" => &[
+        FileKind::TaskState => &[
             "task-new",
             "task-drop",
             "pause",
@@ -46,9 +57,14 @@ fn verbs(kind: &str) -> &'static [&'static str] {
             "step-start",
             "step-complete",
             "step-fail",
-            "undo",
+            "backup",
+            "prune",
+            "restore-copy",
         ],
-        "develop" => &[
+        FileKind::TaskHistory => &["prune", "restore-copy"],
+        FileKind::SharedContext => &["set", "append", "session-new", "restore-copy"],
+        FileKind::AgentMemory => &["set", "append", "restore-copy"],
+        FileKind::Develop => &[
             "start",
             "review",
             "implement",
@@ -64,9 +80,8 @@ fn verbs(kind: &str) -> &'static [&'static str] {
             "checkpoint-start",
             "checkpoint-pass",
             "checkpoint-fail",
-            "undo",
         ],
-        "orchestrate" => &[
+        FileKind::Orchestrate => &[
             "start",
             "complete",
             "fail",
@@ -77,45 +92,53 @@ fn verbs(kind: &str) -> &'static [&'static str] {
             "pause",
             "continue",
             "stop",
-            "undo",
+            "rescue-restore",
+            "rescue-drop",
         ],
-        _ => &[],
+    };
+    own.iter()
+        .chain(&["undo", "restore", "repair"])
+        .copied()
+        .collect()
+}
+
+/// The verbs of a kind of work, those that begin it last.
+fn all_verbs(word: &str) -> Vec<&'static str> {
+    let kinds = FileKind::ALL.into_iter();
+    let kinds = kinds.filter(|kind| group(*kind).0 == word);
+    let mut all: Vec<&str> = Vec::new();
+    for verb in kinds
+        .flat_map(verbs)
+        .chain(begin::verbs(word).iter().copied())
+    {
+        if !all.contains(&verb) {
+            all.push(verb);
+        }
     }
+    all
 }
 
 /// Verbs that run commands of the project.
 const RUNNING: [&str; 3] = ["gate-pass", "checkpoint-pass", "phase-finish"];
 
-/// What a person may do with a file now. One that cannot be told about has its findings.
-pub(crate) fn actions(context: &Context, file: &KnownFile, view: &View) -> Vec<WorkspaceAction> {
-    let all = allowed(context, file, view).unwrap_or_default();
-    let field = |said: Said| match said {
-        Said::Text => WorkspaceField::Text,
-        Said::Code => WorkspaceField::Code,
-        Said::Path => WorkspaceField::Paths,
-        Said::Command => WorkspaceField::Command,
-    };
-    let all = all.into_iter().map(|one| WorkspaceAction {
-        verb: one.verb.into(),
-        ids: one.ids,
-        asks: one.asks.into_iter().map(field).collect(),
-        takes: one.takes.into_iter().map(field).collect(),
-        codes: one.codes.into_iter().map(str::to_owned).collect(),
-        values: one.values,
-        runs: one.runs,
-    });
+/// What a person may do with a file now, beside the others of its workspace. One that cannot be told about has its findings.
+pub(crate) fn actions(
+    context: &Context,
+    file: &KnownFile,
+    view: &View,
+    beside: &[(FileKind, PathBuf)],
+) -> Vec<WorkspaceAction> {
+    let all = allowed(context, file, view, beside).unwrap_or_default();
+    let all = all.into_iter().map(action);
     if view.kind != FileKind::Orchestrate || !door::is_open(&view.path) {
         return all.collect();
     }
     // A run has the file: it is asked, and does the rest itself.
-    let whole = |verb: &&str| WorkspaceAction {
-        verb: (*verb).into(),
-        ids: Vec::new(),
-        asks: Vec::new(),
-        takes: Vec::new(),
-        codes: Vec::new(),
-        values: Vec::new(),
-        runs: None,
+    let whole = |verb: &&'static str| {
+        action(Allowed {
+            verb,
+            ..Allowed::default()
+        })
     };
     let of_run = ["pause", "continue", "stop"];
     let by_run = |one: &WorkspaceAction| !one.ids.is_empty() && one.verb != "phase-finish";
@@ -123,30 +146,62 @@ pub(crate) fn actions(context: &Context, file: &KnownFile, view: &View) -> Vec<W
     asked.chain(all.filter(by_run)).collect()
 }
 
+/// What a person may do with a file that cannot be looked at.
+pub(crate) fn despite(error: &Error) -> Vec<WorkspaceAction> {
+    allowed_despite(error).into_iter().map(action).collect()
+}
+
+pub(crate) fn action(one: Allowed) -> WorkspaceAction {
+    let field = |said: Said| match said {
+        Said::Text => WorkspaceField::Text,
+        Said::Code => WorkspaceField::Code,
+        Said::Path => WorkspaceField::Paths,
+        Said::Command => WorkspaceField::Command,
+        Said::Id => WorkspaceField::Id,
+        Said::Version => WorkspaceField::Version,
+    };
+    let owned = |all: Vec<&'static str>| all.into_iter().map(str::to_owned).collect();
+    WorkspaceAction {
+        verb: one.verb.into(),
+        ids: one.ids,
+        asks: one.asks.into_iter().map(field).collect(),
+        takes: one.takes.into_iter().map(field).collect(),
+        codes: owned(one.codes),
+        values: one.values,
+        texts: owned(one.texts),
+        runs: one.runs,
+    }
+}
+
 pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
     let asked: VerbRequest = call.body()?;
     let files = files(shared, call)?;
     let (kind, verb) = (call.param("kind"), call.param("verb"));
-    if !verbs(kind).contains(&verb) {
+    let known = all_verbs(kind);
+    let Some(&verb) = known.iter().find(|it| **it == verb) else {
         return Err(ServerNo::NoSuchVerb {
             verb: verb.chars().take(80).collect(),
-            known: verbs(kind).join(", "),
+            known: known.join(", "),
         }
         .into());
-    }
+    };
     let named = asked.file.as_deref();
-    // Of a memory it is the current task that moves.
-    let moves = |kind: FileKind| kind == FileKind::TaskState || group(kind).0 != "memory";
+    // Of a memory it is the current task that is meant where several files know the verb.
+    let knows = |kind: FileKind| {
+        let moves = kind.has_moves() || !verbs(FileKind::TaskState).contains(&verb);
+        moves && verbs(kind).contains(&verb)
+    };
     let mut fitting = files
         .iter()
-        .filter(|(kind, _)| moves(*kind))
-        .filter(|(_, path)| named.is_none_or(|it| shown(path) == it));
-    let (Some((file_kind, path)), None) = (fitting.next(), fitting.next()) else {
-        let shown = named.unwrap_or(kind);
-        return Err(match named.is_some() || files.is_empty() {
-            true => Problem::no_such("state file", shown),
-            false => lacks(verb, "file"),
-        });
+        .filter(|(kind, path)| named.map_or(knows(*kind), |it| shown(path) == it));
+    let (file_kind, path) = match (fitting.next(), fitting.next()) {
+        (Some((file_kind, path)), None) if verbs(*file_kind).contains(&verb) => (*file_kind, path),
+        (Some(_), Some(_)) => return Err(lacks(verb, "file")),
+        _ if begin::verbs(kind).contains(&verb) => {
+            let change = begin::begin(shared, call, verb, &asked)?;
+            return json(call, &change);
+        }
+        _ => return Err(Problem::no_such("state file", named.unwrap_or(kind))),
     };
     let _place = match RUNNING.contains(&verb) {
         true => Some(shared.checks.try_acquire().map_err(|_| {
@@ -157,28 +212,31 @@ pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
     };
     let asks = Asks {
         context: &shared.context,
-        kind: *file_kind,
+        kind: file_kind,
         path,
         verb,
         asked: &asked,
+        beside: &files,
+        seen: call.version()?,
         lang: call.lang,
     };
     json(call, &asks.change()?)
 }
 
-fn lacks(verb: &str, field: &'static str) -> Problem {
+pub(crate) fn lacks(verb: &str, field: &'static str) -> Problem {
     let verb = verb.to_owned();
     Problem::No(ServerNo::VerbLacks { verb, field })
 }
 
-fn told<S>(changed: &Changed<S>, evidence: Vec<Value>) -> WorkspaceChange {
+pub(crate) fn told<S>(changed: &Changed<S>) -> WorkspaceChange {
     WorkspaceChange {
         path: shown(&changed.view.path),
         from: changed.moved.from.clone(),
         to: Some(changed.moved.to.clone()),
         sequence: Some(changed.view.sequence),
         state: changed.view.shown(),
-        evidence,
+        told: Vec::new(),
+        evidence: Vec::new(),
     }
 }
 
@@ -189,15 +247,40 @@ struct Asks<'a> {
     path: &'a Path,
     verb: &'a str,
     asked: &'a VerbRequest,
+    /// The files of the workspace.
+    beside: &'a [(FileKind, PathBuf)],
+    /// The version that was looked at.
+    seen: Option<u64>,
     lang: Lang,
 }
 
 impl Asks<'_> {
     fn change(&self) -> Result<WorkspaceChange, Problem> {
-        if self.verb == "undo" {
-            let file = KnownFile::new(self.context, self.kind, self.path);
-            let changed = history::undo(self.context, &file, false)?;
-            return Ok(told(&changed, Vec::new()));
+        let (context, file) = (self.context, self.file());
+        match self.verb {
+            "undo" | "restore" => {
+                let back = Back {
+                    seen: Some(self.seen()?),
+                    state_only: false,
+                };
+                let changed = match self.verb {
+                    "undo" => history::undo(context, &file, back)?.telling(()),
+                    _ => history::restore(context, &file, u64::from(self.number()?), back)?,
+                };
+                return Ok(told(&changed));
+            }
+            "repair" => {
+                let repairs = doctor::repair(context, &file)?.repairs;
+                return self.looked(repairs.iter().map(|it| it.say(self.lang)).collect());
+            }
+            _ => {}
+        }
+        // Whoever says what they saw means that; the verbs that take something back ask for it, and look under the lock.
+        if self.seen.is_some_and(|seen| {
+            self.verb != "restore-copy" && file.view(context).is_ok_and(|view| view.version != seen)
+        }) {
+            let path = self.path.to_owned();
+            return Err(Error::MovedOn { path }.into());
         }
         match self.kind {
             FileKind::Thinking => self.thinking(),
@@ -208,6 +291,20 @@ impl Asks<'_> {
             | FileKind::SharedContext
             | FileKind::AgentMemory => self.memory(),
         }
+    }
+
+    fn file(&self) -> KnownFile {
+        KnownFile::new(self.context, self.kind, self.path)
+    }
+
+    fn seen(&self) -> Result<u64, Problem> {
+        self.seen.ok_or_else(|| self.lacks("If-Match"))
+    }
+
+    /// A text by its name; one that is left empty is none.
+    fn named_text(&self, name: &str) -> Option<&str> {
+        let text = self.asked.texts.get(name)?.trim();
+        (!text.is_empty()).then_some(text)
     }
 
     fn lacks(&self, field: &'static str) -> Problem {
@@ -271,11 +368,18 @@ impl Asks<'_> {
                     metric: self.said()?.to_owned(),
                     actual: value("actual")?,
                     target: value("target")?,
-                    learnings: Vec::new(),
-                    improvements: Vec::new(),
+                    learnings: listed(self.named_text("learning")),
+                    improvements: listed(self.named_text("improvement")),
                     stages: Vec::new(),
                 };
                 run.record(context, &execution)?
+            }
+            "feedback-apply" => {
+                // Only what the workspace shows: an id is no way to other folders.
+                let folders = self.beside.iter().filter_map(|(_, path)| path.parent());
+                let mut folders = folders.filter(|it| self.asked.id.as_ref() == Some(&shown(it)));
+                let from = folders.next().ok_or_else(|| self.lacks("id"))?;
+                run.apply(context, from)?
             }
             _ => {
                 let code = self.asked.code.as_deref();
@@ -283,12 +387,15 @@ impl Asks<'_> {
                 run.fail(context, stage()?, code, self.text().unwrap_or_default())?
             }
         };
-        Ok(told(&changed, Vec::new()))
+        Ok(told(&changed))
     }
 
     fn memory(&self) -> Result<WorkspaceChange, Problem> {
         let context = self.context;
-        let memory = MemoryFolder::at(context, self.path.parent().unwrap_or(self.path));
+        // The memories of agents have a folder of their own below it.
+        let up = 1 + usize::from(self.kind == FileKind::AgentMemory);
+        let folder = self.path.ancestors().nth(up).unwrap_or(self.path);
+        let memory = MemoryFolder::at(context, folder);
         let summary = self.text().map(str::to_owned);
         let changed = match self.verb {
             "pause" => memory.task_pause(context)?.telling(()),
@@ -299,16 +406,45 @@ impl Asks<'_> {
                 let finish = Finish {
                     result: self.coded(TaskResult::from_name)?,
                     summary,
+                    lessons: listed(self.named_text("lesson")),
                     ..Finish::default()
                 };
                 memory.task_finish(context, finish)?.telling(())
             }
             "task-new" => {
-                let new = NewTask {
-                    name: self.said()?.to_owned(),
-                    ..NewTask::default()
-                };
+                let new = new_task(self.said()?, self.asked);
                 memory.task_new(context, &new)?.telling(())
+            }
+            "set" | "append" => {
+                let path = self.asked.code.as_deref();
+                let path = path.ok_or_else(|| self.lacks("code"))?;
+                let (append, value) = (self.verb == "append", exact(self.said()?)?);
+                let agent = self.path.file_stem().unwrap_or_default().to_string_lossy();
+                match (self.kind == FileKind::AgentMemory, append) {
+                    (true, true) => memory.agent_append(context, &agent, path, &value)?,
+                    (true, false) => memory.agent_set(context, &agent, path, &value)?,
+                    (false, true) => memory.context_append(context, path, &value)?,
+                    (false, false) => memory.context_set(context, path, &value)?,
+                }
+            }
+            "session-new" => memory.session_new(context)?.telling(()),
+            "backup" => {
+                let copies = memory.backup(context)?;
+                return self.looked(copies.iter().map(|path| shown(path)).collect());
+            }
+            "prune" => {
+                let report = memory.prune(context)?;
+                let did = Did::Pruned {
+                    removed: report.removed.len(),
+                    summarised: report.summarised.len(),
+                    agents: report.agents.len(),
+                };
+                return self.looked(vec![did.say(self.lang)]);
+            }
+            "restore-copy" => {
+                let copy = self.id()?;
+                let changed = memory.restore(context, Some(copy), Some(self.seen()?))?;
+                changed.telling(())
             }
             "task-drop" => memory.task_drop(context, self.id()?)?.telling(()),
             "step-add" => {
@@ -331,7 +467,7 @@ impl Asks<'_> {
                 changed?.telling(())
             }
         };
-        Ok(told(&changed, Vec::new()))
+        Ok(told(&changed))
     }
 
     fn develop(&self) -> Result<WorkspaceChange, Problem> {
@@ -391,7 +527,7 @@ impl Asks<'_> {
             }
             _ => run.gate_reset(context, gate()?)?.telling(()),
         };
-        Ok(told(&changed, Vec::new()))
+        Ok(told(&changed))
     }
 
     fn orchestrate(&self) -> Result<WorkspaceChange, Problem> {
@@ -401,7 +537,7 @@ impl Asks<'_> {
             match door::ask(self.path, &request, self.lang) {
                 Some(answer) => match answer.error {
                     Some(refused) => return Err(Problem::Run(refused)),
-                    None => return self.looked(),
+                    None => return self.looked(Vec::new()),
                 },
                 None if matches!(self.verb, "pause" | "continue" | "stop") => {
                     let path = self.path.to_owned();
@@ -422,9 +558,25 @@ impl Asks<'_> {
                 let phase = self.number()?;
                 by_hand::finish_phase(context, &run, phase, false)?.telling(())
             }
+            "rescue-restore" => {
+                let rescued = run.rescued_as(self.id()?)?;
+                let branch = self.named_text("branch");
+                let restored = run.restore_rescued(context, rescued, branch, None)?;
+                let did = Did::RescueRestored {
+                    name: restored.rescued.name,
+                    branch: restored.branch,
+                };
+                return self.looked(vec![did.say(self.lang)]);
+            }
+            "rescue-drop" => {
+                let rescued = run.rescued_as(self.id()?)?;
+                run.drop_rescued(context, &rescued)?;
+                let name = rescued.name;
+                return self.looked(vec![Did::RescueDropped { name }.say(self.lang)]);
+            }
             _ => run.rebuild(context)?.telling(()),
         };
-        Ok(told(&changed, Vec::new()))
+        Ok(told(&changed))
     }
 
     /// What the run that owns the file is asked, where one does: it decides.
@@ -453,21 +605,43 @@ impl Asks<'_> {
     }
 
     /// The file as it stands after somebody else has moved it.
-    fn looked(&self) -> Result<WorkspaceChange, Problem> {
-        let view = KnownFile::new(self.context, self.kind, self.path).view(self.context)?;
+    fn looked(&self, told: Vec<String>) -> Result<WorkspaceChange, Problem> {
+        let view = self.file().view(self.context)?;
         Ok(WorkspaceChange {
             path: shown(&view.path),
             from: None,
             to: Some(view.examined.status.clone()),
             sequence: Some(view.sequence),
             state: view.shown(),
+            told,
             evidence: Vec::new(),
         })
     }
 }
 
+/// A new task of a memory.
+pub(crate) fn new_task(name: &str, asked: &VerbRequest) -> NewTask {
+    let text = |name: &str| asked.texts.get(name).cloned().unwrap_or_default();
+    NewTask {
+        name: name.to_owned(),
+        goal: text("goal"),
+        context: Words {
+            user_request: text("request"),
+            ..Words::default()
+        },
+        ..NewTask::default()
+    }
+}
+
+fn listed(text: Option<&str>) -> Vec<String> {
+    text.map(str::to_owned).into_iter().collect()
+}
+
 fn with_evidence(passed: &Passed) -> WorkspaceChange {
     let evidence = passed.evidence.iter();
     let evidence = evidence.filter_map(|one| serde_json::to_value(one).ok());
-    told(&passed.changed, evidence.collect())
+    WorkspaceChange {
+        evidence: evidence.collect(),
+        ..told(&passed.changed)
+    }
 }

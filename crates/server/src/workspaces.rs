@@ -3,16 +3,19 @@
 use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::verbs;
+use crate::{begin, verbs};
 use bowline_engine::files::{KnownFile, View};
+use bowline_engine::formats::time::utc;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::DevelopRun;
 use bowline_engine::operations::orchestrate::{self, Orchestration};
 use bowline_engine::words::shown;
 use bowline_engine::{Context, advice, history, workspace};
 use bowline_formats::finding::Severity;
-use bowline_formats::rest::{EventName, Page, Workspace, WorkspaceKind, WorkspaceState};
-use bowline_formats::transition::Transition;
+use bowline_formats::rest::{
+    EventName, FileTransition, Page, Rescued, Workspace, WorkspaceAction, WorkspaceKind,
+    WorkspaceState,
+};
 use bowline_words::Lang;
 use notify::{RecursiveMode, Watcher as _};
 use serde_json::{Value, json as value};
@@ -100,7 +103,7 @@ impl Workspaces {
         }
     }
 
-    fn find(&self, id: &str) -> Result<&Path, Problem> {
+    pub(crate) fn find(&self, id: &str) -> Result<&Path, Problem> {
         let found = self.folders.iter().find(|(known, _)| known == id);
         let found = found.map(|(_, folder)| folder.as_path());
         found.ok_or_else(|| Problem::no_such("workspace", id))
@@ -122,7 +125,7 @@ fn changed(shared: &Shared, paths: &[PathBuf]) {
         if let Some((id, _)) = home
             && told.insert((id, group(kind).0))
         {
-            let at = bowline_engine::formats::time::utc(shared.clock.now());
+            let at = utc(shared.clock.now());
             let data = value!({ "workspaceId": id, "kind": group(kind).0 });
             shared.feed.pass("", EventName::Workspace, at, data);
         }
@@ -163,8 +166,9 @@ fn files_of(shared: &Shared, call: &Call, word: &str) -> Result<Vec<(FileKind, P
 pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
     let items = shared.workspaces.folders.iter().map(|(id, folder)| {
         let mut kinds = Vec::new();
-        for (kind, _) in workspace::below(folder, &FileKind::ALL, DEPTH_MAX).files {
-            let kind = group(kind).1;
+        let files = workspace::below(folder, &FileKind::ALL, DEPTH_MAX).files;
+        for (kind, _) in &files {
+            let kind = group(*kind).1;
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }
@@ -175,6 +179,7 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
             name: name.to_string_lossy().into_owned(),
             path: shown(folder),
             kinds,
+            begins: begin::beginnings(&shared.context, folder, &files),
         }
     });
     json(call, &Page::whole(items.collect()))
@@ -182,15 +187,20 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
 
 pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
     let mut items = Vec::new();
-    for (kind, path) in files(shared, call)? {
-        let file = KnownFile::new(&shared.context, kind, &path);
+    let files = files(shared, call)?;
+    for (kind, path) in &files {
+        let file = KnownFile::new(&shared.context, *kind, path);
         items.push(match file.view(&shared.context) {
-            Ok(view) => state_of(&shared.context, &file, &view, call.lang),
+            Ok(view) => {
+                let actions = verbs::actions(&shared.context, &file, &view, &files);
+                state_of(&shared.context, &view, actions, call.lang)
+            }
             // One that is damaged must not hide the others.
             Err(error) => WorkspaceState {
                 kind: kind.name().into(),
-                path: shown(&path),
+                path: shown(path),
                 status: None,
+                version: None,
                 state: Value::Null,
                 findings: vec![value!({
                     "severity": Severity::Fatal.name(), "code": error.code(), "message": error.told(call.lang).0,
@@ -198,19 +208,25 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
                 next: vec![error.told(call.lang).1],
                 titles: BTreeMap::new(),
                 evidence: Vec::new(),
-                actions: Vec::new(),
+                actions: verbs::despite(&error),
             },
         });
     }
     json(call, &Page::whole(items))
 }
 
-fn state_of(context: &Context, file: &KnownFile, view: &View, lang: Lang) -> WorkspaceState {
+fn state_of(
+    context: &Context,
+    view: &View,
+    actions: Vec<WorkspaceAction>,
+    lang: Lang,
+) -> WorkspaceState {
     let findings = view.examined.findings.iter();
     WorkspaceState {
         kind: view.kind.name().into(),
         path: shown(&view.path),
         status: Some(view.examined.status.clone()),
+        version: Some(view.version),
         state: view.shown(),
         findings: findings
             .map(|finding| {
@@ -223,7 +239,7 @@ fn state_of(context: &Context, file: &KnownFile, view: &View, lang: Lang) -> Wor
         next: advice::commands(context, view),
         titles: titles(context, view),
         evidence: evidence(context, view),
-        actions: verbs::actions(context, file, view),
+        actions,
     }
 }
 
@@ -259,10 +275,24 @@ pub(crate) fn root_of(kind: FileKind, path: &Path) -> PathBuf {
 }
 
 pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
-    let mut items: Vec<Transition> = Vec::new();
+    let mut items: Vec<FileTransition> = Vec::new();
     for (kind, path) in files(shared, call)? {
         let file = KnownFile::new(&shared.context, kind, &path);
-        items.extend(history::transitions(&file)?);
+        let path = shown(&path);
+        let moves = history::versions(&file)?.into_iter();
+        items.extend(moves.map(|(one, restorable)| FileTransition {
+            file: path.clone(),
+            restorable,
+            timestamp: one.timestamp,
+            task_id: one.task_id,
+            line_type: one.line_type,
+            entity: one.entity,
+            from: one.from,
+            to: one.to,
+            trigger: one.trigger,
+            metadata: one.metadata,
+            sequence: one.sequence,
+        }));
     }
     items.sort_by(|a, b| a.timestamp.cmp(&b.timestamp));
     json(call, &Page::whole(items))
@@ -280,4 +310,25 @@ pub(crate) fn node_log(shared: &Arc<Shared>, call: &Call) -> Reply {
         }
     }
     Err(Problem::no_such("task", node))
+}
+
+pub(crate) fn rescued(shared: &Arc<Shared>, call: &Call) -> Reply {
+    let named = call.query("file");
+    let files = files_of(shared, call, "orchestrate")?;
+    let wanted = |path: &Path| named.is_none_or(|it| shown(path) == it);
+    let Some((kind, path)) = files.iter().find(|(_, path)| wanted(path)) else {
+        return Err(Problem::no_such(
+            "state file",
+            named.unwrap_or("orchestrate"),
+        ));
+    };
+    let run = Orchestration::at(&shared.context, &root_of(*kind, path));
+    let items = run.rescued(false)?.into_iter().map(|one| Rescued {
+        name: one.name,
+        task: one.task,
+        commit: one.commit,
+        kept_at: utc(one.at),
+        files: one.files,
+    });
+    json(call, &Page::whole(items.collect()))
 }

@@ -174,10 +174,11 @@ export const api = {
     listed(client.GET('/api/workspaces/{id}/{kind}', { params: { path: { id, kind } } })),
   workspaceTransitions: (id: string, kind: WorkspaceKind) =>
     listed(client.GET('/api/workspaces/{id}/{kind}/transitions', { params: { path: { id, kind } } })),
-  verb: (id: string, kind: WorkspaceKind, { action: { verb }, id: about }: Move, file: string, { text, code, paths, command, values }: Said) =>
+  rescued: (id: string, file: string) => listed(client.GET('/api/workspaces/{id}/orchestrate/rescued', { params: { path: { id }, query: { file } } })),
+  verb: (id: string, kind: WorkspaceKind, { action: { verb, asks }, id: about, version }: Move, file: string, { text, code, paths, command, values, texts }: Said) =>
     told(
       client.POST('/api/workspaces/{id}/{kind}/{verb}', {
-        params: { path: { id, kind, verb } },
+        params: { path: { id, kind, verb }, header: asks.includes('version') ? { 'If-Match': String(version) } : {} },
         body: {
           file,
           id: about,
@@ -186,6 +187,7 @@ export const api = {
           command: command || null,
           paths: (paths ?? '').split(',').map((path) => path.trim()).filter(Boolean),
           values: values ?? {},
+          texts: texts ?? {},
         },
       }),
     ),

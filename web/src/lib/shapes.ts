@@ -36,6 +36,9 @@ export type Limit = Schemas['Limit'];
 export type Workspace = Schemas['Workspace'];
 export type WorkspaceKind = Schemas['WorkspaceKind'];
 export type WorkspaceState = Schemas['WorkspaceState'];
+export type FileTransition = Schemas['FileTransition'];
+export type Rescued = Schemas['Rescued'];
+export type WorkspaceBeginning = Schemas['WorkspaceBeginning'];
 export type WorkspaceAction = Schemas['WorkspaceAction'];
 export type EditTask = Schemas['EditTask'];
 export type NewTask = Schemas['NewTask'];
@@ -52,4 +55,6 @@ export interface Trouble {
   code: string;
   message: string;
   hint: string;
+  /** What a command printed that was red. */
+  output?: string;
 }

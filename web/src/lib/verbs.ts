@@ -5,6 +5,8 @@ export interface Move {
   action: WorkspaceAction;
   /** What it is about, where it is about one thing. */
   id: string | null;
+  /** The version of the file that was on the screen with it. */
+  version?: number | null;
 }
 
 /** What a person says with it, by the names of the request. */
@@ -14,13 +16,14 @@ export interface Said {
   paths?: string;
   command?: string;
   values?: Record<string, number>;
+  texts?: Record<string, string>;
 }
 
 /** The move of a proposed command line; none where the command line alone can do it. */
 export function moveOf(command: string, actions: WorkspaceAction[]): Move | null {
   // Where the command line would be told the folder, the address of the request says it.
   const line = command.replace(/ (-C|--dir) ('[^']*'|\S+)/, '');
-  const by = line.includes(' --by-hand ') ? line.replace(' gate pass ', ' gate by-hand ') : line;
+  const by = (line.includes(' --by-hand ') ? line.replace(' gate pass ', ' gate by-hand ') : line).replace(' doctor --repair ', ' file repair ');
   const [, , one = '', two = '', three = ''] = by.split(' ');
   // A gate, a checkpoint, a step and a phase are nouns of their own; the current task of a memory needs no name.
   for (const [verb, id] of [[`${one}-${two}`, three], [one, two], [two, three]]) {

@@ -475,6 +475,35 @@ export const words = {
     verbForceComplete: "Call it done",
     verbPhaseFinish: "Finish the phase",
     verbRebuild: "Take over the plan",
+    verbNew: "New run",
+    verbInit: "Start from the plan",
+    verbImport: "Take over tasks of another program",
+    verbFeedbackApply: "Take over lessons",
+    verbSet: "Set a value",
+    verbAppend: "Append a value",
+    verbSessionNew: "New session",
+    verbBackup: "Back up",
+    verbPrune: "Prune",
+    verbRestoreCopy: "Restore a backup",
+    verbRestore: "Restore this version",
+    verbRepair: "Repair",
+    verbRescueRestore: "Make a branch of it",
+    verbRescueDrop: "Drop",
+    saysWhich: "Which",
+    saysMemorySet: "Value",
+    saysMemoryAppend: "Value",
+    saysThinkingNew: "Folder, from the workspace",
+    saysOrchestrateImport: "File or folder, from the workspace",
+    codedThinkingNew: "Task id",
+    codedMemorySet: "Path",
+    codedMemoryAppend: "Path",
+    textTitle: "Title",
+    textGoal: "Goal",
+    textRequest: "The request, in its own words",
+    textLesson: "Lesson for next time",
+    textLearning: "What was learnt",
+    textImprovement: "What to do better",
+    textBranch: "Branch",
     saysDevelopStart: "What is to be built",
     saysDevelopReview: "Checkpoints, with commas between them",
     saysMemoryTaskNew: "Name",
@@ -502,6 +531,13 @@ export const words = {
     confirmVerbReset: "The run is thrown away and its file removed. History and backup keep it.",
     confirmVerbStop: "The run ends its agents and leaves. Whatever has landed stays, and the run can go on later.",
     confirmVerbCancel: "The task is given up and goes to the history. Its steps stay as they are.",
+    confirmVerbRestore: "The document becomes what it was right after this move. What came since stays in the history.",
+    confirmVerbRestoreCopy: "The backup takes the place of the document, which stays in the history.",
+    confirmVerbRescueDrop: "What is in no branch is lost for good.",
+    begin: "Begin",
+    rescuedWork: "Work kept of worktrees",
+    nothingRescued: "Nothing was kept.",
+    whatItPrinted: "What the command printed last",
     moreActions: "Everything else that can be done",
     withWords: "Add words",
     willRun: "This command is run",
@@ -1090,6 +1126,35 @@ export const words = {
     verbForceComplete: "완료로 간주",
     verbPhaseFinish: "단계 마치기",
     verbRebuild: "계획 다시 반영",
+    verbNew: "새 실행",
+    verbInit: "계획으로 시작",
+    verbImport: "다른 프로그램의 작업 가져오기",
+    verbFeedbackApply: "교훈 가져오기",
+    verbSet: "값 설정",
+    verbAppend: "값 덧붙이기",
+    verbSessionNew: "새 세션",
+    verbBackup: "백업",
+    verbPrune: "정리",
+    verbRestoreCopy: "백업 복원",
+    verbRestore: "이 버전 복원",
+    verbRepair: "복구",
+    verbRescueRestore: "브랜치로 되살리기",
+    verbRescueDrop: "버리기",
+    saysWhich: "대상",
+    saysMemorySet: "값",
+    saysMemoryAppend: "값",
+    saysThinkingNew: "폴더 (작업 공간 기준)",
+    saysOrchestrateImport: "파일 또는 폴더 (작업 공간 기준)",
+    codedThinkingNew: "작업 ID",
+    codedMemorySet: "경로",
+    codedMemoryAppend: "경로",
+    textTitle: "제목",
+    textGoal: "목표",
+    textRequest: "요청 원문",
+    textLesson: "다음을 위한 교훈",
+    textLearning: "배운 점",
+    textImprovement: "개선할 점",
+    textBranch: "브랜치",
     saysDevelopStart: "만들 것",
     saysDevelopReview: "체크포인트 (쉼표로 구분)",
     saysMemoryTaskNew: "이름",
@@ -1117,6 +1182,13 @@ export const words = {
     confirmVerbReset: "개발 실행을 폐기하고 파일을 지웁니다. 이력과 백업에는 남습니다.",
     confirmVerbStop: "에이전트를 끝내고 실행을 멈춥니다. 반영된 작업은 남고, 나중에 이어서 실행할 수 있습니다.",
     confirmVerbCancel: "작업을 포기하고 이력으로 옮깁니다. 단계는 지금 상태로 남습니다.",
+    confirmVerbRestore: "문서를 이 이동 직후의 상태로 되돌립니다. 그 뒤의 내용은 이력에 남습니다.",
+    confirmVerbRestoreCopy: "백업이 문서를 대신합니다. 지금 문서는 이력에 남습니다.",
+    confirmVerbRescueDrop: "브랜치에 없는 내용은 완전히 사라집니다.",
+    begin: "시작하기",
+    rescuedWork: "작업 트리에서 보관한 작업",
+    nothingRescued: "보관한 것이 없습니다.",
+    whatItPrinted: "명령의 마지막 출력",
     moreActions: "그 밖에 할 수 있는 일",
     withWords: "덧붙일 말",
     willRun: "실행될 명령",
@@ -1710,6 +1782,35 @@ export interface Parameters {
   verbForceComplete: never;
   verbPhaseFinish: never;
   verbRebuild: never;
+  verbNew: never;
+  verbInit: never;
+  verbImport: never;
+  verbFeedbackApply: never;
+  verbSet: never;
+  verbAppend: never;
+  verbSessionNew: never;
+  verbBackup: never;
+  verbPrune: never;
+  verbRestoreCopy: never;
+  verbRestore: never;
+  verbRepair: never;
+  verbRescueRestore: never;
+  verbRescueDrop: never;
+  saysWhich: never;
+  saysMemorySet: never;
+  saysMemoryAppend: never;
+  saysThinkingNew: never;
+  saysOrchestrateImport: never;
+  codedThinkingNew: never;
+  codedMemorySet: never;
+  codedMemoryAppend: never;
+  textTitle: never;
+  textGoal: never;
+  textRequest: never;
+  textLesson: never;
+  textLearning: never;
+  textImprovement: never;
+  textBranch: never;
   saysDevelopStart: never;
   saysDevelopReview: never;
   saysMemoryTaskNew: never;
@@ -1737,6 +1838,13 @@ export interface Parameters {
   confirmVerbReset: never;
   confirmVerbStop: never;
   confirmVerbCancel: never;
+  confirmVerbRestore: never;
+  confirmVerbRestoreCopy: never;
+  confirmVerbRescueDrop: never;
+  begin: never;
+  rescuedWork: never;
+  nothingRescued: never;
+  whatItPrinted: never;
   moreActions: never;
   withWords: never;
   willRun: never;

@@ -2,6 +2,7 @@
 
 use crate::drill::field::{Random, pause};
 use bowline_engine::files::{Changed, KnownFile};
+use bowline_engine::history::Back;
 use bowline_engine::operations::memory::{Finish, MemoryFolder, NewTask};
 use bowline_engine::operations::thinking::{Stage, ThinkingRun};
 use bowline_engine::{Context, Error, ExitClass, doctor, history, workspace};
@@ -86,7 +87,7 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
                 .telling(())
         }
         ["undo", name, options @ ..] => {
-            history::undo(context, &file(name)?, !options.is_empty())?.telling(())
+            history::undo(context, &file(name)?, Back::from_now(!options.is_empty()))?.telling(())
         }
         ["restore", name, sequence, ..] => {
             let sequence = sequence.parse().map_err(|_| Error::BadInput {
@@ -95,7 +96,7 @@ fn act(context: &Context, words: &[&str]) -> Result<Value, Error> {
                 },
                 hint: Advice::Nothing,
             })?;
-            history::restore(context, &file(name)?, sequence, true)?
+            history::restore(context, &file(name)?, sequence, Back::from_now(true))?
         }
         ["doctor", "--repair", name] => {
             let diagnosis = doctor::repair(context, &file(name)?)?;

@@ -3,6 +3,7 @@
 use crate::commands::here::{pad, status_word};
 use crate::output::Output;
 use bowline_engine::files::KnownFile;
+use bowline_engine::history::Back;
 use bowline_engine::{Context, Error, history, workspace};
 use bowline_words::message::{Advice, Did, Told, Wrong};
 use std::path::Path;
@@ -68,7 +69,7 @@ pub(crate) fn undo(
         });
     }
     let file = named(context, folder, what)?;
-    let changed = history::undo(context, &file, state_only)?;
+    let changed = history::undo(context, &file, Back::from_now(state_only))?;
     // Several files may be meant by where one stands: the one that was taken is named.
     let did = Did::Undone {
         file: name(&file),
@@ -96,7 +97,7 @@ pub(crate) fn restore(
         hint: Advice::ListTransitions,
     })?;
     let file = named(context, folder, named_file)?;
-    let changed = history::restore(context, &file, sequence, state_only)?;
+    let changed = history::restore(context, &file, sequence, Back::from_now(state_only))?;
     let did = Did::RestoredAs {
         file: name(&file),
         number: sequence,

@@ -3,11 +3,13 @@
 use crate::args::memory::{
     AgentVerb, ContextVerb, MemoryArgs, MemoryVerb, SessionVerb, StepVerb, TaskVerb,
 };
-use crate::commands::memory_input::{artifact, exact, given, new_step, read_plan};
+use crate::commands::memory_input::{artifact, given, new_step, read_plan};
 use crate::commands::{here, named_folder, runs};
 use crate::output::Output;
 use bowline_engine::kinds::{FileKind, MEMORY_FOLDER};
-use bowline_engine::operations::memory::{Finish, MemoryFolder, NewTask, Request, TRIES_MAX};
+use bowline_engine::operations::memory::{
+    Finish, MemoryFolder, NewTask, Request, TRIES_MAX, exact,
+};
 use bowline_engine::{Context, Error, workspace};
 use bowline_words::message::Did;
 use serde_json::{Value, json};
@@ -47,7 +49,7 @@ pub(crate) fn run(
             Ok(ExitCode::SUCCESS)
         }
         MemoryVerb::Restore { which } => {
-            let changed = memory.restore(context, which.as_deref())?;
+            let changed = memory.restore(context, which.as_deref(), None)?;
             let did = match changed.state.is_empty() {
                 true => Did::Restored,
                 false => Did::RestoredFrom {

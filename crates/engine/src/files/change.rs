@@ -93,6 +93,7 @@ impl KnownFile {
             examined,
             notices: Vec::new(),
             sequence,
+            version: sequence,
             history: updated.snapshot.history,
         };
         Ok(Changed {
@@ -369,6 +370,7 @@ impl KnownFile {
             examined,
             notices,
             sequence,
+            version: sequence,
             history: updated.snapshot.history,
         };
         Ok(Some(Changed {

@@ -49,6 +49,9 @@ pub struct View {
     pub notices: Vec<Notice>,
     /// The last journal line.
     pub sequence: u64,
+    /// Which version of the document it is, for whoever decides on what they saw: the last journal line, or one more where
+    /// somebody else's edit is not noted yet.
+    pub version: u64,
     /// What the journal knew up to that line, for a kind that is not believed without it.
     pub(crate) history: Option<Arc<History>>,
 }
@@ -224,6 +227,7 @@ impl KnownFile {
                     examined,
                     notices: Vec::new(),
                     sequence: 0,
+                    version: 0,
                     history: None,
                 })
             }
@@ -254,6 +258,7 @@ impl KnownFile {
             examined,
             notices,
             sequence: snapshot.seq,
+            version: version_of(snapshot),
             history: snapshot.history.clone(),
         })
     }
@@ -353,6 +358,16 @@ impl KnownFile {
         Ok(copy()?)
     }
 
+    /// Refuses a decision about a version that is not the one in place any more. Asked under the lock.
+    pub(crate) fn still(&self, seen: Option<u64>, now: &Snapshot) -> Result<(), Error> {
+        match seen.is_none_or(|seen| seen == version_of(now)) {
+            true => Ok(()),
+            false => Err(Error::MovedOn {
+                path: self.path.clone(),
+            }),
+        }
+    }
+
     pub(crate) fn no_file(&self) -> Error {
         Error::NoFile {
             kind: self.kind,
@@ -437,6 +452,11 @@ impl KnownFile {
             .text()
             .to_owned()
     }
+}
+
+fn version_of(snapshot: &Snapshot) -> u64 {
+    let edited = matches!(snapshot.situation, Situation::Outside { .. }) && snapshot.unnoted;
+    snapshot.seq + u64::from(edited)
 }
 
 fn unparsable(error: &ParseError) -> Finding {

@@ -212,6 +212,7 @@ impl Error {
                 }
             }
             Error::RunChanged => Trouble::RunChanged,
+            Error::MovedOn { path } => Trouble::MovedOn { path: shown(path) },
             Error::NoSuchTransition { path, sequence } => Trouble::NoSuchTransition {
                 path: shown(path),
                 sequence: *sequence,

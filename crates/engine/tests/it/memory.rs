@@ -188,7 +188,7 @@ fn backups_are_kept_and_come_back() {
     let memory = begun(folder.path());
     assert_eq!(memory.backup(&context()).unwrap().len(), 3);
     memory.task_cancel(&context()).unwrap();
-    memory.restore(&context(), None).unwrap();
+    memory.restore(&context(), None, None).unwrap();
     let state = KnownFile::new(
         &context(),
         FileKind::TaskState,
@@ -353,7 +353,12 @@ fn an_id_is_never_given_out_twice() {
         ..NewTask::default()
     };
     let first = memory.task_new(&context(), &new).unwrap();
-    bowline_engine::history::undo(&context(), memory.state(), false).unwrap();
+    bowline_engine::history::undo(
+        &context(),
+        memory.state(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     let second = memory.task_new(&context(), &new).unwrap();
     assert_ne!(first.moved.metadata["id"], second.moved.metadata["id"]);
 }
@@ -366,7 +371,12 @@ fn a_finished_task_that_is_current_is_told_by_readers_and_cleared_even_by_a_refu
         notices.iter().map(|one| one.code()).collect()
     };
     memory.task_cancel(&context()).unwrap();
-    bowline_engine::history::undo(&context(), memory.state(), true).unwrap();
+    bowline_engine::history::undo(
+        &context(),
+        memory.state(),
+        bowline_engine::history::Back::from_now(true),
+    )
+    .unwrap();
     let view = memory.state().view(&context()).unwrap();
     assert_eq!(codes(&view.notices), ["finished_task_current"]);
     let refused = memory.step_start(&context(), 1);
@@ -385,7 +395,12 @@ fn the_doctor_clears_a_finished_task() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
     memory.task_cancel(&context()).unwrap();
-    bowline_engine::history::undo(&context(), memory.state(), true).unwrap();
+    bowline_engine::history::undo(
+        &context(),
+        memory.state(),
+        bowline_engine::history::Back::from_now(true),
+    )
+    .unwrap();
     let found = doctor::examine(&context(), memory.state())
         .unwrap()
         .findings;
@@ -420,7 +435,7 @@ fn a_removed_file_comes_back_from_its_copies() {
         let memory = only_copies_left(folder.path(), beside, dated);
         let told = memory.state().view(&context()).unwrap_err();
         assert_eq!(told.code(), "damaged", "{told}");
-        memory.restore(&context(), None).unwrap();
+        memory.restore(&context(), None, None).unwrap();
         let state = json(folder.path(), "task-state.json");
         assert_eq!(state["current_task"]["name"], "안내서");
     }

@@ -125,7 +125,13 @@ fn what_was_taken_back_on_purpose_is_not_brought_back() {
         .unwrap();
     doctor::repair(&context(), run.file()).unwrap();
     // The person goes back to before the repair: the loss is theirs now.
-    bowline_engine::history::restore(&context(), run.file(), 6, false).unwrap();
+    bowline_engine::history::restore(
+        &context(),
+        run.file(),
+        6,
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert!(
         doctor::repair(&context(), run.file())
             .unwrap()

@@ -14,17 +14,36 @@ fn undo_walks_back_and_every_step_is_a_transition() {
     let fourth = run
         .output(&context(), Stage::Planning, &["c.md".into()])
         .unwrap();
-    history::undo(&context(), run.file(), false).unwrap();
+    history::undo(
+        &context(),
+        run.file(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(
         fs::read_to_string(state_file(folder.path())).unwrap(),
         third
     );
-    history::undo(&context(), run.file(), false).unwrap();
-    history::undo(&context(), run.file(), false).unwrap();
+    history::undo(
+        &context(),
+        run.file(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
+    history::undo(
+        &context(),
+        run.file(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(
-        history::undo(&context(), run.file(), false)
-            .unwrap_err()
-            .code(),
+        history::undo(
+            &context(),
+            run.file(),
+            bowline_engine::history::Back::from_now(false)
+        )
+        .unwrap_err()
+        .code(),
         "nothing_to_undo"
     );
     let triggers: Vec<String> = history::transitions(run.file())
@@ -36,7 +55,13 @@ fn undo_walks_back_and_every_step_is_a_transition() {
         triggers,
         ["NEW", "START", "OUTPUT", "OUTPUT", "UNDO", "UNDO", "UNDO"]
     );
-    history::restore(&context(), run.file(), 4, false).unwrap();
+    history::restore(
+        &context(),
+        run.file(),
+        4,
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(
         fs::read_to_string(state_file(folder.path())).unwrap(),
         fourth.view.document.text()
@@ -52,13 +77,24 @@ fn going_back_is_a_persons_move() {
         ..context()
     };
     assert_eq!(
-        history::undo(&agent, run.file(), false).unwrap_err().code(),
+        history::undo(
+            &agent,
+            run.file(),
+            bowline_engine::history::Back::from_now(false)
+        )
+        .unwrap_err()
+        .code(),
         "needs_person"
     );
     assert_eq!(
-        history::restore(&agent, run.file(), 1, false)
-            .unwrap_err()
-            .code(),
+        history::restore(
+            &agent,
+            run.file(),
+            1,
+            bowline_engine::history::Back::from_now(false)
+        )
+        .unwrap_err()
+        .code(),
         "needs_person"
     );
 }
@@ -92,7 +128,12 @@ fn the_first_change_of_a_strangers_file_can_be_undone() {
     let run = bowline_engine::operations::thinking::ThinkingRun::at(&context(), folder.path());
     run.output(&context(), Stage::Planning, &["c.md".into()])
         .unwrap();
-    history::undo(&context(), run.file(), false).unwrap();
+    history::undo(
+        &context(),
+        run.file(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(
         fs::read_to_string(state_file(folder.path())).unwrap(),
         before

@@ -71,7 +71,12 @@ fn an_undo_takes_back_what_is_the_last_under_the_lock_and_names_it() {
     output(folder.path(), "c.md");
     let path = folder.path().to_owned();
     let quicker = with_somebody_quicker(move || drop(output(&path, "late.md")));
-    let undone = history::undo(&quicker, &at(&quicker, folder.path()), false).unwrap();
+    let undone = history::undo(
+        &quicker,
+        &at(&quicker, folder.path()),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(undone.moved.metadata, json!({ "undone": 5 }));
     assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md"]);
 }
@@ -80,8 +85,14 @@ fn an_undo_takes_back_what_is_the_last_under_the_lock_and_names_it() {
 fn a_restore_is_refused_for_a_version_that_is_no_longer_history() {
     let folder = tempfile::tempdir().unwrap();
     begun(folder.path());
-    let restored =
-        |sequence| history::restore(&context(), &at(&context(), folder.path()), sequence, false);
+    let restored = |sequence| {
+        history::restore(
+            &context(),
+            &at(&context(), folder.path()),
+            sequence,
+            bowline_engine::history::Back::from_now(false),
+        )
+    };
     assert_eq!(restored(9).unwrap_err().code(), "no_such_transition");
     restored(2).unwrap();
     assert_eq!(outputs(folder.path()), [""; 0]);
@@ -128,12 +139,27 @@ fn lines_that_were_voided_are_no_history() {
         numbers,
         expected.map(|(number, name)| (number, name.to_owned()))
     );
-    let refused = history::restore(&context(), &file, 4, false);
+    let refused = history::restore(
+        &context(),
+        &file,
+        4,
+        bowline_engine::history::Back::from_now(false),
+    );
     assert_eq!(refused.unwrap_err().code(), "no_such_transition");
-    history::undo(&context(), &file, false).unwrap();
+    history::undo(
+        &context(),
+        &file,
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(outputs(folder.path()), ["a.md", "b.md"]);
     // Undoing the edit leads to the version before it, not to the change that was never acknowledged.
-    let undone = history::undo(&context(), &file, false).unwrap();
+    let undone = history::undo(
+        &context(),
+        &file,
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(undone.moved.metadata, json!({ "undone": 5 }));
     assert_eq!(outputs(folder.path()), ["a.md", "b.md"]);
     assert!(
@@ -209,11 +235,21 @@ fn an_undo_after_a_repair_names_what_the_repair_had_applied_again() {
     output(folder.path(), "d.md");
     doctor::repair(&context(), run.file()).unwrap();
     assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md", "d.md"]);
-    let undone = history::undo(&context(), run.file(), false).unwrap();
+    let undone = history::undo(
+        &context(),
+        run.file(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(undone.moved.metadata, json!({ "undone": 7, "with": [4] }));
     assert_eq!(outputs(folder.path()), ["a.md", "b.md", "d.md"]);
     // What was undone once is not undone again.
-    let undone = history::undo(&context(), run.file(), false).unwrap();
+    let undone = history::undo(
+        &context(),
+        run.file(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(undone.moved.metadata, json!({ "undone": 6 }));
     assert_eq!(outputs(folder.path()), ["a.md", "b.md"]);
 }
@@ -291,7 +327,7 @@ fn the_newest_copy_is_chosen_under_the_lock() {
         memory.backup(&context()).unwrap();
     });
     memory(&quicker)
-        .restore(&quicker, Some("shared-context"))
+        .restore(&quicker, Some("shared-context"), None)
         .unwrap();
     let n = memory(&context())
         .context_get(&context(), "shared_data.n")
@@ -307,7 +343,12 @@ fn an_undo_right_after_an_edit_of_somebody_takes_that_edit_back() {
     let path = state_file(folder.path());
     let ours = fs::read_to_string(&path).unwrap();
     fs::write(&path, ours.replace("에세이", "수필")).unwrap();
-    let undone = history::undo(&context(), run.file(), false).unwrap();
+    let undone = history::undo(
+        &context(),
+        run.file(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(undone.moved.metadata, json!({ "undone": 5 }));
     assert_eq!(fs::read_to_string(&path).unwrap(), ours);
     let told = history::transitions(run.file()).unwrap();
@@ -367,7 +408,12 @@ fn an_undo_of_a_later_change_does_not_settle_an_older_loss() {
     output(folder.path(), "c.md");
     fs::write(state_file(folder.path()), stale.replace("에세이", "수필")).unwrap();
     output(folder.path(), "d.md");
-    history::undo(&context(), run.file(), false).unwrap();
+    history::undo(
+        &context(),
+        run.file(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(outputs(folder.path()), ["a.md", "b.md"]);
     doctor::repair(&context(), run.file()).unwrap();
     assert_eq!(outputs(folder.path()), ["a.md", "b.md", "c.md"]);
@@ -381,8 +427,18 @@ fn what_was_undone_after_it_was_lost_does_not_come_again() {
     output(folder.path(), "c.md");
     fs::write(state_file(folder.path()), stale.replace("에세이", "수필")).unwrap();
     // First the edit, then what it had lost.
-    history::undo(&context(), run.file(), false).unwrap();
-    let undone = history::undo(&context(), run.file(), false).unwrap();
+    history::undo(
+        &context(),
+        run.file(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
+    let undone = history::undo(
+        &context(),
+        run.file(),
+        bowline_engine::history::Back::from_now(false),
+    )
+    .unwrap();
     assert_eq!(undone.moved.metadata, json!({ "undone": 4 }));
     doctor::repair(&context(), run.file()).unwrap();
     assert_eq!(outputs(folder.path()), ["a.md", "b.md"]);

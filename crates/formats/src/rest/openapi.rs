@@ -3,12 +3,12 @@
 use super::routes::{Access, Answer, Method, ROUTES, Route};
 use super::{
     Agent, Agents, AnswerRequest, App, Approval, Artifact, AskReport, ChangeRequest, Checkpoint,
-    Delivery, Dependency, EditTask, ErrorBody, ErrorReport, EventBody, Health, InboxItem, Limit,
-    NeedReport, NewPermissionRule, NewTask, Node, Nothing, Page, Permission, PermissionBatch,
-    PermissionRule, Phase, PhaseCompleteReport, ProvideRequest, Question, RejectRequest, Reported,
-    RestoreRequest, Review, ReviewDiff, RuleTrial, SayRequest, Saying, Session, SignIn, SignInLink,
-    Spend, Stats, StepReport, Task, TaskType, TokensReport, Utterance, VerbRequest, Verification,
-    Workspace, WorkspaceChange, WorkspaceState,
+    Delivery, Dependency, EditTask, ErrorBody, ErrorReport, EventBody, FileTransition, Health,
+    InboxItem, Limit, NeedReport, NewPermissionRule, NewTask, Node, Nothing, Page, Permission,
+    PermissionBatch, PermissionRule, Phase, PhaseCompleteReport, ProvideRequest, Question,
+    RejectRequest, Reported, Rescued, RestoreRequest, Review, ReviewDiff, RuleTrial, SayRequest,
+    Saying, Session, SignIn, SignInLink, Spend, Stats, StepReport, Task, TaskType, TokensReport,
+    Utterance, VerbRequest, Verification, Workspace, WorkspaceChange, WorkspaceState,
 };
 use crate::transition::Transition;
 use schemars::generate::SchemaSettings;
@@ -60,6 +60,8 @@ const ANSWERS: &[(&str, Shape)] = &[
     ("TaskTypePage", shape::<Page<TaskType>>),
     ("WorkspacePage", shape::<Page<Workspace>>),
     ("WorkspaceStatePage", shape::<Page<WorkspaceState>>),
+    ("FileTransitionPage", shape::<Page<FileTransition>>),
+    ("RescuedPage", shape::<Page<Rescued>>),
     ("WorkspaceChange", shape::<WorkspaceChange>),
     ("Reported", shape::<Reported>),
 ];
@@ -201,7 +203,7 @@ fn parameters(route: &Route) -> Vec<Value> {
         }));
         all.push(json!({
             "name": "If-Match", "in": "header", "required": false,
-            "description": "The `version` of the task that was looked at; when it moved on since, nothing is done and 409 `changed` is answered.",
+            "description": "The `version` of the task or the state file that was looked at; when it moved on since, nothing is done and 409 `changed` is answered.",
             "schema": { "type": "string" },
         }));
     }

@@ -196,7 +196,7 @@ pub struct VerbRequest {
     /// The state file, where the workspace has several of the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// What the verb is about: a stage, a step, a gate, a checkpoint or a task.
+    /// What the verb is about: a stage, a step, a gate, a checkpoint or a task; of `restore`, the number of a transition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Files, for verbs that take any; the checkpoints of a review.
@@ -205,7 +205,7 @@ pub struct VerbRequest {
     /// A sentence: a reason, a result, a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// A word for programs, for verbs that record a failure or a result.
+    /// A word for programs, for verbs that record a failure or a result, or name a new run or the path of a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// A command whose end decides, for gates without a sealed one and checkpoints without one of the contract.
@@ -214,6 +214,9 @@ pub struct VerbRequest {
     /// Numbers by their names, for verbs that judge the work.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, f64>,
+    /// Texts by their names, for verbs that take more than one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub texts: BTreeMap<String, String>,
 }
 
 /// A phase is done, says its agent.

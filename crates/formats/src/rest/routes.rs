@@ -128,6 +128,10 @@ const NODE_LOGS: &[Query] = &[
         "The state file; the first that has the task when left away",
     ),
 ];
+const FILE: &[Query] = &[text(
+    "file",
+    "The state file; the first of the workspace when left away",
+)];
 const DIFF: &[Query] = &[text(
     "since",
     "`review`: compared with what the review before it showed, where there is one",
@@ -168,7 +172,7 @@ const fn route(
 
 /// Every route there is.
 #[rustfmt::skip]
-pub const ROUTES: [Route; 84] = [
+pub const ROUTES: [Route; 85] = [
     route(Method::Get, "/healthz", "health", Access::Open, &[], None, 200, Answer::Json("Health"), "Is the process up?"),
     route(Method::Get, "/readyz", "ready", Access::Open, &[], None, 200, Answer::Json("Health"), "Does it take requests? 503 while it starts or drains"),
     route(Method::Get, "/metrics", "metrics", Access::Read, &[], None, 200, Answer::Text, "Figures for Prometheus"),
@@ -243,8 +247,9 @@ pub const ROUTES: [Route; 84] = [
     route(Method::Get, "/api/types", "listTypes", Access::Read, &[], None, 200, Answer::Json("TaskTypePage"), "Types of work"),
     route(Method::Get, "/api/workspaces", "listWorkspaces", Access::Read, &[], None, 200, Answer::Json("WorkspacePage"), "Folders whose state files are shown"),
     route(Method::Get, "/api/workspaces/{id}/{kind}", "getWorkspaceState", Access::Read, &[], None, 200, Answer::Json("WorkspaceStatePage"), "The state files of a kind"),
-    route(Method::Get, "/api/workspaces/{id}/{kind}/transitions", "listWorkspaceTransitions", Access::Read, &[], None, 200, Answer::Json("TransitionPage"), "The transitions of a kind's files, oldest first"),
+    route(Method::Get, "/api/workspaces/{id}/{kind}/transitions", "listWorkspaceTransitions", Access::Read, &[], None, 200, Answer::Json("FileTransitionPage"), "The transitions of a kind's files, oldest first"),
     route(Method::Get, "/api/workspaces/{id}/orchestrate/nodes/{node}/log", "getNodeLog", Access::Read, NODE_LOGS, None, 200, Answer::Text, "What the agents of a task of an orchestration printed, from a byte on; `X-Next-Offset` says where to go on"),
+    route(Method::Get, "/api/workspaces/{id}/orchestrate/rescued", "listRescued", Access::Read, FILE, None, 200, Answer::Json("RescuedPage"), "What runs kept of worktrees before they went, the newest first"),
     route(Method::Post, "/api/workspaces/{id}/{kind}/{verb}", "workspaceVerb", Access::Person, &[], Some("VerbRequest"), 200, Answer::Json("WorkspaceChange"), "A verb of a kind, as on the command line"),
     route(Method::Post, "/api/agent/phase-complete", "reportPhaseComplete", Access::Agent, &[], Some("PhaseCompleteReport"), 200, Answer::Json("Reported"), "A phase is done"),
     route(Method::Post, "/api/agent/done", "reportDone", Access::Agent, &[], Some("Nothing"), 200, Answer::Json("Reported"), "The work of a task without phases is done"),

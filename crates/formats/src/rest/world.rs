@@ -311,6 +311,21 @@ pub struct Workspace {
     pub path: String,
     /// The kinds that are there.
     pub kinds: Vec<WorkspaceKind>,
+    /// What a person may begin in it now.
+    pub begins: Vec<WorkspaceBeginning>,
+}
+
+/// Work of a kind that can be begun.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct WorkspaceBeginning {
+    /// The kind.
+    pub kind: WorkspaceKind,
+    /// The state file that is made, to be named with the verb.
+    pub file: String,
+    /// The verb.
+    pub action: WorkspaceAction,
 }
 
 /// The other four kinds of work.
@@ -337,6 +352,8 @@ pub struct WorkspaceState {
     pub path: String,
     /// Where it stands, in a word.
     pub status: Option<String>,
+    /// Which version of the document it is; `null` for one that cannot be read.
+    pub version: Option<u64>,
     /// The document.
     pub state: Value,
     /// What is odd in it.
@@ -368,11 +385,14 @@ pub struct WorkspaceAction {
     pub codes: Vec<String>,
     /// The names of `values`.
     pub values: Vec<String>,
+    /// The names that `texts` may have.
+    pub texts: Vec<String>,
     /// The command that it runs, in the folder of the state file.
     pub runs: Option<String>,
 }
 
-/// A field of a verb's request.
+/// A field of a verb's request. `id` stands here where another list has it: the transitions of the file, or what was rescued.
+/// `version` is that of the file, and is sent as `If-Match`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(JsonSchema))]
@@ -382,6 +402,55 @@ pub enum WorkspaceField {
     Code,
     Paths,
     Command,
+    Id,
+    Version,
+}
+
+/// A move of a state file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct FileTransition {
+    /// The file.
+    pub file: String,
+    /// Whether `restore` may bring the document back as it was right after it.
+    pub restorable: bool,
+    /// When, UTC.
+    pub timestamp: String,
+    /// The task's id, or the path of the file for kinds without one.
+    pub task_id: String,
+    /// Always `state_transition`.
+    #[serde(rename = "type")]
+    pub line_type: String,
+    /// What moved: the kind's own word.
+    pub entity: String,
+    /// Where it stood; `null` when it is new.
+    pub from: Option<String>,
+    /// Where it stands now.
+    pub to: String,
+    /// The command that moved it, upper case.
+    pub trigger: String,
+    /// Facts of the move.
+    pub metadata: Value,
+    /// Its number, rising within the file.
+    pub sequence: u64,
+}
+
+/// What a run kept of a worktree before it went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(JsonSchema))]
+pub struct Rescued {
+    /// What it is called.
+    pub name: String,
+    /// The task or folder it comes from.
+    pub task: String,
+    /// The commit.
+    pub commit: String,
+    /// When it was kept.
+    pub kept_at: String,
+    /// Files that differ from where it left the branch that is checked out.
+    pub files: Vec<String>,
 }
 
 /// What a verb changed in a state file.
@@ -399,6 +468,8 @@ pub struct WorkspaceChange {
     pub sequence: Option<u64>,
     /// The document now.
     pub state: Value,
+    /// What was done besides, a sentence each, in the language of the request.
+    pub told: Vec<String>,
     /// What was run for it: command, exit code and the end of its output. A checkpoint whose command is red has moved too.
     pub evidence: Vec<Value>,
 }

@@ -6,6 +6,7 @@ use crate::given::Given;
 use crate::table::Kind::{Flag, Number, Object, Text};
 use crate::table::{Arg, VERBS as NOUNS, Verb};
 use bowline_engine::files::KnownFile;
+use bowline_engine::history::Back;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::{Error, advice, doctor, history, workspace};
 use bowline_words::message::ToolNo;
@@ -195,9 +196,13 @@ fn check(desk: &Desk, given: &Given) -> Done {
     }))
 }
 
+fn back(given: &Given) -> Back {
+    Back::from_now(given.is("state_only"))
+}
+
 fn undo(desk: &Desk, given: &Given) -> Done {
     let file = named(desk, given)?;
-    let undone = history::undo(&desk.context, &file, given.is("state_only"))?;
+    let undone = history::undo(&desk.context, &file, back(given))?;
     let facts = json!({ "undone": undone.state });
     changed(desk, &undone, facts)
 }
@@ -205,7 +210,6 @@ fn undo(desk: &Desk, given: &Given) -> Done {
 fn restore(desk: &Desk, given: &Given) -> Done {
     let file = named(desk, given)?;
     let sequence = given.number("sequence").unwrap_or_default();
-    let restored: Result<_, Error> =
-        history::restore(&desk.context, &file, sequence, given.is("state_only"));
+    let restored: Result<_, Error> = history::restore(&desk.context, &file, sequence, back(given));
     changed(desk, &restored?, json!({ "version": sequence }))
 }

@@ -294,7 +294,7 @@ pub(crate) static VERBS: &[Verb] = &[
         &[Arg::may("which", Text)],
         |desk, given| {
             let memory = desk.memory();
-            let moved = memory.restore(&desk.context, given.text("which"))?;
+            let moved = memory.restore(&desk.context, given.text("which"), None)?;
             let facts = json!({ "copy": moved.state });
             changed(desk, &moved, facts)
         },

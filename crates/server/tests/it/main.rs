@@ -11,5 +11,6 @@ mod events;
 mod files;
 mod hostile;
 mod mcp;
+mod taken;
 mod walk;
 mod workspaces;

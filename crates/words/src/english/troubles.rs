@@ -51,6 +51,7 @@ table! {
         NoTerminal { refused, variable, person } => "{0}, and nothing shows that a person gives this command: it has no terminal" [refused.say(En).0] / "run it in a terminal; a script of yours, and CI, set {variable}={person}";
         CutOff { refused, variable, person } => "{0}, and nothing shows that a person gives this command: it was cut off from its terminal's shell" [refused.say(En).0] / "run it in a terminal; a script of yours, and CI, set {variable}={person}";
         RunChanged => "the develop run became another one while this command was on its way" / "look at 'bowline develop status' and decide whether to run it again";
+        MovedOn { path } => "{path} has moved on since it was looked at" / "look at it again, and decide then";
         NoSuchTransition { path, sequence } => "{path} has no transition {sequence}" / "'bowline history {path}' lists them";
         NothingToUndo { path } => "{path} has nothing to undo" / "nothing to do";
         EffectsLeft { sequence, trigger } => "transition {sequence} ({trigger}) had effects outside the file" / "with --state-only the file goes back and what was done outside it stays";

@@ -70,6 +70,7 @@ table! {
         NoTerminal { refused, variable, person } => "{0}. 사람이 실행했다는 표시가 없습니다: 터미널이 없습니다" [refused.say(Ko).0] / "터미널에서 실행하세요. 사람의 스크립트와 CI는 {variable}={person}{을} 설정합니다";
         CutOff { refused, variable, person } => "{0}. 사람이 실행했다는 표시가 없습니다: 터미널의 셸에서 떨어져 나온 프로세스입니다" [refused.say(Ko).0] / "터미널에서 실행하세요. 사람의 스크립트와 CI는 {variable}={person}{을} 설정합니다";
         RunChanged => "이 명령이 진행되는 동안 개발 실행이 다른 것으로 바뀌었습니다" / "'bowline develop status'를 확인하고 다시 실행할지 정하세요";
+        MovedOn { path } => "{path}{이} 본 뒤에 바뀌었습니다" / "다시 보고 결정하세요";
         NoSuchTransition { path, sequence } => "{path}에 전이 {sequence}번이 없습니다" / "'bowline history {path}'로 확인하세요";
         NothingToUndo { path } => "{path}에 되돌릴 것이 없습니다" / "할 일이 없습니다";
         EffectsLeft { sequence, trigger } => "전이 {sequence}번({trigger})은 파일 밖에 영향을 남겼습니다" / "--state-only를 쓰면 파일만 되돌아가고 밖의 일은 그대로 남습니다";

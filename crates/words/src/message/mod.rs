@@ -112,6 +112,7 @@ messages! {
         NoTerminal { refused: Box<No>, variable: String, person: String },
         CutOff { refused: Box<No>, variable: String, person: String },
         RunChanged,
+        MovedOn { path: String },
         NoSuchTransition { path: String, sequence: u64 },
         NothingToUndo { path: String },
         EffectsLeft { sequence: u64, trigger: String },

@@ -1,6 +1,7 @@
 //! The verbs of `bowline memory`.
 
 mod consistency;
+mod given;
 mod tasks;
 mod values;
 
@@ -10,6 +11,7 @@ pub use bowline_machines::plan::{
     Artifact, Context as Request, FailureKind, HistoryEntry, Memory, NewStep, NewTask, PlanStep,
     StepStatus, TRIES_MAX, Task, TaskResult, TaskStatus, similar, statistics,
 };
+pub use given::exact;
 pub use tasks::{Finish, NewlyBegun, StepFailed};
 
 use crate::context::Context;
@@ -251,6 +253,7 @@ impl MemoryFolder {
         &self,
         context: &Context,
         which: Option<&str>,
+        seen: Option<u64>,
     ) -> Result<Changed<String>, Error> {
         crate::history::person(context, "restore")?;
         let name = |path: &Path| {
@@ -289,7 +292,8 @@ impl MemoryFolder {
         }
         let file = its_file.ok_or_else(missing)?;
         let taken = RefCell::new(String::new());
-        let changed = file.replace(context, |_| {
+        let changed = file.replace_seen(context, |_, now| {
+            file.still(seen, now)?;
             // The newest one as it is under the lock: another command may have made one since.
             let copy = wanted_of(&file)?.ok_or_else(missing)?;
             let bad = |why: words::Why| Error::BadInput {

@@ -534,7 +534,7 @@ impl Orchestration {
 
 impl Plan {
     /// Refuses a plan that cannot be worked off.
-    pub(super) fn usable(&self) -> Result<(), Error> {
+    pub(crate) fn usable(&self) -> Result<(), Error> {
         match self.file.blocking() {
             None => Ok(()),
             Some(finding) => Err(Error::BadPlan {

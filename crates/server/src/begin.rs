@@ -1,0 +1,151 @@
+//! Work of a kind that is begun in a workspace: there is no state file yet that it could be asked of.
+
+use crate::call::Call;
+use crate::problem::Problem;
+use crate::serve::Shared;
+use crate::verbs::{action, lacks, new_task, told};
+use crate::workspaces::group;
+use bowline_engine::allowed;
+use bowline_engine::kinds::FileKind;
+use bowline_engine::operations::develop::DevelopRun;
+use bowline_engine::operations::memory::MemoryFolder;
+use bowline_engine::operations::orchestrate::{Begin, Orchestration, plan_place, save, take_over};
+use bowline_engine::operations::thinking::ThinkingRun;
+use bowline_engine::words::shown;
+use bowline_engine::{Context, workspace};
+use bowline_formats::rest::{VerbRequest, WorkspaceBeginning, WorkspaceChange};
+use bowline_words::message::{Did, ServerNo};
+use serde_json::Value;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// The verbs that begin a kind of work.
+pub(crate) fn verbs(word: &str) -> &'static [&'static str] {
+    match word {
+        "thinking" => &["new"],
+        "memory" => &["task-new"],
+        "develop" => &["start"],
+        "orchestrate" => &["init", "import"],
+        _ => &[],
+    }
+}
+
+/// What a person may begin in a folder that has these files.
+pub(crate) fn beginnings(
+    context: &Context,
+    root: &Path,
+    files: &[(FileKind, PathBuf)],
+) -> Vec<WorkspaceBeginning> {
+    let all = allowed::beginnings(context, root, files).into_iter();
+    all.map(|(kind, one)| WorkspaceBeginning {
+        kind: group(kind).1,
+        file: shown(&root.join(kind.relative_path())),
+        action: action(one),
+    })
+    .collect()
+}
+
+/// Begins something in the workspace of a call.
+pub(crate) fn begin(
+    shared: &Arc<Shared>,
+    call: &Call,
+    verb: &'static str,
+    asked: &VerbRequest,
+) -> Result<WorkspaceChange, Problem> {
+    let (context, root) = (&shared.context, shared.workspaces.find(call.param("id"))?);
+    let kind = match verb {
+        "new" => FileKind::Thinking,
+        "task-new" => FileKind::TaskState,
+        "start" => FileKind::Develop,
+        _ => FileKind::Orchestrate,
+    };
+    let place = root.join(kind.relative_path());
+    if let Some(named) = asked.file.as_deref().filter(|it| *it != shown(&place)) {
+        return Err(Problem::no_such("state file", named));
+    }
+    // What a folder above has is not this folder's to begin.
+    let above = matches!(kind, FileKind::Develop | FileKind::Orchestrate)
+        && workspace::locate(context, kind, root) != place;
+    if above {
+        return Err(outside(&shown(&place)));
+    }
+    let said = || asked.text.as_deref().ok_or_else(|| lacks(verb, "text"));
+    let text = |name: &str| {
+        asked
+            .texts
+            .get(name)
+            .map(|it| it.trim())
+            .unwrap_or_default()
+    };
+    let changed = match verb {
+        "new" => {
+            let id = asked.code.as_deref().ok_or_else(|| lacks(verb, "code"))?;
+            let title = Some(text("title")).filter(|it| !it.is_empty());
+            let folder = asked.paths.first().map_or("", String::as_str);
+            let run = ThinkingRun::at(context, &inside(root, folder)?);
+            run.create(context, id, title.unwrap_or(id), text("goal"))?
+        }
+        "task-new" => {
+            let memory = MemoryFolder::at(context, place.parent().unwrap_or(root));
+            let new = new_task(said()?, asked);
+            memory.task_new(context, &new)?.telling(())
+        }
+        "start" => {
+            let run = DevelopRun::at(context, root);
+            run.start(context, said()?, false)?.telling(())
+        }
+        "init" => {
+            let plan = asked.id.as_deref().map(|it| inside(root, it)).transpose()?;
+            let begin = Begin {
+                plan,
+                ..Begin::default()
+            };
+            let run = Orchestration::at(context, root);
+            run.init(context, &begin)?.telling(())
+        }
+        _ => {
+            let path = asked.paths.first().ok_or_else(|| lacks(verb, "paths"))?;
+            let taken = take_over(root, None, &inside(root, path)?)?;
+            let plan = plan_place(context, root);
+            save(context, &plan, &taken.text, false)?;
+            let done = taken.file.tasks.iter().filter(|task| task.done).count();
+            let did = Did::PlanTaken {
+                program: taken.source.name(),
+                total: taken.file.tasks.len(),
+                done,
+                path: shown(&plan),
+            };
+            let unplaced = taken.unplaced.iter().map(|one| one.say(call.lang));
+            return Ok(WorkspaceChange {
+                path: shown(&plan),
+                from: None,
+                to: None,
+                sequence: None,
+                state: Value::Null,
+                told: std::iter::once(did.say(call.lang))
+                    .chain(unplaced)
+                    .collect(),
+                evidence: Vec::new(),
+            });
+        }
+    };
+    Ok(told(&changed))
+}
+
+/// A path below the workspace, through no link that leads out of it.
+fn inside(root: &Path, path: &str) -> Result<PathBuf, Problem> {
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    let place = root.join(path);
+    let there = place.ancestors().find_map(|it| it.canonicalize().ok());
+    let within = there.zip(root.canonicalize().ok());
+    let within = within.is_some_and(|(there, root)| there.starts_with(root));
+    match within && Path::new(path).components().all(plain) {
+        true => Ok(place),
+        false => Err(outside(path)),
+    }
+}
+
+fn outside(path: &str) -> Problem {
+    let path = path.chars().take(200).collect();
+    Problem::No(ServerNo::OutsideWorkspace { path })
+}
