@@ -508,6 +508,13 @@ fn of_orchestration(run: &Orchestration, at: Timestamp) -> Vec<Allowed> {
         by: Actor::Person,
         reason: None,
     }));
+    let metrics = run.metrics();
+    if metrics.completed_count < metrics.total_tasks {
+        all.push(Allowed {
+            runs: Some("bowline orchestrate run".to_owned()),
+            ..Allowed::verb("run").texts(&["agent"])
+        });
+    }
     all.push(Allowed::verb("rebuild"));
     let restore = Allowed::verb("rescue-restore").asks(&[Said::Id]);
     all.push(restore.texts(&["branch"]));

@@ -21,6 +21,7 @@ mod permits;
 mod problem;
 mod reports;
 mod router;
+mod runs;
 mod serve;
 mod session;
 mod talk;

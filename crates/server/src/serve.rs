@@ -5,6 +5,7 @@ use crate::data::{self, DataFolder, SOCKET_FILE};
 use crate::feed::Feed;
 use crate::guard::{Names, Rates};
 use crate::problem::Problem;
+use crate::runs::Runs;
 use crate::work::Work;
 use crate::workspaces::Workspaces;
 use crate::world::Metrics;
@@ -114,6 +115,7 @@ pub(crate) struct Shared {
     pub(crate) streams_max: usize,
     pub(crate) zips: Arc<Semaphore>,
     pub(crate) checks: Arc<Semaphore>,
+    pub(crate) runs: Runs,
     pub(crate) stopping: watch::Sender<bool>,
     told: watch::Sender<bool>,
     connections: Arc<Semaphore>,
@@ -228,6 +230,7 @@ impl Server {
             streams_max,
             zips: Arc::new(Semaphore::new(ZIPS_MAX)),
             checks: Arc::new(Semaphore::new(CHECKS_MAX)),
+            runs: Runs::default(),
             stopping: watch::Sender::new(false),
             told: watch::Sender::new(false),
             connections: Arc::new(Semaphore::new(places)),
@@ -297,6 +300,7 @@ impl Server {
         tracing::info!("stopping; agents go on");
         shared.enter(State::Draining);
         shared.stopping.send_replace(true);
+        shared.runs.leave();
         runtime.block_on(async {
             let all = u32::try_from(shared.connections_max).unwrap_or(u32::MAX);
             let gone = shared.connections.acquire_many(all);

@@ -92,6 +92,7 @@ fn verbs(kind: FileKind) -> Vec<&'static str> {
             "pause",
             "continue",
             "stop",
+            "run",
             "rescue-restore",
             "rescue-drop",
         ],
@@ -211,6 +212,7 @@ pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
         false => None,
     };
     let asks = Asks {
+        shared,
         context: &shared.context,
         kind: file_kind,
         path,
@@ -242,6 +244,7 @@ pub(crate) fn told<S>(changed: &Changed<S>) -> WorkspaceChange {
 
 /// A verb that is asked for on a file.
 struct Asks<'a> {
+    shared: &'a Shared,
     context: &'a Context,
     kind: FileKind,
     path: &'a Path,
@@ -557,6 +560,11 @@ impl Asks<'_> {
             "phase-finish" => {
                 let phase = self.number()?;
                 by_hand::finish_phase(context, &run, phase, false)?.telling(())
+            }
+            "run" => {
+                let agent = self.named_text("agent").map(str::to_owned);
+                self.shared.runs.start(context, run, agent, self.lang)?;
+                return self.looked(Vec::new());
             }
             "rescue-restore" => {
                 let rescued = run.rescued_as(self.id()?)?;

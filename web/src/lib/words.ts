@@ -489,6 +489,7 @@ export const words = {
     verbRepair: "Repair",
     verbRescueRestore: "Make a branch of it",
     verbRescueDrop: "Drop",
+    verbRun: "Run agents",
     saysWhich: "Which",
     saysMemorySet: "Value",
     saysMemoryAppend: "Value",
@@ -504,6 +505,7 @@ export const words = {
     textLearning: "What was learnt",
     textImprovement: "What to do better",
     textBranch: "Branch",
+    textAgent: "Agent",
     saysDevelopStart: "What is to be built",
     saysDevelopReview: "Checkpoints, with commas between them",
     saysMemoryTaskNew: "Name",
@@ -1140,6 +1142,7 @@ export const words = {
     verbRepair: "복구",
     verbRescueRestore: "브랜치로 되살리기",
     verbRescueDrop: "버리기",
+    verbRun: "에이전트 실행",
     saysWhich: "대상",
     saysMemorySet: "값",
     saysMemoryAppend: "값",
@@ -1155,6 +1158,7 @@ export const words = {
     textLearning: "배운 점",
     textImprovement: "개선할 점",
     textBranch: "브랜치",
+    textAgent: "에이전트",
     saysDevelopStart: "만들 것",
     saysDevelopReview: "체크포인트 (쉼표로 구분)",
     saysMemoryTaskNew: "이름",
@@ -1796,6 +1800,7 @@ export interface Parameters {
   verbRepair: never;
   verbRescueRestore: never;
   verbRescueDrop: never;
+  verbRun: never;
   saysWhich: never;
   saysMemorySet: never;
   saysMemoryAppend: never;
@@ -1811,6 +1816,7 @@ export interface Parameters {
   textLearning: never;
   textImprovement: never;
   textBranch: never;
+  textAgent: never;
   saysDevelopStart: never;
   saysDevelopReview: never;
   saysMemoryTaskNew: never;

@@ -73,12 +73,14 @@ before(async () => {
   bowline(folder, ['orchestrate', 'start', 'T1.1']);
   worked(path.join(home, 'pier'));
   quay = gated(path.join(home, 'quay'));
+  fs.mkdirSync(path.join(home, 'cove'));
+  fs.writeFileSync(path.join(home, 'cove', 'TASKS.md'), '# TASKS: cove\n\n## Phase 1: All\n### [ ] Phase 1, T1.1: Sand\n');
   bowline(folder, ['memory', 'task', 'new', 'Walk the coast', '--goal', 'A map of it', '--step', 'name=Walk']);
   bowline(folder, ['develop', 'start', 'A coast path']);
   bowline(folder, ['develop', 'review']);
   bowline(folder, ['develop', 'gate', 'pass', 'review_clean_pass', '--run', 'echo looked at']);
   const { busy, reviewing, everything, talking, careful, asking, reworking, phased } = scenarios;
-  server = new Server({ busy, reviewing, everything, talking, careful, asking, reworking, phased }, { slots: 12, workspaces: [folder, path.join(home, 'pier'), path.join(home, 'quay')], home });
+  server = new Server({ busy, reviewing, everything, talking, careful, asking, reworking, phased }, { slots: 12, workspaces: [folder, path.join(home, 'pier'), path.join(home, 'quay'), path.join(home, 'cove')], home });
   server.coast = folder;
   await server.start();
   chromium = await browser();
@@ -434,8 +436,124 @@ test('a state file that cannot be read says why, and hides no other', { timeout:
   fs.writeFileSync(path.join(pier, 'thinking_state.json'), '{ "task_id": ');
   await page.goto(`${server.url}/workspaces/${items.find(({ name }) => name === 'pier').id}/thinking`);
   await page.getByText(/thinking_state\.json is damaged/).first().waitFor();
-  await page.getByText(/doctor --repair/).first().waitFor();
+  await page.locator('footer li', { hasText: 'doctor --repair' }).waitFor();
   fs.rmSync(path.join(pier, 'thinking_state.json'));
+  fine();
+  await context.close();
+});
+
+test('work is begun in a workspace that has none, goes back to an earlier version, and is repaired', { timeout: 60_000 }, async () => {
+  const cove = path.join(home, 'cove');
+  const { page, context, fine } = await visit(chromium, server);
+  await page.goto(`${server.url}/workspaces`);
+  await page.getByRole('link', { name: 'cove' }).click();
+  const dialog = page.getByRole('dialog');
+  const fill = async (fields) => {
+    for (const [label, value] of Object.entries(fields)) await dialog.getByLabel(label, { exact: true }).fill(value);
+    await dialog.locator('form').getByRole('button').last().click();
+    await dialog.waitFor({ state: 'hidden' });
+  };
+  await page.getByRole('button', { name: 'Thinking: New run…' }).click();
+  await fill({ 'Task id': 'tide', Goal: 'Know the tide', 'Folder, from the workspace': 'runs/tide' });
+  await page.getByText('Know the tide').waitFor();
+  await page.locator('footer li', { hasText: 'thinking start planning' }).getByRole('button').click();
+  const panel = page.locator('.panel', { hasText: 'runs/tide/thinking_state.json' }).first();
+  await panel.locator('header').getByText('In progress').waitFor();
+  await page.locator('summary', { hasText: 'History' }).click();
+  await page.locator('.history li').last().locator('[data-verb=restore]').click();
+  await fill({});
+  await panel.locator('header').getByText('Pending').waitFor();
+  // Half a document: what was acknowledged comes back by one button.
+  const file = path.join(cove, 'runs/tide/thinking_state.json');
+  fs.writeFileSync(file, '{ "task_id": ');
+  await page.locator('footer li', { hasText: 'doctor --repair' }).locator('[data-verb=repair]').click();
+  await page.getByText('Know the tide').waitFor();
+  assert.equal(JSON.parse(fs.readFileSync(file, 'utf8')).task_id, 'tide');
+  await page.locator('summary', { hasText: 'Begin' }).click();
+  await page.getByRole('button', { name: 'Orchestrate: Start from the plan' }).click();
+  await page.getByRole('heading', { name: 'cove' }).nth(1).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Orchestrate: Start from the plan' }).count(), 0);
+  fine();
+  await context.close();
+});
+
+test('agents work an orchestration off that was started in the page', { timeout: 60_000 }, async () => {
+  const cove = path.join(home, 'cove');
+  fs.writeFileSync(path.join(cove, 'bowline.toml'), '[defaults]\nagent = "script"\n[agent.script]\ncommand = ["sh", "-c", "echo I carry sand; test -e done || sleep 300"]\n');
+  if (!fs.existsSync(path.join(cove, '.claude/orchestrate-state.json'))) bowline(cove, ['orchestrate', 'init']);
+  const { page, context, fine } = await visit(chromium, server);
+  const { items } = await server.api('GET', '/api/workspaces');
+  await page.goto(`${server.url}/workspaces/${items.find(({ name }) => name === 'cove').id}/orchestrate`);
+  const run = async () => {
+    await page.locator('[data-verb=run]').first().click();
+    await page.getByRole('dialog').locator('pre', { hasText: 'bowline orchestrate run' }).waitFor();
+    await page.getByRole('dialog').locator('form').getByRole('button').last().click();
+  };
+  const more = page.locator('details.more > summary');
+  if (!(await page.locator('[data-verb=run]').first().isVisible())) await more.click();
+  await run();
+  // It is reached as one from the command line is.
+  await page.locator('[data-verb=pause]').waitFor({ state: 'attached' });
+  await until('the agent is at work', () => bowline(cove, ['orchestrate', 'status']).includes('T1.1'));
+  fs.writeFileSync(path.join(cove, 'done'), '');
+  bowline(cove, ['orchestrate', 'stop']);
+  await page.locator('[data-verb=run]').first().waitFor({ state: 'attached' });
+  if (!(await page.locator('[data-verb=run]').first().isVisible())) await more.click();
+  await run();
+  await page.getByText('1 of 1').first().waitFor();
+  fine();
+  await context.close();
+});
+
+test('a memory is begun with its goal, written, backed up and brought back in the page', { timeout: 60_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server);
+  const { items } = await server.api('GET', '/api/workspaces');
+  const cove = items.find(({ name }) => name === 'cove').id;
+  await page.goto(`${server.url}/workspaces/${cove}`);
+  const dialog = page.getByRole('dialog');
+  const fill = async (fields) => {
+    for (const [label, value] of Object.entries(fields)) await dialog.getByLabel(label, { exact: true }).fill(value);
+    await dialog.locator('form').getByRole('button').last().click();
+    await dialog.waitFor({ state: 'hidden' });
+  };
+  await page.locator('summary', { hasText: 'Begin' }).click();
+  await page.getByRole('button', { name: 'Memory: New task…' }).click();
+  await fill({ Name: 'Count shells', Goal: 'A number' });
+  await page.getByText('A number').waitFor();
+  const panel = (name) => page.locator('section.panel', { hasText: `memory/${name}` });
+  const more = async (name) => panel(name).locator('details.more > summary').click();
+  await more('shared-context.json');
+  await panel('shared-context.json').locator('[data-verb=set]').click();
+  await fill({ Path: 'shared_data.shells', Value: '42' });
+  await panel('shared-context.json').getByText('42', { exact: true }).waitFor();
+  await more('task-state.json');
+  await panel('task-state.json').locator('[data-verb=backup]').click();
+  await page.getByText(/backup\/task-state-/).first().waitFor();
+  await panel('task-state.json').locator('[data-verb=cancel]').click();
+  await fill({});
+  await page.getByText('No current task', { exact: true }).waitFor();
+  await panel('task-state.json').locator('[data-verb=restore-copy]').first().click();
+  await fill({});
+  await page.getByRole('heading', { name: 'Count shells' }).waitFor();
+  fine();
+  await context.close();
+});
+
+test('work that was kept of a worktree becomes a branch, or is dropped, in the page', { timeout: 60_000 }, async () => {
+  const { page, context, fine } = await visit(chromium, server);
+  const { items } = await server.api('GET', '/api/workspaces');
+  const kept = quay('rev-parse', 'HEAD').trim();
+  quay('update-ref', `refs/bowline/rescue/T9.9-${kept.slice(0, 12)}`, kept);
+  await page.goto(`${server.url}/workspaces/${items.find(({ name }) => name === 'quay').id}/orchestrate`);
+  await page.locator('summary', { hasText: 'Work kept of worktrees' }).click();
+  const row = page.locator('.rescued li', { hasText: 'T9.9' });
+  await row.getByRole('button', { name: 'Make a branch of it: Add words' }).click();
+  await row.getByRole('textbox', { name: 'Branch' }).fill('kept');
+  await row.locator('form').getByRole('button').last().click();
+  await until('there is a branch', () => quay('branch', '--list', 'kept').trim());
+  await row.locator('[data-verb=rescue-drop]').click();
+  await row.locator('form').getByRole('button').last().click();
+  await page.getByText('Nothing was kept.').waitFor();
   fine();
   await context.close();
 });
@@ -462,6 +580,7 @@ test('a gate is passed in the page by its sealed command, which is shown; a red 
   await gate.locator('pre', { hasText: 'sh check.sh' }).waitFor();
   await gate.locator('form').getByRole('button', { name: 'Pass' }).click();
   await gate.getByRole('alert').getByText("gate 'review_clean_pass' stays closed: its command ended with code 3").waitFor();
+  await gate.locator('form pre', { hasText: 'the quay is not clean' }).waitFor();
   await page.keyboard.press('Escape');
   const evidence = page.locator('details.evidence').first();
   await evidence.locator('summary').click();

@@ -4,10 +4,10 @@ use crate::commands::here::{cut, duration, one_line};
 use crate::commands::orchestrate_run::{short, size};
 use crate::output::{Output, Tone};
 use bowline_engine::Context;
-use bowline_engine::operations::orchestrate::{Announced, News, Plan};
+use bowline_engine::operations::orchestrate::{Announced, Plan};
 use bowline_runner::core::why::Why;
-use bowline_runner::orchestrate::{Progress, Screen, Told, Used, View};
-use bowline_words::message::{Announcement, Label, Told as Said};
+use bowline_runner::orchestrate::{Progress, Screen, Told, Used, View, announcement};
+use bowline_words::message::{Label, Told as Said};
 use std::collections::HashMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -198,44 +198,7 @@ impl Screen for Watcher<'_> {
     }
 
     fn announce(&self, news: &Announced, why: Option<&Why>, project: &str) -> String {
-        let project = project.to_owned();
-        let (done, total) = (news.done, news.total);
-        let (tasks, phase) = (news.tasks.join(", "), news.phase.unwrap_or(0));
-        let why = why.map(|why| why.line(self.output.lang));
-        let error = why.or_else(|| news.error.clone()).unwrap_or_default();
-        let said = match news.news {
-            News::Started => Announcement::Started {
-                project,
-                done,
-                total,
-            },
-            News::TaskDone => Announcement::TaskDone {
-                project,
-                id: tasks,
-                done,
-                total,
-            },
-            News::TaskFailed => Announcement::TaskFailed {
-                project,
-                id: tasks,
-                error,
-            },
-            News::PhaseDone => Announcement::PhaseDone {
-                project,
-                phase,
-                done,
-                total,
-            },
-            News::PhaseNotLanded => Announcement::PhaseNotLanded { project, phase },
-            News::AllDone => Announcement::AllDone { project, total },
-            News::Stalled => Announcement::Stalled {
-                project,
-                ids: tasks,
-                done,
-                total,
-            },
-        };
-        said.say(self.output.lang)
+        announcement(news, why, project, self.output.lang)
     }
 }
 

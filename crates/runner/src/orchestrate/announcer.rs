@@ -11,6 +11,8 @@ use bowline_engine::formats::time;
 use bowline_engine::operations::orchestrate::{Announced, News, Owned};
 use bowline_engine::post::{JSON, Poster};
 use bowline_engine::{Context, Error};
+use bowline_words::Lang;
+use bowline_words::message::Announcement;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,6 +24,48 @@ const TRIES_MAX: u32 = 3;
 const AWAIT_MS_MAX: u64 = 15_000;
 /// Where Slack listens, if neither the state file nor the settings say it.
 const VARIABLE: &str = "SLACK_WEBHOOK_URL";
+
+/// News for people elsewhere, in words; why something failed, where it was in this run.
+pub fn announcement(news: &Announced, why: Option<&Why>, project: &str, lang: Lang) -> String {
+    let project = project.to_owned();
+    let (done, total) = (news.done, news.total);
+    let (tasks, phase) = (news.tasks.join(", "), news.phase.unwrap_or(0));
+    let why = why.map(|why| why.line(lang));
+    let error = why.or_else(|| news.error.clone()).unwrap_or_default();
+    let said = match news.news {
+        News::Started => Announcement::Started {
+            project,
+            done,
+            total,
+        },
+        News::TaskDone => Announcement::TaskDone {
+            project,
+            id: tasks,
+            done,
+            total,
+        },
+        News::TaskFailed => Announcement::TaskFailed {
+            project,
+            id: tasks,
+            error,
+        },
+        News::PhaseDone => Announcement::PhaseDone {
+            project,
+            phase,
+            done,
+            total,
+        },
+        News::PhaseNotLanded => Announcement::PhaseNotLanded { project, phase },
+        News::AllDone => Announcement::AllDone { project, total },
+        News::Stalled => Announcement::Stalled {
+            project,
+            ids: tasks,
+            done,
+            total,
+        },
+    };
+    said.say(lang)
+}
 
 /// One piece of news for one address.
 struct Letter {

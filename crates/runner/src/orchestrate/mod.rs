@@ -20,6 +20,7 @@ mod run;
 mod space;
 
 pub use crate::core::why::Why;
+pub use announcer::announcement;
 pub use conductor::{Conductor, Ended, Rules};
 pub use ledger::Ledger;
 pub use logs::logs;

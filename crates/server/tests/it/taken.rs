@@ -112,6 +112,7 @@ fn an_agent_begins_and_brings_back_nothing() {
         "memory/restore-copy",
         "orchestrate/init",
         "orchestrate/import",
+        "orchestrate/run",
         "orchestrate/rescue-restore",
         "orchestrate/rescue-drop",
     ];

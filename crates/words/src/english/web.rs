@@ -489,6 +489,7 @@ table! {
         VerbRepair => "Repair";
         VerbRescueRestore => "Make a branch of it";
         VerbRescueDrop => "Drop";
+        VerbRun => "Run agents";
         SaysWhich => "Which";
         SaysMemorySet => "Value";
         SaysMemoryAppend => "Value";
@@ -504,6 +505,7 @@ table! {
         TextLearning => "What was learnt";
         TextImprovement => "What to do better";
         TextBranch => "Branch";
+        TextAgent => "Agent";
         SaysDevelopStart => "What is to be built";
         SaysDevelopReview => "Checkpoints, with commas between them";
         SaysMemoryTaskNew => "Name";

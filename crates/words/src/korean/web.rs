@@ -489,6 +489,7 @@ table! {
         VerbRepair => "복구";
         VerbRescueRestore => "브랜치로 되살리기";
         VerbRescueDrop => "버리기";
+        VerbRun => "에이전트 실행";
         SaysWhich => "대상";
         SaysMemorySet => "값";
         SaysMemoryAppend => "값";
@@ -504,6 +505,7 @@ table! {
         TextLearning => "배운 점";
         TextImprovement => "개선할 점";
         TextBranch => "브랜치";
+        TextAgent => "에이전트";
         SaysDevelopStart => "만들 것";
         SaysDevelopReview => "체크포인트 (쉼표로 구분)";
         SaysMemoryTaskNew => "이름";
