@@ -245,8 +245,8 @@ fn a_memory_is_written_backed_up_pruned_and_brought_back() {
     assert_eq!(file("task-state")["state"]["current_task"], Value::Null);
     let state = file("task-state");
     let restore = state["actions"].as_array().unwrap().iter();
-    let restore = restore.filter(|it| it["verb"] == "restore-copy");
-    let copy = restore.last().unwrap()["ids"].as_array().unwrap();
+    let mut restore = restore.filter(|it| it["verb"] == "restore-copy");
+    let copy = restore.next_back().unwrap()["ids"].as_array().unwrap();
     let body = json!({"id": copy[0]});
     let unseen = refused(&world, &format!("{path}/restore-copy"), &body);
     assert_eq!(unseen, (400, "bad_input".into()));
