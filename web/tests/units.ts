@@ -158,6 +158,8 @@ test('a proposed command is found among what the server allows', () => {
   assert.deepEqual(found("bowline -C '/srv/a b' orchestrate start T1.6", one('start', ['T1.5', 'T1.6'])), ['start', 'T1.6']);
   assert.deepEqual(found('bowline memory --dir /srv/m step fail 1 --message MESSAGE', one('step-fail', ['1'])), ['step-fail', '1']);
   assert.deepEqual(found('bowline memory task pause', one('pause')), ['pause', null]);
+  assert.deepEqual(found("bowline doctor --repair '/srv/a b/thinking_state.json'", one('repair')), ['repair', null]);
+  assert.deepEqual(found('bowline orchestrate run', one('run')), ['run', null]);
   assert.deepEqual(found('bowline orchestrate phase finish 2', one('phase-finish', ['2'])), ['phase-finish', '2']);
   const gate = [one('gate-pass', ['re_review_clean']), one('gate-by-hand', ['re_review_clean'])];
   assert.deepEqual(found('bowline develop gate pass re_review_clean', ...gate), ['gate-pass', 're_review_clean']);
