@@ -33,6 +33,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+/// How long room that was there is believed in: nothing fills a machine in less.
+const ROOMY: Duration = Duration::from_millis(100);
 /// The client of tasks for which nobody names one.
 const CLIENT: &str = "claude";
 /// The log of runs, below the root.
@@ -72,6 +74,8 @@ pub(super) struct Real<'s> {
     pub(super) ticks: Vec<Id>,
     pub(super) ticked: Instant,
     pub(super) tick_after: Duration,
+    /// When there was room for more last.
+    pub(super) roomy: Option<Instant>,
 }
 
 /// Something that follows from a decision.
@@ -383,8 +387,13 @@ impl Ports for Real<'_> {
     }
 
     fn shortage(&mut self) -> Option<Shortage> {
+        if self.roomy.is_some_and(|at| at.elapsed() < ROOMY) {
+            return None;
+        }
         let root = self.ledger.owned.orchestration().root();
-        shortage(&[root, &self.side], self.settings.orchestrate.free)
+        let short = shortage(&[root, &self.side], self.settings.orchestrate.free);
+        self.roomy = short.is_none().then(Instant::now);
+        short
     }
 
     fn touches(&self, id: &Id) -> Vec<String> {

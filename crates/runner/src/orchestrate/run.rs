@@ -223,6 +223,7 @@ pub fn run(
         ticks: Vec::new(),
         ticked: Instant::now(),
         tick_after: TICK,
+        roomy: None,
     };
     real.trim_log();
     if let Some(name) = &options.agent {
