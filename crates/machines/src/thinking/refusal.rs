@@ -130,7 +130,7 @@ pub enum Refusal {
         max: f64,
     },
     /// A target that nothing can be measured against.
-    #[error("target of '{metric}' must be above 0")]
+    #[error("target of '{metric}' must be above 0, and not next to nothing")]
     BadTarget {
         /// Of what.
         metric: String,

@@ -251,6 +251,11 @@ fn record(run: &Run, execution: Execution) -> Outcome {
         return Err(Refusal::BadTarget { metric });
     }
     in_range(&metric, actual, f64::MAX)?;
+    // Two numbers that are fine may have no quotient.
+    let achieved = (actual / target * 100.0).round() / 100.0;
+    if !achieved.is_finite() {
+        return Err(Refusal::BadTarget { metric });
+    }
     let mut next = run.clone();
     let feedback = &mut next.feedback;
     match feedback
@@ -261,7 +266,7 @@ fn record(run: &Run, execution: Execution) -> Outcome {
         Some((_, value)) => *value = actual,
         None => feedback.from_execution.push((metric, actual)),
     }
-    feedback.goal_achievement = Some((actual / target * 100.0).round() / 100.0);
+    feedback.goal_achievement = Some(achieved);
     let mut lessons = learnings.clone();
     lessons.extend(improvements.iter().cloned());
     feedback.learnings.extend(learnings);

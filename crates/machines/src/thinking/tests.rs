@@ -181,6 +181,21 @@ fn a_measurement_that_taught_nothing_is_no_lesson() {
     assert!(feedback.for_next_tasks.is_empty());
 }
 
+/// Nothing could be written down of a goal that was reached without end.
+#[test]
+fn an_achievement_that_is_no_number_is_refused() {
+    let record = Command::RecordFeedback(Execution {
+        metric: "visits".into(),
+        actual: 1e308,
+        target: 1e-308,
+        learnings: vec![],
+        improvements: vec![],
+        stages: vec![],
+    });
+    let refused = play(vec![record]).unwrap_err();
+    assert_eq!(refused.code(), "bad_target");
+}
+
 #[test]
 fn nothing_is_taken_over_from_a_task_without_lessons() {
     let apply = Command::ApplyFeedback(AppliedLesson {

@@ -22,7 +22,7 @@ table! {
         BelowThreshold { stage, checks } => "'{stage}' is below its quality thresholds: {0}" [Shortfall::all(checks, En)] / "improve the work and measure again, or fail the stage; 'bowline thinking quality NAME=VALUE' records the three metrics, thinking/reflection/quality_check.json any other criterion (checks: [{{criterion, score}}])";
         UnknownName { what, name, known } => "unknown {0} '{name}'; known are {known}" [what.say(En)] / "use one of {known}";
         OutOfRange { name, value, max } => "{name} is {value}, but must be between 0 and {max}" / "give a number from 0 to {max}";
-        BadTarget { metric } => "target of '{metric}' must be above 0" / "give what was hoped for, for instance --target 5%";
+        BadTarget { metric } => "target of '{metric}' must be above 0, and not next to nothing" / "give what was hoped for, for instance --target 5%";
         AlreadyApplied { task } => "feedback of '{task}' was already applied" / "nothing to do";
         NoLessons { task } => "'{task}' has recorded no lessons" / "record some there with 'bowline thinking feedback record --metric NAME=VALUE --target VALUE --learning TEXT', then apply them";
     }

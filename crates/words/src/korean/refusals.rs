@@ -23,7 +23,7 @@ table! {
         BelowThreshold { stage, checks } => "'{stage}' 단계가 품질 기준에 미치지 못합니다: {0}" [Shortfall::all(checks, Ko)] / "개선한 뒤 다시 측정하거나 단계를 실패로 끝내세요. 세 지표는 'bowline thinking quality 이름=값'으로, 다른 기준은 thinking/reflection/quality_check.json에 적습니다 (checks: [{{criterion, score}}])";
         UnknownName { what: _, name, known } => "'{name}'{은} 알 수 없는 이름입니다. 쓸 수 있는 이름: {known}" / "{known} 중 하나를 쓰세요";
         OutOfRange { name, value, max } => "{name} 값 {value}{은} 0에서 {max} 사이여야 합니다" / "0에서 {max} 사이의 수를 적으세요";
-        BadTarget { metric } => "'{metric}'의 목표는 0보다 커야 합니다" / "목표를 적으세요. 예: --target 5%";
+        BadTarget { metric } => "'{metric}'의 목표는 0보다 크고, 0에 너무 가깝지 않아야 합니다" / "목표를 적으세요. 예: --target 5%";
         AlreadyApplied { task } => "'{task}'의 피드백은 이미 반영되었습니다" / "할 일이 없습니다";
         NoLessons { task } => "'{task}'에 기록된 교훈이 없습니다" / "그 작업에서 'bowline thinking feedback record --metric 이름=값 --target 값 --learning 내용'으로 먼저 기록하세요";
     }
