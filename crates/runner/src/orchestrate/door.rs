@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// What is appended to the name of the state file.
 const SUFFIX: &str = ".sock";
+/// What is appended to that while the run stands still.
+const PAUSED: &str = ".paused";
 /// The longest line.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 /// The key of the language.
@@ -105,6 +107,7 @@ impl Door {
     pub(super) fn open(state: &Path, heard: Sender<Heard>) -> io::Result<Door> {
         let path = socket(state);
         let _ = std::fs::remove_file(&path);
+        let _ = std::fs::remove_file(mark(&path));
         let listener = UnixListener::bind(short(&path)?.1)?;
         std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
         std::thread::Builder::new()
@@ -122,8 +125,25 @@ impl Door {
     }
 }
 
+/// Says whether the run stands still, for whoever looks at the state file: a look must not wait for an answer. A mark that
+/// cannot be made is not told, no more.
+pub(super) fn says_paused(state: &Path, paused: bool) {
+    let mark = mark(&socket(state));
+    let _ = match paused {
+        true => std::fs::write(mark, ""),
+        false => std::fs::remove_file(mark),
+    };
+}
+
+fn mark(socket: &Path) -> PathBuf {
+    let mut name = socket.as_os_str().to_owned();
+    name.push(PAUSED);
+    PathBuf::from(name)
+}
+
 impl Drop for Door {
     fn drop(&mut self) {
+        let _ = std::fs::remove_file(mark(&self.path));
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -172,6 +192,11 @@ fn read(line: &str) -> serde_json::Result<(Request, Lang)> {
 pub fn is_open(state: &Path) -> bool {
     let by = short(&socket(state));
     by.is_ok_and(|(_folder, path)| UnixStream::connect(path).is_ok())
+}
+
+/// Whether the run that owns a state file said that it stands still.
+pub fn is_paused(state: &Path) -> bool {
+    mark(&socket(state)).symlink_metadata().is_ok()
 }
 
 /// Asks the run that owns a state file; nothing where none does. A refusal comes in the given language.

@@ -2,7 +2,7 @@
 
 use super::announcer::Announcer;
 use super::conductor::{Conductor, Ended, Rules};
-use super::door::{Answer, Door, Refused, Request};
+use super::door::{self, Answer, Door, Refused, Request};
 use super::jobs::{Jobs, Work};
 use super::ledger::Ledger;
 use super::note::Used;
@@ -184,7 +184,7 @@ pub fn run(
         let _ = sink.send(Heard::News(news));
     })
     .map_err(thread_failed)?;
-    let door = Door::open(&orchestration.file().path, heard.clone()).map_err(thread_failed)?;
+    let entrance = Door::open(&orchestration.file().path, heard.clone()).map_err(thread_failed)?;
     let meta = owned.meta();
     let told = settings
         .orchestrate
@@ -240,7 +240,7 @@ pub fn run(
     real.flush()?;
     let ended = conduct(&mut conductor, &mut real, &events)?;
     real.await_announced(&events)?;
-    drop(door);
+    drop(entrance);
     real.tick_all();
     real.ledger.owned.write(context)?;
     if let (false, Some(jobs)) = (matches!(ended, Ended::Left), real.jobs.take()) {
@@ -253,7 +253,10 @@ pub fn run(
     let kept = real.repo.as_ref().map(Repo::rooms).transpose()?;
     let flying: Vec<Id> = conductor.flying().map(|(id, _)| id.clone()).collect();
     Ok(Report {
-        going_on: names(&flying),
+        going_on: match conductor.ends_agents() {
+            true => Vec::new(),
+            false => names(&flying),
+        },
         target: real.repo.as_ref().map(|repo| repo.target().to_owned()),
         checked,
         kept: kept.unwrap_or_default(),
@@ -373,7 +376,12 @@ fn asked(
             ) => Some(id.clone()),
             _ => None,
         };
-        conductor.wish(real, wish)
+        let still = conductor.is_paused();
+        conductor.wish(real, wish)?;
+        if conductor.is_paused() != still {
+            door::says_paused(&real.ledger.owned.orchestration().file().path, !still);
+        }
+        Ok(())
     });
     match outcome {
         Ok(()) => {

@@ -174,6 +174,16 @@ impl Conductor {
         self.lost.get(id)
     }
 
+    /// Whether it stands still.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// Whether the agents of what is in flight are ended, and do not go on when it leaves.
+    pub fn ends_agents(&self) -> bool {
+        self.ending
+    }
+
     /// Tasks in flight.
     pub fn flying(&self) -> impl Iterator<Item = (&Id, Stage)> {
         self.flights
