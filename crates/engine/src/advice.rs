@@ -85,14 +85,26 @@ pub fn commands(context: &Context, view: &View) -> Vec<String> {
     next.map(|one| one.command_with(&before, &behind)).collect()
 }
 
+/// The same for a reader who may stand anywhere: all of them name the folder, and the whole of it.
+pub fn commands_anywhere(view: &View) -> Vec<String> {
+    let (before, behind) = naming(view, None).unwrap_or_default();
+    let next = view.examined.next.iter();
+    next.map(|one| one.command_with(&before, &behind)).collect()
+}
+
 /// The options by which a file is found from where the caller stands: of the program, and of the noun.
 fn reach(context: &Context, view: &View) -> Option<(String, String)> {
     let here = &context.here;
     if workspace::locate(context, view.kind, here) == view.path {
         return None;
     }
+    naming(view, Some(here))
+}
+
+fn naming(view: &View, here: Option<&Path>) -> Option<(String, String)> {
     let word = |folder: &Path| {
-        let near = folder.strip_prefix(here).unwrap_or(folder);
+        let near = here.and_then(|here| folder.strip_prefix(here).ok());
+        let near = near.unwrap_or(folder);
         // Without the slash that may be left at its end.
         let near: PathBuf = near.components().collect();
         match near.as_os_str().is_empty() {

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::develop::{Known, contract_of};
 use crate::error::Error;
 use crate::files::{KnownFile, Notice, View};
+use crate::history;
 use crate::kinds::{FileKind, State};
 use crate::operations::orchestrate;
 use crate::words::shown;
@@ -19,7 +20,7 @@ use bowline_machines::orchestrate::{
     Command as Node, Id, OrchestrateMachine, PhaseEnd, Run as Orchestration,
 };
 use bowline_machines::plan::{
-    Command as Plan, FailureKind, Memory, NewStep, NewTask, PlanMachine, TaskResult,
+    Command as Plan, FailureKind, Memory, NewStep, NewTask, PlanMachine, StepStatus, TaskResult,
 };
 use bowline_machines::thinking::Metric;
 use bowline_machines::{Actor, Machine as _, Timestamp};
@@ -67,8 +68,10 @@ pub struct Allowed {
     pub values: Vec<String>,
     /// Texts that may be given by their names.
     pub texts: Vec<&'static str>,
-    /// The command that it runs.
+    /// The commands that it runs, one in each line.
     pub runs: Option<String>,
+    /// The next move does not bring back what it takes away: whoever offers it asks first.
+    pub grave: bool,
 }
 
 impl Allowed {
@@ -109,6 +112,10 @@ impl Allowed {
 
     fn among(self, ids: Vec<String>) -> Self {
         Allowed { ids, ..self }
+    }
+
+    fn grave(self, grave: bool) -> Self {
+        Allowed { grave, ..self }
     }
 
     fn codes(self, codes: impl IntoIterator<Item = &'static str>) -> Self {
@@ -159,9 +166,11 @@ pub fn allowed(
     if view.examined.needs_repair() || view.notices.iter().any(told) {
         all.push(Allowed::verb("repair"));
     }
-    // Whether the last transition can be taken back is found out under the lock, which a look does not take.
     if view.version > 1 {
-        all.push(Allowed::verb("undo").asks(&[Said::Version]));
+        // Decided again under the lock, which a look does not take.
+        if history::can_undo(file, view) {
+            all.push(Allowed::verb("undo").asks(&[Said::Version]));
+        }
         all.push(Allowed::verb("restore").asks(&[Said::Id, Said::Version]));
     }
     Ok(all)
@@ -292,14 +301,18 @@ fn of_memory(memory: &Memory, at: Timestamp) -> Vec<Allowed> {
         tokens: None,
     };
     let results = TaskResult::ALL.map(TaskResult::name);
-    let mut finished = Allowed::verb("finish").codes(results).texts(&["lesson"]);
+    let steps = memory.current.iter().flat_map(|task| &task.plan.steps);
+    let undone = steps.map(|step| step.status);
+    let undone = undone.into_iter().any(|it| it != StepStatus::Completed);
+    let finished = Allowed::verb("finish").codes(results).texts(&["lesson"]);
+    let mut finished = finished.grave(undone);
     finished.takes.insert(0, Said::Text);
     let whole = [
         (Allowed::verb("pause"), Plan::TaskPause),
         (Allowed::verb("resume"), Plan::TaskResume),
         (Allowed::verb("recover").takes(Said::Text), recover),
         (finished, finish),
-        (Allowed::verb("cancel"), Plan::TaskCancel),
+        (Allowed::verb("cancel").grave(true), Plan::TaskCancel),
         (
             Allowed::verb("step-add").asks(&[Said::Text]),
             Plan::StepAdd(step),
@@ -342,7 +355,7 @@ fn of_memory(memory: &Memory, at: Timestamp) -> Vec<Allowed> {
     let waiting = memory.queue.iter().map(|task| task.id.clone());
     let ids: Vec<String> = waiting.collect();
     if !ids.is_empty() {
-        all.push(Allowed::verb("task-drop").among(ids));
+        all.push(Allowed::verb("task-drop").among(ids).grave(true));
     }
     all.push(Allowed::verb("backup"));
     all.push(Allowed::verb("prune"));
@@ -467,7 +480,7 @@ fn of_develop(
         all.push(Allowed::verb("back").among(ids));
     }
     if may(Develop::Reset { by }) {
-        all.push(Allowed::verb("reset"));
+        all.push(Allowed::verb("reset").grave(true));
     }
     Ok(all)
 }
@@ -518,6 +531,6 @@ fn of_orchestration(run: &Orchestration, at: Timestamp) -> Vec<Allowed> {
     all.push(Allowed::verb("rebuild"));
     let restore = Allowed::verb("rescue-restore").asks(&[Said::Id]);
     all.push(restore.texts(&["branch"]));
-    all.push(Allowed::verb("rescue-drop").asks(&[Said::Id]));
+    all.push(Allowed::verb("rescue-drop").asks(&[Said::Id]).grave(true));
     all
 }

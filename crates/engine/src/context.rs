@@ -11,9 +11,9 @@ use bowline_statefiles::{Disk, Request};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Names the file with the key that evidence is signed with.
@@ -57,6 +57,29 @@ impl fmt::Debug for Variables {
     }
 }
 
+/// The version of a file that whoever asks has decided on. It is held against the file under the lock of the first change;
+/// whatever a verb does to the file after that is its own doing.
+#[derive(Debug, Clone, Default)]
+pub struct Seen(Arc<Mutex<Option<(PathBuf, u64)>>>);
+
+impl Seen {
+    /// A version of a file.
+    pub fn of(path: &Path, version: u64) -> Self {
+        Seen(Arc::new(Mutex::new(Some((path.to_owned(), version)))))
+    }
+
+    pub(crate) fn version(&self, path: &Path) -> Option<u64> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = seen.as_ref().filter(|(known, _)| known == path);
+        seen.map(|(_, version)| *version)
+    }
+
+    pub(crate) fn was_asked(&self, path: &Path) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.take_if(|(known, _)| known == path);
+    }
+}
+
 /// The surroundings of one operation.
 #[derive(Debug, Clone)]
 pub struct Context {
@@ -78,6 +101,8 @@ pub struct Context {
     pub variables: Variables,
     /// The folder whoever asks stands in: commands that are advised work there.
     pub here: PathBuf,
+    /// What whoever asks has seen of the file they want changed; nothing where they mean it as it is.
+    pub seen: Seen,
 }
 
 impl Context {
@@ -94,6 +119,7 @@ impl Context {
             evidence_key: variables.get(EVIDENCE_KEY_VARIABLE).map(PathBuf::from),
             variables,
             here: std::path::absolute(".").unwrap_or_else(|_| PathBuf::from(".")),
+            seen: Seen::default(),
         }
     }
 

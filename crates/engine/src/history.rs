@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::files::{Changed, KnownFile, Moved};
+use crate::files::{Changed, KnownFile, Moved, View};
 use crate::kinds;
 use crate::run_place;
 use bowline_formats::json::JsonDocument;
@@ -114,39 +114,62 @@ struct Way {
     metadata: Value,
 }
 
+/// Whether a look says that the last transition can be taken back: there is one, and nothing of it has left the file.
+pub fn can_undo(file: &KnownFile, view: &View) -> bool {
+    let way = || {
+        let history = file.file.history_of(view.history.as_ref())?;
+        let unnoted = view.version > view.sequence;
+        let (_, way) = way_back(file, &history, unnoted.then_some(view.version))?;
+        within_the_file(file, &history, way.version)
+    };
+    way().is_ok()
+}
+
+/// The way back over the last transition, and its number. An edit that the journal does not know comes after all others.
+fn way_back(
+    file: &KnownFile,
+    history: &History,
+    unnoted: Option<u64>,
+) -> Result<(u64, Way), Error> {
+    let nothing = || Error::NothingToUndo {
+        path: file.path.clone(),
+    };
+    let mut metadata = json!({});
+    let target = match unnoted {
+        Some(edit) => edit,
+        None => {
+            let last = in_effect(told(file, history)).pop().ok_or_else(nothing)?;
+            if let Some(again) = reapplied(&last) {
+                metadata["with"] = again.clone();
+            }
+            last.sequence
+        }
+    };
+    metadata["undone"] = target.into();
+    // The version before it, whoever made that one. What a program had written by half in passing is none.
+    let mut version = history.version_before(target).ok_or_else(nothing)?;
+    while !is_version(history, version)? {
+        version = history.version_before(version).ok_or_else(nothing)?;
+    }
+    let way = Way {
+        version,
+        trigger: "UNDO",
+        metadata,
+    };
+    Ok((target, way))
+}
+
 /// Takes the last transition back that is not taken back yet, and tells its number.
 pub fn undo(context: &Context, file: &KnownFile, back: Back) -> Result<Changed<u64>, Error> {
     person(context, "undo")?;
     run_place::is_free(context, file)?;
     let undone = Cell::new(0);
     let changed = go_back(context, file, back, |history, now| {
-        let nothing = || Error::NothingToUndo {
-            path: file.path.clone(),
-        };
-        let mut metadata = json!({});
-        let target = match now.situation {
-            // The last thing that happened is an edit the journal does not know; it is noted first, under the next number.
-            Situation::Outside { .. } if now.unnoted => now.seq + 1,
-            _ => {
-                let last = in_effect(told(file, history)).pop().ok_or_else(nothing)?;
-                if let Some(again) = reapplied(&last) {
-                    metadata["with"] = again.clone();
-                }
-                last.sequence
-            }
-        };
+        let unnoted = matches!(now.situation, Situation::Outside { .. }) && now.unnoted;
+        // It is noted first, under the next number.
+        let (target, way) = way_back(file, history, unnoted.then_some(now.seq + 1))?;
         undone.set(target);
-        metadata["undone"] = target.into();
-        // The version before it, whoever made that one. What a program had written by half in passing is none.
-        let mut version = history.version_before(target).ok_or_else(nothing)?;
-        while !is_version(history, version)? {
-            version = history.version_before(version).ok_or_else(nothing)?;
-        }
-        Ok(Way {
-            version,
-            trigger: "UNDO",
-            metadata,
-        })
+        Ok(way)
     })?;
     Ok(changed.telling(undone.get()))
 }

@@ -4,10 +4,11 @@ use super::{Changed, KnownFile, Moved, Notice, View, missing};
 use crate::context::Context;
 use crate::effects::Owed;
 use crate::error::{Error, Refusal};
-use crate::kinds::{self, Examined, MachineFile, StateOf};
+use crate::kinds::{self, Examined, FileKind, MachineFile, StateOf};
 use bowline_formats::StateFormat;
 use bowline_formats::finding::{Finding, Severity};
 use bowline_formats::json::JsonDocument;
+use bowline_formats::memory::path::{DOCUMENT_BYTES_MAX, PathError};
 use bowline_formats::time;
 use bowline_formats::transition::{LINE_TYPE, Transition};
 use bowline_machines::Machine;
@@ -40,6 +41,19 @@ struct Decided {
     found: Vec<Finding>,
     /// What the next document says, where whoever decided knows it already.
     examined: Option<Examined>,
+}
+
+/// Holds the tasks of a memory to the size of its other files. One that is too large already may become smaller.
+fn may_grow(before: Option<&JsonDocument>, next: &JsonDocument) -> Result<(), Stop> {
+    let (was, bytes) = (before.map_or(0, |it| it.text().len()), next.text().len());
+    match bytes > DOCUMENT_BYTES_MAX && bytes > was {
+        false => Ok(()),
+        true => Err(Stop::from(Error::Path(PathError::TooLarge {
+            path: ".".into(),
+            bytes,
+            max: DOCUMENT_BYTES_MAX,
+        }))),
+    }
 }
 
 impl KnownFile {
@@ -279,7 +293,10 @@ impl KnownFile {
                 }
                 // Once: what a repair leaves behind is readable, or there is no point in going on.
                 Err(Stop::Damaged(findings)) if restored.is_empty() && may_restore => {
-                    restored.extend(self.recover(context, &findings)?.map(|it| it.notice));
+                    restored.extend(
+                        self.recover_unasked(context, &findings)?
+                            .map(|it| it.notice),
+                    );
                 }
                 Err(Stop::Damaged(findings)) => return Err(self.damaged(findings)),
             }
@@ -321,6 +338,9 @@ impl KnownFile {
             let Some(decided) = decide(document.as_ref(), snapshot)? else {
                 return Ok(None);
             };
+            if let (Some(next), FileKind::TaskState) = (&decided.next, self.kind) {
+                may_grow(document.as_ref(), next)?;
+            }
             let basis = match &decided.next {
                 Some(next) => Change::to(next.text()),
                 None => Change::removal(),
@@ -382,14 +402,20 @@ impl KnownFile {
 
     /// Lets a decision be made on the file and makes it durable. A dry run decides on what can be read, takes no lock and
     /// needs no right to write.
-    fn decided<E>(
+    fn decided<E: From<Error>>(
         &self,
         context: &Context,
         request: &Request,
         mut decide: impl FnMut(&Snapshot) -> Result<Option<Change>, E>,
     ) -> Result<Updated, UpdateError<E>> {
         if !context.dry_run {
-            return self.file.update(request, decide);
+            let seen = context.seen.version(&self.path);
+            let updated = self.file.update(request, |snapshot| {
+                self.still(seen, snapshot)?;
+                decide(snapshot)
+            })?;
+            context.seen.was_asked(&self.path);
+            return Ok(updated);
         }
         let snapshot = self.file.load()?;
         decide(&snapshot).map_err(UpdateError::Refused)?;

@@ -34,6 +34,7 @@ fn context() -> Context {
         evidence_key: None,
         here: "/".into(),
         variables: bowline_engine::context::Variables::default(),
+        seen: bowline_engine::context::Seen::default(),
     }
 }
 

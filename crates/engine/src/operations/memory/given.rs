@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use bowline_formats::json::{JsonDocument, NESTING_MAX, ParseError};
-use bowline_formats::memory::path::value_of;
+use bowline_formats::memory::path::{PathError, VALUE_BYTES_MAX, value_of};
 use bowline_words::message::{Advice, Wrong};
 use serde_json::Value;
 
@@ -32,6 +32,18 @@ pub fn exact(text: &str) -> Result<Value, Error> {
             hint: Advice::AsText,
         }),
         Some(_) | None => Ok(value),
+    }
+}
+
+/// Refuses a text that belongs into a file of its own.
+pub(super) fn small(what: &str, text: &str) -> Result<(), Error> {
+    match text.len() {
+        bytes if bytes > VALUE_BYTES_MAX => Err(Error::Path(PathError::TooLarge {
+            path: what.into(),
+            bytes,
+            max: VALUE_BYTES_MAX,
+        })),
+        _ => Ok(()),
     }
 }
 

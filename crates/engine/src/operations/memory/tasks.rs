@@ -1,6 +1,7 @@
 //! The verbs of the current task and its steps.
 
 use super::MemoryFolder;
+use super::given::small;
 use crate::context::Context;
 use crate::error::Error;
 use crate::files::Changed;
@@ -46,6 +47,11 @@ pub struct StepFailed {
 impl MemoryFolder {
     /// Begins a task, or queues it behind the current one.
     pub fn task_new(&self, context: &Context, new: &NewTask) -> Result<Changed<NewlyBegun>, Error> {
+        let given = [("name", &new.name), ("goal", &new.goal)];
+        let request = ("user_request", &new.context.user_request);
+        for (what, text) in given.into_iter().chain([request]) {
+            small(what, text)?;
+        }
         self.make_missing(context)?;
         let today = time::utc(context.now());
         let day = today.split('T').next().unwrap_or_default().to_owned();
@@ -89,6 +95,7 @@ impl MemoryFolder {
 
     /// Ends the task.
     pub fn task_finish(&self, context: &Context, finish: Finish) -> Result<Changed<Memory>, Error> {
+        small("summary", finish.summary.as_deref().unwrap_or_default())?;
         let command = Command::TaskFinish {
             result: finish.result,
             summary: finish.summary,
@@ -141,6 +148,7 @@ impl MemoryFolder {
 
     /// Adds a step to the current task.
     pub fn step_add(&self, context: &Context, new: NewStep) -> Result<Changed<Memory>, Error> {
+        small("name", &new.name)?;
         let facts = json!({ "name": new.name });
         let command = Command::StepAdd(new);
         self.command(context, ("plan", "STEP_ADD"), facts, &command)
@@ -160,9 +168,11 @@ impl MemoryFolder {
         output: Option<&Value>,
         artifacts: Vec<Artifact>,
     ) -> Result<Changed<Memory>, Error> {
+        let output = output.map(Value::to_string);
+        small("output", output.as_deref().unwrap_or_default())?;
         let command = Command::StepComplete {
             id,
-            output: output.map(Value::to_string),
+            output,
             artifacts,
         };
         self.on_step(context, "STEP_COMPLETE", id, json!({}), &command)
@@ -176,6 +186,7 @@ impl MemoryFolder {
         kind: FailureKind,
         message: &str,
     ) -> Result<Changed<StepFailed>, Error> {
+        small("message", message)?;
         let command = Command::StepFail {
             id,
             kind,
