@@ -1,10 +1,11 @@
 //! Work of a kind that is begun in a workspace: there is no state file yet that it could be asked of.
 
 use crate::call::Call;
+use crate::offers::action;
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::verbs::{action, lacks, new_task, told};
-use crate::workspaces::group;
+use crate::verbs::{lacks, new_task, told};
+use crate::workspaces::{group, leads_out};
 use bowline_engine::allowed;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::DevelopRun;
@@ -66,7 +67,7 @@ pub(crate) fn begin(
     // What a folder above has is not this folder's to begin.
     let above = matches!(kind, FileKind::Develop | FileKind::Orchestrate)
         && workspace::locate(context, kind, root) != place;
-    if above {
+    if above || leads_out(root, &place) {
         return Err(outside(&shown(&place)));
     }
     let said = || asked.text.as_deref().ok_or_else(|| lacks(verb, "text"));
@@ -129,7 +130,7 @@ pub(crate) fn begin(
             });
         }
     };
-    Ok(told(&changed))
+    Ok(told(&changed, call.lang))
 }
 
 /// A path below the workspace, through no link that leads out of it.

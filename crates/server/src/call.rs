@@ -64,6 +64,15 @@ impl Call {
             b"" => b"{}",
             bytes => bytes,
         };
+        // A list would be taken for the fields in their order.
+        if !bytes.starts_with(b"{") {
+            let fault = BodyFault::Json {
+                line: 1,
+                column: 1,
+                said: "it is no object".into(),
+            };
+            return Err(Problem::No(ServerNo::BadBody { fault }));
+        }
         serde_json::from_slice(bytes).map_err(|error| {
             let fault = BodyFault::Json {
                 line: error.line(),

@@ -16,6 +16,7 @@ mod guard;
 pub mod jobs;
 mod mcp;
 mod notices;
+mod offers;
 mod page;
 mod permits;
 mod problem;

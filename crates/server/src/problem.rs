@@ -62,6 +62,8 @@ impl Problem {
         match self {
             Problem::No(no) => status(no),
             Problem::Refused(Refusal::Unknown { .. }) => StatusCode::NOT_FOUND,
+            // As it is answered where no run has the file.
+            Problem::Run(refused) if refused.code == "no_task" => StatusCode::NOT_FOUND,
             Problem::Refused(_) | Problem::Run(_) => StatusCode::CONFLICT,
             Problem::Engine(error) => match error.class() {
                 ExitClass::Refused | ExitClass::Locked | ExitClass::Damaged => StatusCode::CONFLICT,
@@ -146,6 +148,7 @@ fn code(no: &ServerNo) -> &'static str {
         ServerNo::NotInQuery { .. }
         | ServerNo::BadBody { .. }
         | ServerNo::BadTime { .. }
+        | ServerNo::NotOneOf { .. }
         | ServerNo::VerbLacks { .. } => "bad_input",
         ServerNo::NotJson => "not_json",
         ServerNo::BodyTooBig { .. } => "body_too_big",
@@ -159,7 +162,7 @@ fn code(no: &ServerNo) -> &'static str {
         ServerNo::UnknownType { .. } => "unknown_type",
         ServerNo::UnknownAgent { .. } => "unknown_agent",
         ServerNo::EventGone { .. } => "event_gone",
-        ServerNo::OutsideWorkspace { .. } => "outside_workspace",
+        ServerNo::OutsideWorkspace { .. } | ServerNo::LeadsOut { .. } => "outside_workspace",
         ServerNo::TooBigToSend { .. } => "too_big_to_send",
         ServerNo::NoSuchVerb { .. } => "no_such_verb",
         ServerNo::Cycle { .. } => "circular_dependency",
@@ -184,6 +187,7 @@ fn status(no: &ServerNo) -> StatusCode {
         | ServerNo::BadBody { .. }
         | ServerNo::BadTime { .. }
         | ServerNo::VerbLacks { .. }
+        | ServerNo::NotOneOf { .. }
         | ServerNo::UnknownType { .. }
         | ServerNo::UnknownAgent { .. }
         | ServerNo::BadValue { .. }
@@ -198,6 +202,7 @@ fn status(no: &ServerNo) -> StatusCode {
             StatusCode::SERVICE_UNAVAILABLE
         }
         ServerNo::Cycle { .. }
+        | ServerNo::LeadsOut { .. }
         | ServerNo::Changed { .. }
         | ServerNo::RequestReused
         | ServerNo::NearMiss { .. } => StatusCode::CONFLICT,

@@ -7,6 +7,7 @@ use crate::serve::Shared;
 use crate::{asks, files, mcp, page, permits, reports, session, tasks, verbs, workspaces, world};
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::routing::{MethodFilter, any, on};
@@ -137,8 +138,16 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
             .path
             .replace("/artifacts/{path}", "/artifacts/{*path}");
         let shared = Arc::clone(shared);
-        let answer = move |params: RawPathParams, request: Request| {
-            dispatch(Arc::clone(&shared), route, handler, params, request)
+        let answer = move |params: Result<RawPathParams, RawPathParamsRejection>,
+                           request: Request| {
+            let shared = Arc::clone(&shared);
+            async move {
+                match params {
+                    Ok(params) => dispatch(shared, route, handler, params, request).await,
+                    // A path that is no text names nothing.
+                    Err(_) => no_route(&request),
+                }
+            }
         };
         router = router.route(&path, on(filter, answer));
     }
@@ -158,8 +167,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
             if of_page && path != "/api" && !path.starts_with("/api/") {
                 return page::serve(path, request.headers());
             }
-            let path = path.chars().take(200).collect();
-            Problem::No(ServerNo::NoRoute { path }).response(language(request.headers()))
+            no_route(&request)
         })
         .method_not_allowed_fallback(async |request: Request| {
             let path = request.uri().path();
@@ -172,17 +180,23 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
                             .is_some_and(|it| part.starts_with('{') || part == it)
                     })
             };
-            let allowed: Vec<&str> = ROUTES
-                .iter()
-                .filter(fits)
-                .map(|it| it.method.name())
-                .collect();
+            // What is written out comes before what stands for anything, as it is routed.
+            let open = |route: &&Route| route.path.matches('{').count();
+            let fitting: Vec<&Route> = ROUTES.iter().filter(fits).collect();
+            let least = fitting.iter().map(open).min();
+            let fitting = fitting.iter().filter(|it| Some(open(it)) == least);
+            let allowed: Vec<&str> = fitting.map(|it| it.method.name()).collect();
             Problem::No(ServerNo::WrongMethod {
                 method: request.method().as_str().chars().take(20).collect(),
                 allowed: allowed.join(", "),
             })
             .response(language(request.headers()))
         })
+}
+
+fn no_route(request: &Request) -> Response<Body> {
+    let path = request.uri().path().chars().take(200).collect();
+    Problem::No(ServerNo::NoRoute { path }).response(language(request.headers()))
 }
 
 /// Lets a request in, has it answered on a thread that may wait, and notes how it went.

@@ -2,10 +2,11 @@
 
 use crate::begin;
 use crate::call::{Call, Reply, json};
+use crate::offers::{actions, all_verbs, despite, verbs};
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::workspaces::{files, group, root_of};
-use bowline_engine::allowed::{Allowed, Said, allowed, allowed_despite};
+use crate::workspaces::{files, leads_out, root_of};
+use bowline_engine::context::Seen;
 use bowline_engine::files::{Changed, KnownFile, View};
 use bowline_engine::history::Back;
 use bowline_engine::kinds::FileKind;
@@ -20,7 +21,7 @@ use bowline_engine::operations::orchestrate::Orchestration;
 use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::words::shown;
 use bowline_engine::{Context, Error, doctor, history};
-use bowline_formats::rest::{VerbRequest, WorkspaceAction, WorkspaceChange, WorkspaceField};
+use bowline_formats::rest::{VerbRequest, WorkspaceChange};
 use bowline_runner::orchestrate::by_hand;
 use bowline_runner::orchestrate::door::{self, Request};
 use bowline_words::Lang;
@@ -31,148 +32,12 @@ use std::sync::Arc;
 
 /// How long whoever finds no place for a command is told to wait.
 const CHECK_AGAIN_SECONDS: u64 = 5;
-
-/// The verbs of a kind of file.
-fn verbs(kind: FileKind) -> Vec<&'static str> {
-    let own: &[&str] = match kind {
-        FileKind::Thinking => &[
-            "start",
-            "complete",
-            "output",
-            "fail",
-            "evaluate",
-            "quality",
-            "feedback",
-            "feedback-apply",
-        ],
-        FileKind::TaskState => &[
-            "task-new",
-            "task-drop",
-            "pause",
-            "resume",
-            "cancel",
-            "recover",
-            "finish",
-            "step-add",
-            "step-start",
-            "step-complete",
-            "step-fail",
-            "backup",
-            "prune",
-            "restore-copy",
-        ],
-        FileKind::TaskHistory => &["prune", "restore-copy"],
-        FileKind::SharedContext => &["set", "append", "session-new", "restore-copy"],
-        FileKind::AgentMemory => &["set", "append", "restore-copy"],
-        FileKind::Develop => &[
-            "start",
-            "review",
-            "implement",
-            "pr",
-            "done",
-            "back",
-            "seal",
-            "adopt",
-            "reset",
-            "gate-pass",
-            "gate-by-hand",
-            "gate-reset",
-            "checkpoint-start",
-            "checkpoint-pass",
-            "checkpoint-fail",
-        ],
-        FileKind::Orchestrate => &[
-            "start",
-            "complete",
-            "fail",
-            "retry",
-            "force-complete",
-            "phase-finish",
-            "rebuild",
-            "pause",
-            "continue",
-            "stop",
-            "run",
-            "rescue-restore",
-            "rescue-drop",
-        ],
-    };
-    own.iter()
-        .chain(&["undo", "restore", "repair"])
-        .copied()
-        .collect()
-}
-
-/// The verbs of a kind of work, those that begin it last.
-fn all_verbs(word: &str) -> Vec<&'static str> {
-    let kinds = FileKind::ALL.into_iter();
-    let kinds = kinds.filter(|kind| group(*kind).0 == word);
-    let mut all: Vec<&str> = Vec::new();
-    for verb in kinds
-        .flat_map(verbs)
-        .chain(begin::verbs(word).iter().copied())
-    {
-        if !all.contains(&verb) {
-            all.push(verb);
-        }
-    }
-    all
-}
+/// Letters of what a verb is about, and of what is told of it when there is no such thing.
+const ID_LETTERS_MAX: usize = 300;
+const TOLD_LETTERS_MAX: usize = 80;
 
 /// Verbs that run commands of the project.
 const RUNNING: [&str; 3] = ["gate-pass", "checkpoint-pass", "phase-finish"];
-
-/// What a person may do with a file now, beside the others of its workspace. One that cannot be told about has its findings.
-pub(crate) fn actions(
-    context: &Context,
-    file: &KnownFile,
-    view: &View,
-    beside: &[(FileKind, PathBuf)],
-) -> Vec<WorkspaceAction> {
-    let all = allowed(context, file, view, beside).unwrap_or_default();
-    let all = all.into_iter().map(action);
-    if view.kind != FileKind::Orchestrate || !door::is_open(&view.path) {
-        return all.collect();
-    }
-    // A run has the file: it is asked, and does the rest itself.
-    let whole = |verb: &&'static str| {
-        action(Allowed {
-            verb,
-            ..Allowed::default()
-        })
-    };
-    let of_run = ["pause", "continue", "stop"];
-    let by_run = |one: &WorkspaceAction| !one.ids.is_empty() && one.verb != "phase-finish";
-    let asked = of_run.iter().map(whole);
-    asked.chain(all.filter(by_run)).collect()
-}
-
-/// What a person may do with a file that cannot be looked at.
-pub(crate) fn despite(error: &Error) -> Vec<WorkspaceAction> {
-    allowed_despite(error).into_iter().map(action).collect()
-}
-
-pub(crate) fn action(one: Allowed) -> WorkspaceAction {
-    let field = |said: Said| match said {
-        Said::Text => WorkspaceField::Text,
-        Said::Code => WorkspaceField::Code,
-        Said::Path => WorkspaceField::Paths,
-        Said::Command => WorkspaceField::Command,
-        Said::Id => WorkspaceField::Id,
-        Said::Version => WorkspaceField::Version,
-    };
-    let owned = |all: Vec<&'static str>| all.into_iter().map(str::to_owned).collect();
-    WorkspaceAction {
-        verb: one.verb.into(),
-        ids: one.ids,
-        asks: one.asks.into_iter().map(field).collect(),
-        takes: one.takes.into_iter().map(field).collect(),
-        codes: owned(one.codes),
-        values: one.values,
-        texts: owned(one.texts),
-        runs: one.runs,
-    }
-}
 
 pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
     let asked: VerbRequest = call.body()?;
@@ -211,15 +76,29 @@ pub(crate) fn verb(shared: &Arc<Shared>, call: &Call) -> Reply {
         })?),
         false => None,
     };
+    let root = shared.workspaces.find(call.param("id"))?;
+    if leads_out(root, path) {
+        let path = shown(path);
+        return Err(ServerNo::LeadsOut { path }.into());
+    }
+    let seen = call.version()?;
+    let context = Context {
+        // A command of the project takes its time, and what goes on beside it is not about it.
+        seen: match seen.filter(|_| !RUNNING.contains(&verb)) {
+            Some(version) => Seen::of(path, version),
+            None => Seen::default(),
+        },
+        ..shared.context.clone()
+    };
     let asks = Asks {
         shared,
-        context: &shared.context,
+        context: &context,
         kind: file_kind,
         path,
         verb,
         asked: &asked,
         beside: &files,
-        seen: call.version()?,
+        seen,
         lang: call.lang,
     };
     json(call, &asks.change()?)
@@ -230,14 +109,15 @@ pub(crate) fn lacks(verb: &str, field: &'static str) -> Problem {
     Problem::No(ServerNo::VerbLacks { verb, field })
 }
 
-pub(crate) fn told<S>(changed: &Changed<S>) -> WorkspaceChange {
+/// What a change did, and what happened to the file that whoever works with it should know.
+pub(crate) fn told<S>(changed: &Changed<S>, lang: Lang) -> WorkspaceChange {
     WorkspaceChange {
         path: shown(&changed.view.path),
         from: changed.moved.from.clone(),
         to: Some(changed.moved.to.clone()),
         sequence: Some(changed.view.sequence),
         state: changed.view.shown(),
-        told: Vec::new(),
+        told: changed.view.notices.iter().map(|it| it.say(lang)).collect(),
         evidence: Vec::new(),
     }
 }
@@ -260,6 +140,11 @@ struct Asks<'a> {
 impl Asks<'_> {
     fn change(&self) -> Result<WorkspaceChange, Problem> {
         let (context, file) = (self.context, self.file());
+        if self.verb == "repair" {
+            let repairs = doctor::repair(context, &file)?.repairs;
+            return self.looked(repairs.iter().map(|it| it.say(self.lang)).collect());
+        }
+        self.may_be_asked(file.view(context))?;
         match self.verb {
             "undo" | "restore" => {
                 let back = Back {
@@ -270,20 +155,9 @@ impl Asks<'_> {
                     "undo" => history::undo(context, &file, back)?.telling(()),
                     _ => history::restore(context, &file, u64::from(self.number()?), back)?,
                 };
-                return Ok(told(&changed));
-            }
-            "repair" => {
-                let repairs = doctor::repair(context, &file)?.repairs;
-                return self.looked(repairs.iter().map(|it| it.say(self.lang)).collect());
+                return Ok(told(&changed, self.lang));
             }
             _ => {}
-        }
-        // Whoever says what they saw means that; the verbs that take something back ask for it, and look under the lock.
-        if self.seen.is_some_and(|seen| {
-            self.verb != "restore-copy" && file.view(context).is_ok_and(|view| view.version != seen)
-        }) {
-            let path = self.path.to_owned();
-            return Err(Error::MovedOn { path }.into());
         }
         match self.kind {
             FileKind::Thinking => self.thinking(),
@@ -293,6 +167,26 @@ impl Asks<'_> {
             | FileKind::TaskHistory
             | FileKind::SharedContext
             | FileKind::AgentMemory => self.memory(),
+        }
+    }
+
+    /// What a look forbids: a file that cannot be read is asked for nothing but what is offered then, and whoever says what
+    /// they saw means that. A run that owns a file decides by itself what it makes of its own moves.
+    fn may_be_asked(&self, looked: Result<View, Error>) -> Result<(), Problem> {
+        match looked {
+            Err(error @ Error::Damaged { .. }) => {
+                match despite(&error).iter().any(|it| it.verb == self.verb) {
+                    true => Ok(()),
+                    false => Err(error.into()),
+                }
+            }
+            Ok(view) if self.seen.is_some_and(|seen| view.version != seen) => {
+                match self.kind == FileKind::Orchestrate && door::is_open(self.path) {
+                    true => Ok(()),
+                    false => Err(Error::MovedOn { path: view.path }.into()),
+                }
+            }
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 
@@ -314,17 +208,53 @@ impl Asks<'_> {
         lacks(self.verb, field)
     }
 
+    /// A value that there is none of, with those that there are.
+    fn not_one_of(&self, field: &'static str, value: &str, known: &[&str]) -> Problem {
+        let known = match known.len() {
+            0 => self.possible(),
+            _ => known.join(", "),
+        };
+        Problem::No(ServerNo::NotOneOf {
+            verb: self.verb.to_owned(),
+            field,
+            value: value.chars().take(TOLD_LETTERS_MAX).collect(),
+            known,
+        })
+    }
+
+    /// What the verb may be about now.
+    fn possible(&self) -> String {
+        let file = self.file();
+        let view = file.view(self.context);
+        let all = view.map(|view| actions(self.context, &file, &view, self.beside));
+        let all = all.unwrap_or_default().into_iter();
+        let ids: Vec<String> = all
+            .filter(|it| it.verb == self.verb)
+            .flat_map(|it| it.ids)
+            .collect();
+        match ids.is_empty() {
+            true => "–".to_owned(),
+            false => ids.join(", "),
+        }
+    }
+
     fn id(&self) -> Result<&str, Problem> {
-        self.asked.id.as_deref().ok_or_else(|| self.lacks("id"))
+        let id = self.asked.id.as_deref().ok_or_else(|| self.lacks("id"))?;
+        match id.chars().nth(ID_LETTERS_MAX) {
+            None => Ok(id),
+            Some(_) => Err(self.not_one_of("id", id, &[])),
+        }
     }
 
     /// What the id is the name of.
-    fn named<T>(&self, find: impl FnOnce(&str) -> Option<T>) -> Result<T, Problem> {
-        find(self.id()?).ok_or_else(|| self.lacks("id"))
+    fn named<T>(&self, find: impl FnOnce(&str) -> Option<T>, known: &[&str]) -> Result<T, Problem> {
+        let id = self.id()?;
+        find(id).ok_or_else(|| self.not_one_of("id", id, known))
     }
 
     fn number(&self) -> Result<u32, Problem> {
-        self.named(|id| id.parse().ok())
+        let plain = |id: &&str| id.bytes().all(|it| it.is_ascii_digit());
+        self.named(|id| Some(id).filter(plain)?.parse().ok(), &[])
     }
 
     fn text(&self) -> Option<&str> {
@@ -336,10 +266,21 @@ impl Asks<'_> {
     }
 
     /// What the code is the name of; nothing where none is given.
-    fn coded<T>(&self, find: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Problem> {
+    fn coded<T>(
+        &self,
+        find: impl FnOnce(&str) -> Option<T>,
+        known: &[&str],
+    ) -> Result<Option<T>, Problem> {
         let code = self.asked.code.as_deref();
-        code.map(|code| find(code).ok_or_else(|| self.lacks("code")))
+        code.map(|code| find(code).ok_or_else(|| self.not_one_of("code", code, known)))
             .transpose()
+    }
+
+    fn paths(&self) -> Result<&[String], Problem> {
+        let paths = self.asked.paths.as_slice();
+        (!paths.is_empty())
+            .then_some(paths)
+            .ok_or_else(|| self.lacks("paths"))
     }
 
     fn root(&self) -> std::path::PathBuf {
@@ -349,12 +290,15 @@ impl Asks<'_> {
     fn thinking(&self) -> Result<WorkspaceChange, Problem> {
         let (context, paths) = (self.context, &self.asked.paths);
         let run = ThinkingRun::at(context, &self.root());
-        let stage = || self.named(Stage::from_name);
+        let stage = || self.named(Stage::from_name, &Stage::ALL.map(Stage::name));
         let values = || {
             let pairs = self.asked.values.iter();
-            pairs
-                .map(|(name, value)| (name.clone(), *value))
-                .collect::<Vec<_>>()
+            let pairs = pairs.map(|(name, value)| (name.clone(), *value));
+            let pairs: Vec<(String, f64)> = pairs.collect();
+            match pairs.is_empty() {
+                true => Err(self.lacks("values")),
+                false => Ok(pairs),
+            }
         };
         let value = |name| {
             let value = self.asked.values.get(name).copied();
@@ -363,9 +307,9 @@ impl Asks<'_> {
         let changed = match self.verb {
             "start" => run.start(context, stage()?, self.text())?,
             "complete" => run.complete(context, stage()?, paths)?,
-            "output" => run.output(context, stage()?, paths)?,
-            "evaluate" => run.evaluate(context, &values())?,
-            "quality" => run.measure(context, &values())?,
+            "output" => run.output(context, stage()?, self.paths()?)?,
+            "evaluate" => run.evaluate(context, &values()?)?,
+            "quality" => run.measure(context, &values()?)?,
             "feedback" => {
                 let execution = Execution {
                     metric: self.said()?.to_owned(),
@@ -381,7 +325,12 @@ impl Asks<'_> {
                 // Only what the workspace shows: an id is no way to other folders.
                 let folders = self.beside.iter().filter_map(|(_, path)| path.parent());
                 let mut folders = folders.filter(|it| self.asked.id.as_ref() == Some(&shown(it)));
-                let from = folders.next().ok_or_else(|| self.lacks("id"))?;
+                let from = folders.next();
+                let id = self.asked.id.as_deref();
+                let from = from.ok_or_else(|| match id {
+                    Some(id) => self.not_one_of("id", id, &[]),
+                    None => self.lacks("id"),
+                })?;
                 run.apply(context, from)?
             }
             _ => {
@@ -390,7 +339,7 @@ impl Asks<'_> {
                 run.fail(context, stage()?, code, self.text().unwrap_or_default())?
             }
         };
-        Ok(told(&changed))
+        Ok(told(&changed, self.lang))
     }
 
     fn memory(&self) -> Result<WorkspaceChange, Problem> {
@@ -407,7 +356,10 @@ impl Asks<'_> {
             "recover" => memory.task_recover(context, self.text())?.telling(()),
             "finish" => {
                 let finish = Finish {
-                    result: self.coded(TaskResult::from_name)?,
+                    result: self.coded(
+                        TaskResult::from_name,
+                        &TaskResult::ALL.map(TaskResult::name),
+                    )?,
                     summary,
                     lessons: listed(self.named_text("lesson")),
                     ..Finish::default()
@@ -464,19 +416,22 @@ impl Asks<'_> {
                 changed?.telling(())
             }
             _ => {
-                let kind = self.coded(FailureKind::from_name)?;
+                let kind = self.coded(
+                    FailureKind::from_name,
+                    &FailureKind::ALL.map(FailureKind::name),
+                )?;
                 let kind = kind.unwrap_or(FailureKind::Transient);
                 let changed = memory.step_fail(context, self.number()?, kind, self.said()?);
                 changed?.telling(())
             }
         };
-        Ok(told(&changed))
+        Ok(told(&changed, self.lang))
     }
 
     fn develop(&self) -> Result<WorkspaceChange, Problem> {
         let context = self.context;
         let run = DevelopRun::at(context, &self.root());
-        let gate = || self.named(Gate::from_name);
+        let gate = || self.named(Gate::from_name, &Gate::ALL.map(Gate::name));
         let command = self.asked.command.as_deref();
         let passes = |proof| {
             run.gate_pass(context, gate()?, proof, &())
@@ -489,7 +444,7 @@ impl Asks<'_> {
             "pr" => run.pr(context)?.telling(()),
             "done" => run.done(context)?.telling(()),
             "back" => {
-                let phase = self.named(Phase::from_name)?;
+                let phase = self.named(Phase::from_name, &Phase::ALL.map(Phase::name))?;
                 run.back(context, phase)?.telling(())
             }
             "seal" => run.seal(context)?.telling(()),
@@ -500,14 +455,14 @@ impl Asks<'_> {
                     run: command,
                     by_hand: None,
                 };
-                return Ok(with_evidence(&passes(proof)?));
+                return Ok(with_evidence(&passes(proof)?, self.lang));
             }
             "gate-by-hand" => {
                 let proof = Proof {
                     run: None,
                     by_hand: Some(self.said()?),
                 };
-                return Ok(with_evidence(&passes(proof)?));
+                return Ok(with_evidence(&passes(proof)?, self.lang));
             }
             "checkpoint-start" => {
                 let changed = run.checkpoint_start(context, self.id()?, self.text())?;
@@ -521,21 +476,27 @@ impl Asks<'_> {
                     .find(|it| Some(&it.id) == self.asked.id.as_ref());
                 let command = command.or(planned.and_then(|it| it.command.as_deref()));
                 let passed = run.checkpoint_pass(context, self.id()?, command, &())?;
-                return Ok(with_evidence(&passed));
+                return Ok(with_evidence(&passed, self.lang));
             }
             "checkpoint-fail" => {
-                let class = self.coded(FailureClass::from_name)?;
+                let class = self.coded(
+                    FailureClass::from_name,
+                    &FailureClass::ALL.map(FailureClass::name),
+                )?;
                 let class = class.unwrap_or(FailureClass::LogicError);
                 run.checkpoint_fail(context, self.id()?, class)?.telling(())
             }
             _ => run.gate_reset(context, gate()?)?.telling(()),
         };
-        Ok(told(&changed))
+        Ok(told(&changed, self.lang))
     }
 
     fn orchestrate(&self) -> Result<WorkspaceChange, Problem> {
         let (context, text) = (self.context, self.text());
         let run = Orchestration::at(context, &self.root());
+        if self.verb == "fail" {
+            self.said()?;
+        }
         if let Some(request) = self.of_run()? {
             match door::ask(self.path, &request, self.lang) {
                 Some(answer) => match answer.error {
@@ -584,7 +545,7 @@ impl Asks<'_> {
             }
             _ => run.rebuild(context)?.telling(()),
         };
-        Ok(told(&changed))
+        Ok(told(&changed, self.lang))
     }
 
     /// What the run that owns the file is asked, where one does: it decides.
@@ -645,11 +606,11 @@ fn listed(text: Option<&str>) -> Vec<String> {
     text.map(str::to_owned).into_iter().collect()
 }
 
-fn with_evidence(passed: &Passed) -> WorkspaceChange {
+fn with_evidence(passed: &Passed, lang: Lang) -> WorkspaceChange {
     let evidence = passed.evidence.iter();
     let evidence = evidence.filter_map(|one| serde_json::to_value(one).ok());
     WorkspaceChange {
         evidence: evidence.collect(),
-        ..told(&passed.changed)
+        ..told(&passed.changed, lang)
     }
 }

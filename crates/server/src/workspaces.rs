@@ -3,8 +3,8 @@
 use crate::call::{Call, Reply, json};
 use crate::problem::Problem;
 use crate::serve::Shared;
-use crate::{begin, verbs};
-use bowline_engine::files::{KnownFile, View};
+use crate::{begin, offers};
+use bowline_engine::files::{KnownFile, Notice, View};
 use bowline_engine::formats::time::utc;
 use bowline_engine::kinds::FileKind;
 use bowline_engine::operations::develop::DevelopRun;
@@ -16,7 +16,9 @@ use bowline_formats::rest::{
     EventName, FileTransition, Page, Rescued, Workspace, WorkspaceAction, WorkspaceKind,
     WorkspaceState,
 };
+use bowline_runner::orchestrate::door;
 use bowline_words::Lang;
+use bowline_words::message::ServerNo;
 use notify::{RecursiveMode, Watcher as _};
 use serde_json::{Value, json as value};
 use std::collections::{BTreeMap, HashSet};
@@ -188,31 +190,70 @@ pub(crate) fn list(shared: &Arc<Shared>, call: &Call) -> Reply {
 pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
     let mut items = Vec::new();
     let files = files(shared, call)?;
+    let root = shared.workspaces.find(call.param("id"))?;
     for (kind, path) in &files {
+        if leads_out(root, path) {
+            let no = ServerNo::LeadsOut { path: shown(path) };
+            let actions = Vec::new();
+            items.push(unreadable(
+                *kind,
+                path,
+                "outside_workspace",
+                no.say(call.lang),
+                actions,
+            ));
+            continue;
+        }
         let file = KnownFile::new(&shared.context, *kind, path);
         items.push(match file.view(&shared.context) {
             Ok(view) => {
-                let actions = verbs::actions(&shared.context, &file, &view, &files);
+                let actions = offers::actions(&shared.context, &file, &view, &files);
                 state_of(&shared.context, &view, actions, call.lang)
             }
             // One that is damaged must not hide the others.
-            Err(error) => WorkspaceState {
-                kind: kind.name().into(),
-                path: shown(path),
-                status: None,
-                version: None,
-                state: Value::Null,
-                findings: vec![value!({
-                    "severity": Severity::Fatal.name(), "code": error.code(), "message": error.told(call.lang).0,
-                })],
-                next: vec![error.told(call.lang).1],
-                titles: BTreeMap::new(),
-                evidence: Vec::new(),
-                actions: verbs::despite(&error),
-            },
+            Err(error) => {
+                let actions = offers::despite(&error);
+                unreadable(*kind, path, error.code(), error.told(call.lang), actions)
+            }
         });
     }
     json(call, &Page::whole(items))
+}
+
+fn unreadable(
+    kind: FileKind,
+    path: &Path,
+    code: &str,
+    (message, hint): (String, String),
+    actions: Vec<WorkspaceAction>,
+) -> WorkspaceState {
+    WorkspaceState {
+        kind: kind.name().into(),
+        path: shown(path),
+        status: None,
+        version: None,
+        state: Value::Null,
+        findings: vec![value!({
+            "severity": Severity::Fatal.name(), "code": code, "message": message,
+        })],
+        next: vec![hint],
+        titles: BTreeMap::new(),
+        evidence: Vec::new(),
+        actions,
+    }
+}
+
+/// Whether a state file lies outside of its workspace, behind a link. Whoever may write the workspace alone could have put it
+/// there: what is behind it is not the workspace's to show, and not a click's to write.
+pub(crate) fn leads_out(root: &Path, path: &Path) -> bool {
+    let is_link = path.symlink_metadata().is_ok_and(|it| it.is_symlink());
+    // One that is not there yet is where its folder is; a link to nowhere is not taken for that.
+    let there = match path.canonicalize() {
+        Err(_) if !is_link => path.ancestors().find_map(|it| it.canonicalize().ok()),
+        other => other.ok(),
+    };
+    let within = there.zip(root.canonicalize().ok());
+    !within.is_some_and(|(there, root)| there.starts_with(root))
 }
 
 fn state_of(
@@ -221,11 +262,18 @@ fn state_of(
     actions: Vec<WorkspaceAction>,
     lang: Lang,
 ) -> WorkspaceState {
-    let findings = view.examined.findings.iter();
+    let notices = view.notices.iter().map(Notice::to_finding);
+    let findings = view.examined.findings.iter().cloned().chain(notices);
+    // Nothing in the file tells that the run which owns it stands still.
+    let paused = view.kind == FileKind::Orchestrate && door::is_paused(&view.path);
+    let status = match paused && door::is_open(&view.path) {
+        true => "paused".to_owned(),
+        false => view.examined.status.clone(),
+    };
     WorkspaceState {
         kind: view.kind.name().into(),
         path: shown(&view.path),
-        status: Some(view.examined.status.clone()),
+        status: Some(status),
         version: Some(view.version),
         state: view.shown(),
         findings: findings
@@ -236,15 +284,21 @@ fn state_of(
                 told
             })
             .collect(),
-        next: advice::commands(context, view),
+        next: advice::commands_anywhere(view),
         titles: titles(context, view),
         evidence: evidence(context, view),
         actions,
     }
 }
 
-/// What the plan calls the tasks of an orchestration; a plan that cannot be read has no names.
+/// What tasks are called: those of an orchestration in its plan, if that can be read, and those that wait in a memory.
 fn titles(context: &Context, view: &View) -> BTreeMap<String, String> {
+    if let Some(memory) = view.memory() {
+        let queue = memory.queue.iter();
+        return queue
+            .map(|task| (task.id.clone(), task.name.clone()))
+            .collect();
+    }
     if view.kind != FileKind::Orchestrate {
         return BTreeMap::new();
     }
@@ -276,7 +330,9 @@ pub(crate) fn root_of(kind: FileKind, path: &Path) -> PathBuf {
 
 pub(crate) fn transitions(shared: &Arc<Shared>, call: &Call) -> Reply {
     let mut items: Vec<FileTransition> = Vec::new();
-    for (kind, path) in files(shared, call)? {
+    let root = shared.workspaces.find(call.param("id"))?;
+    let files = files(shared, call)?.into_iter();
+    for (kind, path) in files.filter(|(_, path)| !leads_out(root, path)) {
         let file = KnownFile::new(&shared.context, kind, &path);
         let path = shown(&path);
         let moves = history::versions(&file)?.into_iter();

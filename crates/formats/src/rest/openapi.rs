@@ -196,11 +196,13 @@ fn parameters(route: &Route) -> Vec<Value> {
         }));
     }
     if route.method != Method::Get && route.access == Access::Person {
-        all.push(json!({
+        // A state file keeps no answers: whoever repeats a verb says which version they saw.
+        let keeps = route.id != "workspaceVerb";
+        all.extend(keeps.then(|| json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "The same key again gets the answer of the first time, and nothing is done twice.",
             "schema": { "type": "string", "maxLength": 100 },
-        }));
+        })));
         all.push(json!({
             "name": "If-Match", "in": "header", "required": false,
             "description": "The `version` of the task or the state file that was looked at; when it moved on since, nothing is done and 409 `changed` is answered.",

@@ -360,7 +360,7 @@ pub struct WorkspaceState {
     pub findings: Vec<Value>,
     /// Commands that can be given next.
     pub next: Vec<String>,
-    /// Of an orchestration: the titles of its tasks in the plan, by id.
+    /// What the tasks of an orchestration are called in its plan, and those in the queue of a memory, by id.
     pub titles: BTreeMap<String, String>,
     /// Of a develop run: what was run for its gates and checkpoints, the oldest first.
     pub evidence: Vec<Value>,
@@ -387,8 +387,10 @@ pub struct WorkspaceAction {
     pub values: Vec<String>,
     /// The names that `texts` may have.
     pub texts: Vec<String>,
-    /// The command that it runs, in the folder of the state file.
+    /// The command that it runs, in the folder of the state file; several stand one in each line.
     pub runs: Option<String>,
+    /// The next move does not bring back what it takes away: ask before it is done.
+    pub grave: bool,
 }
 
 /// A field of a verb's request. `id` stands here where another list has it: the transitions of the file, or what was rescued.

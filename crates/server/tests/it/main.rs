@@ -6,6 +6,7 @@
 )]
 
 mod actions;
+mod careless;
 mod desk;
 mod events;
 mod files;

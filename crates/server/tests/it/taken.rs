@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::process::Command;
 
 /// A workspace with a plan and nothing else, its address, and its folder.
-fn empty() -> (World, String, std::path::PathBuf) {
+pub(crate) fn empty() -> (World, String, std::path::PathBuf) {
     let world = World::with(|folder| {
         let root = folder.join("project");
         std::fs::create_dir_all(&root).unwrap();
@@ -31,13 +31,13 @@ fn begins(world: &World) -> Vec<(String, String)> {
         .collect()
 }
 
-fn done(world: &World, path: &str, body: &Value) -> Value {
+pub(crate) fn done(world: &World, path: &str, body: &Value) -> Value {
     let answer = world.post(path, body);
     assert_eq!(answer.status, 200, "{path}: {}", answer.json());
     answer.json()
 }
 
-fn refused(world: &World, path: &str, body: &Value) -> (u16, String) {
+pub(crate) fn refused(world: &World, path: &str, body: &Value) -> (u16, String) {
     let answer = world.post(path, body);
     let code = answer.json()["error"]["code"].clone();
     (answer.status, code.as_str().unwrap_or_default().to_owned())

@@ -32,6 +32,8 @@ table! {
         TooBigToSend { bytes, max } => "that is {bytes} bytes; at most {max} are sent" / "take single files, or copy them from the workspace folder";
         NoSuchVerb { verb, known } => "there is no verb '{verb}' here" / "use one of {known}";
         VerbLacks { verb, field } => "'{verb}' needs '{field}'" / "add it to the body";
+        NotOneOf { verb, field, value, known } => "'{value}' is no '{field}' of '{verb}'" / "use one of {known}";
+        LeadsOut { path } => "{path} is a link that leads out of the workspace" / "put the file itself there, or serve the folder that has it";
         Cycle { path } => "the tasks would wait for each other: {path}" / "leave one of the dependencies away";
         BadValue { why } => "the value cannot be used: {why}" / "give another one";
         NearMiss { answer, suggestion } => "'{answer}' is not one of the options" / "did you mean '{suggestion}'?";

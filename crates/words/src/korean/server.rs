@@ -84,6 +84,8 @@ table! {
         TooBigToSend { bytes, max } => "{bytes}바이트입니다. 최대 {max}바이트까지 보냅니다" / "파일을 하나씩 받거나 작업 공간 폴더에서 복사하세요";
         NoSuchVerb { verb, known } => "'{verb}' 동사는 여기에 없습니다" / "{known} 중 하나를 쓰세요";
         VerbLacks { verb, field } => "'{verb}'에는 '{field}'{이} 필요합니다" / "본문에 추가하세요";
+        NotOneOf { verb, field, value, known } => "'{value}'{은} '{verb}'의 '{field}'에 쓸 수 없습니다" / "{known} 중 하나를 쓰세요";
+        LeadsOut { path } => "{path}{은} 작업 공간 밖으로 나가는 링크입니다" / "그 자리에 파일을 두거나, 파일이 있는 폴더를 작업 공간으로 여세요";
         Cycle { path } => "작업들이 서로를 기다리게 됩니다: {path}" / "의존성 하나를 빼세요";
         BadValue { why } => "쓸 수 없는 값입니다: {0}" [bad_value(why)] / "다른 값을 주세요";
         NearMiss { answer, suggestion } => "'{answer}'{은} 선택지에 없습니다" / "'{suggestion}'{을} 말씀하시나요?";

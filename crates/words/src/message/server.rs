@@ -33,6 +33,8 @@ messages! {
         TooBigToSend { bytes: u64, max: u64 },
         NoSuchVerb { verb: String, known: String },
         VerbLacks { verb: String, field: &'static str },
+        NotOneOf { verb: String, field: &'static str, value: String, known: String },
+        LeadsOut { path: String },
         Cycle { path: String },
         BadValue { why: String },
         NearMiss { answer: String, suggestion: String },

@@ -1,0 +1,173 @@
+//! Which verbs there are, and which of them the rules allow now.
+
+use crate::begin;
+use crate::workspaces::{group, root_of};
+use bowline_engine::advice::quoted;
+use bowline_engine::allowed::{Allowed, Said, allowed, allowed_despite};
+use bowline_engine::files::{KnownFile, View};
+use bowline_engine::kinds::FileKind;
+use bowline_engine::{Context, Error};
+use bowline_formats::rest::{WorkspaceAction, WorkspaceField};
+use bowline_runner::orchestrate::{door, settings_of};
+use std::path::{Path, PathBuf};
+
+/// The verbs of a kind of file.
+pub(crate) fn verbs(kind: FileKind) -> Vec<&'static str> {
+    let own: &[&str] = match kind {
+        FileKind::Thinking => &[
+            "start",
+            "complete",
+            "output",
+            "fail",
+            "evaluate",
+            "quality",
+            "feedback",
+            "feedback-apply",
+        ],
+        FileKind::TaskState => &[
+            "task-new",
+            "task-drop",
+            "pause",
+            "resume",
+            "cancel",
+            "recover",
+            "finish",
+            "step-add",
+            "step-start",
+            "step-complete",
+            "step-fail",
+            "backup",
+            "prune",
+            "restore-copy",
+        ],
+        FileKind::TaskHistory => &["prune", "restore-copy"],
+        FileKind::SharedContext => &["set", "append", "session-new", "restore-copy"],
+        FileKind::AgentMemory => &["set", "append", "restore-copy"],
+        FileKind::Develop => &[
+            "start",
+            "review",
+            "implement",
+            "pr",
+            "done",
+            "back",
+            "seal",
+            "adopt",
+            "reset",
+            "gate-pass",
+            "gate-by-hand",
+            "gate-reset",
+            "checkpoint-start",
+            "checkpoint-pass",
+            "checkpoint-fail",
+        ],
+        FileKind::Orchestrate => &[
+            "start",
+            "complete",
+            "fail",
+            "retry",
+            "force-complete",
+            "phase-finish",
+            "rebuild",
+            "pause",
+            "continue",
+            "stop",
+            "run",
+            "rescue-restore",
+            "rescue-drop",
+        ],
+    };
+    own.iter()
+        .chain(&["undo", "restore", "repair"])
+        .copied()
+        .collect()
+}
+
+/// The verbs of a kind of work, those that begin it last.
+pub(crate) fn all_verbs(word: &str) -> Vec<&'static str> {
+    let kinds = FileKind::ALL.into_iter();
+    let kinds = kinds.filter(|kind| group(*kind).0 == word);
+    let mut all: Vec<&str> = Vec::new();
+    for verb in kinds
+        .flat_map(verbs)
+        .chain(begin::verbs(word).iter().copied())
+    {
+        if !all.contains(&verb) {
+            all.push(verb);
+        }
+    }
+    all
+}
+
+/// What a person may do with a file now, beside the others of its workspace. One that cannot be told about has its findings.
+pub(crate) fn actions(
+    context: &Context,
+    file: &KnownFile,
+    view: &View,
+    beside: &[(FileKind, PathBuf)],
+) -> Vec<WorkspaceAction> {
+    let all = allowed(context, file, view, beside).unwrap_or_default();
+    let all = all.into_iter().map(|mut one| {
+        if one.verb == "phase-finish" {
+            one.runs = checks_of(&root_of(view.kind, &view.path));
+        }
+        action(one)
+    });
+    if view.kind != FileKind::Orchestrate || !door::is_open(&view.path) {
+        return all.collect();
+    }
+    // A run has the file: it is asked, and does the rest itself.
+    let whole = |verb: &&'static str| {
+        action(Allowed {
+            verb,
+            grave: *verb == "stop",
+            ..Allowed::default()
+        })
+    };
+    let of_run = match door::is_paused(&view.path) {
+        true => ["continue", "stop"],
+        false => ["pause", "stop"],
+    };
+    let by_run = |one: &WorkspaceAction| !one.ids.is_empty() && one.verb != "phase-finish";
+    let asked = of_run.iter().map(whole);
+    asked.chain(all.filter(by_run)).collect()
+}
+
+/// What a person may do with a file that cannot be looked at.
+pub(crate) fn despite(error: &Error) -> Vec<WorkspaceAction> {
+    allowed_despite(error).into_iter().map(action).collect()
+}
+
+pub(crate) fn action(one: Allowed) -> WorkspaceAction {
+    let field = |said: Said| match said {
+        Said::Text => WorkspaceField::Text,
+        Said::Code => WorkspaceField::Code,
+        Said::Path => WorkspaceField::Paths,
+        Said::Command => WorkspaceField::Command,
+        Said::Id => WorkspaceField::Id,
+        Said::Version => WorkspaceField::Version,
+    };
+    let owned = |all: Vec<&'static str>| all.into_iter().map(str::to_owned).collect();
+    WorkspaceAction {
+        verb: one.verb.into(),
+        ids: one.ids,
+        asks: one.asks.into_iter().map(field).collect(),
+        takes: one.takes.into_iter().map(field).collect(),
+        codes: owned(one.codes),
+        values: one.values,
+        texts: owned(one.texts),
+        runs: one.runs,
+        grave: one.grave,
+    }
+}
+
+/// The commands that have to be green before a phase lands, one in each line. Outside of git nothing lands.
+fn checks_of(root: &Path) -> Option<String> {
+    let settings = settings_of(root).ok()?;
+    let in_git = root.ancestors().any(|it| it.join(".git").exists());
+    let line = |words: &Vec<String>| {
+        let words: Vec<String> = words.iter().map(|it| quoted(it)).collect();
+        words.join(" ")
+    };
+    let lines: Vec<String> = settings.orchestrate.checks.iter().map(line).collect();
+    (in_git && !lines.is_empty()).then(|| lines.join("\n"))
+}
