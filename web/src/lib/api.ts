@@ -175,17 +175,17 @@ export const api = {
   workspaceTransitions: (id: string, kind: WorkspaceKind) =>
     listed(client.GET('/api/workspaces/{id}/{kind}/transitions', { params: { path: { id, kind } } })),
   rescued: (id: string, file: string) => listed(client.GET('/api/workspaces/{id}/orchestrate/rescued', { params: { path: { id }, query: { file } } })),
-  verb: (id: string, kind: WorkspaceKind, { action: { verb, asks }, id: about, version }: Move, file: string, { text, code, paths, command, values, texts }: Said) =>
+  verb: (id: string, kind: WorkspaceKind, { action: { verb }, id: about, version }: Move, file: string, { text, code, paths, command, values, texts }: Said) =>
     told(
       client.POST('/api/workspaces/{id}/{kind}/{verb}', {
-        params: { path: { id, kind, verb }, header: asks.includes('version') ? { 'If-Match': String(version) } : {} },
+        params: { path: { id, kind, verb }, header: typeof version === 'number' ? { 'If-Match': String(version) } : {} },
         body: {
           file,
           id: about,
           text: text || null,
           code: code || null,
           command: command || null,
-          paths: (paths ?? '').split(',').map((path) => path.trim()).filter(Boolean),
+          paths: (paths ?? '').split('\n').map((path) => path.trim()).filter(Boolean),
           values: values ?? {},
           texts: texts ?? {},
         },

@@ -1,5 +1,5 @@
 /** What a person may do with a state file: the server's actions, and which of them a proposed command stands for. */
-import type { WorkspaceAction } from './shapes';
+import type { WorkspaceAction, WorkspaceState } from './shapes';
 
 export interface Move {
   action: WorkspaceAction;
@@ -34,6 +34,6 @@ export function moveOf(command: string, actions: WorkspaceAction[]): Move | null
 }
 
 /** What can be done with one thing: a gate, a checkpoint, a node. */
-export function movesOn(actions: WorkspaceAction[], id: string): Move[] {
-  return actions.filter((action) => action.ids.includes(id)).map((action) => ({ action, id }));
+export function movesOn({ actions, version }: WorkspaceState, id: string): Move[] {
+  return actions.filter((action) => action.ids.includes(id)).map((action) => ({ action, id, version }));
 }

@@ -530,11 +530,14 @@ export const words = {
     codeResource: "Something is missing",
     codeStructural: "The plan is wrong",
     codeCritical: "A person is needed",
-    confirmVerbReset: "The run is thrown away and its file removed. History and backup keep it.",
+    confirmVerbReset: "The run is thrown away and its file removed. History and backup keep it; 'bowline undo develop' on the command line brings it back.",
     confirmVerbStop: "The run ends its agents and leaves. Whatever has landed stays, and the run can go on later.",
     confirmVerbCancel: "The task is given up and goes to the history. Its steps stay as they are.",
     confirmVerbRestore: "The document becomes what it was right after this move. What came since stays in the history.",
     confirmVerbRestoreCopy: "The backup takes the place of the document, which stays in the history.",
+    confirmVerbFinish: "The task ends here and goes to the history. Steps that are not done stay undone, and the next move does not bring it back.",
+    confirmVerbTaskDrop: "The task leaves the queue.",
+    onePerLine: "One in each line",
     confirmVerbRescueDrop: "What is in no branch is lost for good.",
     begin: "Begin",
     rescuedWork: "Work kept of worktrees",
@@ -1183,11 +1186,14 @@ export const words = {
     codeResource: "자원 부족",
     codeStructural: "구조적 문제",
     codeCritical: "사람이 필요함",
-    confirmVerbReset: "개발 실행을 폐기하고 파일을 지웁니다. 이력과 백업에는 남습니다.",
+    confirmVerbReset: "개발 실행을 폐기하고 파일을 지웁니다. 이력과 백업에는 남으며, 명령줄의 'bowline undo develop'으로 되살릴 수 있습니다.",
     confirmVerbStop: "에이전트를 끝내고 실행을 멈춥니다. 반영된 작업은 남고, 나중에 이어서 실행할 수 있습니다.",
     confirmVerbCancel: "작업을 포기하고 이력으로 옮깁니다. 단계는 지금 상태로 남습니다.",
     confirmVerbRestore: "문서를 이 이동 직후의 상태로 되돌립니다. 그 뒤의 내용은 이력에 남습니다.",
     confirmVerbRestoreCopy: "백업이 문서를 대신합니다. 지금 문서는 이력에 남습니다.",
+    confirmVerbFinish: "작업을 여기서 마치고 이력으로 옮깁니다. 끝나지 않은 단계는 그대로 남으며, 다음 이동으로 되돌릴 수 없습니다.",
+    confirmVerbTaskDrop: "작업을 대기열에서 뺍니다.",
+    onePerLine: "한 줄에 하나씩",
     confirmVerbRescueDrop: "브랜치에 없는 내용은 완전히 사라집니다.",
     begin: "시작하기",
     rescuedWork: "작업 트리에서 보관한 작업",
@@ -1846,6 +1852,9 @@ export interface Parameters {
   confirmVerbCancel: never;
   confirmVerbRestore: never;
   confirmVerbRestoreCopy: never;
+  confirmVerbFinish: never;
+  confirmVerbTaskDrop: never;
+  onePerLine: never;
   confirmVerbRescueDrop: never;
   begin: never;
   rescuedWork: never;

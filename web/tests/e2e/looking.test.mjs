@@ -539,6 +539,55 @@ test('a memory is begun with its goal, written, backed up and brought back in th
   await context.close();
 });
 
+test('one gesture is one move, and what cannot be had back is asked about first', { timeout: 60_000 }, async () => {
+  const cove = path.join(home, 'cove');
+  bowline(cove, ['memory', 'task', 'new', 'Count', '--goal', 'A number']);
+  for (const name of ['Sort', 'Weigh']) bowline(cove, ['memory', 'step', 'add', `name=${name}`]);
+  bowline(cove, ['memory', 'task', 'new', 'Count, again', '--goal', 'Another number']);
+  const { page, context, fine } = await visit(chromium, server);
+  const { items } = await server.api('GET', '/api/workspaces');
+  await page.goto(`${server.url}/workspaces/${items.find(({ name }) => name === 'cove').id}/memory`);
+  const asked = [];
+  page.on('request', (request) => request.method() === 'POST' && asked.push(request.url().split('/').at(-1)));
+  const twice = async (button, pause) => {
+    await button.click({ trial: true });
+    const { x, y, width, height } = await button.boundingBox();
+    await page.mouse.move(x + width / 2, y + height / 2);
+    for (const clickCount of [1, 2]) {
+      await page.mouse.down({ clickCount });
+      await page.mouse.up({ clickCount });
+      await page.waitForTimeout(pause);
+    }
+    // Nothing may be pressed until it has been seen.
+    await page.locator('main [data-verb][aria-disabled=false]').first().waitFor();
+  };
+  const command = (line) => page.locator('footer li', { hasText: line }).locator('[data-verb]');
+  await twice(command('memory step start 1'), 80);
+  await command('memory step complete 1').waitFor();
+  await twice(command('memory step complete 1'), 200);
+  assert.deepEqual(asked, ['step-start', 'step-complete']);
+  // The other half of the click does not press what the first half has opened.
+  const panel = page.locator('section.panel', { hasText: 'memory/task-state.json' });
+  await panel.locator('details.more > summary').click();
+  await twice(panel.locator('[data-verb=finish]'), 80);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Steps that are not done stay undone').waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'hidden' });
+  await panel.locator('.queue').getByText(/Count, again/).waitFor();
+  await panel.getByRole('button', { name: 'Count, again' }).or(panel.locator('[data-verb=task-drop]')).first().click();
+  await dialog.getByText('The task leaves the queue.').waitFor();
+  assert.deepEqual(asked, ['step-start', 'step-complete']);
+  await dialog.locator('form').getByRole('button').last().click();
+  await until('the queue is empty', async () => (await panel.locator('.queue').count()) === 0);
+  // What somebody else did to the file is told.
+  const file = path.join(cove, '.claude/memory/task-state.json');
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('"Weigh"', '"Weigh all"'));
+  await panel.locator('.findings').getByText('changed outside Bowline').waitFor({ state: 'attached' });
+  fine();
+  await context.close();
+});
+
 test('work that was kept of a worktree becomes a branch, or is dropped, in the page', { timeout: 60_000 }, async () => {
   const { page, context, fine } = await visit(chromium, server);
   const { items } = await server.api('GET', '/api/workspaces');

@@ -530,11 +530,14 @@ table! {
         CodeResource => "Something is missing";
         CodeStructural => "The plan is wrong";
         CodeCritical => "A person is needed";
-        ConfirmVerbReset => "The run is thrown away and its file removed. History and backup keep it.";
+        ConfirmVerbReset => "The run is thrown away and its file removed. History and backup keep it; 'bowline undo develop' on the command line brings it back.";
         ConfirmVerbStop => "The run ends its agents and leaves. Whatever has landed stays, and the run can go on later.";
         ConfirmVerbCancel => "The task is given up and goes to the history. Its steps stay as they are.";
         ConfirmVerbRestore => "The document becomes what it was right after this move. What came since stays in the history.";
         ConfirmVerbRestoreCopy => "The backup takes the place of the document, which stays in the history.";
+        ConfirmVerbFinish => "The task ends here and goes to the history. Steps that are not done stay undone, and the next move does not bring it back.";
+        ConfirmVerbTaskDrop => "The task leaves the queue.";
+        OnePerLine => "One in each line";
         ConfirmVerbRescueDrop => "What is in no branch is lost for good.";
         Begin => "Begin";
         RescuedWork => "Work kept of worktrees";

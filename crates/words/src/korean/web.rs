@@ -530,11 +530,14 @@ table! {
         CodeResource => "자원 부족";
         CodeStructural => "구조적 문제";
         CodeCritical => "사람이 필요함";
-        ConfirmVerbReset => "개발 실행을 폐기하고 파일을 지웁니다. 이력과 백업에는 남습니다.";
+        ConfirmVerbReset => "개발 실행을 폐기하고 파일을 지웁니다. 이력과 백업에는 남으며, 명령줄의 'bowline undo develop'으로 되살릴 수 있습니다.";
         ConfirmVerbStop => "에이전트를 끝내고 실행을 멈춥니다. 반영된 작업은 남고, 나중에 이어서 실행할 수 있습니다.";
         ConfirmVerbCancel => "작업을 포기하고 이력으로 옮깁니다. 단계는 지금 상태로 남습니다.";
         ConfirmVerbRestore => "문서를 이 이동 직후의 상태로 되돌립니다. 그 뒤의 내용은 이력에 남습니다.";
         ConfirmVerbRestoreCopy => "백업이 문서를 대신합니다. 지금 문서는 이력에 남습니다.";
+        ConfirmVerbFinish => "작업을 여기서 마치고 이력으로 옮깁니다. 끝나지 않은 단계는 그대로 남으며, 다음 이동으로 되돌릴 수 없습니다.";
+        ConfirmVerbTaskDrop => "작업을 대기열에서 뺍니다.";
+        OnePerLine => "한 줄에 하나씩";
         ConfirmVerbRescueDrop => "브랜치에 없는 내용은 완전히 사라집니다.";
         Begin => "시작하기";
         RescuedWork => "작업 트리에서 보관한 작업";
