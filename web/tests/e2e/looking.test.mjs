@@ -559,7 +559,7 @@ test('one gesture is one move, and what cannot be had back is asked about first'
       await page.waitForTimeout(pause);
     }
     // Nothing may be pressed until it has been seen.
-    await page.locator('main [data-verb][aria-disabled=false]').first().waitFor();
+    await page.locator('main [data-verb][aria-disabled=false]').first().waitFor({ state: 'attached' });
   };
   const command = (line) => page.locator('footer li', { hasText: line }).locator('[data-verb]');
   await twice(command('memory step start 1'), 80);
