@@ -293,10 +293,7 @@ impl KnownFile {
                 }
                 // Once: what a repair leaves behind is readable, or there is no point in going on.
                 Err(Stop::Damaged(findings)) if restored.is_empty() && may_restore => {
-                    restored.extend(
-                        self.recover_unasked(context, &findings)?
-                            .map(|it| it.notice),
-                    );
+                    restored.extend(self.recover(context, &findings)?.map(|it| it.notice));
                 }
                 Err(Stop::Damaged(findings)) => return Err(self.damaged(findings)),
             }

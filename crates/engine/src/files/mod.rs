@@ -24,9 +24,6 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The finding of a file that is no JSON at all.
-const NOT_JSON: &str = "not_json";
-
 /// A state file of a known kind at a place.
 #[derive(Debug, Clone)]
 pub struct KnownFile {
@@ -391,32 +388,6 @@ impl KnownFile {
         context: &Context,
         findings: &[Finding],
     ) -> Result<Option<Recovery>, Error> {
-        self.recovered(context, findings, true)
-    }
-
-    /// The same for whoever did not ask for it: what is no JSON, was never ours and has no copy may be anybody's, and is left
-    /// alone.
-    fn recover_unasked(
-        &self,
-        context: &Context,
-        findings: &[Finding],
-    ) -> Result<Option<Recovery>, Error> {
-        let foreign = findings.iter().any(|it| it.code == NOT_JSON);
-        let strange = foreign && matches!(self.file.load()?.situation, Situation::Unmanaged);
-        match self.recovered(context, findings, !strange) {
-            Err(Error::File(bowline_statefiles::Error::NothingToRestore { .. })) if strange => {
-                Err(self.damaged(findings.to_vec()))
-            }
-            other => other,
-        }
-    }
-
-    fn recovered(
-        &self,
-        context: &Context,
-        findings: &[Finding],
-        anew: bool,
-    ) -> Result<Option<Recovery>, Error> {
         if findings.iter().any(|finding| finding.code == FOREIGN) {
             return Err(self.damaged(findings.to_vec()));
         }
@@ -440,9 +411,6 @@ impl KnownFile {
                 rebuilt.map(|document| document.text().to_owned())
             },
             empty: &|| {
-                if !anew {
-                    return None;
-                }
                 let words = unbelievable().as_deref().and_then(trust::words_of);
                 let empty = words.or_else(|| kinds::empty(self.kind, &self.path, context.now()));
                 empty.map(|document| document.text().to_owned())
@@ -494,7 +462,7 @@ fn version_of(snapshot: &Snapshot) -> u64 {
 fn unparsable(error: &ParseError) -> Finding {
     Finding {
         severity: Severity::Fatal,
-        code: NOT_JSON,
+        code: "not_json",
         pointer: String::new(),
         message: error.found(),
         repair: None,

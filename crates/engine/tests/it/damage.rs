@@ -148,18 +148,20 @@ fn every_damaged_file_is_told_set_aside_and_restored() {
     }
 }
 
-/// It may be anybody's, under a name like ours: only whoever asks for a repair has it replaced.
 #[test]
-fn a_damaged_file_that_was_never_ours_is_set_aside_by_a_repair_alone() {
+fn a_damaged_file_that_was_never_ours_is_set_aside_before_a_fresh_start() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(state_file(folder.path()), b"{ torn").unwrap();
     let run = ThinkingRun::at(&context(), folder.path());
-    let refused = run.start(&context(), Stage::Planning, None).unwrap_err();
-    assert_eq!(refused.code(), "damaged");
-    assert_eq!(fs::read(state_file(folder.path())).unwrap(), b"{ torn");
-    doctor::repair(&context(), run.file()).unwrap();
+    let changed = run.start(&context(), Stage::Planning, None).unwrap();
+    assert!(
+        changed
+            .view
+            .notices
+            .iter()
+            .any(|notice| notice.code() == "restored")
+    );
     assert!(kept(folder.path(), b"{ torn"));
-    run.start(&context(), Stage::Planning, None).unwrap();
 }
 
 #[test]
