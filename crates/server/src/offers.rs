@@ -1,13 +1,19 @@
 //! Which verbs there are, and which of them the rules allow now.
 
 use crate::begin;
+use crate::runs::Runnable;
+use crate::serve::Shared;
 use crate::workspaces::{group, root_of};
 use bowline_engine::advice::quoted;
 use bowline_engine::allowed::{Allowed, Said, allowed, allowed_despite};
 use bowline_engine::files::{KnownFile, View};
 use bowline_engine::kinds::FileKind;
+use bowline_engine::operations::develop::DevelopRun;
+use bowline_engine::operations::memory::MemoryFolder;
+use bowline_engine::operations::thinking::ThinkingRun;
 use bowline_engine::{Context, Error};
 use bowline_formats::rest::{WorkspaceAction, WorkspaceField};
+use bowline_runner::drivers::{develop, memory, thinking};
 use bowline_runner::orchestrate::{door, settings_of};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +29,8 @@ pub(crate) fn verbs(kind: FileKind) -> Vec<&'static str> {
             "quality",
             "feedback",
             "feedback-apply",
+            "run",
+            "stop",
         ],
         FileKind::TaskState => &[
             "task-new",
@@ -39,6 +47,8 @@ pub(crate) fn verbs(kind: FileKind) -> Vec<&'static str> {
             "backup",
             "prune",
             "restore-copy",
+            "run",
+            "stop",
         ],
         FileKind::TaskHistory => &["prune", "restore-copy"],
         FileKind::SharedContext => &["set", "append", "session-new", "restore-copy"],
@@ -59,6 +69,8 @@ pub(crate) fn verbs(kind: FileKind) -> Vec<&'static str> {
             "checkpoint-start",
             "checkpoint-pass",
             "checkpoint-fail",
+            "run",
+            "stop",
         ],
         FileKind::Orchestrate => &[
             "start",
@@ -100,12 +112,29 @@ pub(crate) fn all_verbs(word: &str) -> Vec<&'static str> {
 
 /// What a person may do with a file now, beside the others of its workspace. One that cannot be told about has its findings.
 pub(crate) fn actions(
-    context: &Context,
+    shared: &Shared,
     file: &KnownFile,
     view: &View,
     beside: &[(FileKind, PathBuf)],
 ) -> Vec<WorkspaceAction> {
-    let all = allowed(context, file, view, beside).unwrap_or_default();
+    let context = &shared.context;
+    let mut all = allowed(context, file, view, beside).unwrap_or_default();
+    if let Some(what) = runnable(context, view.kind, &view.path) {
+        match shared.runs.has(&view.path) {
+            true => all.push(Allowed {
+                verb: "stop",
+                grave: true,
+                ..Allowed::default()
+            }),
+            false if would_start(context, &what) => all.push(Allowed {
+                verb: "run",
+                runs: Some(format!("bowline {} run", view.kind.noun())),
+                texts: vec!["agent"],
+                ..Allowed::default()
+            }),
+            false => {}
+        }
+    }
     let all = all.into_iter().map(|mut one| {
         if one.verb == "phase-finish" {
             one.runs = checks_of(&root_of(view.kind, &view.path));
@@ -130,6 +159,34 @@ pub(crate) fn actions(
     let by_run = |one: &WorkspaceAction| !one.ids.is_empty() && one.verb != "phase-finish";
     let asked = of_run.iter().map(whole);
     asked.chain(all.filter(by_run)).collect()
+}
+
+/// What `run` and `stop` of a kind are about; those of an orchestration are asked of the run itself.
+pub(crate) fn runnable(context: &Context, kind: FileKind, path: &Path) -> Option<Runnable> {
+    let root = root_of(kind, path);
+    match kind {
+        FileKind::Thinking => Some(Runnable::Thinking(ThinkingRun::at(context, &root))),
+        FileKind::TaskState => {
+            let folder = path.parent().unwrap_or(path);
+            Some(Runnable::Memory(MemoryFolder::at(context, folder).into()))
+        }
+        FileKind::Develop => Some(Runnable::Develop(DevelopRun::at(context, &root))),
+        FileKind::Orchestrate
+        | FileKind::TaskHistory
+        | FileKind::SharedContext
+        | FileKind::AgentMemory => None,
+    }
+}
+
+/// Whether there is something for an agent to do now.
+fn would_start(context: &Context, what: &Runnable) -> bool {
+    let would = match what {
+        Runnable::Thinking(it) => thinking::rehearse(context, it, &thinking::Options::default()),
+        Runnable::Memory(it) => memory::rehearse(context, it, &memory::Options::default()),
+        Runnable::Develop(it) => develop::rehearse(context, it, &develop::Options::default()),
+        Runnable::Orchestration(_) => return false,
+    };
+    would.is_ok_and(|would| !would.is_empty())
 }
 
 /// What a person may do with a file that cannot be looked at.

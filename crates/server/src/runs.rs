@@ -1,13 +1,19 @@
-//! Orchestrations that people start on the page. Each run is what `bowline orchestrate run` would be, on a thread of this
-//! process; its agents belong to their shims, and go on when the server leaves.
+//! Runs that people start on the page. Each is what `bowline KIND run` would be, on a thread of this process; its agents belong
+//! to their shims, and go on when the server leaves.
 
 use crate::problem::Problem;
-use bowline_engine::Context;
+use bowline_engine::operations::develop::DevelopRun;
+use bowline_engine::operations::memory::MemoryFolder;
 use bowline_engine::operations::orchestrate::{Announced, Orchestration};
+use bowline_engine::operations::thinking::ThinkingRun;
+use bowline_engine::{Context, Error};
+use bowline_runner::core::crew;
+use bowline_runner::drivers::{develop, memory, thinking};
 use bowline_runner::orchestrate::{
     Options, Screen, Stopper, Told, Used, View, Why, announcement, run,
 };
 use bowline_words::Lang;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -25,8 +31,96 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) struct Runs(Mutex<Vec<Run>>);
 
 struct Run {
-    stopper: Stopper,
+    path: PathBuf,
+    reins: Reins,
     thread: JoinHandle<()>,
+}
+
+enum Reins {
+    Orchestration(Stopper),
+    Crew(crew::Stopper),
+}
+
+impl Reins {
+    fn leave(&self) {
+        match self {
+            Reins::Orchestration(stopper) => stopper.leave(),
+            Reins::Crew(stopper) => stopper.leave(),
+        }
+    }
+
+    fn stop(&self) {
+        match self {
+            Reins::Orchestration(stopper) => stopper.stop(),
+            Reins::Crew(stopper) => stopper.stop(),
+        }
+    }
+}
+
+/// What has a run of its own here.
+pub(crate) enum Runnable {
+    Orchestration(Orchestration),
+    Thinking(ThinkingRun),
+    Memory(Box<MemoryFolder>),
+    Develop(DevelopRun),
+}
+
+impl Runnable {
+    fn path(&self) -> &Path {
+        match self {
+            Runnable::Orchestration(it) => &it.file().path,
+            Runnable::Thinking(it) => &it.file().path,
+            Runnable::Memory(it) => &it.state().path,
+            Runnable::Develop(it) => &it.file().path,
+        }
+    }
+
+    /// Works it off, and says how that ended.
+    fn run(
+        &self,
+        context: &Context,
+        agent: Option<String>,
+        lang: Lang,
+        begun: impl FnOnce(Reins),
+    ) -> Result<String, Error> {
+        let mut quiet = Quiet(lang);
+        let of_crew = |report: crew::Report| format!("{:?}", report.ended);
+        match self {
+            Runnable::Orchestration(it) => {
+                let options = Options {
+                    agent,
+                    ..Options::default()
+                };
+                let begun = |stopper| begun(Reins::Orchestration(stopper));
+                let report = run(context, it, &options, &mut quiet, begun)?;
+                Ok(format!("{:?}", report.ended))
+            }
+            Runnable::Thinking(it) => {
+                let options = thinking::Options {
+                    agent,
+                    ..thinking::Options::default()
+                };
+                let begun = |stopper| begun(Reins::Crew(stopper));
+                thinking::run(context, it, &options, &mut quiet, begun).map(of_crew)
+            }
+            Runnable::Memory(it) => {
+                let options = memory::Options {
+                    agent,
+                    ..memory::Options::default()
+                };
+                let begun = |stopper| begun(Reins::Crew(stopper));
+                memory::run(context, it, &options, &mut quiet, begun).map(of_crew)
+            }
+            Runnable::Develop(it) => {
+                let options = develop::Options {
+                    agent,
+                    ..develop::Options::default()
+                };
+                let begun = |stopper| begun(Reins::Crew(stopper));
+                develop::run(context, it, &options, &mut quiet, begun).map(of_crew)
+            }
+        }
+    }
 }
 
 impl Runs {
@@ -34,22 +128,19 @@ impl Runs {
     pub(crate) fn start(
         &self,
         context: &Context,
-        orchestration: Orchestration,
+        what: Runnable,
         agent: Option<String>,
         lang: Lang,
     ) -> Result<(), Problem> {
         let (begun, begins) = sync_channel(2);
         let context = context.clone();
-        let path = orchestration.file().path.clone();
+        let path = what.path().to_owned();
+        let of_run = path.clone();
         let work = move || {
-            let options = Options {
-                agent,
-                ..Options::default()
-            };
-            let (said, mut quiet) = (begun.clone(), Quiet(lang));
-            let begun_with = |stopper| drop(said.send(Ok(stopper)));
-            match run(&context, &orchestration, &options, &mut quiet, begun_with) {
-                Ok(report) => tracing::info!(path = %path.display(), ended = ?report.ended, "run"),
+            let said = begun.clone();
+            let begun_with = |reins| drop(said.send(Ok(reins)));
+            match what.run(&context, agent, lang, begun_with) {
+                Ok(ended) => tracing::info!(path = %path.display(), ended, "run"),
                 Err(error) => {
                     tracing::warn!(path = %path.display(), %error, "run");
                     // Nobody listens any more once it has begun.
@@ -57,15 +148,19 @@ impl Runs {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("orchestration".into());
+        let thread = std::thread::Builder::new().name("run".into());
         let thread = thread
             .spawn(work)
             .map_err(|error| Problem::internal(&error))?;
         match begins.recv_timeout(BEGIN_TIME) {
-            Ok(Ok(stopper)) => {
+            Ok(Ok(reins)) => {
                 let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 all.retain(|it| !it.thread.is_finished());
-                all.push(Run { stopper, thread });
+                all.push(Run {
+                    path: of_run,
+                    reins,
+                    thread,
+                });
                 Ok(())
             }
             Ok(Err(error)) => Err(Problem::Engine(error)),
@@ -74,11 +169,27 @@ impl Runs {
         }
     }
 
+    /// Ends the run of a file with its agents. Says whether there is one here.
+    pub(crate) fn stop(&self, path: &Path) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all
+            .iter()
+            .find(|it| it.path == path && !it.thread.is_finished());
+        found.map(|it| it.reins.stop()).is_some()
+    }
+
+    /// Whether a run of a file is under way here.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter()
+            .any(|it| it.path == path && !it.thread.is_finished())
+    }
+
     /// Lets all runs leave: nothing new is started, and agents go on.
     pub(crate) fn leave(&self) {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for run in &all {
-            run.stopper.leave();
+            run.reins.leave();
         }
         let end = Instant::now() + LEAVE_TIME;
         while all.iter().any(|it| !it.thread.is_finished()) && Instant::now() < end {
@@ -100,4 +211,8 @@ impl Screen for Quiet {
     fn announce(&self, news: &Announced, why: Option<&Why>, project: &str) -> String {
         announcement(news, why, project, self.0)
     }
+}
+
+impl crew::Screen for Quiet {
+    fn told(&mut self, _: &crew::Told) {}
 }

@@ -2,8 +2,9 @@
 
 use crate::begin;
 use crate::call::{Call, Reply, json};
-use crate::offers::{actions, all_verbs, despite, verbs};
+use crate::offers::{actions, all_verbs, despite, runnable, verbs};
 use crate::problem::Problem;
+use crate::runs::Runnable;
 use crate::serve::Shared;
 use crate::workspaces::{files, leads_out, root_of};
 use bowline_engine::context::Seen;
@@ -159,6 +160,22 @@ impl Asks<'_> {
             }
             _ => {}
         }
+        if let ("run" | "stop", Some(what)) = (self.verb, runnable(context, self.kind, self.path)) {
+            let runs = &self.shared.runs;
+            match self.verb {
+                "run" => {
+                    let agent = self.named_text("agent").map(str::to_owned);
+                    // What was seen is not about what the run does later.
+                    runs.start(&self.shared.context, what, agent, self.lang)?;
+                }
+                _ if runs.stop(self.path) => {}
+                _ => {
+                    let path = self.path.to_owned();
+                    return Err(Error::NobodyRuns { path }.into());
+                }
+            }
+            return self.looked(Vec::new());
+        }
         match self.kind {
             FileKind::Thinking => self.thinking(),
             FileKind::Develop => self.develop(),
@@ -181,7 +198,8 @@ impl Asks<'_> {
                 }
             }
             Ok(view) if self.seen.is_some_and(|seen| view.version != seen) => {
-                match self.kind == FileKind::Orchestrate && door::is_open(self.path) {
+                let of_run = self.kind == FileKind::Orchestrate && door::is_open(self.path);
+                match of_run || self.verb == "stop" {
                     true => Ok(()),
                     false => Err(Error::MovedOn { path: view.path }.into()),
                 }
@@ -226,7 +244,7 @@ impl Asks<'_> {
     fn possible(&self) -> String {
         let file = self.file();
         let view = file.view(self.context);
-        let all = view.map(|view| actions(self.context, &file, &view, self.beside));
+        let all = view.map(|view| actions(self.shared, &file, &view, self.beside));
         let all = all.unwrap_or_default().into_iter();
         let ids: Vec<String> = all
             .filter(|it| it.verb == self.verb)
@@ -524,7 +542,10 @@ impl Asks<'_> {
             }
             "run" => {
                 let agent = self.named_text("agent").map(str::to_owned);
-                self.shared.runs.start(context, run, agent, self.lang)?;
+                let run = Runnable::Orchestration(run);
+                self.shared
+                    .runs
+                    .start(&self.shared.context, run, agent, self.lang)?;
                 return self.looked(Vec::new());
             }
             "rescue-restore" => {

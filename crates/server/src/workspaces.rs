@@ -207,7 +207,7 @@ pub(crate) fn state(shared: &Arc<Shared>, call: &Call) -> Reply {
         let file = KnownFile::new(&shared.context, *kind, path);
         items.push(match file.view(&shared.context) {
             Ok(view) => {
-                let actions = offers::actions(&shared.context, &file, &view, &files);
+                let actions = offers::actions(shared, &file, &view, &files);
                 state_of(&shared.context, &view, actions, call.lang)
             }
             // One that is damaged must not hide the others.

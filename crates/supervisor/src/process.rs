@@ -4,6 +4,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
+use std::sync::OnceLock;
 
 /// A line of `stat` is shorter; more of it is not needed.
 const STAT_BYTES_MAX: usize = 1024;
@@ -219,10 +220,11 @@ pub(crate) fn was_given(pid: i32, entry: &[u8]) -> bool {
     environment(pid).is_some_and(|environment| carries(&environment, entry))
 }
 
-/// Changes with every boot; nothing that runs now was started in another one.
+/// Changes with every boot; nothing that runs now was started in another one, this process neither.
 pub(crate) fn boot_id() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim().to_owned()
+    static ID: OnceLock<String> = OnceLock::new();
+    let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    ID.get_or_init(|| read().trim().to_owned()).clone()
 }
 
 #[cfg(test)]

@@ -75,12 +75,16 @@ before(async () => {
   quay = gated(path.join(home, 'quay'));
   fs.mkdirSync(path.join(home, 'cove'));
   fs.writeFileSync(path.join(home, 'cove', 'TASKS.md'), '# TASKS: cove\n\n## Phase 1: All\n### [ ] Phase 1, T1.1: Sand\n');
+  const dune = path.join(home, 'dune');
+  fs.mkdirSync(dune);
+  fs.writeFileSync(path.join(dune, 'bowline.toml'), '[defaults]\nagent = "script"\n[agent.script]\ncommand = ["sh", "-c", "echo I count grains; test -e done || sleep 300"]\n');
+  bowline(dune, ['memory', 'task', 'new', 'Count the grains', '--goal', 'A number', '--step', 'name=Left', '--step', 'name=Right']);
   bowline(folder, ['memory', 'task', 'new', 'Walk the coast', '--goal', 'A map of it', '--step', 'name=Walk']);
   bowline(folder, ['develop', 'start', 'A coast path']);
   bowline(folder, ['develop', 'review']);
   bowline(folder, ['develop', 'gate', 'pass', 'review_clean_pass', '--run', 'echo looked at']);
   const { busy, reviewing, everything, talking, careful, asking, reworking, phased } = scenarios;
-  server = new Server({ busy, reviewing, everything, talking, careful, asking, reworking, phased }, { slots: 12, workspaces: [folder, path.join(home, 'pier'), path.join(home, 'quay'), path.join(home, 'cove')], home });
+  server = new Server({ busy, reviewing, everything, talking, careful, asking, reworking, phased }, { slots: 12, workspaces: [folder, path.join(home, 'pier'), path.join(home, 'quay'), path.join(home, 'cove'), dune], home });
   server.coast = folder;
   await server.start();
   chromium = await browser();
@@ -501,6 +505,30 @@ test('agents work an orchestration off that was started in the page', { timeout:
   if (!(await page.locator('[data-verb=run]').first().isVisible())) await more.click();
   await run();
   await page.getByText('1 of 1').first().waitFor();
+  fine();
+  await context.close();
+});
+
+test('a memory is worked off by agents that were started and stopped in the page', { timeout: 60_000 }, async () => {
+  const dune = path.join(home, 'dune');
+  const steps = () => JSON.parse(fs.readFileSync(path.join(dune, '.claude/memory/task-state.json'), 'utf8')).current_task.plan.steps.map(({ status }) => status);
+  const { page, context, fine } = await visit(chromium, server);
+  const { items } = await server.api('GET', '/api/workspaces');
+  await page.goto(`${server.url}/workspaces/${items.find(({ name }) => name === 'dune').id}/memory`);
+  const press = async (verb) => {
+    const button = page.locator(`[data-verb=${verb}]:not([aria-disabled=true])`).first();
+    await button.waitFor({ state: 'attached' });
+    if (!(await button.isVisible())) await page.locator('details.more > summary').first().click();
+    await button.click();
+    await page.getByRole('dialog').locator('form').getByRole('button').last().click();
+  };
+  await press('run');
+  await until('an agent is at work', () => steps().includes('in_progress'));
+  await press('stop');
+  await page.locator('[data-verb=run]').first().waitFor({ state: 'attached' });
+  fs.writeFileSync(path.join(dune, 'done'), '');
+  await press('run');
+  await until('both steps are done', () => steps().every((status) => status === 'completed'));
   fine();
   await context.close();
 });

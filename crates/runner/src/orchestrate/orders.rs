@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The plan is ticked this often at the most, and at every stop.
 pub(super) const TICK: Duration = Duration::from_millis(250);
 /// Of the time of a run, at most one part in so many goes into it.
-const TICK_SHARE: u32 = 20;
+const TICK_SHARE: u32 = 100;
 
 impl Real<'_> {
     /// Makes durable what was decided, and then does what follows.
