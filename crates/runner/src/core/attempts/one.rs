@@ -20,8 +20,6 @@ const SILENCE_MS: u64 = 10_000;
 const CHUNK_BYTES: usize = 4 << 10;
 /// How often a shim that left before it heard `go` is started again.
 const STARTS_MAX: u32 = 3;
-/// How long a client that is to stop in the middle of a turn may take to end it: only then it says what that cost.
-const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// What came of a look at an attempt.
 pub(super) enum Next {
@@ -84,9 +82,6 @@ pub(super) struct One {
     /// Told again on every connection, since nobody knows what an old one brought over.
     secrets: Vec<String>,
     want: Option<Want>,
-    /// Output has come since the last turn ended, and how long a client that is to stop may still end this one.
-    in_turn: bool,
-    pause_at: Option<Instant>,
     interrupts: u64,
     interrupts_wanted: u64,
     status: Option<Status>,
@@ -168,8 +163,6 @@ impl One {
             want: None,
             interrupts: 0,
             interrupts_wanted: 0,
-            in_turn: false,
-            pause_at: None,
             status: None,
             running_told: false,
             blocked: None,
@@ -180,11 +173,7 @@ impl One {
     /// Takes an order; what comes of it is seen at the next look.
     pub(super) fn hear(&mut self, order: Order) {
         match order {
-            Order::Want(want) => {
-                self.want = Some(want);
-                let waits = want == Want::Paused && self.in_turn;
-                self.pause_at = waits.then(|| Instant::now() + LAST_WORDS);
-            }
+            Order::Want(want) => self.want = Some(want),
             Order::Interrupt => self.interrupts_wanted += 1,
             Order::Hide(values) => self.secrets.extend(values),
             Order::Say { seq, last, message } => self.sayings.push_back(Saying {
@@ -211,7 +200,7 @@ impl One {
 
     /// When to look again although nothing has come.
     pub(super) fn wakes(&self) -> Option<Instant> {
-        [self.again, self.reading.wakes(), self.pause_at]
+        [self.again, self.reading.wakes()]
             .into_iter()
             .flatten()
             .min()
@@ -362,14 +351,11 @@ impl One {
         let Some(attempt) = self.attempt.clone() else {
             return Next::Wait;
         };
-        let (mut session, mut in_turn) = (None, self.in_turn);
+        let mut session = None;
         let read = self.reading.step(&attempt, now, &mut |what| {
             session = session_in(&what).or(session.take());
-            in_turn = in_turn_after(&what).unwrap_or(in_turn);
             tell(what);
         });
-        self.in_turn = in_turn && self.reading.has_turns();
-        self.pause_at = self.pause_at.filter(|at| self.in_turn && *at > now);
         if let Some(session) = session {
             self.writer.session(&session);
         }
@@ -536,7 +522,6 @@ impl One {
         }
         if let Some(want) = self.want
             && link.ordered.is_none()
-            && self.pause_at.is_none()
         {
             match status.want == want {
                 true => self.want = None,
@@ -632,15 +617,6 @@ fn say(
         }
         return;
     }
-}
-
-/// Whether output leaves a turn open; what it cost comes with its end. Nothing where it says neither.
-fn in_turn_after(what: &Happened) -> Option<bool> {
-    let Happened::Output { events, .. } = what else {
-        return None;
-    };
-    let ends = |what: &What<'_>| matches!(what, What::TurnEnded(_) | What::Usage(_));
-    events.last().map(|event| !ends(&event.what))
 }
 
 /// The conversation that output tells of: messages may wait for it.

@@ -104,11 +104,6 @@ impl Reading {
         self.tell_events(events, tell);
     }
 
-    /// Whether the client says when it has done what it was asked for.
-    pub(super) fn has_turns(&self) -> bool {
-        self.voice.protocol != Protocol::Markers
-    }
-
     /// The output is over.
     pub(super) fn finish(&mut self, tell: &mut dyn FnMut(Happened)) {
         let mut events = Vec::new();
