@@ -128,6 +128,8 @@ usage = { input = 41200, output = 5300, usd = 0.87 }
 phase = { number = 1, name = "Plan", files = ["docs/plan.md"] }
 [[step]]
 wait = ""
+[[step]]
+hold = true
 `;
 
 /** Asks whether it may use a tool, and waits. */
