@@ -12,6 +12,11 @@ impl Samples {
         self.0.push(time);
     }
 
+    /// Those of the first rounds alone.
+    pub(crate) fn first(&self, rounds: usize) -> Samples {
+        Samples(self.0.iter().copied().take(rounds).collect())
+    }
+
     /// The middle one; half of the rounds were faster.
     pub(crate) fn median(&self) -> Duration {
         self.quantile(50)

@@ -3,10 +3,13 @@
 //! Steps that come in while a commit is under way go into the next one together: many callers share one flush. Whoever comes
 //! alone and waits writes with its own hands: two changes of threads take a third as long as a flush.
 
+mod log;
 mod read;
 mod schema;
 mod write;
 
+use self::log::Log;
+use self::write::Spelled;
 use crate::advance::{Advance, Outcome};
 use crate::rows::{DeliveryRow, EffectRow, EventRow, JobRow, Record, SpendRow, TimerRow};
 use crate::{Advancing, EventQuery, JobQuery, Pruned, RecordQuery, SpendQuery, Store, StoreError};
@@ -19,7 +22,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -57,17 +60,18 @@ pub struct Sqlite {
 struct Writer {
     connection: Mutex<Connection>,
     ordered: AtomicUsize,
+    log: Log,
 }
 
 /// Something for the thread that writes.
 enum Order {
-    Advance(Vec<Advance>, Answer),
-    Prune(Timestamp, Sender<Result<Pruned, StoreError>>),
+    Advance(Vec<Spelled>, Answer),
+    Prune(Timestamp, SyncSender<Result<Pruned, StoreError>>),
 }
 
 /// Where the outcomes of steps go, and whom to wake when they are there.
 struct Answer(
-    Sender<Result<Vec<Outcome>, StoreError>>,
+    SyncSender<Result<Vec<Outcome>, StoreError>>,
     Box<dyn FnOnce() + Send>,
 );
 
@@ -86,6 +90,22 @@ impl Writer {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Commits the steps of all callers at once.
+    fn commit(
+        &self,
+        connection: &mut Connection,
+        callers: Vec<Vec<Spelled>>,
+    ) -> Result<Vec<Vec<Outcome>>, StoreError> {
+        let steps = callers.iter().map(Vec::len).sum();
+        let done = write::group(connection, callers)?;
+        self.log.grew(connection, steps);
+        Ok(done)
+    }
+}
+
+fn spelled(steps: Vec<Advance>) -> Vec<Spelled> {
+    steps.into_iter().map(Spelled::from).collect()
 }
 
 fn gone() -> StoreError {
@@ -103,6 +123,7 @@ impl Sqlite {
         let writer = Arc::new(Writer {
             connection: Mutex::new(writer),
             ordered: AtomicUsize::new(0),
+            log: Log::open(path)?,
         });
         let served = writer.clone();
         let thread = std::thread::Builder::new()
@@ -122,9 +143,9 @@ impl Sqlite {
     /// Hands something to the thread that writes. Nobody answers where that has ended.
     fn order<T>(
         &self,
-        order: impl FnOnce(Sender<Result<T, StoreError>>) -> Order,
+        order: impl FnOnce(SyncSender<Result<T, StoreError>>) -> Order,
     ) -> Receiver<Result<T, StoreError>> {
-        let (answer, answers) = channel();
+        let (answer, answers) = sync_channel(1);
         if let Some(orders) = &self.orders {
             self.writer.ordered.fetch_add(1, Ordering::SeqCst);
             let _ = orders.send(order(answer));
@@ -218,6 +239,8 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
         ("journal_mode", "wal", "wal"),
         ("synchronous", "full", "2"),
         ("foreign_keys", "on", "1"),
+        // Never within a commit: see `log`.
+        ("wal_autocheckpoint", "0", "0"),
     ];
     for (name, value, wanted) in settings {
         if writes {
@@ -265,7 +288,7 @@ fn serve(writer: &Writer, inbox: &Receiver<Order>) {
         let mut connection = writer.connection();
         let done = match steps.is_empty() {
             true => Ok(Vec::new()),
-            false => write::group(&mut connection, steps),
+            false => writer.commit(&mut connection, steps),
         };
         let pruned = prunes.into_iter().map(|(before, answer)| {
             let pruned = write::prune(&mut connection, before);
@@ -296,11 +319,12 @@ fn serve(writer: &Writer, inbox: &Receiver<Order>) {
 
 impl Store for Sqlite {
     fn advance(&self, steps: Vec<Advance>) -> Result<Vec<Outcome>, StoreError> {
+        let steps = spelled(steps);
         // What was ordered before is written before.
         if self.writer.ordered.load(Ordering::SeqCst) == 0
             && let Ok(mut connection) = self.writer.connection.try_lock()
         {
-            let mut done = write::group(&mut connection, vec![steps])?;
+            let mut done = self.writer.commit(&mut connection, vec![steps])?;
             return Ok(done.pop().unwrap_or_default());
         }
         let answers = self.order(|answer| Order::Advance(steps, Answer(answer, Box::new(|| {}))));
@@ -308,6 +332,7 @@ impl Store for Sqlite {
     }
 
     fn advance_soon(&self, steps: Vec<Advance>, ready: Box<dyn FnOnce() + Send>) -> Advancing {
+        let steps = spelled(steps);
         let answers = self.order(|answer| Order::Advance(steps, Answer(answer, ready)));
         Box::new(move |wait| match wait {
             true => Some(answers.recv().unwrap_or_else(|_| Err(gone()))),

@@ -9,10 +9,55 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 type Done<T> = rusqlite::Result<T>;
 
+/// A step, and the texts of its rows: spelled by whoever hands it over, since the thread that writes has the most to do.
+pub(super) struct Spelled {
+    step: Advance,
+    texts: Vec<Texts>,
+}
+
+/// Of one change, each list in its order.
+struct Texts {
+    state: String,
+    about: String,
+    events: Vec<String>,
+    effects: Vec<String>,
+    records: Vec<String>,
+}
+
+impl From<Advance> for Spelled {
+    fn from(step: Advance) -> Self {
+        let texts = step.changes.iter().map(|change| {
+            let (state, about) = match &change.next {
+                Next::Is(job, about) => (job.to_text(), spelled(about)),
+                Next::Same | Next::Gone => (String::new(), String::new()),
+            };
+            let events = change.events.iter().map(|it| it.body.to_string());
+            let effects = change.effects.iter().map(|it| it.body.to_string());
+            let records = change.records.iter().map(|it| spelled(&it.body));
+            Texts {
+                state,
+                about,
+                events: events.collect(),
+                effects: effects.collect(),
+                records: records.collect(),
+            }
+        });
+        Spelled {
+            texts: texts.collect(),
+            step,
+        }
+    }
+}
+
+/// Strings, numbers and lists of them: they always have a spelling.
+fn spelled(it: &impl serde::Serialize) -> String {
+    serde_json::to_string(it).unwrap_or_default()
+}
+
 /// Applies the steps of all callers and commits once. An error rolls everything back.
 pub(super) fn group(
     connection: &mut Connection,
-    callers: Vec<Vec<Advance>>,
+    callers: Vec<Vec<Spelled>>,
 ) -> Result<Vec<Vec<Outcome>>, StoreError> {
     let apply_all = || -> Done<Vec<Vec<Outcome>>> {
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -37,7 +82,7 @@ fn natural(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-fn apply(db: &Transaction<'_>, step: Advance) -> Done<Outcome> {
+fn apply(db: &Transaction<'_>, Spelled { step, texts }: Spelled) -> Done<Outcome> {
     if let Some(request) = &step.request {
         let known: Option<(String, String)> = db
             .prepare_cached("SELECT print, answer FROM request WHERE id = ?1")?
@@ -67,8 +112,8 @@ fn apply(db: &Transaction<'_>, step: Advance) -> Done<Outcome> {
         }
     }
     let (mut events, mut effects) = (Vec::new(), Vec::new());
-    for change in step.changes {
-        let Some(version_now) = write_job(db, &change)? else {
+    for (change, texts) in step.changes.into_iter().zip(texts) {
+        let Some(version_now) = write_job(db, &change, &texts)? else {
             if !alone {
                 // A step moves a job once.
                 return Err(rusqlite::Error::StatementChangedRows(0));
@@ -77,7 +122,8 @@ fn apply(db: &Transaction<'_>, step: Advance) -> Done<Outcome> {
             let job = change.job;
             return Ok(Outcome::Conflict { job, version });
         };
-        write(db, change, version_now, step.at, &mut events, &mut effects)?;
+        let (rows, at) = ((&mut events, &mut effects), step.at);
+        write(db, change, &texts, version_now, at, rows)?;
     }
     for settled in &step.settled {
         settle(db, settled, step.at)?;
@@ -122,14 +168,13 @@ fn timers_as_they_were(db: &Transaction<'_>, change: &Change) -> Done<bool> {
 fn write(
     db: &Transaction<'_>,
     change: Change,
+    texts: &Texts,
     version: u64,
     at: Timestamp,
-    events: &mut Vec<EventRow>,
-    effects: &mut Vec<EffectRow>,
+    (events, effects): (&mut Vec<EventRow>, &mut Vec<EffectRow>),
 ) -> Done<()> {
-    for event in change.events {
+    for (event, body) in change.events.into_iter().zip(&texts.events) {
         let sql = "INSERT INTO event (job, at, kind, body) VALUES (?1, ?2, ?3, ?4)";
-        let body = event.body.to_string();
         db.prepare_cached(sql)?
             .execute(params![change.job, at.0, event.kind.name(), body])?;
         events.push(EventRow {
@@ -140,10 +185,9 @@ fn write(
             body: event.body,
         });
     }
-    for effect in change.effects {
+    for (effect, body) in change.effects.into_iter().zip(&texts.effects) {
         let sql = "INSERT INTO effect (job, kind, body, at, due, tries, open)
             VALUES (?1, ?2, ?3, ?4, ?5, 0, 1)";
-        let body = effect.body.to_string();
         db.prepare_cached(sql)?.execute(params![
             change.job,
             effect.kind,
@@ -161,12 +205,10 @@ fn write(
             tries: 0,
         });
     }
-    for record in &change.records {
+    for (record, body) in change.records.iter().zip(&texts.records) {
         let sql = "INSERT OR REPLACE INTO record (id, job, kind, open, at, body)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let kind = record.body.kind().name();
-        // Strings, numbers and lists of them: they always have a spelling.
-        let body = serde_json::to_string(&record.body).unwrap_or_default();
         db.prepare_cached(sql)?.execute(params![
             record.id,
             record.job,
@@ -226,7 +268,7 @@ const NEW: &str =
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO NOTHING";
 
 /// The job itself; says which version it is at now. Nothing where it is not at the version that was decided on.
-fn write_job(db: &Transaction<'_>, change: &Change) -> Done<Option<u64>> {
+fn write_job(db: &Transaction<'_>, change: &Change, texts: &Texts) -> Done<Option<u64>> {
     match &change.next {
         Next::Same => Ok(Some(change.expected)),
         Next::Gone => {
@@ -241,9 +283,6 @@ fn write_job(db: &Transaction<'_>, change: &Change) -> Done<Option<u64>> {
         Next::Is(job, about) => {
             let version = change.expected + 1;
             let is_new = change.expected == 0;
-            // Strings, numbers and lists of them: they always have a spelling.
-            let known = serde_json::to_string(about).unwrap_or_default();
-            let state = job.to_text();
             let put = |sql: &str| -> Done<bool> {
                 let put = db.prepare_cached(sql)?.execute(params![
                     change.job,
@@ -255,8 +294,8 @@ fn write_job(db: &Transaction<'_>, change: &Change) -> Done<Option<u64>> {
                     about.created_at,
                     job.title,
                     job.description,
-                    state,
-                    known
+                    texts.state,
+                    texts.about
                 ])?;
                 Ok(put > 0)
             };

@@ -144,3 +144,24 @@ fn many_callers_at_once_are_all_answered_and_all_durable() {
     let store = Sqlite::open(&path).unwrap();
     assert_eq!(store.jobs(&JobQuery::default()).unwrap().len(), 320);
 }
+
+/// A log that is never in the file to its last page never begins anew.
+#[test]
+fn the_log_stays_short_however_long_others_write() {
+    const STEPS: usize = 100;
+    const COMMITS: usize = 60;
+    // Pages in which it is brought in, those that are written meanwhile, and as many again for a slow disk.
+    const BYTES_MAX: u64 = 4 * 1_000 * 4_120;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Sqlite::open(&path).unwrap();
+    for commit in 0..COMMITS {
+        let steps = (0..STEPS).map(|step| create(&format!("task_{commit}_{step}"), "Tea"));
+        let mut waits = store.advance_soon(steps.collect(), Box::new(|| {}));
+        waits(true).unwrap().unwrap();
+    }
+    let log = std::fs::metadata(folder.path().join("store.db-wal")).unwrap();
+    assert!(log.len() < BYTES_MAX, "{} bytes", log.len());
+    let all = store.jobs(&JobQuery::default()).unwrap();
+    assert_eq!(all.len(), STEPS * COMMITS);
+}

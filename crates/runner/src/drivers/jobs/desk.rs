@@ -23,8 +23,10 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// What comes in together is decided and committed together, up to so many.
-pub(super) const TOGETHER_MAX: usize = 256;
+/// What comes in together is decided and handed to the store together, up to so many: it writes these while more are decided on.
+pub(super) const TOGETHER_MAX: usize = 32;
+/// What may be under way before nothing more is decided.
+const UNDER_WAY_MAX: usize = 256;
 /// The longest that nobody looks: clocks are set, and places of silent output are to be written down.
 const TICK_MS: u64 = 1_000;
 
@@ -33,8 +35,6 @@ pub(super) enum Input {
     Asked(Box<Asked>, Reply),
     News(News),
     Finished(Box<Finished>),
-    /// What was under way is durable, or is not.
-    Flushed,
     Stop(Sender<()>),
 }
 
@@ -112,8 +112,8 @@ pub(super) struct Desk {
     pub(super) asking: BTreeSet<String>,
     pub(super) batch: Vec<(Advance, After)>,
     pub(super) requests: BTreeSet<String>,
-    /// What was decided before, while it is flushed.
-    pub(super) flight: Option<Flight>,
+    /// What was decided before, while it is flushed, the oldest first.
+    pub(super) flights: VecDeque<Flight>,
     /// Has somebody look at what was flushed.
     pub(super) wake: Arc<dyn Fn() + Send + Sync>,
     /// One wish has come and nothing else: whoever is here has it flushed without another thread.
@@ -137,10 +137,10 @@ impl Desk {
             let shift = shift.clone();
             move |input| drop(shift.put(input))
         };
-        let (news, flushed, done) = (lay(shift), lay(shift), lay(shift));
+        let (news, done, flushed) = (lay(shift), lay(shift), shift.clone());
         let attempts = Attempts::drive(config.shim.clone(), move |it| news(Input::News(it)))
             .map_err(failed)?;
-        let wake = Arc::new(move || flushed(Input::Flushed));
+        let wake = Arc::new(move || flushed.flushed());
         let workshop = Workshop::open(config.clone(), move |finished| {
             done(Input::Finished(Box::new(finished)));
         })
@@ -185,7 +185,7 @@ impl Desk {
             asking: BTreeSet::new(),
             batch: Vec::new(),
             requests: BTreeSet::new(),
-            flight: None,
+            flights: VecDeque::new(),
             wake: Arc::new(|| {}),
             alone: false,
             broken: None,
@@ -248,7 +248,6 @@ impl Desk {
                     self.land();
                     self.finished(*finished);
                 }
-                Input::Flushed => {}
                 Input::Stop(answer) => stop = Some(answer),
             }
         }
@@ -269,10 +268,7 @@ impl Desk {
             self.end_verifiers();
             self.apply_rules();
             if self.is_quiet() {
-                self.push_on(self.batch.len() >= TOGETHER_MAX);
-                if self.alone {
-                    self.push_on(false);
-                }
+                self.push_on(self.flights.len() >= UNDER_WAY_MAX);
                 return;
             }
             self.commit();

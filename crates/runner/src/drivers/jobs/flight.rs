@@ -59,8 +59,8 @@ pub(super) struct Flight {
 impl Desk {
     /// Whether a request waits to be committed.
     pub(super) fn is_staged(&self, request: &str) -> bool {
-        let under_way = self.flight.as_ref();
-        self.requests.contains(request) || under_way.is_some_and(|it| it.requests.contains(request))
+        let mut under_way = self.flights.iter();
+        self.requests.contains(request) || under_way.any(|it| it.requests.contains(request))
     }
 
     /// Nothing has to be carried out, now or after what was decided: wishes may be decided on while that is flushed.
@@ -72,50 +72,49 @@ impl Desk {
 
     /// Makes everything durable that was decided, and only then answers, publishes and lets effects follow.
     pub(super) fn commit(&mut self) {
-        while self.flight.is_some() || !self.batch.is_empty() {
-            self.push_on(true);
-        }
+        self.push_on(true);
     }
 
     /// Waits for what is under way. Whatever acts at once, and not by an effect, begins with it.
     pub(super) fn land(&mut self) {
-        if self.flight.is_some() {
+        if !self.flights.is_empty() {
             self.commit();
         }
     }
 
-    /// Has the store make durable what was decided, and answers what is. One batch is under way at a time: what is decided
-    /// meanwhile rests on it, and is handed over when that one is durable, or is refused with it.
+    /// Hands to the store what was decided, and answers what is durable; all of it, after waiting, where `wait` says so. The store
+    /// takes what it was handed meanwhile together, in this order: what is decided rests on what is under way, and is refused with it.
     pub(super) fn push_on(&mut self, wait: bool) {
-        let mut landed = None;
-        if let Some(flight) = &mut self.flight {
+        if self.broken.is_none() && !self.batch.is_empty() {
+            let flight = self.set_out();
+            self.flights.push_back(flight);
+        }
+        while self.broken.is_none()
+            && let Some(flight) = self.flights.front_mut()
+        {
             let Some(answer) = (flight.advancing)(wait) else {
                 return;
             };
-            landed = self.flight.take().zip(Some(answer));
-        }
-        let landed = landed.map(|(flight, answer)| match answer {
-            Ok(outcomes) => {
-                // Only this thread writes: somebody else has the store, or it is not what it was.
-                let other = |it: &&Outcome| !matches!(it, Outcome::Applied { .. });
-                let other = outcomes.iter().find(other);
-                self.broken = other.map(|it| format!("the store went another way: {it:?}"));
-                (flight, outcomes)
-            }
-            Err(error) => {
+            let outcomes = answer.unwrap_or_else(|error| {
                 self.broken = Some(error.to_string());
-                (flight, Vec::new())
+                Vec::new()
+            });
+            // Only this desk writes: somebody else has the store, or it is not what it was.
+            let other = |it: &&Outcome| !matches!(it, Outcome::Applied { .. });
+            if let Some(other) = outcomes.iter().find(other) {
+                self.broken = Some(format!("the store went another way: {other:?}"));
             }
-        });
+            if let Some(flight) = self.flights.pop_front() {
+                self.landed(flight, outcomes);
+            }
+        }
         if let Some(why) = &self.broken {
-            for (_, after) in std::mem::take(&mut self.batch) {
+            let under_way = std::mem::take(&mut self.flights).into_iter();
+            let decided = std::mem::take(&mut self.batch).into_iter();
+            let under_way = under_way.flat_map(|it| it.afters);
+            for after in under_way.chain(decided.map(|(_, after)| after)) {
                 after.refuse(why);
             }
-        } else if !self.batch.is_empty() {
-            self.flight = Some(self.set_out());
-        }
-        if let Some((flight, outcomes)) = landed {
-            self.landed(flight, outcomes);
         }
     }
 
@@ -137,7 +136,7 @@ impl Desk {
         let untold = untold
             .filter_map(|id| self.rows.get(&id).cloned())
             .collect();
-        let advancing: Advancing = if self.alone && steps.len() == 1 {
+        let advancing: Advancing = if self.alone && steps.len() == 1 && self.flights.is_empty() {
             let mut answer = Some(self.store.advance(steps));
             Box::new(move |_| answer.take())
         } else {
@@ -188,18 +187,17 @@ impl Desk {
             }
         }
         // What is over is the store's, unless it moves on in what is under way now.
-        let next = self.flight.as_ref();
         let over = |job: &Job| matches!(job.life, Life::Completed { .. } | Life::Failed(_));
         for id in flight.jobs {
-            let moves = next.is_some_and(|it| it.jobs.contains(&id));
-            if !moves && self.rows.get(&id).is_some_and(|row| over(&row.job)) {
+            let is_over = self.rows.get(&id).is_some_and(|row| over(&row.job));
+            if is_over && !self.flights.iter().any(|it| it.jobs.contains(&id)) {
                 let gone = self.rows.remove(&id);
                 self.index.job(gone.as_ref(), None);
             }
         }
         for id in flight.records {
-            let moves = next.is_some_and(|it| it.records.contains(&id));
-            if !moves && self.open.get(&id).is_some_and(|record| !record.open) {
+            let is_over = self.open.get(&id).is_some_and(|record| !record.open);
+            if is_over && !self.flights.iter().any(|it| it.records.contains(&id)) {
                 self.open.remove(&id);
             }
         }

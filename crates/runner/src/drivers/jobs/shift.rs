@@ -24,9 +24,17 @@ pub(super) struct Shift {
 #[derive(Default)]
 struct Inbox {
     inputs: VecDeque<Input>,
+    /// What was under way is durable, or is not.
+    flushed: bool,
     /// Until when the thread sleeps.
     asleep: Option<Instant>,
     ended: bool,
+}
+
+impl Inbox {
+    fn is_empty(&self) -> bool {
+        self.inputs.is_empty() && !self.flushed
+    }
 }
 
 impl std::fmt::Debug for Shift {
@@ -43,6 +51,13 @@ impl Shift {
         Ok(())
     }
 
+    /// Something that was under way can be answered.
+    pub(super) fn flushed(&self) {
+        if !std::mem::replace(&mut self.inbox().flushed, true) {
+            self.come.notify_one();
+        }
+    }
+
     /// The same, and sits down where nobody does.
     pub(super) fn bring(&self, input: Input) -> Result<(), Input> {
         self.lay(input)?;
@@ -53,7 +68,7 @@ impl Shift {
         let mut patience = self.turn(&mut seat);
         // What came meanwhile is seen to at once: to wake the thread for it takes longer. But nobody serves others for ever.
         for _ in 0..TURNS_MAX {
-            if self.inbox().inputs.is_empty() {
+            if self.inbox().is_empty() {
                 break;
             }
             patience = self.turn(&mut seat);
@@ -64,7 +79,7 @@ impl Shift {
             let next = Instant::now() + it;
             inbox.asleep.is_some_and(|until| next < until)
         });
-        if early || !inbox.inputs.is_empty() {
+        if early || !inbox.is_empty() {
             self.come.notify_one();
         }
         Ok(())
@@ -85,7 +100,7 @@ impl Shift {
             let mut inbox = self.inbox();
             inbox.asleep = Some(Instant::now() + patience);
             drop(seat);
-            if inbox.inputs.is_empty() && !inbox.ended {
+            if inbox.is_empty() && !inbox.ended {
                 let slept = self.come.wait_timeout(inbox, patience);
                 inbox = slept.unwrap_or_else(PoisonError::into_inner).0;
             }
@@ -106,6 +121,7 @@ impl Shift {
         let count = inbox.inputs.len().min(TOGETHER_MAX);
         let inputs: Vec<Input> = inbox.inputs.drain(..count).collect();
         let more = !inbox.inputs.is_empty();
+        inbox.flushed = false;
         drop(inbox);
         desk.alone = !more && matches!(inputs[..], [Input::Asked(..)]);
         let stop = match desk.broken.clone() {
@@ -156,7 +172,7 @@ fn refuse(inputs: Vec<Input>, why: &str) -> Option<Sender<()>> {
         match input {
             Input::Asked(_, reply) => reply(Err(Refused::Failed(why.to_owned()))),
             Input::Stop(answer) => stop = Some(answer),
-            Input::News(_) | Input::Finished(_) | Input::Flushed => {}
+            Input::News(_) | Input::Finished(_) => {}
         }
     }
     stop

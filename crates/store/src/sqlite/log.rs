@@ -1,0 +1,81 @@
+//! The write-ahead log, brought into the file itself beside the writing. A commit that did so took as long as ten others.
+
+use super::connect;
+use crate::StoreError;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+/// Pages in the log from which on they are brought into the file.
+const PAGES: usize = 1_000;
+
+/// The thread that brings pages into the file. It ends with this.
+#[derive(Debug)]
+pub(super) struct Log {
+    wanted: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+    /// About so many pages were written since it was last wanted.
+    written: AtomicUsize,
+    /// All of them are in the file but those that were written meanwhile.
+    nearly: Arc<AtomicBool>,
+}
+
+impl Log {
+    pub(super) fn open(path: &Path) -> Result<Log, StoreError> {
+        let connection = connect(path, OpenFlags::default())?;
+        let (wanted, wishes) = sync_channel(1);
+        let nearly = Arc::new(AtomicBool::new(false));
+        let found = nearly.clone();
+        let thread = std::thread::Builder::new()
+            .name("store-log".into())
+            .spawn(move || {
+                while wishes.recv().is_ok() {
+                    bring_in(&connection);
+                    found.store(true, Ordering::Relaxed);
+                }
+            })
+            .map_err(StoreError::failed)?;
+        Ok(Log {
+            wanted: Some(wanted),
+            thread: Some(thread),
+            written: AtomicUsize::new(0),
+            nearly,
+        })
+    }
+
+    /// So many steps were committed at once on this connection.
+    pub(super) fn grew(&self, by: &Connection, steps: usize) {
+        // Only a log that is in the file to its last page begins anew, and while others write there is always one more: the
+        // last few are brought in by whoever writes.
+        if self.nearly.swap(false, Ordering::Relaxed) {
+            bring_in(by);
+            return;
+        }
+        // A job and what is told of it are two pages each; a commit has a few of its own.
+        let written = self.written.fetch_add(2 * steps + 2, Ordering::Relaxed);
+        if written >= PAGES
+            && let Some(wanted) = &self.wanted
+        {
+            self.written.store(0, Ordering::Relaxed);
+            // One that is at it will be asked again.
+            let _ = wanted.try_send(());
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.wanted = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Brings in what nobody reads just now. Where it fails it is tried again later: what was committed is durable all the same.
+fn bring_in(connection: &Connection) {
+    let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+}
