@@ -5,7 +5,8 @@ use crate::output::{Output, Tone};
 use bowline_engine::files::View;
 use bowline_engine::formats::orchestrate::Summary;
 use bowline_engine::operations::orchestrate::{Glance, Status, glance_at};
-use bowline_words::message::Label;
+use bowline_runner::orchestrate::door;
+use bowline_words::message::{Label, Said};
 use serde_json::{Value, json};
 
 /// Ids shown of one list.
@@ -51,6 +52,13 @@ pub(crate) fn overview(output: &Output, view: &View) -> Vec<String> {
         let line = format!("  {:<12} {count:>4}  {shown}{more}", status.name());
         lines.push(output.tone(tone, line.trim_end()));
     }
+    if let Some(paused) = run_at(view) {
+        let (said, tone) = match paused {
+            true => (Said::RunStandsStill, Tone::Strong),
+            false => (Said::RunAtWork, Tone::Busy),
+        };
+        lines.push(format!("  {}", output.tone(tone, &said.say(output.lang))));
+    }
     lines
 }
 
@@ -91,4 +99,12 @@ pub(crate) fn add_json(body: &mut Value, glance: &Glance) {
         body[name] = ids.clone();
     }
     body["tasks"] = lists.into();
+    if let Some(paused) = run_at(&glance.view) {
+        body["run"] = json!(if paused { "paused" } else { "running" });
+    }
+}
+
+/// Whether the run that owns the file stands still; nothing where none does.
+fn run_at(view: &View) -> Option<bool> {
+    door::is_open(&view.path).then(|| door::is_paused(&view.path))
 }

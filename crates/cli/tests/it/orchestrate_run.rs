@@ -214,10 +214,16 @@ fn a_run_is_reached_by_others_paused_and_stopped() {
     let mut child = begun(&world);
     let there = || ran(&world, "orchestrate pause").status.success();
     assert!(wait_until(BOUND, there));
+    let told = |args: &str| String::from_utf8(ran(&world, args).stdout).unwrap();
+    let (text, json) = ("orchestrate status", "orchestrate status --json");
+    assert!(told(text).contains("its run is paused"));
+    assert!(told(json).contains(r#""run":"paused""#));
     let second = ran(&world, "orchestrate run");
     assert_eq!(second.status.code(), Some(5), "{second:?}");
     assert!(String::from_utf8_lossy(&second.stderr).contains(&child.id().to_string()));
     assert!(ran(&world, "orchestrate continue").status.success());
+    assert!(told(text).contains("a run is at work"));
+    assert!(told(json).contains(r#""run":"running""#));
     let refused = ran(&world, "orchestrate retry T0.1");
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("error[not_failed]"));

@@ -156,6 +156,8 @@ table! {
         RunKept { done, total } => "{done}/{total} tasks are done and kept; mend it, 'bowline orchestrate retry ID', then 'bowline orchestrate run --resume'";
         RunLeft { done, total } => "left with {done}/{total} tasks done; 'bowline orchestrate run --resume' goes on";
         RunGoesOn { ids } => "agents go on with {ids}";
+        RunAtWork => "a run is at work on it";
+        RunStandsStill => "its run is paused; 'bowline orchestrate continue' goes on";
         RunTold => "✓ told the run";
         RunToldOf { id, status } => "✓ told the run: '{id}' is {status}";
         RunWouldStart { ids } => "would start {ids}";

@@ -161,6 +161,8 @@ table! {
         RunKept { done, total } => "작업 {done}/{total}개는 끝나 그대로 있습니다. 고친 뒤 'bowline orchestrate retry ID', 그다음 'bowline orchestrate run --resume'";
         RunLeft { done, total } => "작업 {done}/{total}개를 마치고 나갑니다. 'bowline orchestrate run --resume'으로 이어 갑니다";
         RunGoesOn { ids } => "에이전트가 계속하는 작업 {ids}";
+        RunAtWork => "지금 실행 중입니다";
+        RunStandsStill => "실행이 일시 정지되었습니다. 'bowline orchestrate continue'로 이어 갑니다";
         RunTold => "✓ 실행 중인 명령에 전했습니다";
         RunToldOf { id, status } => "✓ 실행 중인 명령에 전했습니다: '{id}' {status}";
         RunWouldStart { ids } => "시작할 작업 {ids}";

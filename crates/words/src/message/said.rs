@@ -153,6 +153,8 @@ messages! {
         RunKept { done: usize, total: usize },
         RunLeft { done: usize, total: usize },
         RunGoesOn { ids: String },
+        RunAtWork,
+        RunStandsStill,
         RunTold,
         RunToldOf { id: String, status: String },
         RunWouldStart { ids: String },
