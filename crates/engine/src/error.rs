@@ -11,9 +11,9 @@ use bowline_machines::{Refuse, develop, orchestrate, plan, thinking};
 use bowline_statefiles as statefiles;
 use bowline_words::Lang;
 use bowline_words::message::{
-    Advice, BadSetting, Change, Doubt, Found, Reason, Spent, Unrelayed, Wrong,
+    Advice, BadSetting, Change, Doubt, Found, Reason, Spent, Unrelayed, Why, Wrong,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What the exit code of a program should say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -388,6 +388,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// A file that is not usable, why, and what to do.
+    pub fn bad_file(path: &Path, why: Why, hint: Advice) -> Error {
+        Error::BadInput {
+            message: Wrong::OfFile {
+                path: path.display().to_string(),
+                why,
+            },
+            hint,
+        }
+    }
+
     /// The same error, with what was repaired before the command failed.
     pub(crate) fn after(self, mut repaired: Vec<Notice>) -> Error {
         if repaired.is_empty() {

@@ -200,24 +200,12 @@ pub(crate) fn git(
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Result<GitEnd, Error> {
-    end_of(finish(
-        folder,
-        arguments,
-        variables,
-        Input::Bytes(&[]),
-        None,
-    )?)
+    finish(folder, arguments, variables, Input::Bytes(&[]), None).map(end_of)
 }
 
 /// The same for a git that makes something in a folder of ours.
 pub(crate) fn git_ours(folder: &Path, arguments: &[&str], ours: &Path) -> Result<GitEnd, Error> {
-    end_of(finish(
-        folder,
-        arguments,
-        &[],
-        Input::Bytes(&[]),
-        Some(ours),
-    )?)
+    finish(folder, arguments, &[], Input::Bytes(&[]), Some(ours)).map(end_of)
 }
 
 /// The same for a git that holds a file while it runs, as its standard input.
@@ -227,13 +215,7 @@ pub(crate) fn git_holding(
     variables: &[(&str, &OsStr)],
     file: std::fs::File,
 ) -> Result<GitEnd, Error> {
-    end_of(finish(
-        folder,
-        arguments,
-        variables,
-        Input::Held(file),
-        None,
-    )?)
+    finish(folder, arguments, variables, Input::Held(file), None).map(end_of)
 }
 
 /// What a git reads.
@@ -242,15 +224,15 @@ enum Input<'i> {
     Held(std::fs::File),
 }
 
-fn end_of(output: Output) -> Result<GitEnd, Error> {
-    Ok(GitEnd {
+fn end_of(output: Output) -> GitEnd {
+    GitEnd {
         code: output.status.code(),
-        bytes: output.stdout.clone(),
         printed: String::from_utf8_lossy(&output.stdout)
             .trim_end()
             .to_owned(),
         said: said(&output),
-    })
+        bytes: output.stdout,
+    }
 }
 
 /// The same for a git that is fed, and ends well: what it printed, byte for byte.

@@ -420,13 +420,7 @@ fn short(hasher: &blake3::Hasher) -> String {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Error {
-    Error::BadInput {
-        message: Wrong::OfFile {
-            path: shown(path),
-            why: cannot_be_read(error),
-        },
-        hint: Advice::ReadableProject,
-    }
+    Error::bad_file(path, cannot_be_read(error), Advice::ReadableProject)
 }
 
 /// Whether git would show the folder of a run. Outside a repository nobody could.

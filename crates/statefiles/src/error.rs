@@ -255,38 +255,47 @@ pub enum UpdateError<E> {
 }
 
 /// Something worth telling that does not stop the work.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Incident {
     /// A line in the middle of the journal cannot be read.
+    #[error("the journal line at byte {offset} cannot be read")]
     BadJournalLine {
         /// Where in the journal it begins.
         offset: u64,
     },
     /// The journal as a whole could not be read and was set aside.
+    #[error("the journal could not be read and was set aside as {}", path.display())]
     JournalSetAside {
         /// Where it is now.
         path: PathBuf,
     },
     /// The journal says the file can be rolled forward, but its steps do not fit.
+    #[error("change {seq} of the journal does not fit the file")]
     JournalDoesNotFit {
         /// The change that does not fit.
         seq: u64,
     },
     /// Replaying batch steps gave another text than the one that was being written.
+    #[error("the steps before mark {seq} were replayed to another text than the one written")]
     ReplayDiffers {
         /// The mark it was compared with.
         seq: u64,
     },
     /// A lock file of another program was taken over.
+    #[error("the lock file of {owner} was left behind and was taken over")]
     ForeignLockTakenOver {
         /// What was in it.
         owner: String,
     },
     /// The lock file was removed while its owner was still writing; it was waited for.
+    #[error(
+        "the lock file was removed while its owner was still writing; nothing was lost, the owner was waited for"
+    )]
     LockRemoved,
     /// A version written by somebody else, in the moment of a crash or through a file they had opened before the last
     /// change, was kept here.
+    #[error("a version written by another program was kept as {}", path.display())]
     KeptAside {
         /// Where it is now.
         path: PathBuf,
@@ -305,48 +314,6 @@ impl Incident {
             Self::ForeignLockTakenOver { .. } => "foreign_lock_taken_over",
             Self::LockRemoved => "lock_removed",
             Self::KeptAside { .. } => "kept_aside",
-        }
-    }
-}
-
-impl std::fmt::Display for Incident {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::BadJournalLine { offset } => {
-                write!(out, "the journal line at byte {offset} cannot be read")
-            }
-            Self::JournalSetAside { path } => {
-                write!(
-                    out,
-                    "the journal could not be read and was set aside as {}",
-                    path.display()
-                )
-            }
-            Self::JournalDoesNotFit { seq } => {
-                write!(out, "change {seq} of the journal does not fit the file")
-            }
-            Self::ReplayDiffers { seq } => {
-                write!(
-                    out,
-                    "the steps before mark {seq} were replayed to another text than the one written"
-                )
-            }
-            Self::ForeignLockTakenOver { owner } => {
-                write!(
-                    out,
-                    "the lock file of {owner} was left behind and was taken over"
-                )
-            }
-            Self::LockRemoved => out.write_str(
-                "the lock file was removed while its owner was still writing; nothing was lost, the owner was waited for",
-            ),
-            Self::KeptAside { path } => {
-                write!(
-                    out,
-                    "a version written by another program was kept as {}",
-                    path.display()
-                )
-            }
         }
     }
 }

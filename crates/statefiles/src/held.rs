@@ -340,7 +340,7 @@ impl Held {
             return Ok(());
         }
         let why = "written by a program that had opened the file before the last change";
-        self.keep_aside(request, &backup, why).map(drop)
+        self.keep_aside(request, &backup, why)
     }
 
     fn rotate_if_long(&mut self, request: &Request) -> Result<(), Error> {

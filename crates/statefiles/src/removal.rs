@@ -56,9 +56,7 @@ impl Held {
                 } else if let Ok(theirs) = String::from_utf8(out) {
                     return self.give_back(request, seq, ours, theirs, committed);
                 } else {
-                    let why = "written by another program in the same moment";
-                    self.keep_aside(request, &paths.swap, why)
-                        .map_err(unfinished)?;
+                    self.keep_swapped_out(request).map_err(unfinished)?;
                 }
             }
         }
@@ -96,14 +94,15 @@ impl Held {
         self.stale = true;
         name_new(&*disk, &paths.swap, &paths.file)
             .map_err(|error| uncertain(Error::io("put back", &paths.file, error)))?;
-        self.settle(Some(theirs), Situation::Outside { ours });
+        self.settle(Some(theirs.into_bytes()), Situation::Outside { ours });
         Ok(Written::Theirs)
     }
 
-    fn settle(&mut self, text: Option<String>, situation: Situation) {
-        self.on_disk = text.as_ref().map(|text| ContentHash::of(text.as_bytes()));
+    /// Takes note of what is in place, where that is nothing of ours.
+    pub(crate) fn settle(&mut self, there: Option<Vec<u8>>, situation: Situation) {
+        self.on_disk = there.as_deref().map(ContentHash::of);
         self.acknowledged = self.on_disk;
-        self.snapshot.bytes = text.map(String::into_bytes);
+        self.snapshot.bytes = there;
         self.snapshot.situation = situation;
         self.snapshot.unnoted = false;
         self.loose = false;

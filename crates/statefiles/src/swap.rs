@@ -121,13 +121,7 @@ impl Held {
             Out::Swapped(theirs) => {
                 if std::str::from_utf8(&theirs).is_err() {
                     // It cannot be noted as text; so it is kept as a file, and ours stays.
-                    let swap = self.paths.swap.clone();
-                    self.keep_aside(
-                        request,
-                        &swap,
-                        "written by another program in the same moment",
-                    )
-                    .map_err(uncertain)?;
+                    self.keep_swapped_out(request).map_err(uncertain)?;
                     self.settled(text, line);
                     self.stale = false;
                     return Ok(Written::Done { seq });
@@ -150,16 +144,11 @@ impl Held {
                 None
             }
         };
-        self.on_disk = theirs.as_deref().map(ContentHash::of);
-        self.acknowledged = self.on_disk;
-        self.snapshot.situation = match theirs {
+        let situation = match theirs {
             Some(_) => Situation::Outside { ours },
             None => Situation::Missing { ours },
         };
-        self.snapshot.bytes = theirs;
-        self.snapshot.unnoted = false;
-        self.loose = false;
-        self.stale = false;
+        self.settle(theirs, situation);
         Ok(Written::Theirs)
     }
 
@@ -212,25 +201,20 @@ impl Held {
 
     /// What came out becomes the backup, or goes where the line says.
     pub(crate) fn retire(&self, aside: Option<&str>) -> Result<(), Error> {
-        let disk = self.disk();
-        match aside {
-            None => move_file(&*disk, &self.paths, &self.paths.swap, &self.paths.backup),
-            Some(name) => move_file(
-                &*disk,
-                &self.paths,
-                &self.paths.swap,
-                &self.paths.side.join(name),
-            ),
-        }
+        let target = self.retired(aside);
+        move_file(&*self.disk(), &self.paths, &self.paths.swap, &target)
     }
 
     fn back_up_copy(&self, aside: Option<&str>, bytes: &[u8]) -> Result<(), Error> {
-        let disk = self.disk();
-        let target = aside.map_or_else(
-            || self.paths.backup.clone(),
-            |name| self.paths.side.join(name),
-        );
+        let (disk, target) = (self.disk(), self.retired(aside));
         copy_to(&*disk, &self.paths, self.stat.as_ref(), bytes, &target)
+    }
+
+    fn retired(&self, aside: Option<&str>) -> PathBuf {
+        match aside {
+            None => self.paths.backup.clone(),
+            Some(name) => self.paths.side.join(name),
+        }
     }
 
     /// Ours is in place and `theirs` under the swap name: notes theirs, and changes the two back. Again, if there is
@@ -268,12 +252,7 @@ impl Held {
             ours = String::from_utf8_lossy(&theirs).into_owned();
             theirs = out;
             if std::str::from_utf8(&theirs).is_err() {
-                let swap = self.paths.swap.clone();
-                self.keep_aside(
-                    request,
-                    &swap,
-                    "written by another program in the same moment",
-                )?;
+                self.keep_swapped_out(request)?;
                 return Ok(Some(ours.into_bytes()));
             }
         }
@@ -318,13 +297,20 @@ impl Held {
         Line { patch, ..line }
     }
 
+    /// Keeps what somebody wrote in the moment of our write, and the exchange brought out.
+    pub(crate) fn keep_swapped_out(&mut self, request: &Request) -> Result<(), Error> {
+        let swap = self.paths.swap.clone();
+        let why = "written by another program in the same moment";
+        self.keep_aside(request, &swap, why)
+    }
+
     /// Keeps a file that must not be lost and cannot stay, with a note saying why.
     pub(crate) fn keep_aside(
         &mut self,
         request: &Request,
         path: &Path,
         why: &str,
-    ) -> Result<PathBuf, Error> {
+    ) -> Result<(), Error> {
         let disk = self.disk();
         let stamp = crate::stamp::utc_stamp(request.now_ms);
         let kept = self
@@ -349,10 +335,9 @@ impl Held {
                 seq: self.snapshot.seq,
                 source: Box::new(Error::io("flush", &self.paths.folder, error)),
             })?;
-        self.snapshot
-            .findings
-            .push(Incident::KeptAside { path: kept.clone() });
-        Ok(kept)
+        let findings = &mut self.snapshot.findings;
+        findings.push(Incident::KeptAside { path: kept });
+        Ok(())
     }
 }
 

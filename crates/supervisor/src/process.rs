@@ -63,6 +63,11 @@ impl Process {
         })
     }
 
+    /// A name that is never used again.
+    pub(crate) fn name(&self) -> (i32, u64) {
+        (self.pid, self.start)
+    }
+
     /// A process whose first thread has ended may live on in others.
     pub(crate) fn dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
@@ -81,7 +86,7 @@ impl Process {
             return false;
         };
         // The handle is of the process looked at only if that one is still there after the handle was made.
-        let same = Process::look(self.pid).is_some_and(|now| now.start == self.start);
+        let same = Process::look(self.pid).is_some_and(|now| now.name() == self.name());
         same && pidfd_send_signal(handle, signal).is_ok()
     }
 }

@@ -9,13 +9,15 @@ use bowline_engine::operations::orchestrate::{ExportFormat, Picture};
 use bowline_engine::operations::thinking::Stage;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// One of some words.
-fn one_of<T: Copy + Send + Sync + 'static>(
-    all: Vec<(T, PossibleValue)>,
+/// One of some, each by its word.
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    value: impl Fn(T) -> PossibleValue,
 ) -> impl TypedValueParser<Value = T> {
-    let values: Vec<PossibleValue> = all.iter().map(|(_, value)| value.clone()).collect();
-    PossibleValuesParser::new(values).try_map(move |word| {
-        let meant = all.iter().find(|(_, value)| value.matches(&word, true));
+    let values = all.map(value);
+    PossibleValuesParser::new(values.clone()).try_map(move |word| {
+        let mut meant = all.iter().zip(&values);
+        let meant = meant.find(|(_, value)| value.matches(&word, true));
         meant.map(|(one, _)| *one).ok_or("not one of the words")
     })
 }
@@ -25,59 +27,50 @@ fn word(name: &'static str, help: &'static str) -> PossibleValue {
 }
 
 pub(crate) fn stage() -> impl TypedValueParser<Value = Stage> {
-    let one = |stage: Stage| {
+    one_of(Stage::ALL, |stage| {
         let help = match stage {
             Stage::Planning => "Divergent: look for ideas",
             Stage::Selection => "Convergent: choose one",
             Stage::Creation => "Generative: make it",
             Stage::Reflection => "Critical: judge it",
         };
-        (stage, word(stage.name(), help))
-    };
-    one_of(Stage::ALL.map(one).to_vec())
+        word(stage.name(), help)
+    })
 }
 
 pub(crate) fn landing() -> impl TypedValueParser<Value = Landing> {
-    one_of(vec![
-        (
-            Landing::Branch,
-            word("branch", "Onto the branch of its phase"),
-        ),
-        (
-            Landing::PullRequest,
-            word("pr", "By a pull request that others merge"),
-        ),
-    ])
+    one_of(
+        [Landing::Branch, Landing::PullRequest],
+        |landing| match landing {
+            Landing::Branch => word("branch", "Onto the branch of its phase"),
+            Landing::PullRequest => word("pr", "By a pull request that others merge"),
+        },
+    )
 }
 
 pub(crate) fn gate() -> impl TypedValueParser<Value = Gate> {
-    let one = |gate: Gate| {
+    one_of(Gate::ALL, |gate| {
         let help = match gate {
             Gate::ReviewCleanPass => "The review of the design found nothing that blocks",
             Gate::ArchitectVerified => "The whole implementation was verified",
             Gate::ReReviewClean => "The review of the code found nothing",
         };
-        (gate, word(gate.name(), help))
-    };
-    one_of(Gate::ALL.map(one).to_vec())
+        word(gate.name(), help)
+    })
 }
 
 pub(crate) fn phase() -> impl TypedValueParser<Value = Phase> {
-    let one = |phase: Phase| {
-        let value = match phase {
-            Phase::Design => word("DESIGN", "What is to be built"),
-            Phase::Review => word("REVIEW", "Is the design good?"),
-            Phase::Implement => word("IMPLEMENT", "Checkpoint by checkpoint"),
-            Phase::Pr => word("PR", "Review of the code, commit and pull request").alias("MERGE"),
-            Phase::Done => word("DONE", "Over"),
-        };
-        (phase, value)
-    };
-    one_of(Phase::ALL.map(one).to_vec())
+    one_of(Phase::ALL, |phase| match phase {
+        Phase::Design => word("DESIGN", "What is to be built"),
+        Phase::Review => word("REVIEW", "Is the design good?"),
+        Phase::Implement => word("IMPLEMENT", "Checkpoint by checkpoint"),
+        Phase::Pr => word("PR", "Review of the code, commit and pull request").alias("MERGE"),
+        Phase::Done => word("DONE", "Over"),
+    })
 }
 
 pub(crate) fn class() -> impl TypedValueParser<Value = FailureClass> {
-    let one = |class: FailureClass| {
+    one_of(FailureClass::ALL, |class| {
         let help = match class {
             FailureClass::NotImplemented => "Something is not there yet",
             FailureClass::LogicError => "It does the wrong thing",
@@ -88,9 +81,8 @@ pub(crate) fn class() -> impl TypedValueParser<Value = FailureClass> {
             FailureClass::EnvIssue => "The machine lacks something: a person decides at once",
             FailureClass::Vulnerability => "A hole in security: a person decides at once",
         };
-        (class, word(class.name(), help))
-    };
-    one_of(FailureClass::ALL.map(one).to_vec())
+        word(class.name(), help)
+    })
 }
 
 pub(crate) fn strategy() -> PossibleValuesParser {
@@ -109,19 +101,18 @@ pub(crate) fn strategy() -> PossibleValuesParser {
 }
 
 pub(crate) fn result() -> impl TypedValueParser<Value = TaskResult> {
-    let one = |result: TaskResult| {
+    one_of(TaskResult::ALL, |result| {
         let help = match result {
             TaskResult::Success => "Everything was reached",
             TaskResult::Failure => "Nothing was",
             TaskResult::Partial => "Something was",
         };
-        (result, word(result.name(), help))
-    };
-    one_of(TaskResult::ALL.map(one).to_vec())
+        word(result.name(), help)
+    })
 }
 
 pub(crate) fn failure() -> impl TypedValueParser<Value = FailureKind> {
-    let one = |kind: FailureKind| {
+    one_of(FailureKind::ALL, |kind| {
         let help = match kind {
             FailureKind::Transient => "Goes away by itself",
             FailureKind::Validation => "The result is not good enough",
@@ -130,55 +121,52 @@ pub(crate) fn failure() -> impl TypedValueParser<Value = FailureKind> {
             FailureKind::Structural => "The plan is wrong",
             FailureKind::Critical => "A person is needed at once",
         };
-        (kind, word(kind.name(), help))
-    };
-    one_of(FailureKind::ALL.map(one).to_vec())
+        word(kind.name(), help)
+    })
 }
 
 pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
-    let one = |mode: Mode| {
+    one_of(Mode::ALL, |mode| {
         let help = match mode {
             Mode::Normal => "Prompts carry the whole context",
             Mode::UltraThin => "Replies of one line",
             Mode::Ralph => "Each task repeats until it prints its promise",
         };
-        (mode, word(mode.name(), help))
-    };
-    one_of(Mode::ALL.map(one).to_vec())
+        word(mode.name(), help)
+    })
 }
 
 pub(crate) fn picture() -> impl TypedValueParser<Value = Picture> {
-    one_of(vec![
-        (Picture::Dot, word("dot", "Graphviz")),
-        (Picture::Mermaid, word("mermaid", "Mermaid")),
-        (Picture::Svg, word("svg", "A picture for browsers")),
-    ])
+    one_of(
+        [Picture::Dot, Picture::Mermaid, Picture::Svg],
+        |picture| match picture {
+            Picture::Dot => word("dot", "Graphviz"),
+            Picture::Mermaid => word("mermaid", "Mermaid"),
+            Picture::Svg => word("svg", "A picture for browsers"),
+        },
+    )
 }
 
 pub(crate) fn source() -> impl TypedValueParser<Value = Source> {
-    let one = |source: Source| {
+    one_of(Source::ALL, |source| {
         let help = match source {
             Source::TaskMaster => "tasks.json of task-master",
             Source::Beads => "issues.jsonl of beads",
             Source::SpecKit => "tasks.md of spec-kit",
             Source::Backlog => "the folder of Backlog.md",
         };
-        (source, word(source.name(), help))
-    };
-    one_of(Source::ALL.map(one).to_vec())
+        word(source.name(), help)
+    })
 }
 
 pub(crate) fn export() -> impl TypedValueParser<Value = ExportFormat> {
-    one_of(vec![
-        (
-            ExportFormat::TasksMd,
-            word("tasks-md", "The plan, ticked as the run is"),
-        ),
-        (
-            ExportFormat::Json,
-            word("json", "Everything that is known of every task"),
-        ),
-    ])
+    one_of(
+        [ExportFormat::TasksMd, ExportFormat::Json],
+        |format| match format {
+            ExportFormat::TasksMd => word("tasks-md", "The plan, ticked as the run is"),
+            ExportFormat::Json => word("json", "Everything that is known of every task"),
+        },
+    )
 }
 
 /// How a timeline is written.
@@ -189,11 +177,11 @@ pub(crate) enum TimelineFormat {
 }
 
 pub(crate) fn timeline() -> impl TypedValueParser<Value = TimelineFormat> {
-    one_of(vec![
-        (TimelineFormat::Svg, word("svg", "A picture for browsers")),
-        (
-            TimelineFormat::Json,
-            word("json", "Every attempt with its times"),
-        ),
-    ])
+    one_of(
+        [TimelineFormat::Svg, TimelineFormat::Json],
+        |format| match format {
+            TimelineFormat::Svg => word("svg", "A picture for browsers"),
+            TimelineFormat::Json => word("json", "Every attempt with its times"),
+        },
+    )
 }

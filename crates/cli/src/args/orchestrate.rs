@@ -128,12 +128,8 @@ pub(crate) enum OrchestrateVerb {
             value_parser = choice::picture()
         )]
         format: Picture,
-        /// The file to write (default: the standard output)
-        #[arg(long, value_name = "FILE")]
-        output: Option<PathBuf>,
-        /// Replace a file that is there
-        #[arg(long)]
-        force: bool,
+        #[command(flatten)]
+        to: ToFile,
     },
     /// Draw when what was done: phases, tasks and their attempts, the slowest path marked
     Timeline {
@@ -145,12 +141,8 @@ pub(crate) enum OrchestrateVerb {
             value_parser = choice::timeline()
         )]
         format: TimelineFormat,
-        /// The file to write (default: the standard output)
-        #[arg(long, value_name = "FILE")]
-        output: Option<PathBuf>,
-        /// Replace a file that is there
-        #[arg(long)]
-        force: bool,
+        #[command(flatten)]
+        to: ToFile,
     },
     /// Take over the tasks of another program as a plan, and say what had no place in it
     Import {
@@ -176,18 +168,25 @@ pub(crate) enum OrchestrateVerb {
             value_parser = choice::export()
         )]
         format: ExportFormat,
-        /// The file to write (default: the standard output)
-        #[arg(long, value_name = "FILE")]
-        output: Option<PathBuf>,
-        /// Replace a file that is there
-        #[arg(long)]
-        force: bool,
+        #[command(flatten)]
+        to: ToFile,
     },
     /// Show and bring back what runs kept of worktrees before they were removed
     Rescue {
         #[command(subcommand)]
         verb: Option<RescueVerb>,
     },
+}
+
+// Where a text goes. A doc comment would take the place of what the commands are about.
+#[derive(Debug, Args)]
+pub(crate) struct ToFile {
+    /// The file to write (default: the standard output)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,6 @@
 //! `bowline capsule` and `bowline replay`: an incident in one file that can be mailed, and looked at without a server.
 
-use super::remote::{Remote, Told, find, tell};
+use super::remote::{Remote, Told, find, text, write_new};
 use crate::args::task::{CapsuleArgs, ReplayArgs};
 use crate::output::{Output, Tone};
 use bowline_engine::formats::time::{parse, utc};
@@ -66,19 +66,7 @@ pub(crate) fn make(
             .unwrap_or_else(|| format!("{task}.capsule.json").into());
         let path = folder.join(name);
         if !output.dry_run {
-            let text = format!("{capsule:#}\n");
-            let made = std::fs::File::create_new(&path);
-            let written = made.and_then(|mut file| {
-                use std::io::Write as _;
-                file.write_all(text.as_bytes())
-            });
-            if let Err(error) = written {
-                let trouble = ServeTrouble::File {
-                    path: path.display().to_string(),
-                    cause: system(&error),
-                };
-                return Err(tell(output, &trouble));
-            }
+            write_new(output, &path, format!("{capsule:#}\n").as_bytes())?;
         }
         let moves = capsule["transitions"].as_array().map_or(0, Vec::len);
         let shown = path.display().to_string();
@@ -106,16 +94,7 @@ fn gathered(remote: &Remote<'_>, task: &str) -> Told<(Value, usize)> {
     for list in LISTS {
         capsule[list] = remote.get(&format!("{path}/{list}"))?["items"].clone();
     }
-    let mut moves = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let page = remote.get(&format!("{path}/transitions?limit=1000{cursor}"))?;
-        moves.extend(page["items"].as_array().cloned().unwrap_or_default());
-        match page["nextCursor"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
-        }
-    }
+    let moves = remote.all(&format!("{path}/transitions?limit=1000"))?;
     capsule["transitions"] = moves.into();
     let mut bytes: Vec<u8> = Vec::new();
     let mut offset = 0i64;
@@ -221,8 +200,8 @@ fn without_keys(text: &str) -> String {
 pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Result<ExitCode, Error> {
     let path = folder.join(&args.file);
     let shown = path.display().to_string();
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
+    let read = match std::fs::read_to_string(&path) {
+        Ok(read) => read,
         Err(error) => {
             let cause = system(&error);
             let trouble = ServeTrouble::File { path: shown, cause };
@@ -230,7 +209,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             return Ok(output.told(code_of(&trouble), &message, &hint, 3));
         }
     };
-    let capsule: Value = serde_json::from_str(&text).unwrap_or_default();
+    let capsule: Value = serde_json::from_str(&read).unwrap_or_default();
     if capsule["kind"] != KIND || capsule["version"] != VERSION {
         let message = Desk::NoCapsule { path: shown }.say(output.lang);
         let hint = Desk::MakeCapsule.say(output.lang);
@@ -245,7 +224,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             &json!({ "task": capsule["task"], "story": story, "brokenAt": broken }).to_string(),
         );
     } else {
-        let word = |name: &str| capsule["task"][name].as_str().unwrap_or_default();
+        let word = |name: &str| text(&capsule["task"], name);
         output.line(&format!(
             "{}  {}  {}",
             word("id"),
@@ -253,11 +232,8 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             word("title")
         ));
         let of = Desk::CapsuleOf {
-            version: capsule["program"]["version"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
-            made: capsule["made"].as_str().unwrap_or_default().to_owned(),
+            version: text(&capsule["program"], "version").to_owned(),
+            made: text(&capsule, "made").to_owned(),
         };
         output.line(&output.tone(Tone::Faint, &of.say(output.lang)));
         let first = told.first().and_then(|it| at(it, "at"));
@@ -267,7 +243,7 @@ pub(crate) fn replay(output: &Output, folder: &Path, args: &ReplayArgs) -> Resul
             output.line(&format!("{:>8}  {what}", format!("+{since}s")));
         }
         if args.output {
-            let bytes = bytes_of(capsule["output"]["text"].as_str().unwrap_or_default());
+            let bytes = bytes_of(text(&capsule["output"], "text"));
             for line in String::from_utf8_lossy(&bytes).lines() {
                 output.line(line);
             }
@@ -292,7 +268,6 @@ fn at(it: &Map<String, Value>, name: &str) -> Option<i64> {
 fn story(capsule: &Value) -> Vec<Map<String, Value>> {
     let mut told: Vec<(String, u64, String)> = Vec::new();
     let list = |name: &str| capsule[name].as_array().into_iter().flatten();
-    let text = |it: &Value, name: &str| it[name].as_str().unwrap_or_default().to_owned();
     for it in list("transitions") {
         let from = it["from"].as_str().unwrap_or("-");
         let what = format!(
@@ -301,11 +276,8 @@ fn story(capsule: &Value) -> Vec<Map<String, Value>> {
             text(it, "to"),
             text(it, "trigger")
         );
-        told.push((
-            text(it, "timestamp"),
-            it["sequence"].as_u64().unwrap_or(0),
-            what,
-        ));
+        let sequence = it["sequence"].as_u64().unwrap_or(0);
+        told.push((text(it, "timestamp").to_owned(), sequence, what));
     }
     // Behind every move of the same second.
     let last = u64::MAX;
@@ -316,15 +288,15 @@ fn story(capsule: &Value) -> Vec<Map<String, Value>> {
             it["input"],
             text(it, "status")
         );
-        told.push((text(it, "requestedAt"), last, what));
+        told.push((text(it, "requestedAt").to_owned(), last, what));
     }
     for it in list("checkpoints") {
         let what = format!("saved {} ({})", text(it, "id"), text(it, "reason"));
-        told.push((text(it, "createdAt"), last, what));
+        told.push((text(it, "createdAt").to_owned(), last, what));
     }
     for it in list("sayings") {
         let what = format!("said  {} ({})", text(it, "text"), text(it, "status"));
-        told.push((text(it, "createdAt"), last, what));
+        told.push((text(it, "createdAt").to_owned(), last, what));
     }
     for it in list("verifications") {
         let passed = if it["passed"] == true {
@@ -332,11 +304,8 @@ fn story(capsule: &Value) -> Vec<Map<String, Value>> {
         } else {
             "failed"
         };
-        told.push((
-            text(it, "at"),
-            last,
-            format!("check phase {} {passed}", it["phase"]),
-        ));
+        let what = format!("check phase {} {passed}", it["phase"]);
+        told.push((text(it, "at").to_owned(), last, what));
     }
     told.sort();
     let line = |(at, _, what): (String, u64, String)| -> Map<String, Value> {
@@ -351,8 +320,7 @@ fn story(capsule: &Value) -> Vec<Map<String, Value>> {
 fn first_break(capsule: &Value) -> Option<u64> {
     let mut stands: BTreeMap<String, String> = BTreeMap::new();
     for it in capsule["transitions"].as_array().into_iter().flatten() {
-        let entity = it["entity"].as_str().unwrap_or_default();
-        let (from, to) = (it["from"].as_str(), it["to"].as_str().unwrap_or_default());
+        let (entity, from, to) = (text(it, "entity"), it["from"].as_str(), text(it, "to"));
         let before = stands.insert(entity.to_owned(), to.to_owned());
         if let (Some(before), Some(from)) = (before, from)
             && before != from

@@ -1,7 +1,7 @@
 //! `bowline demo`: a server with scripted agents. Everything to see, no key, no network.
 
 use super::demo_garden;
-use super::remote::tell;
+use super::remote::{items, tell, text};
 use super::serve::serve;
 use crate::args::serve::DemoArgs;
 use crate::output::Output;
@@ -151,10 +151,6 @@ pub(crate) fn run(
     })
 }
 
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value[name].as_str().unwrap_or_default()
-}
-
 /// Dies at this very instruction when somebody wants to see it, and the same command takes up what is there: nothing of this
 /// process has a last word, as with `kill -9`.
 fn offer_to_die(output: &Output, place: &Path, listen: &str) {
@@ -295,7 +291,7 @@ fn walk(
         }
     };
     let known = ask("GET", "/api/tasks", None)?;
-    for task in known["items"].as_array().into_iter().flatten() {
+    for task in items(&known) {
         // After a kill: what there was is there, and no agent was started anew.
         let agent = ask(
             "GET",
@@ -309,7 +305,7 @@ fn walk(
         };
         output.talk(&format!("✓ {}", again.say(output.lang)));
     }
-    if known["items"].as_array().is_none_or(Vec::is_empty) {
+    if items(&known).next().is_none() {
         let shop = json!({ "title": "A shop for tea", "type": "create_app", "description": "Sell tea, green and black.",
             "agent": "shopkeeper", "priority": "high", "submit": true });
         let made = ask("POST", "/api/tasks", Some(&shop))?;
@@ -351,10 +347,10 @@ fn walk(
     let (mut answers, mut values, mut approvals) = (0, 0, 0);
     loop {
         let inbox = ask("GET", "/api/inbox", None)?;
-        for item in inbox["items"].as_array().into_iter().flatten() {
-            let id = item["id"].as_str().unwrap_or_default();
+        for item in items(&inbox) {
+            let (id, kind) = (text(item, "id"), text(item, "kind"));
             let told = |path: String, body: Value| client.ask("POST", &path, Some(&body), &[]);
-            let (answer, count) = match item["kind"].as_str().unwrap_or_default() {
+            let (answer, count) = match kind {
                 "question" => (
                     told(
                         format!("/api/questions/{id}/answer"),
@@ -382,14 +378,13 @@ fn walk(
             if status == 200 {
                 *count += 1;
                 last = Instant::now();
-                output.talk(&format!("✓ {}", item["kind"].as_str().unwrap_or_default()));
+                output.talk(&format!("✓ {kind}"));
             }
         }
         let tasks = ask("GET", "/api/tasks", None)?;
         let of = |kind: &str| {
-            let all = tasks["items"].as_array().into_iter().flatten();
-            all.clone()
-                .find(|it| it["type"] == kind)
+            let mut all = items(&tasks);
+            all.find(|it| it["type"] == kind)
                 .cloned()
                 .unwrap_or_default()
         };
@@ -406,19 +401,13 @@ fn walk(
                     "{answers} answers, {values} values and {approvals} approvals; 1, 1 and 4 were expected"
                 ));
             }
-            let id = shop["id"].as_str().unwrap_or_default();
+            let id = text(&shop, "id");
             let lines = ask(
                 "GET",
                 &format!("/api/tasks/{id}/transitions?limit=1000"),
                 None,
             )?;
-            let has = |trigger: &str| {
-                lines["items"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .any(|it| it["trigger"] == trigger)
-            };
+            let has = |trigger: &str| items(&lines).any(|it| it["trigger"] == trigger);
             for trigger in [
                 "SUBMIT",
                 "ASSIGN",

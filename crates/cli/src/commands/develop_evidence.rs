@@ -2,9 +2,9 @@
 
 use crate::output::Output;
 use bowline_engine::operations::develop::{DevelopRun, Verified, verify_file};
-use bowline_engine::words::{shown, system};
+use bowline_engine::words::system;
 use bowline_engine::{Context, Error};
-use bowline_words::message::{Advice, Did, Why, Wrong};
+use bowline_words::message::{Advice, Did, Why};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -83,14 +83,14 @@ pub(crate) fn export(
         return Ok(ExitCode::SUCCESS);
     }
     if !output.dry_run {
-        std::fs::write(&target, bundle.text()).map_err(|error| Error::BadInput {
-            message: Wrong::OfFile {
-                path: shown(&target),
-                why: Why::CannotBeWritten {
+        std::fs::write(&target, bundle.text()).map_err(|error| {
+            Error::bad_file(
+                &target,
+                Why::CannotBeWritten {
                     cause: system(&error),
                 },
-            },
-            hint: Advice::WritableFile,
+                Advice::WritableFile,
+            )
         })?;
     }
     let signed = bundle.signature.is_some();

@@ -1,6 +1,6 @@
 //! `bowline orchestrate`.
 
-use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb};
+use crate::args::orchestrate::{OrchestrateArgs, OrchestrateVerb, PhaseVerb, ToFile};
 use crate::commands::{
     here, orchestrate_exchange as exchange, orchestrate_moves as moves,
     orchestrate_rehearsal as rehearsal, orchestrate_run as running,
@@ -28,6 +28,7 @@ pub(crate) fn run(
     if let Some(answered) = running::ask_instead(context, output, &run, &args.verb) {
         return answered;
     }
+    let place = |to: &ToFile| to.output.as_ref().map(|file| folder.join(file));
     match &args.verb {
         OrchestrateVerb::Init {
             file,
@@ -126,23 +127,22 @@ pub(crate) fn run(
             Ok(output.changed(context, &changed, &did))
         }
         OrchestrateVerb::Rebuild => Ok(moves::begun(context, output, &run.rebuild(context)?)),
-        OrchestrateVerb::Graph {
-            format,
-            output: file,
-            force,
-        } => {
+        OrchestrateVerb::Graph { format, to } => {
             let drawing = run.draw(context, *format, output.lang)?;
-            let file = file.as_ref().map(|file| folder.join(file));
-            moves::picture(context, output, &drawing, file.as_deref(), *force)
+            let file = place(to);
+            moves::picture(context, output, &drawing, file.as_deref(), to.force)
         }
-        OrchestrateVerb::Timeline {
-            format,
-            output: file,
-            force,
-        } => {
+        OrchestrateVerb::Timeline { format, to } => {
             let timeline = run.timeline(context)?;
-            let file = file.as_ref().map(|file| folder.join(file));
-            timeline_view::show(context, output, &timeline, *format, file.as_deref(), *force)
+            let file = place(to);
+            timeline_view::show(
+                context,
+                output,
+                &timeline,
+                *format,
+                file.as_deref(),
+                to.force,
+            )
         }
         OrchestrateVerb::Import {
             path,
@@ -158,14 +158,10 @@ pub(crate) fn run(
             };
             exchange::import(context, output, folder, &wish)
         }
-        OrchestrateVerb::Export {
-            format,
-            output: file,
-            force,
-        } => {
+        OrchestrateVerb::Export { format, to } => {
             let exported = run.export(context, *format)?;
-            let file = file.as_ref().map(|file| folder.join(file));
-            exchange::export(context, output, &exported, file.as_deref(), *force)
+            let file = place(to);
+            exchange::export(context, output, &exported, file.as_deref(), to.force)
         }
         OrchestrateVerb::Rescue { verb } => exchange::rescue(context, output, &run, verb.as_ref()),
         OrchestrateVerb::Verify => moves::verify(context, output, &run),

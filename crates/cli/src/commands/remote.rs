@@ -4,12 +4,15 @@ use crate::args::task::PlaceArgs;
 use crate::output::Output;
 use bowline_engine::Context;
 use bowline_engine::post::encoded;
+use bowline_engine::words::system;
 use bowline_server::client::{Answer, Client};
 use bowline_server::{code_of, data_folder, read_secret};
 use bowline_words::Lang;
 use bowline_words::message::{ServeTrouble, ServerNo};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The server's address, for agents and scripts.
@@ -33,6 +36,16 @@ pub(crate) struct Remote<'a> {
 
 /// What ends a command early: its exit code; the reason has been told.
 pub(crate) type Told<T> = Result<T, ExitCode>;
+
+/// A text of an answer; empty where there is none.
+pub(crate) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}
+
+/// What is on a page of answers.
+pub(crate) fn items(page: &Value) -> impl Iterator<Item = &Value> {
+    page["items"].as_array().into_iter().flatten()
+}
 
 /// Finds the server: by the arguments, the variables, or the data folder.
 pub(crate) fn find<'a>(
@@ -119,6 +132,18 @@ pub(crate) fn tell(output: &Output, trouble: &ServeTrouble) -> ExitCode {
     output.told(code_of(trouble), &message, &hint, exit)
 }
 
+/// Writes a file that is not there yet; a failure is told.
+pub(crate) fn write_new(output: &Output, path: &Path, bytes: &[u8]) -> Told<()> {
+    let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
+    written.map_err(|error| {
+        let trouble = ServeTrouble::File {
+            path: path.display().to_string(),
+            cause: system(&error),
+        };
+        tell(output, &trouble)
+    })
+}
+
 impl Remote<'_> {
     /// Asks; a refusal is told.
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Told<Answer> {
@@ -156,9 +181,8 @@ impl Remote<'_> {
             self.output.line(&json!({ "error": error }).to_string());
             return ExitCode::from(exit);
         }
-        let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
         self.output
-            .told(code, &text("message"), &text("hint"), exit)
+            .told(code, text(error, "message"), text(error, "hint"), exit)
     }
 
     /// The whole id of a task by its beginning, with or without `task_`.
@@ -169,25 +193,30 @@ impl Remote<'_> {
         if exact.is_ok_and(|answer| answer.status == 200) {
             return Ok(given.to_owned());
         }
-        let mut fitting = Vec::new();
+        let tasks = self.all("/api/tasks?archived=true&limit=1000")?;
+        let ids = tasks.iter().filter_map(|task| task["id"].as_str());
+        let fits = |id: &&str| {
+            id.starts_with(given)
+                || id
+                    .strip_prefix("task_")
+                    .is_some_and(|rest| rest.starts_with(given))
+        };
+        let fitting = ids.filter(fits).map(str::to_owned).collect();
+        self.only("task", given, fitting)
+    }
+
+    /// What is on all pages of a list.
+    pub(crate) fn all(&self, path: &str) -> Told<Vec<Value>> {
+        let mut all = Vec::new();
         let mut cursor = String::new();
         loop {
-            let page = self.get(&format!("/api/tasks?archived=true&limit=1000{cursor}"))?;
-            let ids = page["items"].as_array().into_iter().flatten();
-            let ids = ids.filter_map(|task| task["id"].as_str());
-            let fits = |id: &&str| {
-                id.starts_with(given)
-                    || id
-                        .strip_prefix("task_")
-                        .is_some_and(|rest| rest.starts_with(given))
-            };
-            fitting.extend(ids.filter(fits).map(str::to_owned));
+            let page = self.get(&format!("{path}{cursor}"))?;
+            all.extend(items(&page).cloned());
             match page["nextCursor"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
-                None => break,
+                None => return Ok(all),
             }
         }
-        self.only("task", given, fitting)
     }
 
     /// The only one of those that fit; otherwise it is told.
@@ -219,36 +248,34 @@ impl Remote<'_> {
         }
     }
 
-    /// What a task asks for, by its own id, or as the only open one of a task.
-    pub(crate) fn asked(
-        &self,
-        given: &str,
-        prefix: &str,
-        list: &str,
-        name: Option<&str>,
-    ) -> Told<String> {
-        if given.starts_with(prefix) {
+    /// What of a list of a task waits for somebody.
+    pub(crate) fn pending(&self, task: &str, list: &str) -> Told<Vec<Value>> {
+        let page = self.get(&format!("/api/tasks/{}/{list}", encoded(task)))?;
+        let pending = items(&page).filter(|it| it["status"] == "pending");
+        Ok(pending.cloned().collect())
+    }
+
+    /// A question, by its own id, or as the oldest open one of a task: several are answered one by one.
+    pub(crate) fn question(&self, given: &str) -> Told<String> {
+        if given.starts_with("q_") {
             return Ok(given.to_owned());
         }
-        let task = self.task(given)?;
-        let page = self.get(&format!("/api/tasks/{}/{list}", encoded(&task)))?;
-        let open =
-            page["items"].as_array().into_iter().flatten().filter(|it| {
-                it["status"] == "pending" && name.is_none_or(|name| it["name"] == name)
-            });
-        let ids: Vec<String> = open
-            .filter_map(|it| it["id"].as_str())
-            .map(str::to_owned)
-            .collect();
-        let what = match list {
-            "questions" => "question",
-            "dependencies" => "dependency",
-            _ => "permission",
-        };
-        // Several questions are answered one by one, the oldest first.
-        match ids.split_first() {
-            Some((first, _)) if list == "questions" => Ok(first.clone()),
-            Some(_) | None => self.only(what, name.unwrap_or(given), ids),
+        let open = self.pending(&self.task(given)?, "questions")?;
+        let mut ids = open.iter().filter_map(|it| it["id"].as_str());
+        let oldest = ids.next().map(str::to_owned);
+        oldest.ok_or_else(|| self.none("question", given))
+    }
+
+    /// What a task needs, by its own id, or as the only open one of a task.
+    pub(crate) fn needed(&self, given: &str, name: Option<&str>) -> Told<String> {
+        if given.starts_with("dep_") {
+            return Ok(given.to_owned());
         }
+        let open = self.pending(&self.task(given)?, "dependencies")?;
+        let open = open
+            .iter()
+            .filter(|it| name.is_none_or(|name| it["name"] == name));
+        let ids = open.filter_map(|it| it["id"].as_str()).map(str::to_owned);
+        self.only("dependency", name.unwrap_or(given), ids.collect())
     }
 }

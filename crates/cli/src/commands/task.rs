@@ -1,6 +1,6 @@
 //! `bowline task`: every action of a person on tasks, through the server.
 
-use super::remote::{Remote, Told, find};
+use super::remote::{Remote, Told, find, tell, text, write_new};
 use super::{task_permits, task_view};
 use crate::args::task::{NewArgs, RuleVerb, TaskArgs, TaskVerb};
 use crate::output::Output;
@@ -112,10 +112,7 @@ fn dry(remote: &Remote<'_>, verb: &TaskVerb) -> Told<ExitCode> {
 fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCode> {
     let simple = |given: &str, verb: &str| moved(remote, given, verb, &json!({}));
     match verb {
-        TaskVerb::New(new) => made(
-            remote,
-            &remote.post("/api/tasks", &new_body(remote, folder, new)?)?,
-        ),
+        TaskVerb::New(new) => made(remote, "/api/tasks", &new_body(remote, folder, new)?),
         TaskVerb::List {
             status,
             task_type,
@@ -149,10 +146,7 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
         TaskVerb::Interrupt(one) => simple(&one.task, "interrupt"),
         TaskVerb::Retry(one) => {
             let task = remote.task(&one.task)?;
-            made(
-                remote,
-                &remote.post(&format!("/api/tasks/{task}/retry"), &json!({}))?,
-            )
+            made(remote, &format!("/api/tasks/{task}/retry"), &json!({}))
         }
         TaskVerb::Delete(one) => {
             let task = remote.task(&one.task)?;
@@ -176,37 +170,22 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
             &json!({ "feedback": feedback }),
         ),
         TaskVerb::Answer { id, text } => {
-            let question = remote.asked(id, "q_", "questions", None)?;
-            decided(
-                remote,
-                &format!("/api/questions/{question}/answer"),
-                &json!({ "answer": text }),
-            )
+            let path = format!("/api/questions/{}/answer", remote.question(id)?);
+            decided(remote, &path, &json!({ "answer": text }))
         }
         TaskVerb::Skip { id } => {
-            let question = remote.asked(id, "q_", "questions", None)?;
-            decided(
-                remote,
-                &format!("/api/questions/{question}/skip"),
-                &json!({}),
-            )
+            let path = format!("/api/questions/{}/skip", remote.question(id)?);
+            decided(remote, &path, &json!({}))
         }
         TaskVerb::Provide { id, name } => {
-            let needed = remote.asked(id, "dep_", "dependencies", name.as_deref())?;
+            let needed = remote.needed(id, name.as_deref())?;
+            let path = format!("/api/dependencies/{needed}/provide");
             let value = value(remote.output)?;
-            decided(
-                remote,
-                &format!("/api/dependencies/{needed}/provide"),
-                &json!({ "value": value }),
-            )
+            decided(remote, &path, &json!({ "value": value }))
         }
         TaskVerb::Reject { id, reason } => {
-            let needed = remote.asked(id, "dep_", "dependencies", None)?;
-            decided(
-                remote,
-                &format!("/api/dependencies/{needed}/reject"),
-                &json!({ "reason": reason }),
-            )
+            let path = format!("/api/dependencies/{}/reject", remote.needed(id, None)?);
+            decided(remote, &path, &json!({ "reason": reason }))
         }
         TaskVerb::Permit { ids } => task_permits::decide(remote, ids, None),
         TaskVerb::Deny { ids, reason } => task_permits::decide(remote, ids, Some(reason)),
@@ -240,7 +219,7 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
         ),
         TaskVerb::Fork { checkpoint } => {
             let path = format!("/api/checkpoints/{}/fork", encoded(checkpoint));
-            made(remote, &remote.post(&path, &json!({}))?)
+            made(remote, &path, &json!({}))
         }
         TaskVerb::Artifacts { task, zip } => artifacts(remote, folder, task, zip.as_deref()),
         TaskVerb::Say { task, text } => {
@@ -262,8 +241,7 @@ fn carry_out(remote: &Remote<'_>, folder: &Path, verb: &TaskVerb) -> Told<ExitCo
 }
 
 fn said_now(remote: &Remote<'_>, said: &Value) -> ExitCode {
-    let word = |name: &str| said[name].as_str().unwrap_or_default();
-    let line = format!("✓ {}: {}", word("id"), word("status"));
+    let line = format!("✓ {}: {}", text(said, "id"), text(said, "status"));
     remote.output.done(said.clone(), &[line]);
     ExitCode::SUCCESS
 }
@@ -332,9 +310,10 @@ fn budget(output: &Output, text: &str) -> Told<Value> {
 }
 
 /// A task that was made: its id, and nothing else.
-fn made(remote: &Remote<'_>, task: &Value) -> Told<ExitCode> {
-    let line = task["id"].as_str().unwrap_or_default().to_owned();
-    remote.output.done(task.clone(), &[line]);
+fn made(remote: &Remote<'_>, path: &str, body: &Value) -> Told<ExitCode> {
+    let task = remote.post(path, body)?;
+    let line = text(&task, "id").to_owned();
+    remote.output.done(task, &[line]);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -350,10 +329,9 @@ fn moved(remote: &Remote<'_>, given: &str, verb: &str, body: &Value) -> Told<Exi
 
 fn decided(remote: &Remote<'_>, path: &str, body: &Value) -> Told<ExitCode> {
     let task = remote.post(path, body)?;
-    let word = |name: &str| task[name].as_str().unwrap_or_default().to_owned();
-    let agent = task["agentState"]["status"].as_str().unwrap_or_default();
-    let line = format!("✓ {}: {} ({agent})", word("id"), word("status"));
-    remote.output.done(task.clone(), &[line]);
+    let (id, status) = (text(&task, "id"), text(&task, "status"));
+    let line = format!("✓ {id}: {status} ({})", text(&task["agentState"], "status"));
+    remote.output.done(task, &[line]);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -432,7 +410,7 @@ fn logs(remote: &Remote<'_>, given: &str, follow: bool, last: Option<u32>) -> To
         match waited {
             Ok(None) => {}
             Ok(Some(answer)) => return Err(remote.refused(&answer)),
-            Err(trouble) => return Err(super::remote::tell(remote.output, &trouble)),
+            Err(trouble) => return Err(tell(remote.output, &trouble)),
         }
     }
 }
@@ -489,14 +467,7 @@ fn artifacts(
         .ask("GET", &format!("/api/tasks/{task}/artifacts.zip"), None)?
         .body;
     let path = folder.join(zip);
-    let written = std::fs::File::create_new(&path).and_then(|mut file| file.write_all(&bytes));
-    if let Err(error) = written {
-        let trouble = bowline_words::message::ServeTrouble::File {
-            path: path.display().to_string(),
-            cause: bowline_engine::words::system(&error),
-        };
-        return Err(super::remote::tell(remote.output, &trouble));
-    }
+    write_new(remote.output, &path, &bytes)?;
     let shown = path.display().to_string();
     remote.output.done(
         json!({ "path": shown, "bytes": bytes.len() }),

@@ -1,19 +1,11 @@
 //! `bowline task permit`, `deny` and `rule`: tool calls that agents ask leave for.
 
-use super::remote::{Remote, Told};
+use super::remote::{Remote, Told, items, text};
 use crate::args::task::RuleVerb;
 use bowline_engine::post::encoded;
 use bowline_words::message::Desk;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
-
-fn items(page: &Value) -> impl Iterator<Item = &Value> {
-    page["items"].as_array().into_iter().flatten()
-}
-
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value[name].as_str().unwrap_or_default()
-}
 
 /// Answers the named ones, and all that wait of a named task, alike: all of them, or none.
 pub(super) fn decide(
@@ -27,22 +19,15 @@ pub(super) fn decide(
             ids.push(given.clone());
             continue;
         }
-        let task = remote.task(given)?;
-        let page = remote.get(&format!("/api/tasks/{}/permissions", encoded(&task)))?;
-        let waiting = items(&page).filter(|it| it["status"] == "pending");
-        let before = ids.len();
-        ids.extend(waiting.map(|it| text(it, "id").to_owned()));
-        if ids.len() == before {
+        let waiting = remote.pending(&remote.task(given)?, "permissions")?;
+        if waiting.is_empty() {
             return Err(remote.none("permission", given));
         }
+        ids.extend(waiting.iter().map(|it| text(it, "id").to_owned()));
     }
-    let (verb, mut body) = ("permit", json!({ "ids": ids }));
-    let verb = match denied {
-        None => verb,
-        Some(reason) => {
-            body["reason"] = reason.clone().into();
-            "deny"
-        }
+    let (verb, body) = match denied {
+        None => ("permit", json!({ "ids": ids })),
+        Some(reason) => ("deny", json!({ "ids": ids, "reason": reason })),
     };
     let page = remote.post(&format!("/api/permissions/{verb}"), &body)?;
     let line = |it: &Value| {

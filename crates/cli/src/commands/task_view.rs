@@ -1,6 +1,6 @@
 //! Tasks as people read them.
 
-use super::remote::{Remote, Told, tell};
+use super::remote::{Remote, Told, items, tell, text};
 use crate::output::{Output, Tone};
 use bowline_engine::post::encoded;
 use bowline_words::message::Desk;
@@ -12,12 +12,30 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 /// Columns of a title in a list.
 const TITLE_WIDTH: usize = 36;
 
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value[name].as_str().unwrap_or_default()
+/// The texts of a list, on one line.
+fn joined(list: &Value, between: &str) -> String {
+    let texts = list.as_array().into_iter().flatten();
+    let texts: Vec<&str> = texts.filter_map(Value::as_str).collect();
+    texts.join(between)
 }
 
-fn items(page: &Value) -> impl Iterator<Item = &Value> {
-    page["items"].as_array().into_iter().flatten()
+/// A page of answers: as it is for whoever reads JSON, else what `line` says of each.
+fn paged(output: &Output, page: &Value, line: impl Fn(&Value) -> String) {
+    if output.json {
+        output.line(&page.to_string());
+        return;
+    }
+    for item in items(page) {
+        output.line(&line(item));
+    }
+}
+
+/// The same, with a word where there is nothing.
+fn paged_or(output: &Output, page: &Value, nothing: Desk, line: impl Fn(&Value) -> String) {
+    paged(output, page, line);
+    if !output.json && items(page).next().is_none() {
+        output.line(&nothing.say(output.lang));
+    }
 }
 
 /// A text cut and filled to a width.
@@ -74,27 +92,11 @@ fn line(output: &Output, task: &Value) -> String {
 }
 
 pub(super) fn list(output: &Output, page: &Value) {
-    if output.json {
-        output.line(&page.to_string());
-        return;
-    }
-    if items(page).next().is_none() {
-        output.line(&Desk::NoTasks.say(output.lang));
-    }
-    for task in items(page) {
-        output.line(&line(output, task));
-    }
+    paged_or(output, page, Desk::NoTasks, |task| line(output, task));
 }
 
 pub(super) fn inbox(output: &Output, page: &Value) {
-    if output.json {
-        output.line(&page.to_string());
-        return;
-    }
-    if items(page).next().is_none() {
-        output.line(&Desk::NothingWaits.say(output.lang));
-    }
-    for item in items(page) {
+    paged_or(output, page, Desk::NothingWaits, |item| {
         let task = text(item, "taskId");
         let (what, next) = match text(item, "kind") {
             "review" => {
@@ -120,13 +122,10 @@ pub(super) fn inbox(output: &Output, page: &Value) {
                 format!("bowline task show {task}"),
             ),
         };
-        output.line(&format!(
-            "{}  {}: {what}",
-            text(item, "kind"),
-            text(item, "title")
-        ));
-        output.line(&output.tone(Tone::Faint, &format!("    {next}")));
-    }
+        let next = output.tone(Tone::Faint, &format!("    {next}"));
+        let (kind, title) = (text(item, "kind"), text(item, "title"));
+        format!("{kind}  {title}: {what}\n{next}")
+    });
 }
 
 pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
@@ -163,54 +162,23 @@ pub(super) fn show(remote: &Remote<'_>, id: &str) -> Told<ExitCode> {
         Desk::Failed,
         format!("{} {}", text(failure, "code"), text(failure, "message")).trim(),
     );
-    for question in
-        items(&remote.get(&format!("{path}/questions"))?).filter(|it| it["status"] == "pending")
-    {
-        let options: Vec<&str> = question["options"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        put(
-            Desk::Asks,
-            &format!("{} {}", text(question, "question"), options.join(" | ")),
-        );
+    for question in remote.pending(id, "questions")? {
+        let options = joined(&question["options"], " | ");
+        let asked = format!("{} {options}", text(&question, "question"));
+        put(Desk::Asks, &asked);
     }
-    for needed in
-        items(&remote.get(&format!("{path}/dependencies"))?).filter(|it| it["status"] == "pending")
-    {
-        put(
-            Desk::Needs,
-            &format!("{} ({})", text(needed, "name"), text(needed, "description")),
-        );
+    for needed in remote.pending(id, "dependencies")? {
+        let (name, what) = (text(&needed, "name"), text(&needed, "description"));
+        put(Desk::Needs, &format!("{name} ({what})"));
     }
-    for wanted in
-        items(&remote.get(&format!("{path}/permissions"))?).filter(|it| it["status"] == "pending")
-    {
-        put(
-            Desk::WantsLeave,
-            &format!("{} {}", text(wanted, "tool"), wanted["input"]),
-        );
+    for wanted in remote.pending(id, "permissions")? {
+        let call = format!("{} {}", text(&wanted, "tool"), wanted["input"]);
+        put(Desk::WantsLeave, &call);
     }
-    for review in
-        items(&remote.get(&format!("{path}/reviews"))?).filter(|it| it["status"] == "pending")
-    {
-        let files: Vec<&str> = review["deliverables"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        put(Desk::InReview, &files.join(", "));
+    for review in remote.pending(id, "reviews")? {
+        put(Desk::InReview, &joined(&review["deliverables"], ", "));
     }
-    let allowed: Vec<&str> = task["allowedActions"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    put(Desk::AllowedNow, &allowed.join(", "));
+    put(Desk::AllowedNow, &joined(&task["allowedActions"], ", "));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -233,50 +201,38 @@ pub(super) fn transitions(output: &Output, page: &Value) {
 }
 
 pub(super) fn checkpoints(output: &Output, page: &Value) {
-    if output.json {
-        output.line(&page.to_string());
-        return;
-    }
-    for it in items(page) {
-        output.line(&format!(
+    paged(output, page, |it| {
+        format!(
             "{}  {}  {}  {} {}%",
             text(it, "id"),
             text(it, "createdAt"),
             text(it, "reason"),
             Desk::Phase.say(output.lang),
             it["progress"],
-        ));
-    }
+        )
+    });
 }
 
 pub(super) fn sayings(output: &Output, page: &Value) {
-    if output.json {
-        output.line(&page.to_string());
-        return;
-    }
-    for it in items(page) {
-        output.line(&format!(
+    paged(output, page, |it| {
+        format!(
             "{}  {}  {:<9}  {}",
             text(it, "id"),
             text(it, "createdAt"),
             text(it, "status"),
             text(it, "text"),
-        ));
-    }
+        )
+    });
 }
 
 pub(super) fn artifacts(output: &Output, page: &Value) {
-    if output.json {
-        output.line(&page.to_string());
-        return;
-    }
-    for it in items(page) {
+    paged(output, page, |it| {
         let warn = match it["holdsSecret"] == true {
             true => Desk::HoldsSecret.say(output.lang),
             false => String::new(),
         };
-        output.line(&format!("{:>10}  {}{warn}", it["bytes"], text(it, "path")));
-    }
+        format!("{:>10}  {}{warn}", it["bytes"], text(it, "path"))
+    });
 }
 
 /// A board of all tasks that is drawn anew whenever something happens. On no terminal: one line of JSON or text per event.

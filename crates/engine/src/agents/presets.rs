@@ -69,25 +69,30 @@ struct Folder {
     settings: &'static [&'static str],
 }
 
+/// The rest of a folder: no variable leads to it, and nothing in it is written or needed.
+const UNTOUCHED: Folder = Folder {
+    variable: "",
+    below: "",
+    home: "",
+    write: &[],
+    files: &[],
+    settings: &[],
+};
+
 const CLIENTS: [Client; 4] = [
     Client {
         name: "claude",
         folders: &[
             Folder {
                 variable: "CLAUDE_CONFIG_DIR",
-                below: "",
                 home: ".claude",
                 write: &["projects", "session-env", "shell-snapshots", "todos"],
                 files: &[".credentials.json"],
-                settings: &[],
+                ..UNTOUCHED
             },
             Folder {
-                variable: "",
-                below: "",
                 home: ".claude.json",
-                write: &[],
-                files: &[],
-                settings: &[],
+                ..UNTOUCHED
             },
         ],
     },
@@ -95,7 +100,6 @@ const CLIENTS: [Client; 4] = [
         name: "codex",
         folders: &[Folder {
             variable: "CODEX_HOME",
-            below: "",
             home: ".codex",
             write: &["archived_sessions", "sessions"],
             files: &["auth.json"],
@@ -110,6 +114,7 @@ const CLIENTS: [Client; 4] = [
                 "rules",
                 "skills",
             ],
+            ..UNTOUCHED
         }],
     },
     Client {
@@ -142,32 +147,27 @@ const CLIENTS: [Client; 4] = [
                 below: "opencode",
                 home: ".local/share/opencode",
                 write: &["."],
-                files: &[],
-                settings: &[],
+                ..UNTOUCHED
             },
             Folder {
                 variable: "XDG_STATE_HOME",
                 below: "opencode",
                 home: ".local/state/opencode",
                 write: &["."],
-                files: &[],
-                settings: &[],
+                ..UNTOUCHED
             },
             Folder {
                 variable: "XDG_CACHE_HOME",
                 below: "opencode",
                 home: ".cache/opencode",
                 write: &["."],
-                files: &[],
-                settings: &[],
+                ..UNTOUCHED
             },
             Folder {
                 variable: "XDG_CONFIG_HOME",
                 below: "opencode",
                 home: ".config/opencode",
-                write: &[],
-                files: &[],
-                settings: &[],
+                ..UNTOUCHED
             },
         ],
     },

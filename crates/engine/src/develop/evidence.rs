@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::process::{self, Place};
 use crate::relayed;
 use crate::tree::{self, Checkout};
-use crate::words::{cannot_be_read, shown, system};
+use crate::words::{cannot_be_read, shown};
 use bowline_formats::develop::evidence::{self, Evidence, FILE_NAME, Source, VERSION};
 use bowline_formats::develop::seal::Seal;
 use bowline_formats::time;
@@ -268,15 +268,11 @@ pub(crate) fn all(run: &RunFolder) -> Result<Vec<Evidence>, Error> {
     match std::fs::read(&path) {
         Ok(bytes) => Ok(evidence::read(&String::from_utf8_lossy(&bytes)).0),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Error::BadInput {
-            message: Wrong::OfFile {
-                path: shown(&path),
-                why: Why::CannotBeRead {
-                    cause: system(&error),
-                },
-            },
-            hint: Advice::SeeReader,
-        }),
+        Err(error) => Err(Error::bad_file(
+            &path,
+            cannot_be_read(&error),
+            Advice::SeeReader,
+        )),
     }
 }
 

@@ -2,9 +2,8 @@
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::words::shown;
 use bowline_statefiles::{Change, Layout, StateFile, UpdateError};
-use bowline_words::message::{Advice, Cause, Why, Wrong};
+use bowline_words::message::{Advice, Cause, Why};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::convert::Infallible;
@@ -15,16 +14,16 @@ pub(super) fn write<T: Serialize>(
     path: &Path,
     content: &T,
 ) -> Result<String, Error> {
-    let text = serde_json::to_string_pretty(content).map_err(|error| Error::BadInput {
-        message: Wrong::OfFile {
-            path: shown(path),
-            why: Why::CannotBeWritten {
+    let text = serde_json::to_string_pretty(content).map_err(|error| {
+        Error::bad_file(
+            path,
+            Why::CannotBeWritten {
                 cause: Cause::Other {
                     text: error.to_string(),
                 },
             },
-        },
-        hint: Advice::SeeContent,
+            Advice::SeeContent,
+        )
     })?;
     let text = text + "\n";
     let file = StateFile::new(Layout::new(path)).with_disk(context.disk.clone());

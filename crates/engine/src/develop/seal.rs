@@ -4,7 +4,7 @@ use super::{RunFolder, files};
 use crate::context::Context;
 use crate::error::Error;
 use crate::tree;
-use crate::words::{cannot_be_read, policy_fault, shown, system};
+use crate::words::{cannot_be_read, policy_fault};
 use bowline_formats::develop::policy::{self, Policy};
 use bowline_formats::develop::seal::{FILE_NAME, Seal, VERSION};
 use bowline_formats::develop::settings;
@@ -126,13 +126,7 @@ pub(crate) fn read(
 /// The policy in the root; everything may be left out.
 pub(crate) fn policy_of(root: &Path) -> Result<Policy, Error> {
     let path = root.join(policy::FILE_NAME);
-    let bad = |why: Why| Error::BadInput {
-        message: Wrong::OfFile {
-            path: shown(&path),
-            why,
-        },
-        hint: Advice::MendPolicy,
-    };
+    let bad = |why: Why| Error::bad_file(&path, why, Advice::MendPolicy);
     match std::fs::read_to_string(&path) {
         Ok(text) => policy::read(&text).map_err(|error| bad(policy_fault(error))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
@@ -165,14 +159,8 @@ pub(crate) fn sealed_files(root: &Path, rules: &Policy) -> Result<BTreeMap<Strin
                 hint: Advice::ProtectFewer,
             });
         }
-        let hash = bowline_gate::sealed::file_hash(&entry).map_err(|error| Error::BadInput {
-            message: Wrong::OfFile {
-                path: shown(&entry),
-                why: Why::CannotBeRead {
-                    cause: system(&error),
-                },
-            },
-            hint: Advice::ReadableProtected,
+        let hash = bowline_gate::sealed::file_hash(&entry).map_err(|error| {
+            Error::bad_file(&entry, cannot_be_read(&error), Advice::ReadableProtected)
         })?;
         files.insert(path, hash);
         Ok(())

@@ -248,28 +248,15 @@ fn settings(
     let document = match &before {
         None if reach.is_none() => return Ok(None),
         None => JsonDocument::new(json!({})),
-        Some(bytes) => JsonDocument::parse(bytes).map_err(|error| Error::BadInput {
-            message: Wrong::InFile {
-                path: shown(path),
-                why: Why::Found {
-                    found: Box::new(error.found()),
-                },
-            },
-            hint: Advice::MendNothingChanged,
-        })?,
+        Some(bytes) => document_in(path, bytes)?,
     };
     let value = match reach {
         Some(reach) => client_hooks::installed(document.value(), reach, dialect),
         None => client_hooks::removed(document.value()),
     };
-    let value = value.map_err(|error| Error::BadInput {
-        message: Wrong::InFile {
-            path: shown(path),
-            why: Why::Hooks {
-                text: error.to_string(),
-            },
-        },
-        hint: Advice::MendNothingChanged,
+    let value = value.map_err(|error| {
+        let text = error.to_string();
+        to_be_mended(path, Why::Hooks { text })
     })?;
     let ours_alone = reach.is_none() && value == json!({});
     let after = (!ours_alone).then(|| document.reconcile(&value).text().as_bytes().to_vec());
@@ -279,6 +266,24 @@ fn settings(
         after,
         executable: None,
     }))
+}
+
+fn document_in(path: &Path, bytes: &[u8]) -> Result<JsonDocument, Error> {
+    JsonDocument::parse(bytes).map_err(|error| {
+        let found = Box::new(error.found());
+        to_be_mended(path, Why::Found { found })
+    })
+}
+
+/// Settings of a client that cannot be edited as they are.
+fn to_be_mended(path: &Path, why: Why) -> Error {
+    Error::BadInput {
+        message: Wrong::InFile {
+            path: shown(path),
+            why,
+        },
+        hint: Advice::MendNothingChanged,
+    }
 }
 
 /// A plugin of ours, the whole file; one of that name that somebody else wrote is left alone.

@@ -1,11 +1,9 @@
 //! The entry by which a client starts our tools, in the file where it looks for such.
 
-use super::{Client, Edit, read};
+use super::{Client, Edit, document_in, read};
 use crate::error::Error;
-use crate::words::shown;
 use bowline_formats::client_tools::{self, Entry};
 use bowline_formats::json::JsonDocument;
-use bowline_words::message::{Advice, Why, Wrong};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -101,15 +99,7 @@ fn settings(edit: &Edit, entry: Entry, put_in: bool) -> Result<Planned, Error> {
     let document = match &edit.after {
         None if !put_in => return Ok((None, true)),
         None => JsonDocument::new(json!({})),
-        Some(bytes) => JsonDocument::parse(bytes).map_err(|error| Error::BadInput {
-            message: Wrong::InFile {
-                path: shown(&edit.path),
-                why: Why::Found {
-                    found: Box::new(error.found()),
-                },
-            },
-            hint: Advice::MendNothingChanged,
-        })?,
+        Some(bytes) => document_in(&edit.path, bytes)?,
     };
     let value = match put_in {
         true => client_tools::installed(document.value(), entry),

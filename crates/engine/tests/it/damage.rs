@@ -1,6 +1,6 @@
 //! A corpus of damaged files: never a panic, never a silent loss.
 
-use crate::{begun, context, state_file};
+use crate::{Essay, context, state_file};
 use bowline_engine::Error;
 use bowline_engine::doctor;
 use bowline_engine::formats::json::JsonDocument;
@@ -101,14 +101,13 @@ fn kept(folder: &Path, damaged: &[u8]) -> bool {
 
 #[test]
 fn every_damaged_file_is_told_set_aside_and_restored() {
-    let template = tempfile::tempdir().unwrap();
-    begun(template.path());
-    let good = fs::read_to_string(state_file(template.path())).unwrap();
+    let template = Essay::begun();
+    let good = template.text();
     let cases = corpus(&good);
     assert!(cases.len() >= 200, "{} cases", cases.len());
     for (name, damaged) in cases {
         let folder = tempfile::tempdir().unwrap();
-        for entry in fs::read_dir(template.path()).unwrap().flatten() {
+        for entry in fs::read_dir(template.folder()).unwrap().flatten() {
             fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
         }
         fs::write(state_file(folder.path()), &damaged).unwrap();
@@ -166,40 +165,34 @@ fn a_damaged_file_that_was_never_ours_is_set_aside_before_a_fresh_start() {
 
 #[test]
 fn a_changing_verb_restores_first_and_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = begun(folder.path());
-    fs::write(state_file(folder.path()), b"").unwrap();
-    let changed = run
-        .output(&context(), Stage::Planning, &["c.md".into()])
-        .unwrap();
+    let essay = Essay::begun();
+    essay.write("");
+    let changed = essay.output("c.md");
     let outputs = &changed.view.document.value()["stages"]["planning"]["outputs"];
     assert_eq!(outputs, &serde_json::json!(["a.md", "b.md", "c.md"]));
 }
 
 #[test]
 fn a_file_of_100_megabytes_is_refused_and_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    begun(folder.path());
-    let path = state_file(folder.path());
+    let essay = Essay::begun();
+    let path = essay.path();
     // Sparse: no disk is filled for this.
     fs::File::create(&path).unwrap().set_len(100 << 20).unwrap();
-    let run = ThinkingRun::at(&context(), folder.path());
-    let error = run.file().view(&context()).unwrap_err();
+    let error = essay.file().view(&context()).unwrap_err();
     assert_eq!(error.code(), "file_too_big");
     assert_eq!(fs::metadata(&path).unwrap().len(), 100 << 20);
 }
 
 #[test]
 fn a_missing_file_with_a_journal_is_damage_not_a_new_beginning() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = begun(folder.path());
-    let before = fs::read_to_string(state_file(folder.path())).unwrap();
-    fs::remove_file(state_file(folder.path())).unwrap();
+    let essay = Essay::begun();
+    let before = essay.text();
+    fs::remove_file(essay.path()).unwrap();
     assert!(matches!(
-        run.file().view(&context()),
+        essay.file().view(&context()),
         Err(Error::Damaged { .. })
     ));
-    doctor::repair(&context(), run.file()).unwrap();
-    let document = JsonDocument::parse(&fs::read(state_file(folder.path())).unwrap()).unwrap();
+    essay.repair();
+    let document = JsonDocument::parse(&fs::read(essay.path()).unwrap()).unwrap();
     assert_eq!(document.text(), before);
 }

@@ -3,8 +3,7 @@
 //! Each part runs in a process of its own: a develop run keeps its journal below `$XDG_STATE_HOME`, which belongs to a
 //! whole process.
 
-use crate::context;
-use crate::under_the_lock::with_somebody_quicker;
+use crate::{context, with_somebody_quicker};
 use bowline_engine::develop::evidence::Watch;
 use bowline_engine::machines::develop::{Gate, Phase};
 use bowline_engine::operations::develop::{DevelopRun, Passed, Proof};

@@ -1,9 +1,7 @@
 //! Files whose loss must not be a way around a rule: gates stay closed, tasks come back from their list.
 
-use crate::context;
+use crate::{context, torn_orchestration};
 use bowline_engine::doctor;
-use bowline_engine::files::KnownFile;
-use bowline_engine::kinds::FileKind;
 use std::fs;
 
 const TASKS: &str = "\
@@ -32,10 +30,7 @@ fn every_file_that_names_our_hooks_is_known_to_the_gate() {
 fn a_lost_orchestration_is_rebuilt_from_its_tasks() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("TASKS.md"), TASKS).unwrap();
-    fs::create_dir(folder.path().join(".claude")).unwrap();
-    let path = folder.path().join(".claude/orchestrate-state.json");
-    fs::write(&path, b"{ torn").unwrap();
-    let file = KnownFile::new(&context(), FileKind::Orchestrate, &path);
+    let file = torn_orchestration(folder.path());
     let diagnosis = doctor::repair(&context(), &file).unwrap();
     assert!(diagnosis.healthy());
     let view = file.view(&context()).unwrap();
@@ -53,29 +48,25 @@ fn a_lost_orchestration_is_rebuilt_from_its_tasks() {
 #[test]
 fn an_orchestration_without_tasks_is_not_made_up() {
     let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join(".claude")).unwrap();
-    let path = folder.path().join(".claude/orchestrate-state.json");
-    fs::write(&path, b"{ torn").unwrap();
-    let file = KnownFile::new(&context(), FileKind::Orchestrate, &path);
+    let file = torn_orchestration(folder.path());
     let error = doctor::repair(&context(), &file).unwrap_err();
     assert_eq!(error.code(), "nothing_to_restore");
-    assert_eq!(fs::read(&path).unwrap(), b"{ torn");
+    assert_eq!(fs::read(&file.path).unwrap(), b"{ torn");
 }
 
 #[test]
 fn two_edits_in_a_row_of_the_kind_people_make_with_jq_are_understood() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("TASKS.md"), TASKS).unwrap();
-    fs::create_dir(folder.path().join(".claude")).unwrap();
-    let path = folder.path().join(".claude/orchestrate-state.json");
-    fs::write(&path, b"").unwrap();
-    let file = KnownFile::new(&context(), FileKind::Orchestrate, &path);
+    let file = torn_orchestration(folder.path());
+    let path = &file.path;
+    fs::write(path, b"").unwrap();
     doctor::repair(&context(), &file).unwrap();
     // The documented way to force a task: take it out of one list, put it into another, and leave the rest.
-    let mut value: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let mut value: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     value["tasks"]["ready"] = serde_json::json!([]);
     value["tasks"]["completed"] = serde_json::json!(["T0.1", "T0.2", "T1.1"]);
-    fs::write(&path, serde_json::to_vec_pretty(&value).unwrap()).unwrap();
+    fs::write(path, serde_json::to_vec_pretty(&value).unwrap()).unwrap();
     let diagnosis = doctor::repair(&context(), &file).unwrap();
     assert!(!diagnosis.findings.is_empty());
     let view = file.view(&context()).unwrap();

@@ -1,9 +1,10 @@
 //! The memory folder: two files that must agree, whatever happens in between.
 
-use crate::context;
+use crate::{codes, context};
 use bowline_engine::Context;
 use bowline_engine::doctor;
 use bowline_engine::files::KnownFile;
+use bowline_engine::history::{self, Back};
 use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::Actor;
 use bowline_engine::operations::memory::{FailureKind, Finish, MemoryFolder, NewStep, NewTask};
@@ -27,6 +28,14 @@ fn begun(folder: &Path) -> MemoryFolder {
     };
     memory.task_new(&context(), &new).unwrap();
     memory
+}
+
+/// A task without steps.
+fn task(name: &str) -> NewTask {
+    NewTask {
+        name: name.into(),
+        ..NewTask::default()
+    }
 }
 
 fn finish() -> Finish {
@@ -78,11 +87,7 @@ fn a_crash_between_the_two_files_is_made_good_by_the_next_command() {
     fs::remove_dir(&history).unwrap();
     fs::write(&history, kept).unwrap();
     // Either nothing happened, or it happened and is still owed; in both cases the next command leaves both files right.
-    let next = NewTask {
-        name: "next".into(),
-        ..NewTask::default()
-    };
-    memory.task_new(&context(), &next).unwrap();
+    memory.task_new(&context(), &task("next")).unwrap();
     let state = json(folder.path(), "task-state.json");
     let history = json(folder.path(), "task-history.json");
     let current = state["current_task"]["name"].as_str().unwrap();
@@ -114,11 +119,7 @@ fn a_current_task_that_the_history_has_is_cleared() {
     memory.task_cancel(&context()).unwrap();
     // Somebody puts the old file back.
     fs::write(folder.path().join("task-state.json"), before).unwrap();
-    let next = NewTask {
-        name: "next".into(),
-        ..NewTask::default()
-    };
-    memory.task_new(&context(), &next).unwrap();
+    memory.task_new(&context(), &task("next")).unwrap();
     let state = json(folder.path(), "task-state.json");
     assert_eq!(state["current_task"]["name"], "next");
     let history = json(folder.path(), "task-history.json");
@@ -138,11 +139,7 @@ fn an_escalated_task_is_recovered_by_a_person_only() {
     };
     let refused = memory.task_recover(&agent, None);
     assert_eq!(refused.unwrap_err().code(), "needs_person");
-    let person = Context {
-        actor: Some(Actor::Person),
-        ..context()
-    };
-    memory.task_recover(&person, None).unwrap();
+    memory.task_recover(&context(), None).unwrap();
     assert_eq!(
         json(folder.path(), "task-state.json")["current_task"]["status"],
         "in_progress"
@@ -222,15 +219,11 @@ fn a_task_that_is_owed_to_the_history_keeps_its_id() {
     };
     let memory = MemoryFolder::at(&hurried, folder.path());
     let finished = memory.task_finish(&hurried, finish()).unwrap();
-    let codes: Vec<_> = finished.view.notices.iter().map(|one| one.code()).collect();
-    assert_eq!(codes, ["history_owed"]);
+    assert_eq!(codes(&finished.view.notices), ["history_owed"]);
     let state = memory.state();
     assert!(!doctor::examine(&hurried, state).unwrap().healthy());
     // While it is owed, no new task may take its id.
-    let next = NewTask {
-        name: "next".into(),
-        ..NewTask::default()
-    };
+    let next = task("next");
     assert_eq!(
         memory.task_new(&hurried, &next).unwrap_err().code(),
         "locked"
@@ -277,11 +270,7 @@ fn begin_and_finish_side_by_side(folder: &Path, rounds: usize) -> (Vec<String>, 
         for round in 0..rounds {
             let name = format!("{number}-{round}");
             if number < WORKERS {
-                let new = NewTask {
-                    name: name.clone(),
-                    ..NewTask::default()
-                };
-                memory.task_new(&context(), &new).unwrap();
+                memory.task_new(&context(), &task(&name)).unwrap();
                 begun.push(name);
             } else {
                 let finish = Finish {
@@ -348,17 +337,9 @@ fn an_id_is_never_given_out_twice() {
     let folder = tempfile::tempdir().unwrap();
     let memory = MemoryFolder::at(&context(), folder.path());
     memory.init(&context()).unwrap();
-    let new = NewTask {
-        name: "first".into(),
-        ..NewTask::default()
-    };
+    let new = task("first");
     let first = memory.task_new(&context(), &new).unwrap();
-    bowline_engine::history::undo(
-        &context(),
-        memory.state(),
-        bowline_engine::history::Back::from_now(false),
-    )
-    .unwrap();
+    history::undo(&context(), memory.state(), Back::default()).unwrap();
     let second = memory.task_new(&context(), &new).unwrap();
     assert_ne!(first.moved.metadata["id"], second.moved.metadata["id"]);
 }
@@ -367,16 +348,8 @@ fn an_id_is_never_given_out_twice() {
 fn a_finished_task_that_is_current_is_told_by_readers_and_cleared_even_by_a_refused_verb() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
-    let codes = |notices: &[bowline_engine::files::Notice]| -> Vec<&'static str> {
-        notices.iter().map(|one| one.code()).collect()
-    };
     memory.task_cancel(&context()).unwrap();
-    bowline_engine::history::undo(
-        &context(),
-        memory.state(),
-        bowline_engine::history::Back::from_now(true),
-    )
-    .unwrap();
+    history::undo(&context(), memory.state(), Back::from_now(true)).unwrap();
     let view = memory.state().view(&context()).unwrap();
     assert_eq!(codes(&view.notices), ["finished_task_current"]);
     let refused = memory.step_start(&context(), 1);
@@ -395,12 +368,7 @@ fn the_doctor_clears_a_finished_task() {
     let folder = tempfile::tempdir().unwrap();
     let memory = begun(folder.path());
     memory.task_cancel(&context()).unwrap();
-    bowline_engine::history::undo(
-        &context(),
-        memory.state(),
-        bowline_engine::history::Back::from_now(true),
-    )
-    .unwrap();
+    history::undo(&context(), memory.state(), Back::from_now(true)).unwrap();
     let found = doctor::examine(&context(), memory.state())
         .unwrap()
         .findings;
@@ -446,8 +414,7 @@ fn a_changing_verb_restores_a_removed_file_first_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let memory = only_copies_left(folder.path(), false, true);
     let changed = memory.task_cancel(&context()).unwrap();
-    let codes: Vec<_> = changed.view.notices.iter().map(|one| one.code()).collect();
-    assert_eq!(codes, ["restored"]);
+    assert_eq!(codes(&changed.view.notices), ["restored"]);
     let history = json(folder.path(), "task-history.json");
     assert_eq!(history["tasks"][0]["name"], "안내서");
 }

@@ -1,10 +1,9 @@
 //! A run that holds its file and commits steps: others see them before the file has them, and after a kill too.
 
-use crate::context;
+use crate::{codes, context, torn_orchestration};
 use bowline_engine::doctor;
 use bowline_engine::files::{KnownFile, Notice};
 use bowline_engine::formats::orchestrate::RecordedStep;
-use bowline_engine::kinds::FileKind;
 use bowline_engine::machines::Timestamp;
 use bowline_engine::machines::orchestrate::Command as Order;
 use bowline_engine::statefiles::{Held, Layout, Request, Situation, StateFile, Step};
@@ -70,10 +69,7 @@ fn entry() {
 /// A run of the tasks above.
 fn begun(folder: &Path) -> KnownFile {
     fs::write(folder.join("TASKS.md"), TASKS).unwrap();
-    fs::create_dir(folder.join(".claude")).unwrap();
-    let path = folder.join(".claude/orchestrate-state.json");
-    fs::write(&path, b"{ torn").unwrap();
-    let file = KnownFile::new(&context(), FileKind::Orchestrate, &path);
+    let file = torn_orchestration(folder);
     doctor::repair(&context(), &file).unwrap();
     file
 }
@@ -143,6 +139,8 @@ fn a_step_that_is_not_legal_is_told_and_not_applied() {
     );
     let view = file.view(&context()).unwrap();
     assert_eq!(view.document.text(), before);
-    let told: Vec<&str> = view.notices.iter().map(Notice::code).collect();
-    assert_eq!(told, ["journal_does_not_fit", "older_version_put_back"]);
+    assert_eq!(
+        codes(&view.notices),
+        ["journal_does_not_fit", "older_version_put_back"]
+    );
 }

@@ -1,52 +1,23 @@
 //! History, undo and restore.
 
-use crate::{begun, context, state_file};
+use crate::{Essay, context};
+use bowline_engine::Context;
+use bowline_engine::history::{self, Back};
 use bowline_engine::machines::Actor;
 use bowline_engine::machines::thinking::Stage;
-use bowline_engine::{Context, history};
 use std::fs;
 
 #[test]
 fn undo_walks_back_and_every_step_is_a_transition() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = begun(folder.path());
-    let third = fs::read_to_string(state_file(folder.path())).unwrap();
-    let fourth = run
-        .output(&context(), Stage::Planning, &["c.md".into()])
-        .unwrap();
-    history::undo(
-        &context(),
-        run.file(),
-        bowline_engine::history::Back::from_now(false),
-    )
-    .unwrap();
-    assert_eq!(
-        fs::read_to_string(state_file(folder.path())).unwrap(),
-        third
-    );
-    history::undo(
-        &context(),
-        run.file(),
-        bowline_engine::history::Back::from_now(false),
-    )
-    .unwrap();
-    history::undo(
-        &context(),
-        run.file(),
-        bowline_engine::history::Back::from_now(false),
-    )
-    .unwrap();
-    assert_eq!(
-        history::undo(
-            &context(),
-            run.file(),
-            bowline_engine::history::Back::from_now(false)
-        )
-        .unwrap_err()
-        .code(),
-        "nothing_to_undo"
-    );
-    let triggers: Vec<String> = history::transitions(run.file())
+    let essay = Essay::begun();
+    let third = essay.text();
+    let fourth = essay.output("c.md");
+    essay.undo().unwrap();
+    assert_eq!(essay.text(), third);
+    essay.undo().unwrap();
+    essay.undo().unwrap();
+    assert_eq!(essay.undo().unwrap_err().code(), "nothing_to_undo");
+    let triggers: Vec<String> = history::transitions(essay.file())
         .unwrap()
         .into_iter()
         .map(|one| one.trigger)
@@ -55,109 +26,82 @@ fn undo_walks_back_and_every_step_is_a_transition() {
         triggers,
         ["NEW", "START", "OUTPUT", "OUTPUT", "UNDO", "UNDO", "UNDO"]
     );
-    history::restore(
-        &context(),
-        run.file(),
-        4,
-        bowline_engine::history::Back::from_now(false),
-    )
-    .unwrap();
-    assert_eq!(
-        fs::read_to_string(state_file(folder.path())).unwrap(),
-        fourth.view.document.text()
-    );
+    essay.restore(4).unwrap();
+    assert_eq!(essay.text(), fourth.view.document.text());
 }
 
 #[test]
 fn going_back_is_a_persons_move() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = begun(folder.path());
+    let essay = Essay::begun();
     let agent = Context {
         actor: Some(Actor::Agent),
         ..context()
     };
     assert_eq!(
-        history::undo(
-            &agent,
-            run.file(),
-            bowline_engine::history::Back::from_now(false)
-        )
-        .unwrap_err()
-        .code(),
+        history::undo(&agent, essay.file(), Back::default())
+            .unwrap_err()
+            .code(),
         "needs_person"
     );
     assert_eq!(
-        history::restore(
-            &agent,
-            run.file(),
-            1,
-            bowline_engine::history::Back::from_now(false)
-        )
-        .unwrap_err()
-        .code(),
+        history::restore(&agent, essay.file(), 1, Back::default())
+            .unwrap_err()
+            .code(),
         "needs_person"
     );
 }
 
 #[test]
 fn a_dry_run_decides_and_writes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = begun(folder.path());
-    let before = fs::read(state_file(folder.path())).unwrap();
+    let essay = Essay::begun();
+    let before = essay.text();
     let dry = Context {
         dry_run: true,
         ..context()
     };
-    let changed = run.output(&dry, Stage::Planning, &["c.md".into()]).unwrap();
+    let changed = essay
+        .run
+        .output(&dry, Stage::Planning, &["c.md".into()])
+        .unwrap();
     assert_eq!(
         changed.view.document.value()["stages"]["planning"]["outputs"][2],
         "c.md"
     );
-    assert_eq!(fs::read(state_file(folder.path())).unwrap(), before);
-    assert_eq!(history::transitions(run.file()).unwrap().len(), 3);
+    assert_eq!(essay.text(), before);
+    assert_eq!(history::transitions(essay.file()).unwrap().len(), 3);
 }
 
 #[test]
 fn the_first_change_of_a_strangers_file_can_be_undone() {
-    let folder = tempfile::tempdir().unwrap();
-    begun(folder.path());
+    let essay = Essay::begun();
     for name in ["journal.jsonl", "bak"] {
-        fs::remove_file(folder.path().join(format!("thinking_state.json.{name}"))).unwrap();
+        fs::remove_file(essay.folder().join(format!("thinking_state.json.{name}"))).unwrap();
     }
-    let before = fs::read_to_string(state_file(folder.path())).unwrap();
-    let run = bowline_engine::operations::thinking::ThinkingRun::at(&context(), folder.path());
-    run.output(&context(), Stage::Planning, &["c.md".into()])
-        .unwrap();
-    history::undo(
-        &context(),
-        run.file(),
-        bowline_engine::history::Back::from_now(false),
-    )
-    .unwrap();
-    assert_eq!(
-        fs::read_to_string(state_file(folder.path())).unwrap(),
-        before
-    );
+    let before = essay.text();
+    essay.output("c.md");
+    essay.undo().unwrap();
+    assert_eq!(essay.text(), before);
 }
 
 #[test]
 fn a_link_out_of_the_folder_is_no_output() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = begun(folder.path());
-    for name in ["a.md", "b.md"] {
-        fs::write(folder.path().join(name), "x").unwrap();
-    }
-    std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
-    let refused = run.complete(&context(), Stage::Planning, &["link".into()]);
+    let essay = Essay::begun();
+    essay.write_outputs();
+    std::os::unix::fs::symlink("/etc/passwd", essay.folder().join("link")).unwrap();
+    let refused = essay
+        .run
+        .complete(&context(), Stage::Planning, &["link".into()]);
     assert_eq!(refused.unwrap_err().code(), "path_escapes");
-    run.complete(&context(), Stage::Planning, &[]).unwrap();
+    essay
+        .run
+        .complete(&context(), Stage::Planning, &[])
+        .unwrap();
 }
 
 #[test]
 fn a_journal_with_missing_lines_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = begun(folder.path());
-    let path = folder.path().join("thinking_state.json.journal.jsonl");
+    let essay = Essay::begun();
+    let path = essay.folder().join("thinking_state.json.journal.jsonl");
     let lines = fs::read_to_string(&path).unwrap();
     let kept: Vec<&str> = lines
         .lines()
@@ -166,7 +110,7 @@ fn a_journal_with_missing_lines_is_told() {
         .map(|(_, line)| line)
         .collect();
     fs::write(&path, format!("{}\n", kept.join("\n"))).unwrap();
-    let findings = bowline_engine::doctor::examine(&context(), run.file())
+    let findings = bowline_engine::doctor::examine(&context(), essay.file())
         .unwrap()
         .findings;
     assert!(

@@ -153,6 +153,17 @@ pub(crate) fn rows() -> Vec<(What, &'static str, &'static str)> {
         .collect()
 }
 
+/// That a run is as its file says.
+pub(crate) fn belief(path: PathBuf, run: Run, owned: bool) -> Belief {
+    Belief::Run(Box::new(Believed {
+        path,
+        run,
+        owned,
+        distrusted: Vec::new(),
+        sequence: 1,
+    }))
+}
+
 fn every_run() -> impl Iterator<Item = Run> {
     Phase::ALL.into_iter().flat_map(|phase| {
         (0..8_usize).map(move |bits| Run {
@@ -200,13 +211,7 @@ fn every_call_is_judged_right_in_every_phase_with_every_gate() {
             .collect();
         for run in every_run() {
             for owned in [true, false] {
-                let belief = Belief::Run(Box::new(Believed {
-                    path: repository.file(),
-                    run: run.clone(),
-                    owned,
-                    distrusted: Vec::new(),
-                    sequence: 1,
-                }));
+                let belief = belief(repository.file(), run.clone(), owned);
                 let expected = denied(what, &run, owned);
                 let denial = judge(&belief, &kept, &mut |_| false);
                 if denial.is_some() != expected {
@@ -244,13 +249,7 @@ fn a_command_that_cannot_be_read_needs_every_gate() {
         let place = Place::of(&repository.file());
         let found = offences(&ToolCall::of(&message), &repository.root, &place, &Known);
         for run in every_run() {
-            let belief = Belief::Run(Box::new(Believed {
-                path: repository.file(),
-                run: run.clone(),
-                owned: true,
-                distrusted: Vec::new(),
-                sequence: 1,
-            }));
+            let belief = belief(repository.file(), run.clone(), true);
             let denial = judge(&belief, &found, &mut |_| false);
             let wanted = denied(What::Hidden, &run, true);
             assert_eq!(denial.is_some(), wanted, "{run:?}");
@@ -262,16 +261,11 @@ fn a_command_that_cannot_be_read_needs_every_gate() {
 fn a_denial_shows_patterns_as_they_are_written() {
     let repository = Repository::new();
     let found = repository.offences("Bash", "rm src/*.rs");
-    let belief = Belief::Run(Box::new(Believed {
-        path: repository.file(),
-        run: Run {
-            phase: Phase::Implement,
-            ..Run::new("ferry", Timestamp(0))
-        },
-        owned: true,
-        distrusted: Vec::new(),
-        sequence: 1,
-    }));
+    let run = Run {
+        phase: Phase::Implement,
+        ..Run::new("ferry", Timestamp(0))
+    };
+    let belief = belief(repository.file(), run, true);
     let denial = judge(&belief, &found, &mut |_| false).unwrap();
     for lang in [Lang::En, Lang::Ko] {
         let text = denial.text(None, lang, None);

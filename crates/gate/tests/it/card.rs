@@ -1,6 +1,7 @@
 //! The resume card: always where the work stands, within its bound.
 
-use bowline_gate::belief::{Belief, Believed};
+use crate::calls;
+use bowline_gate::belief::Belief;
 use bowline_gate::hook::{CARD_WORDS_MAX, card};
 use bowline_gate::lang::Lang;
 use bowline_machines::Timestamp;
@@ -9,13 +10,8 @@ use std::fs;
 use std::path::Path;
 
 fn belief(run: Run) -> Belief {
-    Belief::Run(Box::new(Believed {
-        path: "/nonexistent/app/.develop-workflow/state.json".into(),
-        run,
-        owned: true,
-        distrusted: Vec::new(),
-        sequence: 0,
-    }))
+    let path = "/nonexistent/app/.develop-workflow/state.json";
+    calls::belief(path.into(), run, true)
 }
 
 fn checkpoint(id: &str, status: CheckpointStatus, iteration: u32) -> Checkpoint {

@@ -8,6 +8,12 @@ fn read(message: &Value) -> HookMessage {
     HookMessage::read(message.to_string().as_bytes()).unwrap()
 }
 
+/// What a tool is asked to do.
+fn call(tool: &str, input: Value) -> ToolCall {
+    let message = json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input});
+    ToolCall::of(&read(&message))
+}
+
 fn shell(command: &str) -> ToolCall {
     ToolCall::Shell {
         command: command.into(),
@@ -47,11 +53,6 @@ fn claude_code() {
 
 #[test]
 fn what_each_tool_is_asked_to_do() {
-    let call = |tool: &str, input: Value| {
-        ToolCall::of(&read(
-            &json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input}),
-        ))
-    };
     assert_eq!(
         call("Bash", json!({"command": "ls", "description": "list"})),
         shell("ls")
@@ -125,11 +126,6 @@ fn what_each_tool_is_asked_to_do() {
 
 #[test]
 fn a_command_that_cannot_be_read_is_hidden() {
-    let call = |tool: &str, input: Value| {
-        ToolCall::of(&read(
-            &json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input}),
-        ))
-    };
     let hidden = |tool: &str| ToolCall::Hidden { tool: tool.into() };
     for input in [
         json!({"command": 5}),
@@ -159,9 +155,7 @@ fn a_command_that_cannot_be_read_is_hidden() {
 fn tools_of_git_and_its_hosts() {
     let call = |tool: &str| {
         let input = json!({"owner": "me", "repo": "ferry", "message": "x"});
-        ToolCall::of(&read(
-            &json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input}),
-        ))
+        call(tool, input)
     };
     for tool in [
         "mcp__git__git_commit",

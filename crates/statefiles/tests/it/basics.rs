@@ -1,11 +1,13 @@
 //! One process, no faults: what each operation leaves on disk.
 
 use bowline_statefiles::{
-    Archive, Change, Error, Layout, RealDisk, Request, Rescue, Situation, Source, StateFile,
-    UpdateError, append_line, kind,
+    Change, Error, Layout, RealDisk, Request, Rescue, Situation, Source, StateFile, UpdateError,
+    append_line, kind,
 };
 
-use crate::support::{NOW_MS, Place, STAMP, add, document_at, request, set};
+use crate::support::{
+    NOW_MS, Place, STAMP, add, document_at, make, outside, request, rescue, set, set_important,
+};
 
 #[test]
 fn a_life_of_one_file() {
@@ -103,12 +105,7 @@ fn an_outside_edit_is_reported_adopted_and_can_be_undone() {
     add(&file, "c").unwrap();
     place.write("state.json", "a\nB\nc\n");
     let snapshot = file.load().unwrap();
-    assert_eq!(
-        snapshot.situation,
-        Situation::Outside {
-            ours: Some("a\nb\nc\n".to_owned())
-        }
-    );
+    assert_eq!(snapshot.situation, outside("a\nb\nc\n"));
     assert_eq!(snapshot.text().unwrap(), Some("a\nB\nc\n"));
     let updated = add(&file, "d").unwrap();
     assert!(
@@ -237,12 +234,7 @@ fn an_older_version_put_back_is_an_outside_edit() {
         place.write("state.json", older);
         let snapshot = file.load().unwrap();
         assert_eq!(snapshot.text().unwrap(), Some(older));
-        assert_eq!(
-            snapshot.situation,
-            Situation::Outside {
-                ours: Some("c\n".to_owned())
-            }
-        );
+        assert_eq!(snapshot.situation, outside("c\n"));
     }
 }
 
@@ -264,17 +256,9 @@ fn companions_can_live_elsewhere() {
     let file = StateFile::new(layout);
     set(&file, "a\n").unwrap();
     set(&file, "b\n").unwrap();
-    let names = |folder: &str| {
-        let mut names: Vec<_> = std::fs::read_dir(place.path(folder))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
-        names.sort();
-        names
-    };
-    assert_eq!(names("work"), ["state.json"]);
+    assert_eq!(place.names_in("work"), ["state.json"]);
     assert_eq!(
-        names("own/side"),
+        place.names_in("own/side"),
         ["state.json.bak", "state.json.journal.jsonl"]
     );
 }
@@ -282,34 +266,22 @@ fn companions_can_live_elsewhere() {
 #[test]
 fn important_changes_leave_dated_copies_of_the_version_before() {
     let place = Place::new();
-    let archive = Archive {
-        folder: place.path("backup"),
-        stem: "state".to_owned(),
-        keep: 3,
-    };
-    let file = StateFile::new(Layout::new(place.main()).with_archive(archive));
+    let file = place.archived_file();
     for n in 0..6_i64 {
         let request = Request {
             now_ms: NOW_MS + n / 2 * 1000,
             ..request("r")
         };
-        let important = n != 1;
-        let updated = file.update(&request, |_| {
-            Ok::<_, &str>(Some(Change {
-                important,
-                ..Change::to(format!("{n}\n"))
-            }))
-        });
-        updated.unwrap();
+        let text = format!("{n}\n");
+        let made = match n {
+            1 => make(&file, &request, |_| Change::to(text.clone())),
+            _ => set_important(&file, &request, &text),
+        };
+        made.unwrap();
     }
-    let mut copies: Vec<_> = std::fs::read_dir(place.path("backup"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    copies.sort();
     // Before change 2 (second 1), 3 (second 1), 4 and 5 (second 2); the oldest was pruned.
     assert_eq!(
-        copies,
+        place.names_in("backup"),
         [
             "state-20260102T030406Z-2.json",
             "state-20260102T030407Z-2.json",
@@ -319,38 +291,23 @@ fn important_changes_leave_dated_copies_of_the_version_before() {
     assert_eq!(place.read("backup/state-20260102T030407Z-2.json"), "4\n");
 }
 
-fn rescue<'a>(validate: &'a dyn Fn(&str) -> bool) -> Rescue<'a> {
-    Rescue {
-        validate,
-        rebuild: &|| Some("rebuilt".to_owned()),
-        empty: &|| Some("empty".to_owned()),
-        finish: &|_, text| text,
-    }
-}
-
 #[test]
 fn recovery_takes_the_first_good_source() {
     let check =
         |damage: &dyn Fn(&Place), good: &dyn Fn(&str) -> bool, source: Source, text: &str| {
             let place = Place::new();
-            let archive = Archive {
-                folder: place.path("backup"),
-                stem: "state".to_owned(),
-                keep: 3,
-            };
-            let file = StateFile::new(Layout::new(place.main()).with_archive(archive));
+            let file = place.archived_file();
             for n in ["one", "two", "three"] {
-                let made = file.update(&request("r"), |_| {
-                    Ok::<_, &str>(Some(Change {
-                        important: true,
-                        ..Change::to(n)
-                    }))
-                });
-                made.unwrap();
+                set_important(&file, &request("r"), n).unwrap();
             }
             damage(&place);
+            let rescue = Rescue {
+                rebuild: &|| Some("rebuilt".to_owned()),
+                empty: &|| Some("empty".to_owned()),
+                ..rescue(good)
+            };
             let recovered = file
-                .recover(&request("fix"), "does not parse", &rescue(good))
+                .recover(&request("fix"), "does not parse", &rescue)
                 .unwrap();
             let source = match source {
                 Source::Backup(name) => Source::Backup(place.folder.path().join(name)),
@@ -480,12 +437,7 @@ fn a_torn_line_spoils_no_other() {
 #[test]
 fn copies_sort_by_their_sequence_and_not_by_a_clock_that_was_ahead() {
     let place = Place::new();
-    let archive = Archive {
-        folder: place.path("backup"),
-        stem: "state".to_owned(),
-        keep: 3,
-    };
-    let file = StateFile::new(Layout::new(place.main()).with_archive(archive));
+    let file = place.archived_file();
     set(&file, "0\n").unwrap();
     // An hour ahead for two copies, then right again; more copies in one second than are kept.
     let hours = [1, 1, 0, 0, 0, 0, 0];
@@ -504,8 +456,9 @@ fn copies_sort_by_their_sequence_and_not_by_a_clock_that_was_ahead() {
         );
         set(&file, &format!("{}\n", n + 1)).unwrap();
     }
-    let kept: Vec<_> = file.archived().unwrap();
-    let kept: Vec<_> = kept
+    let kept: Vec<_> = file
+        .archived()
+        .unwrap()
         .iter()
         .map(|path| std::fs::read_to_string(path).unwrap())
         .collect();

@@ -7,7 +7,7 @@ use bowline_test_support::drill::one_story;
 use serde_json::value::RawValue;
 
 use crate::scenario::{AddLines, step};
-use crate::support::{Place, add, document_at, request, set};
+use crate::support::{Place, add, document_at, make, outside, request, set};
 
 fn with_replay(place: &Place) -> StateFile {
     place.file().with_replay(Arc::new(AddLines))
@@ -76,23 +76,13 @@ fn an_edit_during_a_run_is_noticed_at_the_next_write() {
     let mut held = file.hold(&request("run")).unwrap();
     held.commit(&request("run"), &[step("b")]).unwrap();
     place.write("state.json", "edited\n");
-    assert_eq!(
-        file.load().unwrap().situation,
-        Situation::Outside {
-            ours: Some("a\nb\n".to_owned())
-        }
-    );
+    assert_eq!(file.load().unwrap().situation, outside("a\nb\n"));
     assert_eq!(
         held.write(&request("run"), "a\nb\n").unwrap(),
         Written::Theirs
     );
     assert_eq!(held.snapshot().text().unwrap(), Some("edited\n"));
-    assert_eq!(
-        held.snapshot().situation,
-        Situation::Outside {
-            ours: Some("a\nb\n".to_owned())
-        }
-    );
+    assert_eq!(held.snapshot().situation, outside("a\nb\n"));
     assert_eq!(place.read("state.json"), "edited\n");
     assert!(matches!(
         held.write(&request("run"), "edited\nb\n").unwrap(),
@@ -113,8 +103,7 @@ fn an_edit_after_a_run_that_left_steps_can_be_worked_on() {
     drop(held);
     place.write("state.json", "edited\n");
     let updated = add(&file, "c").unwrap();
-    let ours = Some("a\nb\n".to_owned());
-    assert_eq!(updated.snapshot.situation, Situation::Outside { ours });
+    assert_eq!(updated.snapshot.situation, outside("a\nb\n"));
     assert_eq!(place.read("state.json"), "edited\nc\n");
     one_story(&file).unwrap();
     assert_eq!(document_at(&file, 2).unwrap().as_deref(), Some("a\nb\n"));
@@ -126,9 +115,7 @@ fn with_effects(file: &StateFile, text: &str, effects: &str) -> u64 {
         effects: Some(effects),
         ..Change::to(text)
     };
-    let updated = file.update(&request(text), |_| {
-        Ok::<_, std::convert::Infallible>(Some(change.clone()))
-    });
+    let updated = make(file, &request(text), |_| change.clone());
     updated.unwrap().seq.unwrap()
 }
 

@@ -1,6 +1,5 @@
 //! Somebody who takes no lock writes in the very moment of our write.
 
-use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +10,7 @@ use bowline_test_support::drill::one_story;
 use bowline_test_support::{Fault, FaultyDisk, wait_until};
 use serde_json::value::RawValue;
 
-use crate::support::{Place, STAMP, add, request, set, state_file};
+use crate::support::{Place, STAMP, add, good_disk, outside, request, set, state_file};
 
 /// Replaces a file as a careful stranger does.
 fn move_in(path: &Path, text: &str) {
@@ -28,13 +27,13 @@ fn meddled(
     plain: bool,
     act: impl Fn(&Path) + Send + Sync + 'static,
 ) -> StateFile {
-    let (path, calls) = (place.main(), AtomicUsize::new(0));
-    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
-        if name == operation && calls.fetch_add(1, Ordering::SeqCst) + 1 == nth {
-            act(&path);
+    let disk = good_disk();
+    let disk = if plain { disk.plain() } else { disk };
+    place.meddled_file(operation, disk, move |before, path| {
+        if before + 1 == nth {
+            act(path);
         }
-    });
-    state_file(&place.main()).with_disk(Arc::new(if plain { disk.plain() } else { disk }))
+    })
 }
 
 #[test]
@@ -46,12 +45,7 @@ fn the_change_is_made_again_on_their_version() {
             move_in(path, "a\ntheirs\n")
         });
         let updated = add(&file, "ours").unwrap();
-        assert_eq!(
-            updated.snapshot.situation,
-            Situation::Outside {
-                ours: Some("a\n".to_owned())
-            }
-        );
+        assert_eq!(updated.snapshot.situation, outside("a\n"));
         assert_eq!(place.read("state.json"), "a\ntheirs\nours\n");
         let lines = one_story(&file).unwrap();
         let told: Vec<_> = lines
@@ -108,18 +102,11 @@ fn a_refusal_on_their_version_leaves_theirs_in_place() {
 fn yet_another_version_while_theirs_is_put_back() {
     let place = Place::new();
     set(&place.file(), "a\n").unwrap();
-    let calls = AtomicUsize::new(0);
-    let path = place.main();
-    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
-        if name == "exchange" {
-            match calls.fetch_add(1, Ordering::SeqCst) {
-                0 => move_in(&path, "a\nx\n"),
-                1 => move_in(&path, "a\nx\ny\n"),
-                _ => {}
-            }
-        }
+    let file = place.meddled_file("exchange", good_disk(), |before, path| match before {
+        0 => move_in(path, "a\nx\n"),
+        1 => move_in(path, "a\nx\ny\n"),
+        _ => {}
     });
-    let file = place.file().with_disk(Arc::new(disk));
     add(&file, "ours").unwrap();
     assert_eq!(place.read("state.json"), "a\nx\ny\nours\n");
     one_story(&file).unwrap();
@@ -170,7 +157,7 @@ fn bytes_that_are_not_text_are_kept_aside() {
         .snapshot
         .findings
         .iter()
-        .map(bowline_statefiles::Incident::code)
+        .map(Incident::code)
         .collect();
     assert_eq!(codes, ["kept_aside"]);
     assert!(place.names().iter().any(|name| name.contains(".damaged-")));
@@ -180,16 +167,10 @@ fn bytes_that_are_not_text_are_kept_aside() {
 fn somebody_who_never_stops_is_named() {
     let place = Place::new();
     set(&place.file(), "a\n").unwrap();
-    let (path, calls) = (place.main(), AtomicUsize::new(0));
-    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
-        if name == "exchange" {
-            move_in(
-                &path,
-                &format!("{}\n", calls.fetch_add(1, Ordering::SeqCst)),
-            );
-        }
+    let file = place.meddled_file("exchange", good_disk(), |before, path| {
+        move_in(path, &format!("{before}\n"));
     });
-    let error = add(&place.file().with_disk(Arc::new(disk)), "ours").unwrap_err();
+    let error = add(&file, "ours").unwrap_err();
     let contended = |error: &Error| error.code() == "contended";
     let inner =
         std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Box<Error>>());
@@ -207,27 +188,20 @@ fn their_version_survives_a_failure_at_every_operation() {
     for at in 1.. {
         let place = Place::new();
         set(&place.file(), "a\n").unwrap();
-        let (path, calls) = (place.main(), AtomicUsize::new(0));
-        let disk = Arc::new(FaultyDisk::new(at, Fault::Io, true).meddled(move |name| {
-            if name == "exchange" && calls.fetch_add(1, Ordering::SeqCst) == 0 {
-                move_in(&path, "a\ntheirs\n");
+        let disk = FaultyDisk::new(at, Fault::Io, true);
+        let disk = Arc::new(place.meddled("exchange", disk, |before, path| {
+            if before == 0 {
+                move_in(path, "a\ntheirs\n");
             }
         }));
         let done = add(&place.file().with_disk(disk.clone()), "ours");
-        let next = place
-            .file()
-            .update(&request("next"), |now| -> Result<_, Infallible> {
-                Ok(Some(Change::to(format!(
-                    "{}next\n",
-                    now.text().unwrap().unwrap()
-                ))))
-            })
-            .unwrap();
+        let next = add(&place.file(), "next").unwrap();
         let text = String::from_utf8(next.snapshot.bytes.unwrap()).unwrap();
         let context = format!("operation {at} ({:?}): {done:?} then {text:?}", disk.hit());
         one_story(&place.file()).unwrap_or_else(|error| panic!("{context}: {error}"));
         let lines = place.file().history().unwrap().written().to_vec();
         let told = lines.iter().any(|line| line.kind == kind::OUTSIDE);
+        assert!(text.starts_with("a\n"), "{context}");
         let exchanged = text.contains("theirs");
         assert!(exchanged == told, "{context}");
         if done.is_ok() {
@@ -251,23 +225,22 @@ fn their_version_survives_a_failure_at_every_operation() {
 fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
     let place = Place::new();
     set(&place.file(), "a\n").unwrap();
-    let (path, calls) = (place.main(), AtomicUsize::new(0));
     let (send, second) = std::sync::mpsc::channel();
-    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
-        // Between our commit and our exchange: the worst moment.
-        if name == "exchange" && calls.fetch_add(1, Ordering::SeqCst) == 0 {
+    // Between our commit and our exchange: the worst moment.
+    let file = place.meddled_file("exchange", good_disk(), move |before, path| {
+        if before == 0 {
             std::fs::remove_file(path.with_extension("json.lock")).unwrap();
             let (tried, locks) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let watched = tried.clone();
             // It locks its own lock file, then the journal; whatever it does after that, it has tried both.
-            let theirs = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
+            let theirs = good_disk().meddled(move |name| {
                 let before = match name {
                     "try_lock" => locks.fetch_add(1, Ordering::SeqCst),
                     _ => locks.load(Ordering::SeqCst),
                 };
                 watched.store(before, Ordering::SeqCst);
             });
-            let file = state_file(&path).with_disk(Arc::new(theirs));
+            let file = state_file(path).with_disk(Arc::new(theirs));
             send.send(std::thread::spawn(move || add(&file, "second")))
                 .unwrap();
             assert!(wait_until(Duration::from_secs(10), || {
@@ -275,11 +248,7 @@ fn a_removed_lock_file_lets_nobody_in_beside_a_live_writer() {
             }));
         }
     });
-    let first = add(
-        &state_file(&place.main()).with_disk(Arc::new(disk)),
-        "first",
-    )
-    .unwrap();
+    let first = add(&file, "first").unwrap();
     let second = second.recv().unwrap().join().unwrap().unwrap();
     assert_eq!((first.seq, second.seq), (Some(2), Some(3)));
     assert_eq!(place.read("state.json"), "a\nfirst\nsecond\n");

@@ -4,14 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bowline_statefiles::{
-    Archive, Change, Disk, Error, Layout, Replay, Request, Rescue, Situation, StateFile, Step,
-    UpdateError, Written,
+    Change, Disk, Error, Replay, Request, Rescue, Situation, StateFile, Step, Written,
 };
 use bowline_test_support::drill::one_story;
-use bowline_test_support::{Fault, FaultyDisk};
 use serde_json::value::RawValue;
 
-use crate::support::{NOW_MS, add, request, set};
+use crate::support::{NOW_MS, add, archived_file, good_disk, request, rescue, set, set_important};
 
 /// Steps are JSON strings; each adds its text as a line.
 #[derive(Debug)]
@@ -116,21 +114,7 @@ pub(crate) const ALL: &[Scenario] = &[
     Scenario {
         name: "important update",
         prepare: two_versions,
-        act: |file, ack| {
-            let change = Change {
-                important: true,
-                ..Change::to("x\n")
-            };
-            let made = file.update(&request("r"), |_| {
-                Ok::<_, std::convert::Infallible>(Some(change.clone()))
-            });
-            match made {
-                Ok(_) => ack("x\n"),
-                Err(UpdateError::File(error)) => return Err(error),
-                Err(UpdateError::Refused(never)) => match never {},
-            }
-            Ok(())
-        },
+        act: |file, ack| set_important(file, &request("r"), "x\n").map(|_| ack("x\n")),
         versions: &["a\nb\n", "x\n"],
         journal_bytes_max: u64::MAX,
     },
@@ -261,10 +245,8 @@ fn written(written: Written) {
 
 fn recover(file: &StateFile, ack: &mut dyn FnMut(&str)) -> Result<(), Error> {
     let rescue = Rescue {
-        validate: &|text| text.starts_with("a\n"),
-        rebuild: &|| None,
         empty: &|| Some("a\nempty\n".to_owned()),
-        finish: &|_, text| text,
+        ..rescue(&|text| text.starts_with("a\n"))
     };
     let recovered = file.recover(&request("fix"), "broken", &rescue)?;
     ack(&recovered.text);
@@ -282,12 +264,7 @@ pub(crate) fn open(
     disk: Option<Arc<dyn Disk>>,
     journal_bytes_max: u64,
 ) -> StateFile {
-    let archive = Archive {
-        folder: folder.join("backup"),
-        stem: "state".to_owned(),
-        keep: 2,
-    };
-    let file = StateFile::new(Layout::new(folder.join("state.json")).with_archive(archive))
+    let file = archived_file(folder, 2)
         .with_replay(Arc::new(AddLines))
         .with_journal_bytes_max(journal_bytes_max);
     match disk {
@@ -319,7 +296,7 @@ pub(crate) fn check_after(
     context: &str,
 ) {
     let context = format!("{}: {context}", scenario.name);
-    let good = FaultyDisk::new(0, Fault::Io, false);
+    let good = good_disk();
     let disk = Arc::new(if plain { good.plain() } else { good });
     let file = open(folder, Some(disk), scenario.journal_bytes_max);
     let snapshot = file.load().unwrap();

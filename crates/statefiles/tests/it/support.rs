@@ -2,8 +2,13 @@
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bowline_statefiles::{Change, Error, Layout, Request, StateFile, UpdateError, Updated};
+use bowline_statefiles::{
+    Archive, Change, Error, Layout, Request, Rescue, Situation, StateFile, UpdateError, Updated,
+};
+use bowline_test_support::{Fault, FaultyDisk};
 
 /// A fixed moment: 2026-01-02T03:04:05Z.
 pub(crate) const NOW_MS: i64 = 1_767_323_045_000;
@@ -41,6 +46,36 @@ impl Place {
         state_file(&self.main())
     }
 
+    /// With dated copies of the versions before important changes.
+    pub(crate) fn archived_file(&self) -> StateFile {
+        archived_file(self.folder.path(), 3)
+    }
+
+    /// On a disk where `act` is done right before each call of `operation`, with the number of those before it.
+    pub(crate) fn meddled_file(
+        &self,
+        operation: &'static str,
+        disk: FaultyDisk,
+        act: impl Fn(usize, &Path) + Send + Sync + 'static,
+    ) -> StateFile {
+        self.file()
+            .with_disk(Arc::new(self.meddled(operation, disk, act)))
+    }
+
+    pub(crate) fn meddled(
+        &self,
+        operation: &'static str,
+        disk: FaultyDisk,
+        act: impl Fn(usize, &Path) + Send + Sync + 'static,
+    ) -> FaultyDisk {
+        let (path, calls) = (self.main(), AtomicUsize::new(0));
+        disk.meddled(move |name| {
+            if name == operation {
+                act(calls.fetch_add(1, Ordering::SeqCst), &path);
+            }
+        })
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
@@ -51,7 +86,12 @@ impl Place {
 
     /// All names in the folder, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = std::fs::read_dir(self.folder.path())
+        self.names_in("")
+    }
+
+    /// All names in a folder below it, sorted.
+    pub(crate) fn names_in(&self, folder: &str) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(self.path(folder))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
@@ -62,6 +102,38 @@ impl Place {
 
 pub(crate) fn state_file(path: &Path) -> StateFile {
     StateFile::new(Layout::new(path))
+}
+
+/// The state file of a folder, with so many dated copies at the most.
+pub(crate) fn archived_file(folder: &Path, keep: usize) -> StateFile {
+    let archive = Archive {
+        folder: folder.join("backup"),
+        stem: "state".to_owned(),
+        keep,
+    };
+    StateFile::new(Layout::new(folder.join("state.json")).with_archive(archive))
+}
+
+/// A disk on which nothing fails.
+pub(crate) fn good_disk() -> FaultyDisk {
+    FaultyDisk::new(0, Fault::Io, false)
+}
+
+/// Somebody else wrote the file, over this document of ours.
+pub(crate) fn outside(ours: &str) -> Situation {
+    Situation::Outside {
+        ours: Some(ours.to_owned()),
+    }
+}
+
+/// A rescue by what was kept: nothing is rebuilt or begun anew.
+pub(crate) fn rescue<'a>(validate: &'a dyn Fn(&str) -> bool) -> Rescue<'a> {
+    Rescue {
+        validate,
+        rebuild: &|| None,
+        empty: &|| None,
+        finish: &|_, text| text,
+    }
 }
 
 pub(crate) fn request(id: &str) -> Request {
@@ -88,10 +160,32 @@ pub(crate) fn document_at(file: &StateFile, seq: u64) -> Result<Option<String>, 
     file.history()?.document_at(seq)
 }
 
+/// Replaces the document by one of which a dated copy is kept.
+pub(crate) fn set_important(
+    file: &StateFile,
+    request: &Request,
+    text: &str,
+) -> Result<Updated, Error> {
+    let change = Change {
+        important: true,
+        ..Change::to(text)
+    };
+    make(file, request, |_| change.clone())
+}
+
 pub(crate) fn change(file: &StateFile, next: impl Fn(&str) -> String) -> Result<Updated, Error> {
-    let decided = file.update(&request("r"), |now| -> Result<_, Infallible> {
+    make(file, &request("r"), |text| Change::to(next(text)))
+}
+
+/// Makes a change that nothing refuses.
+pub(crate) fn make(
+    file: &StateFile,
+    request: &Request,
+    next: impl Fn(&str) -> Change,
+) -> Result<Updated, Error> {
+    let decided = file.update(request, |now| -> Result<_, Infallible> {
         let text = String::from_utf8_lossy(now.bytes.as_deref().unwrap_or_default()).into_owned();
-        Ok(Some(Change::to(next(&text))))
+        Ok(Some(next(&text)))
     });
     decided.map_err(|error| match error {
         UpdateError::File(error) => error,

@@ -1,10 +1,9 @@
 //! Journals that end or break where they should not.
 
-use bowline_statefiles::{Change, Incident, Rescue, Situation, Snapshot, Source, UpdateError};
+use bowline_statefiles::{Change, Incident, Situation, Snapshot, Source, UpdateError};
 use bowline_test_support::drill::one_story;
-use bowline_test_support::{Fault, FaultyDisk};
 
-use crate::support::{Place, STAMP, add, document_at, request, set};
+use crate::support::{Place, STAMP, add, document_at, good_disk, outside, request, rescue, set};
 
 const JOURNAL: &str = "state.json.journal.jsonl";
 
@@ -171,12 +170,7 @@ fn a_damaged_last_line_that_took_a_change_back_does_not_bring_it_back() {
     place.write(JOURNAL, &journal[..journal.len() - 3]);
     let snapshot = place.file().load().unwrap();
     assert_eq!(snapshot.text().unwrap(), Some("a\n"));
-    assert_eq!(
-        snapshot.situation,
-        Situation::Outside {
-            ours: Some("b\n".to_owned())
-        }
-    );
+    assert_eq!(snapshot.situation, outside("b\n"));
     add(&place.file(), "c").unwrap();
     assert_eq!(place.read("state.json"), "a\nc\n");
 }
@@ -189,30 +183,21 @@ fn repair_takes_the_newest_committed_version_and_not_the_backup() {
     for text in ["good 1\n", "good 2\n", "good 3\n"] {
         set(&place.file(), text).unwrap();
     }
-    let path = place.main();
-    let calls = std::sync::atomic::AtomicUsize::new(0);
-    let disk = FaultyDisk::new(0, Fault::Io, false).meddled(move |name| {
-        if name == "exchange" && calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
-            std::fs::write(&path, "goo").unwrap();
+    let file = place.meddled_file("exchange", good_disk(), |before, path| {
+        if before == 0 {
+            std::fs::write(path, "goo").unwrap();
         }
     });
-    let file = place.file().with_disk(std::sync::Arc::new(disk));
     let good = |text: &str| text.starts_with("good ");
     let refused = file.update(&request("r"), |now| match now.text().unwrap() {
-        Some(text) if good(text) => Ok(Some(bowline_statefiles::Change::to("good 4\n"))),
+        Some(text) if good(text) => Ok(Some(Change::to("good 4\n"))),
         other => Err(other.map(str::to_owned)),
     });
     assert!(refused.is_err());
     assert_eq!(place.read("state.json.bak"), "good 2\n");
-    let rescue = Rescue {
-        validate: &good,
-        rebuild: &|| None,
-        empty: &|| None,
-        finish: &|_, text| text,
-    };
     let recovered = place
         .file()
-        .recover(&request("fix"), "does not parse", &rescue)
+        .recover(&request("fix"), "does not parse", &rescue(&good))
         .unwrap();
     assert_eq!(
         (recovered.source, recovered.text.as_str()),
@@ -231,15 +216,10 @@ fn a_gap_in_the_journal_is_bridged_by_a_copy() {
     // Without its first two lines nothing in the journal says where the others begin; the backup does.
     place.write(JOURNAL, format!("{}\n{}\n", lines[2], lines[3]));
     place.write("state.json", "broken");
-    let rescue = Rescue {
-        validate: &|text| text.starts_with("good "),
-        rebuild: &|| None,
-        empty: &|| None,
-        finish: &|_, text| text,
-    };
+    let good = |text: &str| text.starts_with("good ");
     let recovered = place
         .file()
-        .recover(&request("fix"), "does not parse", &rescue)
+        .recover(&request("fix"), "does not parse", &rescue(&good))
         .unwrap();
     assert_eq!(
         (recovered.source, recovered.text.as_str()),

@@ -8,6 +8,7 @@ use crate::protocol::{
     Answer, BODY_BYTES_MAX, Envelope, Environment, Hello, INTERRUPT, Lines, MASK, PROTOCOL,
     RAW_ENVIRONMENT, RawEnvironment, Request, Status, Want, raw_body,
 };
+use serde::Serialize;
 
 /// Bytes that may wait to be written, beside one message of the greatest length.
 const WAITING_BYTES_MAX: u64 = 64 << 10;
@@ -124,14 +125,13 @@ impl Dialogue {
             });
         }
         if self.hello.is_some() {
-            let already = answer.already;
+            let sent = match answer.already {
+                true => Sent::Already,
+                false => Sent::Accepted,
+            };
             return Ok(Event::Done {
                 id: answer.id,
-                sent: if already {
-                    Sent::Already
-                } else {
-                    Sent::Accepted
-                },
+                sent,
                 status: answer.status,
             });
         }
@@ -157,26 +157,23 @@ impl Dialogue {
 
     /// Start the agent with this environment and nothing else, unless it has been started.
     pub fn go(&mut self, environment: &Environment) -> Result<u64, Error> {
-        let body = serde_json::to_vec(environment)
-            .map_err(|error| Error::protocol(&self.attempt, error.to_string()))?;
-        let request = Request::Go {
-            fence: self.fence,
-            bytes: body.len() as u64,
-            raw: false,
-        };
-        self.ask(request, &body)
+        let body = self.json(environment)?;
+        self.ask_to_go(&body, false)
     }
 
     /// The same with an environment that may hold what is no text.
     pub fn go_raw(&mut self, environment: &RawEnvironment) -> Result<u64, Error> {
         self.can(RAW_ENVIRONMENT)?;
-        let body = raw_body(environment);
+        self.ask_to_go(&raw_body(environment), true)
+    }
+
+    fn ask_to_go(&mut self, body: &[u8], raw: bool) -> Result<u64, Error> {
         let request = Request::Go {
             fence: self.fence,
             bytes: body.len() as u64,
-            raw: true,
+            raw,
         };
-        self.ask(request, &body)
+        self.ask(request, body)
     }
 
     /// How the agent shall be from now on.
@@ -211,13 +208,16 @@ impl Dialogue {
     /// it can is not asked, and must not be given a secret.
     pub fn mask(&mut self, values: &[String]) -> Result<u64, Error> {
         self.can(MASK)?;
-        let body = serde_json::to_vec(values)
-            .map_err(|error| Error::protocol(&self.attempt, error.to_string()))?;
+        let body = self.json(values)?;
         let request = Request::Mask {
             fence: self.fence,
             bytes: body.len() as u64,
         };
         self.ask(request, &body)
+    }
+
+    fn json<T: Serialize + ?Sized>(&self, value: &T) -> Result<Vec<u8>, Error> {
+        serde_json::to_vec(value).map_err(|error| Error::protocol(&self.attempt, error.to_string()))
     }
 
     /// Whether the shim has said that it can.
@@ -257,8 +257,7 @@ impl Dialogue {
             return Err(full(format!("more than {BODY_BYTES_MAX} bytes at once")));
         }
         let id = self.next_id;
-        let mut line = serde_json::to_vec(&Envelope { id, request })
-            .map_err(|error| Error::protocol(&self.attempt, error.to_string()))?;
+        let mut line = self.json(&Envelope { id, request })?;
         line.push(b'\n');
         let room = match body.is_empty() {
             true => BODY_BYTES_MAX + WAITING_BYTES_MAX,

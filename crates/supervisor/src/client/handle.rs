@@ -86,31 +86,36 @@ impl Handle {
     /// cannot be wanted otherwise.
     pub fn want(&mut self, state: Want, generation: u64) -> Result<&Status, Error> {
         let asked = self.wire.dialogue.want(state, generation);
-        match self.answer(asked, soon()) {
-            Ok(_) => Ok(&self.status),
-            Err(error) if state == Want::Ended => self.ended_or(error),
-            Err(error) => Err(self.not_running_or(error)),
+        match state {
+            Want::Ended => self.told(asked),
+            Want::Running | Want::Paused => {
+                self.sent(asked)?;
+                Ok(&self.status)
+            }
         }
     }
 
     /// Hands message `seq` to the agent, at most 1 MiB. `last` closes its standard input behind it.
     pub fn send(&mut self, seq: u64, bytes: &[u8], last: bool) -> Result<Sent, Error> {
         let asked = self.wire.dialogue.input(seq, bytes, last);
-        self.answer(asked, soon())
-            .map_err(|error| self.not_running_or(error))
+        self.sent(asked)
     }
 
     /// Interrupts the agent (SIGINT to its own process group, as a terminal does) under this number, from 1 and growing. A
     /// paused agent hears it when it goes on. Shims of older versions cannot do it and are not asked.
     pub fn interrupt(&mut self, seq: u64) -> Result<Sent, Error> {
         let asked = self.wire.dialogue.interrupt(seq);
-        self.answer(asked, soon())
-            .map_err(|error| self.not_running_or(error))
+        self.sent(asked)
     }
 
     /// Hides these values in all output from now on. Shims of older versions cannot do it and are not asked.
     pub fn mask(&mut self, values: &[String]) -> Result<Sent, Error> {
         let asked = self.wire.dialogue.mask(values);
+        self.sent(asked)
+    }
+
+    /// The answer to what only an agent that runs can take.
+    fn sent(&mut self, asked: Result<u64, Error>) -> Result<Sent, Error> {
         self.answer(asked, soon())
             .map_err(|error| self.not_running_or(error))
     }
@@ -118,15 +123,17 @@ impl Handle {
     /// Output up to these offsets has been processed.
     pub fn acknowledge(&mut self, out: u64, err: u64) -> Result<&Status, Error> {
         let asked = self.wire.dialogue.acknowledge(out, err);
-        match self.answer(asked, soon()) {
-            Ok(_) => Ok(&self.status),
-            Err(error) => self.ended_or(error),
-        }
+        self.told(asked)
     }
 
     /// How things are. An attempt that has ended meanwhile says so; its shim is gone.
     pub fn status(&mut self) -> Result<&Status, Error> {
         let asked = self.wire.dialogue.status();
+        self.told(asked)
+    }
+
+    /// How things are after what an agent that has ended may be asked, too.
+    fn told(&mut self, asked: Result<u64, Error>) -> Result<&Status, Error> {
         match self.answer(asked, soon()) {
             Ok(_) => Ok(&self.status),
             Err(error) => self.ended_or(error),

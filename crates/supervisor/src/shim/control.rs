@@ -32,17 +32,11 @@ const PAUSED_LOOK_MS: u64 = 2_000;
 /// A process that has been signalled on the way to the present goal.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    pid: i32,
-    start: u64,
+    /// Its name: pid and start.
+    process: (i32, u64),
     at: Instant,
     /// SIGSTOP has been sent, at this time.
     held: Option<Instant>,
-}
-
-impl Seen {
-    fn name(&self) -> (i32, u64) {
-        (self.pid, self.start)
-    }
 }
 
 /// The wanted level, and how far the processes are.
@@ -162,7 +156,7 @@ impl Control {
         let mut living = all.clone();
         living.retain(|process| !process.dead());
         if self.seen.len() > SEEN_MAX {
-            let there = |seen: &Seen| living.iter().any(|one| (one.pid, one.start) == seen.name());
+            let there = |seen: &Seen| living.iter().any(|one| one.name() == seen.process);
             self.seen.retain(there);
         }
         let goal = self.goal();
@@ -180,6 +174,19 @@ impl Control {
         self.next = pause.map(|ms| now + Duration::from_millis(ms));
     }
 
+    /// Whether a process has been signalled on the way to the present goal.
+    fn knows(&self, process: &Process) -> bool {
+        self.seen.iter().any(|seen| seen.process == process.name())
+    }
+
+    fn note(&mut self, process: &Process, now: Instant, held: Option<Instant>) {
+        self.seen.push(Seen {
+            process: process.name(),
+            at: now,
+            held,
+        });
+    }
+
     fn resume(&mut self, now: Instant, living: &[Process], cgroup: Option<&Cgroup>) -> bool {
         if let Some(cgroup) = cgroup {
             cgroup.freeze(false);
@@ -188,25 +195,17 @@ impl Control {
         // that back.
         let mut clean = true;
         for process in living {
-            if self.stopped_before.contains(&(process.pid, process.start)) {
+            if self.stopped_before.contains(&process.name()) {
                 continue;
             }
-            let known = self
-                .seen
-                .iter()
-                .any(|seen| seen.pid == process.pid && seen.start == process.start);
+            let known = self.knows(process);
             if known && !process.stopped() {
                 continue;
             }
             clean = false;
             process.signal(Signal::CONT);
             if !known {
-                self.seen.push(Seen {
-                    pid: process.pid,
-                    start: process.start,
-                    at: now,
-                    held: None,
-                });
+                self.note(process, now, None);
             }
         }
         clean || past(self.since, RESUME_MS, now)
@@ -217,7 +216,7 @@ impl Control {
             let stopped = living
                 .iter()
                 .filter(|one| one.stopped() && Some(one.pid) != self.agent);
-            self.stopped_before = stopped.map(|one| (one.pid, one.start)).collect();
+            self.stopped_before = stopped.map(Process::name).collect();
         }
         // What has left the group, which a process of the same user can do, is stopped as if there were none.
         let (mut still, frozen) = match cgroup.filter(|cgroup| cgroup.freeze(true)) {
@@ -236,17 +235,12 @@ impl Control {
             let known = self
                 .seen
                 .iter_mut()
-                .find(|seen| seen.pid == process.pid && seen.start == process.start);
+                .find(|seen| seen.process == process.name());
             match known {
                 None => {
                     let signal = if forced { Signal::STOP } else { Signal::TSTP };
                     process.signal(signal);
-                    self.seen.push(Seen {
-                        pid: process.pid,
-                        start: process.start,
-                        at: now,
-                        held: forced.then_some(now),
-                    });
+                    self.note(process, now, forced.then_some(now));
                     still = false;
                 }
                 Some(seen) => match seen.held {
@@ -294,18 +288,10 @@ impl Control {
         if !self.kills(bounds.grace_ms, now) {
             let early = !past(self.since, NEWCOMERS_MS, now);
             for process in living {
-                let known = self
-                    .seen
-                    .iter()
-                    .any(|seen| seen.pid == process.pid && seen.start == process.start);
+                let known = self.knows(process);
                 if !known && (early || self.agent_gone) {
                     process.signal(Signal::TERM);
-                    self.seen.push(Seen {
-                        pid: process.pid,
-                        start: process.start,
-                        at: now,
-                        held: None,
-                    });
+                    self.note(process, now, None);
                 }
                 // A stopped process takes its SIGTERM when it goes on. Once for everybody, for a stop may be on its way.
                 if !known || process.stopped() {
@@ -373,9 +359,11 @@ fn left(root: i32, cgroup: Option<&Cgroup>) -> Vec<i32> {
 /// Whether another look finds the same processes, the dead included: otherwise somebody starts others behind our back.
 fn steady(root: i32, before: &[Process]) -> bool {
     let (now, whole) = look_below(root);
-    let same =
-        |(one, other): (&Process, &Process)| one.pid == other.pid && one.start == other.start;
-    whole && now.len() == before.len() && now.iter().zip(before).all(same)
+    let same = now
+        .iter()
+        .map(Process::name)
+        .eq(before.iter().map(Process::name));
+    whole && same
 }
 
 fn living(root: i32) -> Vec<Process> {

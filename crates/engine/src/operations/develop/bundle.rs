@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::develop::{evidence, seal};
 use crate::error::Error;
 use crate::process::git;
-use crate::words::{shown, system};
+use crate::words::{cannot_be_read, shown};
 use crate::{tree, workspace};
 use bowline_formats::develop::bundle::{Bundle, FORMAT, VERSION};
 use bowline_formats::develop::evidence::{Evidence as Record, Source};
@@ -15,7 +15,7 @@ use bowline_gate::locate;
 use bowline_machines::develop::Gate;
 use bowline_statefiles::ContentHash;
 use bowline_words::Lang;
-use bowline_words::message::{Advice, Change, Doubt, Signed, Why, Wrong};
+use bowline_words::message::{Advice, Change, Doubt, Signed, Wrong};
 use std::path::{Path, PathBuf};
 
 /// A file of evidence may be this long.
@@ -193,15 +193,8 @@ fn read(path: &Path) -> Result<Bundle, Error> {
         path: path.to_owned(),
         message,
     };
-    let unreadable = |error: std::io::Error| Error::BadInput {
-        message: Wrong::OfFile {
-            path: shown(path),
-            why: Why::CannotBeRead {
-                cause: system(&error),
-            },
-        },
-        hint: Advice::NameBundle,
-    };
+    let unreadable =
+        |error: std::io::Error| Error::bad_file(path, cannot_be_read(&error), Advice::NameBundle);
     let length = std::fs::metadata(path).map_err(unreadable)?.len();
     if length > FILE_BYTES_MAX {
         return Err(damaged("is too long".into()).into());

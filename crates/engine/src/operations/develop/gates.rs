@@ -80,7 +80,7 @@ impl DevelopRun {
                 (Some(reason), ..) => scene.word(what, reason)?,
                 (None, Some(command), _) => scene.gather(what, Source::Sealed, command)?,
                 (None, None, Some(command)) => scene.gather(what, Source::Given, command)?,
-                (None, None, None) => return Err(refused_for_nothing(gate)),
+                (None, None, None) => return Err(refused(Refusal::EvidenceRequired { gate })),
             };
             match &mut evidence {
                 Evidence::Sealed { exit_code, .. } | Evidence::Given { exit_code } => {
@@ -149,12 +149,10 @@ impl DevelopRun {
         if let Some(reason) = reason {
             facts["override"] = reason.into();
         }
-        let command = |_: &Ledger| {
-            Ok(Command::CheckpointStart {
-                id: id.to_owned(),
-                override_reason: reason.map(str::to_owned),
-                by: context.actor_if(reason.is_some()),
-            })
+        let command = || Command::CheckpointStart {
+            id: id.to_owned(),
+            override_reason: reason.map(str::to_owned),
+            by: context.actor_if(reason.is_some()),
         };
         self.on_checkpoint(context, &known, id, "CHECKPOINT_START", facts, command)
     }
@@ -190,16 +188,11 @@ impl DevelopRun {
         self.check(context, &view, pass(assumed.clone()))?;
         let mut facts = json!({ "checkpoint": id });
         let mut gathered = Vec::new();
-        let mut evidence = assumed.clone();
+        let mut evidence = assumed;
         if let Some(command) = run.filter(|_| !context.dry_run) {
             let seal = known.seal(context)?;
-            let scene = Scene::new(
-                context,
-                &known.folder,
-                &self.file.path,
-                seal.as_ref(),
-                watch,
-            );
+            let seal = seal.as_ref();
+            let scene = Scene::new(context, &known.folder, &self.file.path, seal, watch);
             let record = scene.gather(For::Checkpoint(id), Source::Given, command)?;
             evidence = Evidence::Given {
                 exit_code: record.exit_code,
@@ -211,7 +204,7 @@ impl DevelopRun {
                 gathered.push(scene.gather(For::Checkpoint(id), Source::Given, command)?);
             }
         }
-        let command = |_: &Ledger| Ok(pass(evidence.clone()));
+        let command = || pass(evidence.clone());
         let changed = self.on_checkpoint(context, &known, id, "CHECKPOINT_PASS", facts, command)?;
         Ok(Passed {
             changed,
@@ -230,12 +223,10 @@ impl DevelopRun {
         let known = self.known(context)?;
         let attempts_max = self.attempts_max()?;
         let facts = json!({ "checkpoint": id, "class": class.name() });
-        let command = |_: &Ledger| {
-            Ok(Command::CheckpointFail {
-                id: id.to_owned(),
-                class,
-                attempts_max,
-            })
+        let command = || Command::CheckpointFail {
+            id: id.to_owned(),
+            class,
+            attempts_max,
         };
         self.on_checkpoint(context, &known, id, "CHECKPOINT_FAIL", facts, command)
     }
@@ -247,8 +238,9 @@ impl DevelopRun {
         id: &str,
         trigger: &'static str,
         facts: Value,
-        command: impl Fn(&Ledger) -> Result<Command, Error>,
+        command: impl Fn() -> Command,
     ) -> Result<Changed<Option<Run>>, Error> {
+        let command = |_: &Ledger| Ok(command());
         let word = |run: &Option<Run>| {
             let checkpoint = run.as_ref().and_then(|run| run.checkpoint(id));
             checkpoint.map_or("none", |it| it.status.name()).to_owned()
@@ -268,10 +260,6 @@ fn not_empty(command: Option<&str>) -> Result<(), Error> {
         }),
         Some(_) | None => Ok(()),
     }
-}
-
-fn refused_for_nothing(gate: Gate) -> Error {
-    refused(Refusal::EvidenceRequired { gate })
 }
 
 fn gate_word(run: &Option<Run>, gate: Gate) -> String {

@@ -18,7 +18,7 @@ use crate::develop::{ADOPT, Known, Ledger, RunFolder, START, contract_of, keep_c
 use crate::error::{Error, Refusal};
 use crate::files::{Changed, KnownFile, Moved, Notice, View};
 use crate::kinds::{Develop, FileKind};
-use crate::words::{cannot_be_read, contract_fault, shown, system};
+use crate::words::{cannot_be_read, contract_fault, system};
 use crate::{tree, workspace};
 use bowline_formats::StateFormat as _;
 use bowline_formats::develop::contract;
@@ -288,15 +288,13 @@ impl DevelopRun {
             false => (disk.unlink(path), std::io::ErrorKind::NotFound),
         };
         match done {
-            Err(error) if error.kind() != already => Err(Error::BadInput {
-                message: Wrong::OfFile {
-                    path: shown(path),
-                    why: Why::CannotBeWritten {
-                        cause: system(&error),
-                    },
+            Err(error) if error.kind() != already => Err(Error::bad_file(
+                path,
+                Why::CannotBeWritten {
+                    cause: system(&error),
                 },
-                hint: Advice::ChangeWasMade,
-            }),
+                Advice::ChangeWasMade,
+            )),
             Ok(()) | Err(_) => Ok(()),
         }
     }
@@ -381,13 +379,7 @@ impl DevelopRun {
 
     fn settings(&self) -> Result<Settings, Error> {
         let path = self.root().join(settings::FILE_NAME);
-        let bad = |why: Why| Error::BadInput {
-            message: Wrong::OfFile {
-                path: shown(&path),
-                why,
-            },
-            hint: Advice::MendSettings,
-        };
+        let bad = |why: Why| Error::bad_file(&path, why, Advice::MendSettings);
         match std::fs::read_to_string(&path) {
             Ok(text) => settings::read(&text).map_err(|text| bad(Why::Unreadable { text })),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Settings::default()),
@@ -412,13 +404,7 @@ fn facts(context: &Context, run: Option<&Run>, known: &Known) -> Result<Strategy
 }
 
 fn read_contract(path: &Path) -> Result<Vec<Planned>, Error> {
-    let bad = |why: Why| Error::BadInput {
-        message: Wrong::OfFile {
-            path: shown(path),
-            why,
-        },
-        hint: Advice::ContractShape,
-    };
+    let bad = |why: Why| Error::bad_file(path, why, Advice::ContractShape);
     let text = std::fs::read_to_string(path).map_err(|error| bad(cannot_be_read(&error)))?;
     contract::read(&text).map_err(|error| bad(contract_fault(error)))
 }

@@ -296,13 +296,7 @@ impl MemoryFolder {
             file.still(seen, now)?;
             // The newest one as it is under the lock: another command may have made one since.
             let copy = wanted_of(&file)?.ok_or_else(missing)?;
-            let bad = |why: words::Why| Error::BadInput {
-                message: words::Wrong::OfFile {
-                    path: copy.display().to_string(),
-                    why,
-                },
-                hint: words::Advice::ChooseCopy,
-            };
+            let bad = |why: words::Why| Error::bad_file(&copy, why, words::Advice::ChooseCopy);
             let bytes =
                 std::fs::read(&copy).map_err(|error| bad(crate::words::cannot_be_read(&error)))?;
             let earlier = JsonDocument::parse(&bytes).map_err(|error| {

@@ -307,13 +307,8 @@ fn current_tag(tasks: &Path) -> Option<String> {
 }
 
 fn read(path: &Path) -> Result<String, Error> {
-    let unreadable = |error: std::io::Error| Error::BadInput {
-        message: Wrong::OfFile {
-            path: shown(path),
-            why: cannot_be_read(&error),
-        },
-        hint: Advice::NameImport,
-    };
+    let unreadable =
+        |error: std::io::Error| Error::bad_file(path, cannot_be_read(&error), Advice::NameImport);
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(SOURCE_BYTES_MAX + 1)

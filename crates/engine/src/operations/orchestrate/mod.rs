@@ -135,13 +135,7 @@ fn read_plan(path: &Path) -> Result<Plan, Error> {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Error::NoPlan {
             path: path.to_owned(),
         },
-        _ => Error::BadInput {
-            message: Wrong::OfFile {
-                path: shown(path),
-                why: cannot_be_read(&error),
-            },
-            hint: Advice::NameMarkdown,
-        },
+        _ => Error::bad_file(path, cannot_be_read(&error), Advice::NameMarkdown),
     };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     if !file.metadata().map_err(unreadable)?.is_file() {

@@ -1,7 +1,7 @@
 //! The picture of a timeline: a row for every task, time from left to right, and times in which nothing happened cut short.
 
 use super::drawing::escaped;
-use super::timeline::{Bar, Timeline, Try, TryEnd};
+use super::timeline::{Bar, Lane, Timeline, Try, TryEnd};
 use bowline_formats::time;
 use bowline_machines::Timestamp;
 use bowline_words::Lang;
@@ -139,18 +139,10 @@ impl Timeline {
                 escaped(&told)
             );
         }
-        self.grid(&mut text, &axis, bottom, lang);
+        grid(&mut text, &axis, bottom, lang);
         let mut y = TOP;
         for lane in lanes {
-            self.lane(
-                &mut text,
-                &axis,
-                lane.number,
-                &lane.title,
-                lane.span,
-                y,
-                lang,
-            );
+            head(&mut text, &axis, lane, y, lang);
             y += ROW;
             for bar in shown.iter().filter(|it| it.phase == lane.number) {
                 row(&mut text, &axis, bar, y, lang);
@@ -161,92 +153,82 @@ impl Timeline {
         text.push_str("</svg>\n");
         text
     }
+}
 
-    /// Marks of time, and what is cut short.
-    fn grid(&self, text: &mut String, axis: &Axis, bottom: f64, lang: Lang) {
-        let work: i64 = axis
-            .pieces
-            .iter()
-            .filter(|it| !it.idle)
-            .map(|it| it.to - it.from)
-            .sum();
-        let steps = [
-            1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200,
-            86_400,
-        ];
-        let step = steps.into_iter().find(|it| work / it <= MARKS);
-        let step = step.unwrap_or_else(|| (work / MARKS).max(1));
-        for piece in &axis.pieces {
-            let (x, top) = (piece.x, TOP - 6.0);
-            if piece.idle {
-                let middle = x + piece.width / 2.0;
-                let _ = writeln!(
-                    text,
-                    "<rect x=\"{x:.1}\" y=\"{top}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#f1f3f5\"/>\
-                     <text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\" fill=\"#868e96\">⋯ {}</text>",
-                    piece.width,
-                    bottom - top,
-                    TOP - 10.0,
-                    escaped(&span(lang, piece.to - piece.from))
-                );
-                continue;
-            }
-            let mut at = piece.from + (step - piece.from.rem_euclid(step)) % step;
-            let mut last = f64::MIN;
-            while at <= piece.to {
-                let x = axis.x(Timestamp(at));
-                let clock = time::utc(Timestamp(at));
-                let clock = clock
-                    .get(11..if step < 60 { 19 } else { 16 })
-                    .unwrap_or_default();
-                let _ = writeln!(
-                    text,
-                    "<path d=\"M{x:.1} {top}V{bottom:.1}\" stroke=\"#e9ecef\"/>"
-                );
-                // Two marks that stand close have one clock.
-                if x - last > 56.0 {
-                    let _ = writeln!(
-                        text,
-                        "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\" fill=\"#495057\">{clock}</text>",
-                        TOP - 10.0
-                    );
-                    last = x;
-                }
-                at += step;
-            }
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one row of the picture")]
-    fn lane(
-        &self,
-        text: &mut String,
-        axis: &Axis,
-        number: u32,
-        title: &str,
-        worked: Option<(Timestamp, Timestamp)>,
-        y: f64,
-        lang: Lang,
-    ) {
-        let name = format!("{} {number}  {title}", Label::Phase.say(lang));
-        let _ = writeln!(
-            text,
-            "<rect x=\"0\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{ROW}\" fill=\"#f8f9fa\" opacity=\"0.7\"/>\
-             <text x=\"16\" y=\"{:.1}\" font-weight=\"600\">{}</text>",
-            NAMES + TIMES + 40.0,
-            y + 16.0,
-            escaped(&cut(name.trim_end(), NAME_LETTERS - BOLD_LETTERS + 2))
-        );
-        if let Some((from, to)) = worked {
-            let (x, end) = (axis.x(from), axis.x(to));
+/// Marks of time, and what is cut short.
+fn grid(text: &mut String, axis: &Axis, bottom: f64, lang: Lang) {
+    let work: i64 = axis
+        .pieces
+        .iter()
+        .filter(|it| !it.idle)
+        .map(|it| it.to - it.from)
+        .sum();
+    let steps = [
+        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400,
+    ];
+    let step = steps.into_iter().find(|it| work / it <= MARKS);
+    let step = step.unwrap_or_else(|| (work / MARKS).max(1));
+    for piece in &axis.pieces {
+        let (x, top) = (piece.x, TOP - 6.0);
+        if piece.idle {
+            let middle = x + piece.width / 2.0;
             let _ = writeln!(
                 text,
-                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"5\" rx=\"2\" fill=\"#495057\"><title>{}</title></rect>",
-                y + 10.0,
-                (end - x).max(BAR_MIN),
-                escaped(&span(lang, to.0 - from.0))
+                "<rect x=\"{x:.1}\" y=\"{top}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#f1f3f5\"/>\
+                 <text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\" fill=\"#868e96\">⋯ {}</text>",
+                piece.width,
+                bottom - top,
+                TOP - 10.0,
+                escaped(&span(lang, piece.to - piece.from))
             );
+            continue;
         }
+        let mut at = piece.from + (step - piece.from.rem_euclid(step)) % step;
+        let mut last = f64::MIN;
+        while at <= piece.to {
+            let x = axis.x(Timestamp(at));
+            let clock = time::utc(Timestamp(at));
+            let clock = clock
+                .get(11..if step < 60 { 19 } else { 16 })
+                .unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "<path d=\"M{x:.1} {top}V{bottom:.1}\" stroke=\"#e9ecef\"/>"
+            );
+            // Two marks that stand close have one clock.
+            if x - last > 56.0 {
+                let _ = writeln!(
+                    text,
+                    "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\" fill=\"#495057\">{clock}</text>",
+                    TOP - 10.0
+                );
+                last = x;
+            }
+            at += step;
+        }
+    }
+}
+
+/// The row of a phase.
+fn head(text: &mut String, axis: &Axis, lane: &Lane, y: f64, lang: Lang) {
+    let name = format!("{} {}  {}", Label::Phase.say(lang), lane.number, lane.title);
+    let _ = writeln!(
+        text,
+        "<rect x=\"0\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{ROW}\" fill=\"#f8f9fa\" opacity=\"0.7\"/>\
+         <text x=\"16\" y=\"{:.1}\" font-weight=\"600\">{}</text>",
+        NAMES + TIMES + 40.0,
+        y + 16.0,
+        escaped(&cut(name.trim_end(), NAME_LETTERS - BOLD_LETTERS + 2))
+    );
+    if let Some((from, to)) = lane.span {
+        let (x, end) = (axis.x(from), axis.x(to));
+        let _ = writeln!(
+            text,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"5\" rx=\"2\" fill=\"#495057\"><title>{}</title></rect>",
+            y + 10.0,
+            (end - x).max(BAR_MIN),
+            escaped(&span(lang, to.0 - from.0))
+        );
     }
 }
 

@@ -11,6 +11,7 @@ use crate::rebuild::{TASKS_FILES, run_of};
 use crate::words::shown;
 use crate::workspace::{self, git_top};
 use bowline_formats::StateFormat as _;
+use bowline_formats::finding::Read;
 use bowline_formats::json::JsonDocument;
 use bowline_formats::orchestrate::{self, Meta, Mode, OrchestrateFile};
 use bowline_formats::tasks_md::wire::{DETAIL_CHARS_MAX, OneLine};
@@ -156,10 +157,11 @@ impl Orchestration {
 
     /// The run that the state file alone tells of.
     pub(super) fn alone(&self, view: &View) -> Result<Run, Error> {
-        match OrchestrateFile::read(&view.document) {
-            Ok(read) => Ok(read.state),
-            Err(findings) => Err(self.file.damaged(findings)),
-        }
+        Ok(self.read(&view.document)?.state)
+    }
+
+    fn read(&self, document: &JsonDocument) -> Result<Read<Run>, Error> {
+        OrchestrateFile::read(document).map_err(|findings| self.file.damaged(findings))
     }
 
     /// The run as every verb sees it.
@@ -181,8 +183,7 @@ impl Orchestration {
                 let plan = self.plan(context)?;
                 plan.usable()?;
                 let document = self.first(context, &Begin::default(), &plan)?;
-                let read = OrchestrateFile::read(&document);
-                Ok(read.map_err(|findings| self.file.damaged(findings))?.state)
+                Ok(self.read(&document)?.state)
             }
             run => run.map(|(_, run)| run),
         }
@@ -256,23 +257,20 @@ impl Orchestration {
     }
 
     fn standing(&self, document: &JsonDocument) -> Result<&'static str, Error> {
-        let read = OrchestrateFile::read(document);
-        let read = read.map_err(|findings| self.file.damaged(findings))?;
-        Ok(OrchestrateMachine::status(&read.state))
+        Ok(OrchestrateMachine::status(&self.read(document)?.state))
     }
 
     /// Begins a ready task.
     pub fn start(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
-        self.on_task(context, name, "START", &json!({}), |id| {
-            Ok(Command::Start { id })
+        self.on_task(context, name, "START", &json!({}), |id| Command::Start {
+            id,
         })
     }
 
     /// Ends a task well, and ticks it in the plan.
     pub fn complete(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
-        let changed = self.on_task(context, name, "COMPLETE", &json!({}), |id| {
-            Ok(Command::Complete { id })
-        })?;
+        let complete = |id| Command::Complete { id };
+        let changed = self.on_task(context, name, "COMPLETE", &json!({}), complete)?;
         self.ticked(context, changed)
     }
 
@@ -288,14 +286,14 @@ impl Orchestration {
         let metadata = json!({ "reason": reason, "retry": retry });
         self.on_task(context, name, "FAIL", &metadata, |id| {
             let reason = reason.as_deref().map(Arc::from);
-            Ok(Command::Fail { id, reason, retry })
+            Command::Fail { id, reason, retry }
         })
     }
 
     /// Gives a failed task a fresh start.
     pub fn retry(&self, context: &Context, name: &str) -> Result<Changed<TaskMoved>, Error> {
-        self.on_task(context, name, "RETRY", &json!({}), |id| {
-            Ok(Command::Retry { id })
+        self.on_task(context, name, "RETRY", &json!({}), |id| Command::Retry {
+            id,
         })
     }
 
@@ -309,11 +307,11 @@ impl Orchestration {
         let reason = said(reason)?;
         let metadata = json!({ "reason": reason });
         let changed = self.on_task(context, name, "FORCE_COMPLETE", &metadata, |id| {
-            Ok(Command::ForceComplete {
+            Command::ForceComplete {
                 id,
                 by: context.actor(),
                 reason: reason.as_deref().map(Arc::from),
-            })
+            }
         })?;
         self.ticked(context, changed)
     }
@@ -374,8 +372,7 @@ impl Orchestration {
                 },
                 hint: Advice::SeeVerify,
             })?;
-            let read = OrchestrateFile::read(document);
-            let mut value = read.map_err(|findings| self.file.damaged(findings))?.fixed;
+            let mut value = self.read(document)?.fixed;
             OrchestrateFile::write(&run, &mut value, context.now_for(FileKind::Orchestrate));
             let next = document.reconcile(&value);
             let from = word(document).map(str::to_owned);
@@ -392,7 +389,7 @@ impl Orchestration {
         name: &str,
         trigger: &'static str,
         metadata: &Value,
-        command: impl Fn(Id) -> Result<Command, Error>,
+        command: impl Fn(Id) -> Command,
     ) -> Result<Changed<TaskMoved>, Error> {
         let changed = self.transact(
             context,
@@ -411,7 +408,7 @@ impl Orchestration {
                     };
                     return Err(Error::Refused(refusal.into()));
                 }
-                command(id)
+                Ok(command(id))
             },
             |before, after| {
                 let id = resolve(before.graph(), name).unwrap_or_else(|_| name.into());

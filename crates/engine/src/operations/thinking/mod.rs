@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::files::{Changed, KnownFile, Moved};
 use crate::kinds::{FileKind, Thinking};
-use crate::words::{cannot_be_read, engagement_fault, settings_fault, shown};
+use crate::words::{cannot_be_read, engagement_fault, settings_fault};
 use bowline_formats::engagement::{self, Engagement};
 use bowline_formats::thinking::{FILE_NAME, new_document};
 use bowline_formats::thinking_settings::{
@@ -217,13 +217,7 @@ impl ThinkingRun {
 
     /// What a file of measured values says; `wanted` names the value that is meant.
     pub fn measured(path: &Path, wanted: Option<&str>) -> Result<Engagement, Error> {
-        let bad = |why: Why| Error::BadInput {
-            message: Wrong::OfFile {
-                path: shown(path),
-                why,
-            },
-            hint: Advice::EngagementShape,
-        };
+        let bad = |why: Why| Error::bad_file(path, why, Advice::EngagementShape);
         let text = std::fs::read_to_string(path).map_err(|error| bad(cannot_be_read(&error)))?;
         engagement::read(&text, wanted).map_err(|error| bad(engagement_fault(error)))
     }
@@ -292,13 +286,7 @@ impl ThinkingRun {
         else {
             return Ok(None);
         };
-        let bad = |why: Why| Error::BadInput {
-            message: Wrong::OfFile {
-                path: shown(&path),
-                why,
-            },
-            hint: Advice::MendSettings,
-        };
+        let bad = |why: Why| Error::bad_file(&path, why, Advice::MendSettings);
         let text = std::fs::read_to_string(&path).map_err(|error| bad(cannot_be_read(&error)))?;
         read(&text)
             .map(Some)
