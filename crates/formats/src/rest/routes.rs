@@ -1,24 +1,16 @@
 //! The table of routes: what the server serves, what `docs/openapi.json` says, and what the tests walk through.
 
-/// How a route is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is the word it writes")]
-pub enum Method {
-    Get,
-    Post,
-    Patch,
-    Delete,
-}
+use bowline_machines::named;
 
-impl Method {
-    /// The word on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Post => "POST",
-            Method::Patch => "PATCH",
-            Method::Delete => "DELETE",
-        }
+named! {
+    /// How a route is asked.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "each is the word it writes")]
+    pub enum Method {
+        Get = "GET",
+        Post = "POST",
+        Patch = "PATCH",
+        Delete = "DELETE",
     }
 }
 
