@@ -19,29 +19,6 @@ pub const KEPT_MAX: usize = 10;
 /// Size of one file.
 pub const FILE_BYTES_MAX: usize = 50 * 1024 * 1024;
 
-const TASK_STATUSES: [TaskStatus; 6] = [
-    TaskStatus::Draft,
-    TaskStatus::Pending,
-    TaskStatus::InProgress,
-    TaskStatus::Review,
-    TaskStatus::Completed,
-    TaskStatus::Failed,
-];
-const AGENT_STATUSES: [AgentStatus; 8] = [
-    AgentStatus::Idle,
-    AgentStatus::Running,
-    AgentStatus::Paused,
-    AgentStatus::WaitingDependency,
-    AgentStatus::WaitingQuestion,
-    AgentStatus::WaitingReview,
-    AgentStatus::Completed,
-    AgentStatus::Failed,
-];
-const BLOCKS: [BlockedBy; 3] = [
-    BlockedBy::Dependency,
-    BlockedBy::Question,
-    BlockedBy::Review,
-];
 /// Who asks for a checkpoint.
 pub const CREATORS: [&str; 3] = ["auto", "user", "system"];
 /// Why one is saved.
@@ -212,7 +189,7 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
         reason: reading.word("/reason", &REASONS, |it| it, "interval"),
         task_status: reading.word(
             "/task/status",
-            &TASK_STATUSES,
+            &TaskStatus::ALL,
             TaskStatus::name,
             TaskStatus::InProgress,
         ),
@@ -221,7 +198,7 @@ fn read_checkpoint(reading: &mut Reading<'_>) -> Checkpoint {
         progress: read_progress(reading),
         agent_status: reading.word(
             "/agent/status",
-            &AGENT_STATUSES,
+            &AgentStatus::ALL,
             AgentStatus::name,
             AgentStatus::Paused,
         ),
@@ -262,7 +239,7 @@ fn read_progress(reading: &mut Reading<'_>) -> u32 {
 fn read_block(reading: &mut Reading<'_>) -> Option<BlockedBy> {
     let place = "/agent/blockedBy";
     let found = reading.get(place).and_then(Value::as_str);
-    let block = BLOCKS.into_iter().find(|it| Some(it.name()) == found);
+    let block = found.and_then(BlockedBy::from_name);
     if block.is_none() {
         let message = Found::NotOneOf {
             words: "dependency, question, review, null".into(),

@@ -176,10 +176,7 @@ fn read_stage(reading: &mut Reading<'_>, stage: Stage) -> StageState {
             .or(started_at)
             .unwrap_or(Timestamp(0)),
     });
-    let retry_count = match reading.get(&field("retry_count")) {
-        None => 0,
-        Some(_) => reading.count_or(&field("retry_count"), 0),
-    };
+    let retry_count = reading.optional_count(&field("retry_count"), 0);
     StageState {
         status,
         started_at,

@@ -52,8 +52,7 @@ impl StateFormat for DevelopFile {
             let message = Found::NoKnownPhase;
             return Err(reading.give_up("/phase", "unknown_phase", message));
         };
-        let updated = reading.get("/updated_at").and_then(Value::as_str);
-        let known = updated.and_then(crate::time::parse);
+        let known = reading.seen_time("/updated_at");
         let started_at = reading.time_or("/started_at", known.unwrap_or(Timestamp(0)), civil);
         let run = Run {
             phase,
@@ -172,15 +171,7 @@ fn read_checkpoints(reading: &mut Reading<'_>) -> Vec<Checkpoint> {
         );
         let iteration = iteration.unwrap_or_else(|| {
             let first = u32::from(status != CheckpointStatus::Pending);
-            let here = child(&place, "iteration");
-            let message = Found::Missing;
-            reading.mend(
-                Severity::Warning,
-                "missing_field",
-                &here,
-                message,
-                first.into(),
-            );
+            reading.missing(&child(&place, "iteration"), first.into());
             first
         });
         checkpoints.push(Checkpoint {

@@ -58,14 +58,8 @@ fn read_step(reading: &mut Reading<'_>, place: &str, index: usize, known: Timest
     };
     let status = reading.word(&field("status"), &StepStatus::ALL, StepStatus::name, status);
     let counted = error.as_ref().map_or(0, |error| error.retries);
-    let retries = match reading.get(&field("retries")) {
-        None => counted,
-        Some(_) => reading.count_or(&field("retries"), counted),
-    };
-    let earlier_retries = match reading.get(&field("earlier_retries")) {
-        None => 0,
-        Some(_) => reading.count_or(&field("earlier_retries"), 0),
-    };
+    let retries = reading.optional_count(&field("retries"), counted);
+    let earlier_retries = reading.optional_count(&field("earlier_retries"), 0);
     let output = reading.get(&field("output")).filter(|it| !it.is_null());
     PlanStep {
         id,

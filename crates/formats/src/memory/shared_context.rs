@@ -67,10 +67,7 @@ impl StateFormat for SharedContextFile {
             return Err(reading.give_up("/shared_data", "missing_field", message));
         }
         reading.version(VERSION_MAJOR, VERSION);
-        let known = reading
-            .get("/last_updated")
-            .and_then(Value::as_str)
-            .and_then(crate::time::parse);
+        let known = reading.seen_time("/last_updated");
         reading.object("/session");
         let session_started_at =
             reading.time_or("/session/started_at", known.unwrap_or(Timestamp(0)), utc);

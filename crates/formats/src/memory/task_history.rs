@@ -99,10 +99,7 @@ impl StateFormat for TaskHistoryFile {
 
 fn read_entry(reading: &mut Reading<'_>, place: &str) -> HistoryEntry {
     let field = |name: &str| child(place, name);
-    let ended = reading
-        .get(&field("completed_at"))
-        .and_then(Value::as_str)
-        .and_then(crate::time::parse);
+    let ended = reading.seen_time(&field("completed_at"));
     let started_at = reading.time_or(&field("started_at"), ended.unwrap_or(Timestamp(0)), utc);
     let completed_at = reading.time_or(&field("completed_at"), started_at, utc);
     let spent = completed_at.seconds_since(started_at);
@@ -110,15 +107,7 @@ fn read_entry(reading: &mut Reading<'_>, place: &str) -> HistoryEntry {
     let duration_seconds = match duration.and_then(|it| i64::try_from(it).ok()) {
         Some(seconds) => seconds,
         None => {
-            let message = Found::Missing;
-            let place = field("duration_seconds");
-            reading.mend(
-                Severity::Warning,
-                "missing_field",
-                &place,
-                message,
-                spent.into(),
-            );
+            reading.missing(&field("duration_seconds"), spent.into());
             spent
         }
     };

@@ -44,15 +44,7 @@ impl StateFormat for TaskStateFile {
         match reading.get("/current_task") {
             Some(Value::Null | Value::Object(_)) => {}
             None if reading.get("/pending_tasks").is_some_and(Value::is_array) => {
-                let message = Found::Missing;
-                let place = "/current_task";
-                reading.mend(
-                    Severity::Warning,
-                    "missing_field",
-                    place,
-                    message,
-                    Value::Null,
-                );
+                reading.missing("/current_task", Value::Null);
             }
             // Saying "no task" here would lose the one that was.
             Some(_) | None => {
@@ -90,13 +82,10 @@ impl StateFormat for TaskStateFile {
 fn read_task(reading: &mut Reading<'_>) -> Task {
     let place = "/current_task";
     let field = |name: &str| child(place, name);
-    let seen = |name: &str| {
-        let text = reading.get(name).and_then(Value::as_str);
-        text.and_then(crate::time::parse)
-    };
-    let known = seen("/current_task/started_at")
-        .or(seen("/current_task/updated_at"))
-        .or(seen("/last_updated"))
+    let known = reading
+        .seen_time(&field("started_at"))
+        .or(reading.seen_time(&field("updated_at")))
+        .or(reading.seen_time("/last_updated"))
         .unwrap_or(Timestamp(0));
     let started_at = reading.time_or(&field("started_at"), known, utc);
     let updated_at = reading.time_or(&field("updated_at"), started_at, utc);
@@ -134,10 +123,7 @@ fn read_issues(reading: &mut Reading<'_>, list: &str, known: Timestamp) -> Vec<I
             Some(_) | None => reading.flag(&field("resolved"), resolved_at.is_some()),
         };
         if resolved && resolved_at.is_none() {
-            let message = Found::Missing;
-            let place = field("resolved_at");
-            let value = utc(known).into();
-            reading.mend(Severity::Warning, "missing_field", &place, message, value);
+            reading.missing(&field("resolved_at"), utc(known).into());
         }
         issues.push(Issue {
             step_id: reading.count_or(&field("step_id"), 0),

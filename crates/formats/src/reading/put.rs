@@ -43,11 +43,8 @@ pub fn put_time(
     at: Option<Timestamp>,
     spell: impl Fn(Timestamp) -> String,
 ) {
-    let now = lookup(root, pointer)
-        .and_then(Value::as_str)
-        .and_then(time::parse);
     match at {
-        Some(at) if now == Some(at) => {}
+        Some(at) if time_at(root, pointer) == Some(at) => {}
         Some(at) => put(root, pointer, Value::from(spell(at))),
         None => put(root, pointer, Value::Null),
     }
@@ -60,15 +57,13 @@ pub fn put_later(
     at: Timestamp,
     spell: impl Fn(Timestamp) -> String,
 ) {
-    let known = lookup(root, pointer)
-        .and_then(Value::as_str)
-        .and_then(time::parse);
-    put_time(
-        root,
-        pointer,
-        Some(known.map_or(at, |known| at.max(known))),
-        spell,
-    );
+    let later = time_at(root, pointer).map_or(at, |known| at.max(known));
+    put_time(root, pointer, Some(later), spell);
+}
+
+/// The time at a pointer, if there is one.
+pub(super) fn time_at(root: &Value, pointer: &str) -> Option<Timestamp> {
+    time::parse(lookup(root, pointer)?.as_str()?)
 }
 
 /// Brings the version up to date. Another minor version of the same format is left alone.
