@@ -5,7 +5,7 @@
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_time};
+use crate::reading::{Reading, put, put_list, put_time};
 use crate::time::{parse, utc};
 use bowline_machines::Timestamp;
 use bowline_machines::job::{AgentStatus, BlockedBy, TaskStatus};
@@ -353,7 +353,7 @@ fn write_checkpoint(checkpoint: &Checkpoint, value: &mut Value) {
     put(value, "/agent/tokensUsed", c.tokens_used.into());
     put(value, "/agent/blockedBy", blocked);
     let list = "/conversationHistory/messages";
-    write_list(value, list, &c.messages, |item, message| {
+    put_list(value, list, &c.messages, |item, message| {
         put(item, "/role", message.role.into());
         put(item, "/content", message.content.clone().into());
         put_time(item, "/timestamp", Some(message.at), utc);
@@ -372,7 +372,7 @@ fn write_checkpoint(checkpoint: &Checkpoint, value: &mut Value) {
         .collect();
     put(value, "/environment/variables", variables.into());
     let list = "/environment/dependencies";
-    write_list(value, list, &c.dependencies, |item, provided| {
+    put_list(value, list, &c.dependencies, |item, provided| {
         put(item, "/type", provided.kind.clone().into());
         put(item, "/name", provided.name.clone().into());
         put_time(item, "/providedAt", Some(provided.at), utc);
@@ -395,23 +395,4 @@ fn write_checkpoint(checkpoint: &Checkpoint, value: &mut Value) {
             put(value, &child("", name), text(optional));
         }
     }
-}
-
-/// Writes a list, keeping what else its elements say.
-fn write_list<T>(value: &mut Value, place: &str, items: &[T], write: impl Fn(&mut Value, &T)) {
-    let old = value.pointer_mut(place).map_or(Value::Null, Value::take);
-    let mut old = match old {
-        Value::Array(items) => items.into_iter(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            Vec::new().into_iter()
-        }
-    };
-    let mut new = Vec::with_capacity(items.len());
-    for item in items {
-        let known = old.next().filter(Value::is_object);
-        let mut object = known.unwrap_or_else(|| json!({}));
-        write(&mut object, item);
-        new.push(object);
-    }
-    put(value, place, new.into());
 }

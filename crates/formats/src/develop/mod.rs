@@ -12,7 +12,7 @@ pub mod settings;
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_time};
+use crate::reading::{Reading, put, put_time, take_object};
 use crate::time::civil;
 use bowline_machines::develop::{
     ATTEMPTS_MAX, Checkpoint, CheckpointStatus, DevelopMachine, Gate, Gates, Phase, Run, Strategy,
@@ -214,10 +214,7 @@ fn write_run(run: &Run, value: &mut Value) {
         let place = child("/gates", gate.name());
         put(value, &place, run.gates.is_open(gate).into());
     }
-    let mut old = match value.pointer_mut("/checkpoints") {
-        Some(Value::Object(map)) => std::mem::take(map),
-        Some(_) | None => Map::new(),
-    };
+    let mut old = take_object(value, "/checkpoints");
     let mut checkpoints = Map::new();
     for checkpoint in &run.checkpoints {
         let known = old.swap_remove(&checkpoint.id).filter(Value::is_object);

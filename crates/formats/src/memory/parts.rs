@@ -2,14 +2,14 @@
 
 use crate::finding::Severity;
 use crate::json::child;
-use crate::reading::{Reading, put, put_time};
+use crate::reading::{Reading, put, put_list, put_time, take_list};
 use crate::time::utc;
 use bowline_machines::Timestamp;
 use bowline_machines::plan::{
     Artifact, Context, FailureKind, Plan, PlanStep, StepError, StepStatus,
 };
 use bowline_words::message::{Found, Kind, Repair};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 
 /// Reads the plan at a place. `known` is a time to fall back on.
@@ -282,31 +282,11 @@ pub(super) fn write_context(value: &mut Value, place: &str, context: &Context) {
 
 /// Writes a list of things made, keeping what else the entries say.
 pub(super) fn write_artifacts(value: &mut Value, place: &str, artifacts: &[Artifact]) {
-    let mut old = take_list(value, place).into_iter();
-    let mut items = Vec::with_capacity(artifacts.len());
-    for artifact in artifacts {
-        let mut item = old
-            .next()
-            .filter(Value::is_object)
-            .unwrap_or_else(|| json!({}));
-        put(&mut item, "/type", artifact.kind.clone().into());
-        put(&mut item, "/path", artifact.path.clone().into());
-        put(
-            &mut item,
-            "/description",
-            artifact.description.clone().into(),
-        );
-        items.push(item);
-    }
-    put(value, place, items.into());
-}
-
-/// Takes a list out of a document, leaving its place.
-pub(super) fn take_list(value: &mut Value, place: &str) -> Vec<Value> {
-    match value.pointer_mut(place) {
-        Some(Value::Array(items)) => std::mem::take(items),
-        Some(_) | None => Vec::new(),
-    }
+    put_list(value, place, artifacts, |item, artifact| {
+        put(item, "/type", artifact.kind.clone().into());
+        put(item, "/path", artifact.path.clone().into());
+        put(item, "/description", artifact.description.clone().into());
+    });
 }
 
 fn artifact_value(artifact: &Artifact) -> Value {
@@ -314,10 +294,10 @@ fn artifact_value(artifact: &Artifact) -> Value {
 }
 
 fn error_value(error: &StepError) -> Value {
-    let mut map = Map::new();
-    map.insert("type".into(), error.kind.name().into());
-    map.insert("message".into(), error.message.clone().into());
-    map.insert("timestamp".into(), utc(error.at).into());
-    map.insert("retries".into(), error.retries.into());
-    map.into()
+    json!({
+        "type": error.kind.name(),
+        "message": error.message,
+        "timestamp": utc(error.at),
+        "retries": error.retries,
+    })
 }

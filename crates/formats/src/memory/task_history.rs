@@ -1,11 +1,11 @@
 //! `task-history.json`: tasks that are over, and what they add up to.
 
-use super::parts::{read_artifacts, take_list, write_artifacts};
+use super::parts::{read_artifacts, write_artifacts};
 use super::{VERSION, VERSION_MAJOR};
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_time, put_version};
+use crate::reading::{Reading, put, put_time, put_version, take_list};
 use crate::time::utc;
 use bowline_machines::Timestamp;
 use bowline_machines::plan::{

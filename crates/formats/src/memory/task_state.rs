@@ -1,13 +1,15 @@
 //! `task-state.json`: the task at work and those that wait behind it.
 
 use super::parts::{
-    read_artifacts, read_context, read_plan, take_list, write_artifacts, write_context, write_plan,
+    read_artifacts, read_context, read_plan, write_artifacts, write_context, write_plan,
 };
 use super::{VERSION, VERSION_MAJOR, last_updated};
 use crate::StateFormat;
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, child};
-use crate::reading::{Reading, put, put_later, put_time, put_version, rule_broken};
+use crate::reading::{
+    Reading, put, put_later, put_list, put_time, put_version, rule_broken, take_list,
+};
 use crate::time::utc;
 use bowline_machines::plan::{
     FailureKind, Issue, Memory, ORCHESTRATOR_DEFAULT, PLAN_HAS_NO_CYCLE, PlanMachine, PlanStep,
@@ -244,25 +246,16 @@ fn write_task(value: &mut Value, task: &Task) {
     write_plan(value, &field("plan"), &task.plan);
     write_context(value, &field("context"), &task.context);
     write_artifacts(value, &field("artifacts"), &task.artifacts);
-    let list = field("issues");
-    let mut old = take_list(value, &list).into_iter();
-    let mut items = Vec::with_capacity(task.issues.len());
-    for issue in &task.issues {
-        let mut item = old
-            .next()
-            .filter(Value::is_object)
-            .unwrap_or_else(|| json!({}));
-        put(&mut item, "/step_id", issue.step_id.into());
-        put(&mut item, "/type", issue.kind.name().into());
-        put(&mut item, "/message", issue.message.clone().into());
-        put(&mut item, "/resolution", issue.resolution.name().into());
-        put(&mut item, "/resolved", issue.resolved.into());
+    put_list(value, &field("issues"), &task.issues, |item, issue| {
+        put(item, "/step_id", issue.step_id.into());
+        put(item, "/type", issue.kind.name().into());
+        put(item, "/message", issue.message.clone().into());
+        put(item, "/resolution", issue.resolution.name().into());
+        put(item, "/resolved", issue.resolved.into());
         if issue.resolved_at.is_some() || item.get("resolved_at").is_some() {
-            put_time(&mut item, "/resolved_at", issue.resolved_at, utc);
+            put_time(item, "/resolved_at", issue.resolved_at, utc);
         }
-        items.push(item);
-    }
-    put(value, &list, items.into());
+    });
 }
 
 fn write_queued(item: &mut Value, queued: &Queued) {

@@ -5,15 +5,12 @@ use super::families::phase_word;
 use super::read::{UNKNOWN_TIME, time_from_average};
 use super::{VERSION, VERSION_MAJOR, phase_told_by};
 use crate::json::child;
-use crate::reading::{put, put_time, put_version};
+use crate::reading::{put, put_time, put_version, take_list, take_object};
 use crate::time::utc;
 use bowline_machines::Timestamp;
 use bowline_machines::orchestrate::{Id, Landing, Node, Phase, Run, Status};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
-
-/// Keys of a task's bookkeeping that are ours.
-const NOTED_KEYS: [&str; 4] = ["attempts", "started_at", "error", "phase"];
 
 /// Writes the run; the document is of this version.
 pub(super) fn write(run: &Run, value: &mut Value, at: Timestamp) {
@@ -21,9 +18,8 @@ pub(super) fn write(run: &Run, value: &mut Value, at: Timestamp) {
     write_execution(run, value, at);
     for status in Status::ALL {
         let place = child("/tasks", status.name());
-        let old = take(value, &place);
-        let items = old.as_array().map_or(&[][..], Vec::as_slice);
-        put(value, &place, list(items, run, status).into());
+        let old = take_list(value, &place);
+        put(value, &place, list(&old, run, status).into());
     }
     write_dependencies(run, value);
     if value.get("checkpoints").is_none() {
@@ -86,12 +82,7 @@ fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
 
 fn write_dependencies(run: &Run, value: &mut Value) {
     let graph = run.graph();
-    let mut old = match take(value, "/dependencies") {
-        Value::Object(map) => map,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Map::new()
-        }
-    };
+    let mut old = take_object(value, "/dependencies");
     old.retain(|id, _| graph.contains(id));
     for id in graph.ids() {
         let needs = graph.dependencies_of(id);
@@ -187,12 +178,7 @@ fn write_metrics(run: &Run, value: &mut Value) {
 }
 
 fn write_bookkeeping(run: &Run, value: &mut Value) {
-    let mut book = match take(value, "/bookkeeping") {
-        Value::Object(map) => map,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Map::new()
-        }
-    };
+    let mut book = take_object(value, "/bookkeeping");
     let time = run.time();
     let average = value.pointer("/metrics/average_task_time_seconds");
     // What the average tells need not be told twice.
@@ -257,8 +243,7 @@ fn noted(node: &Node, id: &str, phase: u32, known: Option<Value>) -> Option<Map<
     if node.started_at.is_none() {
         keep("started_at", None);
     }
-    let empty = NOTED_KEYS.iter().all(|key| !map.contains_key(*key)) && map.is_empty();
-    (!empty).then(|| std::mem::take(map))
+    (!map.is_empty()).then(|| std::mem::take(map))
 }
 
 /// Whether a list names exactly these ids, in whatever order and however often.
@@ -269,9 +254,4 @@ fn same_ids(items: &[Value], ids: &[Id]) -> bool {
     }
     let known: Option<HashSet<&str>> = named().collect();
     known.is_some_and(|it| it.len() == ids.len() && ids.iter().all(|id| it.contains::<str>(id)))
-}
-
-/// Takes a value out of a document, leaving its place.
-fn take(value: &mut Value, place: &str) -> Value {
-    value.pointer_mut(place).map_or(Value::Null, Value::take)
 }

@@ -3,7 +3,7 @@
 mod put;
 mod values;
 
-pub use put::{at, put, put_later, put_time, put_version};
+pub use put::{at, put, put_later, put_list, put_time, put_version, take_list, take_object};
 
 use crate::finding::{Finding, Read, Severity};
 use crate::json::{JsonDocument, lookup, unescaped};

@@ -3,7 +3,7 @@
 use crate::json::{child, lookup, unescaped};
 use crate::time;
 use bowline_machines::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Gives a document a value at a pointer, making objects on the way.
 pub fn put(root: &mut Value, pointer: &str, value: Value) {
@@ -34,6 +34,35 @@ pub fn put(root: &mut Value, pointer: &str, value: Value) {
         node = below;
     }
     *node = value;
+}
+
+/// Gives a document a list of objects. What else they say is kept: each is written into the one that stood in its place.
+pub fn put_list<T>(root: &mut Value, pointer: &str, items: &[T], write: impl Fn(&mut Value, &T)) {
+    let mut old = take_list(root, pointer).into_iter();
+    let mut new = Vec::with_capacity(items.len());
+    for item in items {
+        let known = old.next().filter(Value::is_object);
+        let mut object = known.unwrap_or_else(|| json!({}));
+        write(&mut object, item);
+        new.push(object);
+    }
+    put(root, pointer, new.into());
+}
+
+/// Takes a list out of a document, leaving its place.
+pub fn take_list(root: &mut Value, pointer: &str) -> Vec<Value> {
+    match root.pointer_mut(pointer) {
+        Some(Value::Array(items)) => std::mem::take(items),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// Takes an object out of a document, leaving its place.
+pub fn take_object(root: &mut Value, pointer: &str) -> Map<String, Value> {
+    match root.pointer_mut(pointer) {
+        Some(Value::Object(map)) => std::mem::take(map),
+        Some(_) | None => Map::new(),
+    }
 }
 
 /// Gives a time to a field, and leaves another spelling of the same time alone.
