@@ -334,35 +334,33 @@ fn read_phases(reading: &mut Reading<'_>) -> Vec<u32> {
 
 fn write_checkpoint(checkpoint: &Checkpoint, value: &mut Value) {
     let c = checkpoint;
-    let number = |number: Option<u32>| number.map_or(Value::Null, Value::from);
-    let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::from);
-    let blocked = c.blocked_by.map_or(Value::Null, |it| it.name().into());
-    put(value, "/id", c.id.clone().into());
-    put(value, "/taskId", c.task_id.clone().into());
+    let blocked = c.blocked_by.map(BlockedBy::name);
+    put(value, "/id", c.id.clone());
+    put(value, "/taskId", c.task_id.clone());
     put_time(value, "/createdAt", Some(c.created_at), utc);
-    put(value, "/createdBy", c.created_by.into());
-    put(value, "/reason", c.reason.into());
-    put(value, "/task/status", c.task_status.name().into());
-    put(value, "/task/type", c.task_type.clone().into());
-    put(value, "/task/currentPhase", number(c.task_phase));
-    put(value, "/task/progress", c.progress.into());
-    put(value, "/agent/status", c.agent_status.name().into());
-    put(value, "/agent/pid", number(c.pid));
-    put(value, "/agent/currentPhase", number(c.agent_phase));
-    put(value, "/agent/currentStep", text(&c.current_step));
-    put(value, "/agent/tokensUsed", c.tokens_used.into());
+    put(value, "/createdBy", c.created_by);
+    put(value, "/reason", c.reason);
+    put(value, "/task/status", c.task_status.name());
+    put(value, "/task/type", c.task_type.clone());
+    put(value, "/task/currentPhase", c.task_phase);
+    put(value, "/task/progress", c.progress);
+    put(value, "/agent/status", c.agent_status.name());
+    put(value, "/agent/pid", c.pid);
+    put(value, "/agent/currentPhase", c.agent_phase);
+    put(value, "/agent/currentStep", c.current_step.clone());
+    put(value, "/agent/tokensUsed", c.tokens_used);
     put(value, "/agent/blockedBy", blocked);
     let list = "/conversationHistory/messages";
     put_list(value, list, &c.messages, |item, message| {
-        put(item, "/role", message.role.into());
-        put(item, "/content", message.content.clone().into());
+        put(item, "/role", message.role);
+        put(item, "/content", message.content.clone());
         put_time(item, "/timestamp", Some(message.at), utc);
         if let Some(metadata) = &message.metadata {
             put(item, "/metadata", metadata.clone());
         }
     });
     let last = i64::try_from(c.messages.len()).unwrap_or(i64::MAX) - 1;
-    put(value, "/conversationHistory/lastMessageIndex", last.into());
+    put(value, "/conversationHistory/lastMessageIndex", last);
     let old = value.pointer("/environment/variables");
     let sealed = |name: &String| old?.get(name).filter(|it| is_sealed(it)).cloned();
     let variables: Map<String, Value> = c
@@ -370,29 +368,25 @@ fn write_checkpoint(checkpoint: &Checkpoint, value: &mut Value) {
         .iter()
         .map(|name| (name.clone(), sealed(name).unwrap_or(Value::Null)))
         .collect();
-    put(value, "/environment/variables", variables.into());
+    put(value, "/environment/variables", variables);
     let list = "/environment/dependencies";
     put_list(value, list, &c.dependencies, |item, provided| {
-        put(item, "/type", provided.kind.clone().into());
-        put(item, "/name", provided.name.clone().into());
+        put(item, "/type", provided.kind.clone());
+        put(item, "/name", provided.name.clone());
         put_time(item, "/providedAt", Some(provided.at), utc);
     });
-    put(value, "/workspace/path", c.workspace.clone().into());
-    put(
-        value,
-        "/workspace/deliverables",
-        c.deliverables.clone().into(),
-    );
+    put(value, "/workspace/path", c.workspace.clone());
+    put(value, "/workspace/deliverables", c.deliverables.clone());
     put_time(value, "/workspace/lastModified", c.last_modified, utc);
     let asked = c.pending_dependencies.clone();
-    put(value, "/protocols/pendingDependencies", asked.into());
+    put(value, "/protocols/pendingDependencies", asked);
     let questions = c.pending_questions.clone();
-    put(value, "/protocols/pendingQuestions", questions.into());
+    put(value, "/protocols/pendingQuestions", questions);
     let phases = c.completed_phases.clone();
-    put(value, "/protocols/completedPhases", phases.into());
+    put(value, "/protocols/completedPhases", phases);
     for (name, optional) in [("sessionId", &c.session_id), ("codeRef", &c.code_ref)] {
         if optional.is_some() || value.get(name).is_some() {
-            put(value, &child("", name), text(optional));
+            put(value, &child("", name), optional.clone());
         }
     }
 }

@@ -187,7 +187,7 @@ fn write_run(run: &Run, value: &mut Value) {
     let phase = value.get("phase").and_then(Value::as_str);
     // An older name of the same phase stays until the run moves on: other programs may look for it.
     if phase.and_then(Phase::from_name) != Some(run.phase) {
-        put(value, "/phase", run.phase.name().into());
+        put(value, "/phase", run.phase.name());
     }
     match run.strategy {
         Some(strategy) => {
@@ -197,7 +197,7 @@ fn write_run(run: &Run, value: &mut Value) {
             {
                 map.shift_insert(map.len().min(1), "strategy".into(), Value::Null);
             }
-            put(value, "/strategy", strategy.name().into());
+            put(value, "/strategy", strategy.name());
         }
         None => {
             if let Value::Object(map) = value
@@ -207,23 +207,23 @@ fn write_run(run: &Run, value: &mut Value) {
             }
         }
     }
-    put(value, "/feature", run.feature.clone().into());
+    put(value, "/feature", run.feature.clone());
     put_time(value, "/started_at", Some(run.started_at), civil);
     put_time(value, "/updated_at", Some(run.updated_at), civil);
     for gate in Gate::ALL {
         let place = child("/gates", gate.name());
-        put(value, &place, run.gates.is_open(gate).into());
+        put(value, &place, run.gates.is_open(gate));
     }
     let mut old = take_object(value, "/checkpoints");
     let mut checkpoints = Map::new();
     for checkpoint in &run.checkpoints {
         let known = old.swap_remove(&checkpoint.id).filter(Value::is_object);
         let mut item = known.unwrap_or_else(|| json!({}));
-        put(&mut item, "/status", checkpoint.status.name().into());
-        put(&mut item, "/iteration", checkpoint.iteration.into());
+        put(&mut item, "/status", checkpoint.status.name());
+        put(&mut item, "/iteration", checkpoint.iteration);
         checkpoints.insert(checkpoint.id.clone(), item);
     }
-    put(value, "/checkpoints", checkpoints.into());
+    put(value, "/checkpoints", checkpoints);
 }
 
 /// The machine's rules. A repair closes gates and never opens one.

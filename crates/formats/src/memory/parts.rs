@@ -205,9 +205,9 @@ pub(super) fn read_artifacts(reading: &mut Reading<'_>, place: &str) -> Vec<Arti
 /// Writes a plan at a place. Steps are found by their number.
 pub(super) fn write_plan(value: &mut Value, place: &str, plan: &Plan) {
     let field = |name: &str| child(place, name);
-    put(value, &field("goal"), plan.goal.clone().into());
+    put(value, &field("goal"), plan.goal.clone());
     let criteria = plan.success_criteria.clone();
-    put(value, &field("success_criteria"), criteria.into());
+    put(value, &field("success_criteria"), criteria);
     let mut old: HashMap<u32, VecDeque<Value>> = HashMap::new();
     for (index, item) in take_list(value, &field("steps")).into_iter().enumerate() {
         old.entry(step_id(&item, index))
@@ -221,9 +221,8 @@ pub(super) fn write_plan(value: &mut Value, place: &str, plan: &Plan) {
         write_step(&mut item, step);
         steps.push(item);
     }
-    put(value, &field("steps"), steps.into());
-    let current = plan.current_step().map_or(Value::Null, Value::from);
-    put(value, &field("current_step"), current);
+    put(value, &field("steps"), steps);
+    put(value, &field("current_step"), plan.current_step());
 }
 
 /// The number of a step as [`read_step`] understands it.
@@ -237,12 +236,12 @@ fn step_id(item: &Value, index: usize) -> u32 {
 }
 
 fn write_step(item: &mut Value, step: &PlanStep) {
-    put(item, "/id", step.id.into());
-    put(item, "/name", step.name.clone().into());
-    put(item, "/agent", step.agent.clone().into());
-    put(item, "/cluster", step.cluster.clone().into());
-    put(item, "/status", step.status.name().into());
-    put(item, "/dependencies", step.dependencies.clone().into());
+    put(item, "/id", step.id);
+    put(item, "/name", step.name.clone());
+    put(item, "/agent", step.agent.clone());
+    put(item, "/cluster", step.cluster.clone());
+    put(item, "/status", step.status.name());
+    put(item, "/dependencies", step.dependencies.clone());
     put_time(item, "/started_at", step.started_at, utc);
     put_time(item, "/completed_at", step.completed_at, utc);
     let output = step.output.as_deref().map_or(Value::Null, |text| {
@@ -252,18 +251,18 @@ fn write_step(item: &mut Value, step: &PlanStep) {
     match &step.error {
         None => put(item, "/error", Value::Null),
         Some(error) => {
-            put(item, "/error/type", error.kind.name().into());
-            put(item, "/error/message", error.message.clone().into());
+            put(item, "/error/type", error.kind.name());
+            put(item, "/error/message", error.message.clone());
             put_time(item, "/error/timestamp", Some(error.at), utc);
-            put(item, "/error/retries", error.retries.into());
+            put(item, "/error/retries", error.retries);
         }
     }
     // A step that never failed has no count in hand-made files; it need not get one.
     if step.retries > 0 || item.get("retries").is_some() {
-        put(item, "/retries", step.retries.into());
+        put(item, "/retries", step.retries);
     }
     if step.earlier_retries > 0 || item.get("earlier_retries").is_some() {
-        put(item, "/earlier_retries", step.earlier_retries.into());
+        put(item, "/earlier_retries", step.earlier_retries);
     }
 }
 
@@ -275,17 +274,17 @@ pub(super) fn write_context(value: &mut Value, place: &str, context: &Context) {
         constraints,
         resources,
     } = context;
-    put(value, &field("user_request"), user_request.clone().into());
-    put(value, &field("constraints"), constraints.clone().into());
-    put(value, &field("resources"), resources.clone().into());
+    put(value, &field("user_request"), user_request.clone());
+    put(value, &field("constraints"), constraints.clone());
+    put(value, &field("resources"), resources.clone());
 }
 
 /// Writes a list of things made, keeping what else the entries say.
 pub(super) fn write_artifacts(value: &mut Value, place: &str, artifacts: &[Artifact]) {
     put_list(value, place, artifacts, |item, artifact| {
-        put(item, "/type", artifact.kind.clone().into());
-        put(item, "/path", artifact.path.clone().into());
-        put(item, "/description", artifact.description.clone().into());
+        put(item, "/type", artifact.kind.clone());
+        put(item, "/path", artifact.path.clone());
+        put(item, "/description", artifact.description.clone());
     });
 }
 

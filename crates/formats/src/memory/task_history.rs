@@ -87,7 +87,7 @@ impl StateFormat for TaskHistoryFile {
             write_entry(&mut item, entry);
             items.push(item);
         }
-        put(value, "/tasks", items.into());
+        put(value, "/tasks", items);
         for (name, number) in numbers(entries) {
             let place = child("/statistics", name);
             if !says(value.pointer(&place), number) {
@@ -160,18 +160,18 @@ fn read_details(reading: &mut Reading<'_>, place: &str) -> HistoryDetails {
 }
 
 fn write_entry(item: &mut Value, entry: &HistoryEntry) {
-    put(item, "/id", entry.id.clone().into());
-    put(item, "/name", entry.name.clone().into());
-    put(item, "/result", entry.result.name().into());
+    put(item, "/id", entry.id.clone());
+    put(item, "/name", entry.name.clone());
+    put(item, "/result", entry.result.name());
     put_time(item, "/started_at", Some(entry.started_at), utc);
     put_time(item, "/completed_at", Some(entry.completed_at), utc);
-    put(item, "/duration_seconds", entry.duration_seconds.into());
-    put(item, "/summary", entry.summary.clone().into());
+    put(item, "/duration_seconds", entry.duration_seconds);
+    put(item, "/summary", entry.summary.clone());
     match &entry.details {
         Some(details) => {
             write_artifacts(item, "/artifacts", &details.artifacts);
             write_metrics(item, "/metrics", &details.metrics);
-            put(item, "/lessons", details.lessons.clone().into());
+            put(item, "/lessons", details.lessons.clone());
         }
         None => {
             if let Value::Object(map) = item
@@ -185,16 +185,11 @@ fn write_entry(item: &mut Value, entry: &HistoryEntry) {
 
 fn write_metrics(item: &mut Value, place: &str, metrics: &HistoryMetrics) {
     let field = |name: &str| child(place, name);
-    put(item, &field("steps_total"), metrics.steps_total.into());
-    put(
-        item,
-        &field("steps_completed"),
-        metrics.steps_completed.into(),
-    );
-    put(item, &field("retries"), metrics.retries.into());
+    put(item, &field("steps_total"), metrics.steps_total);
+    put(item, &field("steps_completed"), metrics.steps_completed);
+    put(item, &field("retries"), metrics.retries);
     // Always there, so that whoever adds them up need not ask: nobody knows is null.
-    let tokens = metrics.tokens_used.map_or(Value::Null, Value::from);
-    put(item, &field("tokens_used"), tokens);
+    put(item, &field("tokens_used"), metrics.tokens_used);
 }
 
 fn check_statistics(reading: &mut Reading<'_>, entries: &[HistoryEntry]) {

@@ -212,7 +212,7 @@ fn write_memory(memory: &Memory, value: &mut Value) {
             let id = value.pointer("/current_task/id").and_then(Value::as_str);
             // Another task: nothing of the one before belongs to it.
             if id != Some(&task.id) {
-                put(value, "/current_task", Map::new().into());
+                put(value, "/current_task", Map::new());
             }
             write_task(value, task);
         }
@@ -228,30 +228,26 @@ fn write_memory(memory: &Memory, value: &mut Value) {
         write_queued(&mut item, queued);
         items.push(item);
     }
-    put(value, "/pending_tasks", items.into());
+    put(value, "/pending_tasks", items);
 }
 
 fn write_task(value: &mut Value, task: &Task) {
     let field = |name: &str| child("/current_task", name);
-    put(value, &field("id"), task.id.clone().into());
-    put(value, &field("name"), task.name.clone().into());
-    put(value, &field("status"), task.status.name().into());
+    put(value, &field("id"), task.id.clone());
+    put(value, &field("name"), task.name.clone());
+    put(value, &field("status"), task.status.name());
     put_time(value, &field("started_at"), Some(task.started_at), utc);
     put_time(value, &field("updated_at"), Some(task.updated_at), utc);
-    put(
-        value,
-        &field("orchestrator"),
-        task.orchestrator.clone().into(),
-    );
+    put(value, &field("orchestrator"), task.orchestrator.clone());
     write_plan(value, &field("plan"), &task.plan);
     write_context(value, &field("context"), &task.context);
     write_artifacts(value, &field("artifacts"), &task.artifacts);
     put_list(value, &field("issues"), &task.issues, |item, issue| {
-        put(item, "/step_id", issue.step_id.into());
-        put(item, "/type", issue.kind.name().into());
-        put(item, "/message", issue.message.clone().into());
-        put(item, "/resolution", issue.resolution.name().into());
-        put(item, "/resolved", issue.resolved.into());
+        put(item, "/step_id", issue.step_id);
+        put(item, "/type", issue.kind.name());
+        put(item, "/message", issue.message.clone());
+        put(item, "/resolution", issue.resolution.name());
+        put(item, "/resolved", issue.resolved);
         if issue.resolved_at.is_some() || item.get("resolved_at").is_some() {
             put_time(item, "/resolved_at", issue.resolved_at, utc);
         }
@@ -259,13 +255,13 @@ fn write_task(value: &mut Value, task: &Task) {
 }
 
 fn write_queued(item: &mut Value, queued: &Queued) {
-    put(item, "/id", queued.id.clone().into());
-    put(item, "/name", queued.name.clone().into());
+    put(item, "/id", queued.id.clone());
+    put(item, "/name", queued.name.clone());
     write_plan(item, "/plan", &queued.plan);
     write_context(item, "/context", &queued.context);
     put_time(item, "/created_at", Some(queued.created_at), utc);
     if queued.orchestrator != ORCHESTRATOR_DEFAULT || item.get("orchestrator").is_some() {
-        put(item, "/orchestrator", queued.orchestrator.clone().into());
+        put(item, "/orchestrator", queued.orchestrator.clone());
     }
 }
 

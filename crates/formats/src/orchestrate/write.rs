@@ -19,19 +19,19 @@ pub(super) fn write(run: &Run, value: &mut Value, at: Timestamp) {
     for status in Status::ALL {
         let place = child("/tasks", status.name());
         let old = take_list(value, &place);
-        put(value, &place, list(&old, run, status).into());
+        put(value, &place, list(&old, run, status));
     }
     write_dependencies(run, value);
     if value.get("checkpoints").is_none() {
-        put(value, "/checkpoints", Map::new().into());
+        put(value, "/checkpoints", Map::new());
     }
     for phase in run.phases() {
         write_checkpoint(run, phase, value);
     }
     write_metrics(run, value);
     let config = run.config();
-    put(value, "/config/max_parallel", config.max_parallel.into());
-    put(value, "/config/retry_limit", config.retry_limit.into());
+    put(value, "/config/max_parallel", config.max_parallel);
+    put(value, "/config/retry_limit", config.retry_limit);
     write_bookkeeping(run, value);
 }
 
@@ -68,10 +68,9 @@ fn write_execution(run: &Run, value: &mut Value, at: Timestamp) {
     let behind = told.as_ref().and_then(Value::as_u64) > Some(current.into());
     // Behind the last phase there is nothing; a number that says so stays.
     if !(run.all_done() && behind) {
-        put(value, "/execution/current_phase", current.into());
+        put(value, "/execution/current_phase", current);
     }
-    let worktree = run.worktree().map_or(Value::Null, Value::from);
-    put(value, "/execution/worktree", worktree);
+    put(value, "/execution/worktree", run.worktree());
     if run.started_at() != UNKNOWN_TIME {
         put_time(value, "/execution/started_at", Some(run.started_at()), utc);
     } else if let Some(Value::Object(execution)) = value.get_mut("execution") {
@@ -96,7 +95,7 @@ fn write_dependencies(run: &Run, value: &mut Value) {
             old.insert(id.to_string(), needs.into());
         }
     }
-    put(value, "/dependencies", old.into());
+    put(value, "/dependencies", old);
 }
 
 fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
@@ -123,17 +122,17 @@ fn write_checkpoint(run: &Run, phase: &Phase, value: &mut Value) {
     }
     if (!finished && phase.started_at.is_some()) || there(value, "progress") {
         let progress = progress_text(phase.completed, phase.total);
-        put(value, &field("progress"), progress.into());
+        put(value, &field("progress"), progress);
     }
     if finished {
         write_tasks(run, phase, value, &place);
     }
     match &phase.landing {
         Some(Landing::Merged { commit }) => {
-            put(value, &field("merged"), true.into());
-            put(value, &field("merge_commit"), (&**commit).into());
+            put(value, &field("merged"), true);
+            put(value, &field("merge_commit"), &**commit);
         }
-        Some(Landing::Unmerged) => put(value, &field("merged"), false.into()),
+        Some(Landing::Unmerged) => put(value, &field("merged"), false),
         Some(Landing::WithoutMerge) | None => {
             // An earlier try that failed is no news any more. An earlier landing is, even of a phase that is open again.
             if value.pointer(&field("merged")) == Some(&Value::Bool(false))
@@ -158,22 +157,18 @@ fn write_tasks(run: &Run, phase: &Phase, value: &mut Value, place: &str) {
         return;
     }
     let ids: Vec<Value> = ids.iter().map(|id| Value::from(&**id)).collect();
-    put(value, &count, ids.len().into());
-    put(value, &list, ids.into());
+    put(value, &count, ids.len());
+    put(value, &list, ids);
 }
 
 fn write_metrics(run: &Run, value: &mut Value) {
     let metrics = run.metrics();
-    put(value, "/metrics/total_tasks", metrics.total_tasks.into());
-    put(
-        value,
-        "/metrics/completed_count",
-        metrics.completed_count.into(),
-    );
-    put(value, "/metrics/failed_count", metrics.failed_count.into());
+    put(value, "/metrics/total_tasks", metrics.total_tasks);
+    put(value, "/metrics/completed_count", metrics.completed_count);
+    put(value, "/metrics/failed_count", metrics.failed_count);
     let place = "/metrics/average_task_time_seconds";
     if !says_average(value.pointer(place), metrics.average_task_time_seconds) {
-        put(value, place, metrics.average_task_time_seconds.into());
+        put(value, place, metrics.average_task_time_seconds);
     }
 }
 

@@ -6,34 +6,32 @@ use bowline_machines::Timestamp;
 use serde_json::{Map, Value, json};
 
 /// Gives a document a value at a pointer, making objects on the way.
-pub fn put(root: &mut Value, pointer: &str, value: Value) {
+pub fn put(root: &mut Value, pointer: &str, value: impl Into<Value>) {
+    if let Some(place) = place(root, pointer) {
+        *place = value.into();
+    }
+}
+
+/// The place of a pointer, with objects made on the way; none behind the end of a list.
+fn place<'v>(root: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
     let mut node = root;
     for part in pointer.split('/').skip(1) {
         let key = unescaped(part);
         if let Value::Array(items) = node {
-            match key
-                .parse()
-                .ok()
-                .and_then(|index: usize| items.get_mut(index))
-            {
-                Some(item) => node = item,
-                None => return,
-            }
+            node = items.get_mut(key.parse::<usize>().ok()?)?;
             continue;
         }
         if !node.is_object() {
             *node = Value::Object(Map::new());
         }
-        let Value::Object(map) = node else { return };
+        let map = node.as_object_mut()?;
+        // An entry would have a copy of every key on the way.
         if !map.contains_key(key.as_ref()) {
             map.insert(key.clone().into_owned(), Value::Null);
         }
-        let Some(below) = map.get_mut(key.as_ref()) else {
-            return;
-        };
-        node = below;
+        node = map.get_mut(key.as_ref())?;
     }
-    *node = value;
+    Some(node)
 }
 
 /// Gives a document a list of objects. What else they say is kept: each is written into the one that stood in its place.
@@ -46,7 +44,7 @@ pub fn put_list<T>(root: &mut Value, pointer: &str, items: &[T], write: impl Fn(
         write(&mut object, item);
         new.push(object);
     }
-    put(root, pointer, new.into());
+    put(root, pointer, new);
 }
 
 /// Takes a list out of a document, leaving its place.
@@ -74,7 +72,7 @@ pub fn put_time(
 ) {
     match at {
         Some(at) if time_at(root, pointer) == Some(at) => {}
-        Some(at) => put(root, pointer, Value::from(spell(at))),
+        Some(at) => put(root, pointer, spell(at)),
         None => put(root, pointer, Value::Null),
     }
 }
@@ -103,7 +101,7 @@ pub fn put_version(root: &mut Value, major: u32, written: &str) {
         None => String::new(),
     };
     if version_major(&text) != Some(major) {
-        put(root, "/version", written.into());
+        put(root, "/version", written);
     }
 }
 
