@@ -14,17 +14,19 @@ named! {
     }
 }
 
-/// Who may ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Everybody, without a token.
-    Open,
-    /// Whoever has a token, agents too.
-    Read,
-    /// A person.
-    Person,
-    /// The agent of a task, by the token of its attempt.
-    Agent,
+named! {
+    /// Who may ask.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Access {
+        /// Everybody, without a token.
+        Open = "open",
+        /// Whoever has a token, agents too.
+        Read = "read",
+        /// A person.
+        Person = "person",
+        /// The agent of a task, by the token of its attempt.
+        Agent = "agent",
+    }
 }
 
 /// What comes back.
